@@ -13,15 +13,18 @@ UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/b
 # 4 s of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-wide test-fresh test-training test-ceph test-slurm test-slow test-attacks test-profile check format clean
+.PHONY: help setup demo test test-base test-wide test-fresh test-training test-ceph test-slurm test-hosts test-slow test-attacks test-browser screenshots test-profile check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
 	@echo "make test              the tests to run after each change"
 	@echo "make test-wide         the rest of them: other catalogs, several servers, more cases"
+	@echo "make test-base         the base package on a second Python (BASE_PYTHON=3.12)"
 	@echo "make test-training     TensorFlow and Horovod"
-	@echo "make test-slow         long series; make test-ceph, test-slurm: with these servers"
+	@echo "make test-slow         long series; make test-ceph, test-slurm, test-hosts: with these servers"
 	@echo "make test-attacks      attacks on a server: memory and /healthz of each"
+	@echo "make test-browser      the web page in Chromium"
+	@echo "make screenshots       the pictures of the web page in docs/images"
 	@echo "make test-fresh        property tests with new random cases (SEED=N: those of a seed)"
 	@echo "make test-profile      make test, and the CPU time of each test and fixture (TESTS=PATH: of some)"
 	@echo "make check             format, lint, types, imports, lock file"
@@ -33,7 +36,7 @@ setup: $(VENV)/.synced
 # minutes); its wheel stays in uv's cache, outside the clone.
 $(VENV)/.synced: pyproject.toml uv.lock | $(UV)
 	@echo "setting up $(VENV) (the first time some minutes: Horovod is compiled)"
-	$(UV) sync --frozen --all-extras --python 3.11 --compile-bytecode
+	$(UV) sync --frozen --all-extras --no-extra train-gpu --python 3.11 --compile-bytecode
 	@touch $@
 
 .tools/uv/bin/uv:
@@ -43,38 +46,51 @@ $(VENV)/.synced: pyproject.toml uv.lock | $(UV)
 demo: setup
 	@$(BIN)/framesift demo --folder demo $(if $(A2D2),--a2d2 "$(A2D2)")
 
-# What the other targets run. Tests go to the two workers in two halves, so that what a module's tests
-# share is made once; a worker that is done first takes from the other's end.
-OTHERS := training or ceph or slurm or slow or attacks
+# What the other targets run. Tests go to the workers in equal parts, so that what a module's tests
+# share is made once; a worker that is done first takes from another's end. Three workers for two
+# cores: a sixth of a test's time is waiting for processes and disks.
+OTHERS := training or ceph or slurm or hosts or slow or attacks or browser
+WORKERS := -n 3 --dist worksteal
 BOTH_CORES := -n 2 --dist worksteal
 
 test: setup
-	$(BIN)/pytest -q -m "not (wide or $(OTHERS))" $(BOTH_CORES)
+	FRAMESIFT_TEST_THREADS=1 $(BIN)/pytest -q -m "not (wide or $(OTHERS))" $(WORKERS)
 
 # What the tests cost, in CPU seconds, with all processes that they start; each line of build/profile
 # is a fixture or a test's phase.
 test-profile: setup
 	rm -rf build/profile
-	-FRAMESIFT_TEST_PROFILE=build/profile $(BIN)/pytest -q -m "not (wide or $(OTHERS))" $(BOTH_CORES) \
+	-FRAMESIFT_TEST_PROFILE=build/profile FRAMESIFT_TEST_THREADS=1 \
+		$(BIN)/pytest -q -m "not (wide or $(OTHERS))" $(WORKERS) \
 		$(TESTS)
 	$(PYTHON) -m tests.profiling build/profile 60
 
 # The rest of the tests that need nothing but this machine's two cores: other places of a catalog,
 # several servers and clusters, every command on both sides, more random cases.
 test-wide: setup
-	$(BIN)/pytest -q -m "wide and not ($(OTHERS))" $(BOTH_CORES) --hypothesis-profile=wide
+	$(BIN)/pytest -q -m "wide and not ($(OTHERS))" $(WORKERS) --hypothesis-profile=wide
 
 # The property tests with cases that nobody has seen; SEED=N runs those of a seed again. Not in CI: it
 # finds faults of any age, and no change shall fail for another's.
 test-fresh: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 test-fresh: setup
 	@echo "the same cases again: make test-fresh SEED=$(SEED)"
-	$(BIN)/pytest -q -m "hypothesis and not ($(OTHERS))" $(BOTH_CORES) \
+	$(BIN)/pytest -q -m "hypothesis and not ($(OTHERS))" $(WORKERS) \
 		--hypothesis-profile=fresh --hypothesis-seed=$(SEED) $(TESTS)
 
-# One after another: each takes both cores.
+# The base package, without extras, on a Python that TensorFlow does not hold: NumPy 2 and today's
+# pyarrow. uv takes one from PATH or fetches one; pyenv's are not on PATH.
+BASE_PYTHON ?= 3.13
+BASE_BIN := .venv-base/bin
+
+test-base: $(UV)
+	UV_PROJECT_ENVIRONMENT=.venv-base $(UV) sync --quiet --frozen --no-default-groups \
+		--python "$(or $(lastword $(wildcard $(HOME)/.pyenv/versions/$(BASE_PYTHON).*/bin/python)),$(BASE_PYTHON))"
+	$(BASE_BIN)/python -m tests.base_install
+
+# Two side by side: a training takes 1.3 of two cores in the mean, as importing TensorFlow takes one.
 test-training: setup
-	$(BIN)/pytest -q -m "training and not attacks"
+	$(BIN)/pytest -q -m "training and not (attacks or slow)" $(BOTH_CORES)
 
 # Against Ceph's S3 gateway; needs root and Debian's packages ceph-mon ceph-osd ceph-mgr radosgw
 # ceph-common, and skips where they are missing.
@@ -86,12 +102,24 @@ test-ceph: setup
 test-slurm: setup
 	$(BIN)/pytest -q -m slurm
 
+# Two machines, each a network namespace with an sshd; needs root, iproute2 and openssh-server.
+test-hosts: setup
+	$(BIN)/pytest -q -m hosts
+
 test-slow: setup
 	$(BIN)/pytest -q -m slow $(BOTH_CORES)
 
 # One process: each attack's figures are of a server that nothing else asks.
 test-attacks: setup
 	$(BIN)/pytest -q -m attacks
+
+# In Debian's Chromium, and skips where it is missing. One after another: a browser takes both cores.
+test-browser: setup
+	$(BIN)/pytest -q -m browser
+
+# Needs Chromium, too.
+screenshots: demo
+	$(PYTHON) -m tests.browser.screenshots docs/images --demo demo/home
 
 check: setup
 	$(BIN)/ruff format --check .
@@ -105,4 +133,4 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .tools build demo
+	rm -rf $(VENV) .venv-base .tools build demo

@@ -1,8 +1,9 @@
 """Settings, read once from the environment; everything below api/ gets arguments."""
 
 import os
+import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -113,11 +114,52 @@ class Settings(BaseModel):
         description="Jobs that one user who sees the rows of collections only may have waiting or "
         "running.",
     )
+    ranks_each: int = Field(
+        default=1024,
+        ge=1,
+        description="Processes that the waiting and running trainings, validations, predictions "
+        "and programs of one user may have together.",
+    )
     job_workers: int | None = Field(
         default=None,
         ge=1,
         description="Workers that a training or validation on this machine may have; as many as it "
         "has cores, and 2 at least, by default.",
+    )
+    run_programs: Literal["nobody", "admins", "users"] = Field(
+        default="nobody",
+        description="Whose programs the server runs as jobs of kind run: nobody's; admins'; or "
+        "users' who may write and see every row. They run as the server's own user does.",
+    )
+    jobs_in_container: bool = Field(
+        default=False,
+        description="Whether jobs run in containers or pods: without staging they read sources at "
+        "the folders that these mount.",
+    )
+    afm_command: tuple[str, ...] = Field(
+        default=("/usr/lpp/mmfs/bin/mmafmctl",),
+        min_length=1,
+        description="mmafmctl, and what leads to it, such as 'ssh root@node "
+        "/usr/lpp/mmfs/bin/mmafmctl'.",
+    )
+    recall_command: tuple[str, ...] = Field(
+        default=(),
+        description="What recalls files from tape by a list, such as 'ssh archi@node sudo "
+        "/opt/ibm/ltfsee/bin/eeadm recall'; without it reading a file recalls it.",
+    )
+    restore_days: int = Field(
+        default=7, ge=1, description="How long restored objects of S3 archives stay [days]."
+    )
+    restore_tier: str = Field(
+        default="Standard",
+        pattern="^[A-Za-z]+$",
+        description="How soon S3 archives restore objects: Standard, Bulk, Expedited; IBM COS "
+        "has Accelerated, too.",
+    )
+    list_folder: Path | None = Field(
+        default=None,
+        description="Folder of the lists of files for storage systems' commands, which the storage "
+        "nodes have at the same path; HOME/lists by default.",
     )
     streams_each: int = Field(
         default=100,
@@ -167,6 +209,11 @@ class Settings(BaseModel):
         "sources added over REST may name, also by http, with commas between; public ones may be "
         "named by https anyway.",
     )
+    webhook_hosts: tuple[str, ...] = Field(
+        default=(),
+        description="Hosts (or host:port) that webhooks may name, by https or http, with commas "
+        "between; none by default.",
+    )
     source_roots: tuple[Path, ...] = Field(
         default=(),
         description="Folders below which sources added over REST may lie, with colons between; "
@@ -204,7 +251,14 @@ class Settings(BaseModel):
         return {field: text for field, text in said.items() if text is not None} | fields
 
     @field_validator(
-        "home", "cache", "catalog_metadata", "catalog_data", "records", "config", mode="before"
+        "home",
+        "cache",
+        "catalog_metadata",
+        "catalog_data",
+        "records",
+        "config",
+        "list_folder",
+        mode="before",
     )
     @classmethod
     def _is_a_place(cls, value: Any) -> Any:
@@ -218,7 +272,7 @@ class Settings(BaseModel):
     def _empty_is_none(cls, value: Any) -> Any:
         return value or None
 
-    @field_validator("source_schemes", "source_hosts", mode="before")
+    @field_validator("source_schemes", "source_hosts", "webhook_hosts", mode="before")
     @classmethod
     def _by_commas(cls, value: Any) -> Any:
         if not isinstance(value, str):
@@ -231,6 +285,11 @@ class Settings(BaseModel):
         if not isinstance(value, str):
             return value
         return tuple(piece.strip() for piece in value.split(",") if piece.strip())
+
+    @field_validator("afm_command", "recall_command", mode="before")
+    @classmethod
+    def _words(cls, value: Any) -> Any:
+        return tuple(shlex.split(value)) if isinstance(value, str) else value
 
     @field_validator("source_roots", mode="before")
     @classmethod

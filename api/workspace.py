@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from catalog.limited_store import LimitedStore
     from catalog.records.store import RecordStore
     from catalog.store import CatalogStore
+    from pipeline.afm.stage import AfmAccess
+    from pipeline.archive.recall import ArchiveAccess
     from pipeline.datasets.seen_datasets import SeenDatasets
 
 
@@ -162,6 +164,10 @@ class Workspace:
             timeout_s=self.settings.query_timeout_s,
             class_names=self.class_names,
         )
+        if self.serves:
+            from query.statistics.facets import prepare
+
+            store.hot.prepare_by(partial(prepare, store))
         if not is_there and self.on_making is not None:
             self.on_making(f"made a new catalog: {location.metadata}")
         return store
@@ -316,8 +322,37 @@ class Workspace:
             settings.command_slots,
             settings.job_environment,
             settings.jobs_each,
+            settings.ranks_each,
             settings.job_workers,
+            settings.jobs_in_container,
+            self.cache,
+            self.variables,
+            backends=self.home / "backends.toml",
         )
+
+    @property
+    def afm_access(self) -> "AfmAccess":
+        """The way from this machine to AFM."""
+        from pipeline.afm.stage import AfmAccess
+
+        return AfmAccess(
+            self.settings.afm_command, self.list_folder, self.settings.jobs_in_container
+        )
+
+    @property
+    def archive_access(self) -> "ArchiveAccess":
+        """The settings by which this machine reaches archives that hold a source's files."""
+        from ingest.sources.archived import RestoreRequest
+        from pipeline.archive.recall import ArchiveAccess
+
+        settings = self.settings
+        restore = RestoreRequest(settings.restore_days, settings.restore_tier)
+        return ArchiveAccess(settings.recall_command, self.list_folder, restore)
+
+    @property
+    def list_folder(self) -> Path:
+        """Folder of lists of files for storage systems' commands."""
+        return (self.settings.list_folder or self.home / "lists").expanduser().absolute()
 
     @property
     def cache(self) -> Path:

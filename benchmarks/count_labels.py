@@ -187,8 +187,16 @@ def _print(
     limit, plain = mean["libdeflate inflate alone"], mean["Pillow decode + getcolors"]
     print(f"\nagainst Pillow decode + getcolors: {plain / ours:.1f} times as fast (target 14)")
     print(f"against libdeflate inflate alone: {ours / limit:.2f} times its time (target 1)")
+    each = best["Framesift count_pixels"]
+    faster = zip(best["Pillow decode + getcolors"], each, strict=True)
+    inflated = zip(each, best["libdeflate inflate alone"], strict=True)
+    print("label by label, Pillow:    ", *(f"{plain / ours:6.1f}" for plain, ours in faster))
+    print("label by label, libdeflate:", *(f"{ours / limit:6.2f}" for ours, limit in inflated))
     print("\nlabel by label [ms]")
-    for name in ("Framesift count_pixels", "Framesift, one of few", "libdeflate inflate alone"):
+    for name in (
+        "Framesift count_pixels", "Framesift, one of few", "libdeflate inflate alone",
+        "Pillow decode + getcolors",
+    ):  # fmt: skip
         print(f"{name:28}" + "".join(f"{spent:7.2f}" for spent in best[name]))
 
 

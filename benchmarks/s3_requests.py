@@ -18,7 +18,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from ingest.sources.s3_source import S3Folder
+from ingest.sources.s3.s3_source import S3Folder
 from ingest.sources.source_options import SourceOptions
 
 _BUCKET = "framesift-requests"

@@ -26,7 +26,7 @@ from ingest.labels.palette import Palette
 from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import FrameFiles, pair_frames
 from ingest.scan.read_frame import read_frame
-from ingest.sources.s3_source import S3Archive
+from ingest.sources.s3.s3_source import S3Archive
 from ingest.sources.source_options import SourceOptions
 from ingest.sources.tar_source import TarSource
 from tests.ingest.s3_server import BreakingProxy, breaking_proxy, ceph

@@ -1,11 +1,15 @@
-"""What staging costs: planning, hits, and fetching beside bare readers of the same store.
+"""What staging costs: planning, hits, and fetching beside other ways to do it.
 
     python -m benchmarks.staging [--plan 1000000] [--hits 100000] [--objects 200] [--mb 3]
+        [--workers 16] [--turns 5] [--s3fs PYTHON]
 
 Planning and hits are of made-up manifests, two files a frame; hits look at sparse files that are
-there. Fetching is from Ceph's gateway (its Debian packages are needed), side by side in one run: a
-bare reader that keeps nothing, the same that writes and syncs each file, Framesift's staging, and
-`aws s3 sync` where that command is there. Each takes its turn three times; the best is shown.
+there. Fetching is side by side in one run, each way in turn: from Ceph's gateway (its Debian
+packages are needed) a bare reader that keeps nothing, the same that writes and syncs each file,
+staging's own way in and onto the disk without a checksum, a claim or a name, Framesift's staging,
+`aws s3 sync` where that command is there, and fsspec's cache of whole files over s3fs by a Python
+that has it; from a folder that is in the page cache `cp`, the same way and staging. Shown are the
+best of the turns, and the median of the ratios to the first way of the same turn.
 """
 
 import argparse
@@ -13,19 +17,29 @@ import os
 import resource
 import secrets
 import shutil
+import statistics
 import subprocess
 import tempfile
 import time
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import cast
 
 import obstore
 import pyarrow as pa
 
-from ingest.sources.s3_source import S3Folder
+from catalog.storage.file_version import listed_version
+from catalog.values import File
+from ingest.sources.local_folder import LocalFolder
+from ingest.sources.opened_file import open_file
+from ingest.sources.s3.s3_source import S3Folder
+from ingest.sources.source_files import SourceFiles
 from ingest.sources.source_options import SourceOptions
+from pipeline.cache.aligned_buffer import ALIGNED_BYTES, Buffers
 from pipeline.cache.checksums import recording
+from pipeline.cache.png_check import SIGNATURE
 from pipeline.cache.stager import stager
 from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.manifest_rows import FRAMES_SCHEMA
@@ -33,7 +47,27 @@ from pipeline.staging.fetch import fetch_files
 from pipeline.staging.plan import StagingPlan, plan_staging
 from tests.ingest.s3_server import ceph
 
-_TURNS = 3
+_FILE_CACHE = """
+import sys, time
+from concurrent.futures import ThreadPoolExecutor
+import fsspec, s3fs
+endpoint, out, workers, *keys = sys.argv[1:]
+began, cpu = time.perf_counter(), time.process_time()
+files = fsspec.filesystem(
+    "simplecache", target_protocol="s3", cache_storage=out,
+    target_options={"client_kwargs": {"endpoint_url": endpoint}},
+)
+
+def read(key):
+    with files.open(key) as file:
+        file.read(1)
+
+with ThreadPoolExecutor(int(workers)) as pool:
+    for _ in pool.map(read, keys):
+        pass
+print(time.perf_counter() - began, time.process_time() - cpu)
+"""
+
 _SIZE = 3_000_000
 _IN_FOLDER = 2_000
 
@@ -46,11 +80,14 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=200)
     parser.add_argument("--mb", type=float, default=3.0)
     parser.add_argument("--workers", type=int, default=16)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--s3fs", default="", help="a Python that has s3fs")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         _plan("planned", given.plan, Path(folder) / "empty")
         _hits(given.hits, Path(folder) / "hits")
-        _fetch(given.objects, int(given.mb * 1e6), given.workers, Path(folder))
+        _copy(given.objects, int(given.mb * 1e6), given, Path(folder))
+        _fetch(given.objects, int(given.mb * 1e6), given, Path(folder))
 
 
 def _manifest(files: int, root: str = "s3://bucket", size: int = _SIZE) -> Manifest:
@@ -109,53 +146,147 @@ def _hits(files: int, cache: Path) -> None:
     _plan("hits of", files, cache)
 
 
-def _fetch(objects: int, size: int, workers: int, folder: Path) -> None:
-    store = _Store(objects, size, workers, folder / "out")
-    ways: dict[str, Callable[[], None]] = {
+def _fetch(objects: int, size: int, given: argparse.Namespace, folder: Path) -> None:
+    store = _Store(objects, size, given.workers, folder / "out")
+    ways: dict[str, Callable[[], object]] = {
         "bare reader": lambda: store.bare(write=False),
         "bare reader that writes and syncs": lambda: store.bare(write=True),
+        "in place, O_DIRECT, unchecked": store.unchecked,
         "framesift stage": store.stage,
     }
     if _works(["aws", "--version"]):
         ways["aws s3 sync"] = store.sync
-    best: dict[str, tuple[float, float]] = {}
-    for _ in range(_TURNS):
+    if given.s3fs:
+        ways["s3fs, fsspec simplecache"] = lambda: store.file_cache(given.s3fs)
+    print(f"{objects:,} PNG files of {size / 1e6:.1f} MB from Ceph, {given.workers} transfers")
+    _compare(ways, objects * size, store.out, given.turns)
+
+
+def _copy(files: int, size: int, given: argparse.Namespace, folder: Path) -> None:
+    source, out = folder / "source", folder / "out"
+    for number in range(files):
+        path = source / "scene" / "camera" / f"{number:09d}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_png(size))
+    opened = LocalFolder(source)
+    entries = list(opened.list())
+    manifest = _of_files(opened.root, size, entries)
+
+    def cp(*, sync: bool = False) -> None:
+        subprocess.run(["/bin/cp", "-r", f"{source}/.", str(out)], check=True)
+        for path in out.rglob("*.png") if sync else ():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+    ways: dict[str, Callable[[], object]] = {
+        "cp -r": cp,
+        "cp -r, each file synced": lambda: cp(sync=True),
+        "in place, O_DIRECT, unchecked": lambda: _unchecked(
+            opened, [entry.key for entry in entries], size, out, given.workers
+        ),
+        "framesift stage": lambda: _stage(manifest, opened, out, given.workers),
+    }
+    print(f"{files:,} PNG files of {size / 1e6:.1f} MB from a folder, {given.workers} transfers")
+    _compare(ways, files * size, out, given.turns)
+
+
+def _compare(ways: dict[str, Callable[[], object]], total: int, out: Path, turns: int) -> None:
+    """Run each in turn; print the best, and the median of its ratio to the first one's turn."""
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    for _ in range(turns):
         for name, way in ways.items():
-            shutil.rmtree(store.out, ignore_errors=True)
-            store.out.mkdir()
-            began, spent = time.perf_counter(), _cpu()
-            way()
-            took, cpu = time.perf_counter() - began, _cpu() - spent
-            best[name] = min(best.get(name, (took, cpu)), (took, cpu))
-    total = objects * size
-    print(f"{objects:,} objects of {size / 1e6:.1f} MB, {workers} threads")
-    for name, (took, cpu) in best.items():
+            shutil.rmtree(out, ignore_errors=True)
+            out.mkdir()
+            began, cpu = time.perf_counter(), _cpu()
+            measured = way()
+            # What measures itself leaves out its start.
+            took = measured or (time.perf_counter() - began, _cpu() - cpu)
+            spent[name].append(cast("tuple[float, float]", took))
+    first = next(iter(ways))
+    for name, turns_of in spent.items():
+        took, cpu = (min(values) for values in zip(*turns_of, strict=True))
+        pairs = zip(spent[first], turns_of, strict=True)
+        ratio = statistics.median(one[0] / other[0] for one, other in pairs)
         print(f"{name:34} {total / 1e6 / took:7.0f} MB/s, {cpu / total * 1e9:5.2f} s of CPU a GB, "
-              f"{best['bare reader'][0] / took:.2f} of the bare reader")  # fmt: skip
+              f"{ratio:.2f} of {first}")  # fmt: skip
+
+
+def _png(size: int) -> bytes:
+    """A PNG file of that size, as far as its chunks go."""
+
+    def chunk(name: bytes, content: bytes) -> bytes:
+        crc = zlib.crc32(name + content).to_bytes(4)
+        return len(content).to_bytes(4) + name + content + crc
+
+    head, end = SIGNATURE + chunk(b"IHDR", bytes(13)), chunk(b"IEND", b"")
+    return head + chunk(b"IDAT", secrets.token_bytes(size - len(head) - len(end) - 12)) + end
+
+
+def _of_files(root: str, size: int, entries: list[File]) -> Manifest:
+    """A manifest of files, each the image of a frame without a label."""
+    empty = _manifest(2 * len(entries), root, size)
+    rows = empty.frames.to_pydict()
+    rows["image"] = [entry.key for entry in entries]
+    rows["image_version"] = [listed_version(entry.etag, entry.mtime) for entry in entries]
+    for name in ("label", "label_source", "label_size", "label_version"):
+        rows[name] = [None] * len(entries)
+    return Manifest(empty.header, pa.table(rows, schema=FRAMES_SCHEMA))
+
+
+def _stage(manifest: Manifest, files: SourceFiles, out: Path, workers: int) -> None:
+    """What `framesift stage` does."""
+    plan = plan_staging(manifest, out)
+    with stager(out) as own, recording(out, own.name) as checksums:
+        fetched = fetch_files(plan, own, checksums, lambda _: files, workers=workers)
+    assert (fetched.files, fetched.failed) == (len(manifest), [])
+
+
+def _unchecked(files: SourceFiles, keys: list[str], size: int, out: Path, workers: int) -> None:
+    """What staging does to bytes alone: receive them into aligned memory, write, and sync them."""
+    buffers = Buffers()
+
+    def fetch(key: str) -> None:
+        with buffers.buffer(size) as buffer, open_file(files, key) as opened:
+            if opened.read_into is None:
+                at = 0
+                for piece in opened.pieces:
+                    buffer.memory[at : at + len(piece)] = piece
+                    at += len(piece)
+                buffer.size = at
+            else:
+                buffer.size = opened.read_into(buffer.memory[:size])
+            flags = os.O_CREAT | os.O_WRONLY | os.O_DIRECT
+            file = os.open(out / key.replace("/", "_"), flags, 0o666)
+            left = buffer.memory[: -(-size // ALIGNED_BYTES) * ALIGNED_BYTES]
+            while left:
+                left = left[os.write(file, left) :]
+            os.ftruncate(file, size)
+            os.fsync(file)
+            os.close(file)
+
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(fetch, keys):
+            pass
 
 
 class _Store:
     """Objects in Ceph's gateway, and the ways to read them all into a folder."""
 
     def __init__(self, objects: int, size: int, workers: int, out: Path) -> None:
-        self._server, self._workers, self.out = ceph(), workers, out
+        self._server, self._workers, self._size, self.out = ceph(), workers, size, out
         os.environ["AWS_ACCESS_KEY_ID"] = self._server.access_key
         os.environ["AWS_SECRET_ACCESS_KEY"] = self._server.secret_key
         self._bucket = self._server.new_bucket("staging")
         client = self._server.client()
         for number in range(objects):
-            key = f"scene/camera/{number:09d}.bin"
-            client.put_object(Bucket=self._bucket, Key=key, Body=secrets.token_bytes(size))
-        options = SourceOptions(endpoint_url=self._server.endpoint)
-        self._files = S3Folder(f"s3://{self._bucket}", options)
+            key = f"scene/camera/{number:09d}.png"
+            client.put_object(Bucket=self._bucket, Key=key, Body=_png(size))
+        self._files = S3Folder(
+            f"s3://{self._bucket}", SourceOptions(endpoint_url=self._server.endpoint)
+        )
         entries = list(self._files.list())
         self._keys = [entry.key for entry in entries]
-        empty = _manifest(2 * objects, self._files.root, size)
-        rows = empty.frames.to_pydict()
-        rows |= {"image": self._keys, "image_version": [f"etag:{one.etag}" for one in entries]}
-        for name in ("label", "label_source", "label_size", "label_version"):
-            rows[name] = [None] * objects
-        self._manifest = Manifest(empty.header, pa.table(rows, schema=FRAMES_SCHEMA))
+        self._manifest = _of_files(self._files.root, size, entries)
 
     def bare(self, *, write: bool) -> None:
         """Obstore alone."""
@@ -172,14 +303,22 @@ class _Store:
             file.flush()
             os.fsync(file.fileno())
 
+    def unchecked(self) -> None:
+        """The bytes alone."""
+        _unchecked(self._files, self._keys, self._size, self.out, self._workers)
+
     def stage(self) -> None:
         """What `framesift stage` does."""
-        plan = plan_staging(self._manifest, self.out)
-        with stager(self.out) as own, recording(self.out, own.name) as checksums:
-            fetched = fetch_files(
-                plan, own, checksums, lambda _: self._files, workers=self._workers
-            )
-        assert (fetched.files, fetched.failed) == (len(self._keys), [])
+        _stage(self._manifest, self._files, self.out, self._workers)
+
+    def file_cache(self, python: str) -> tuple[float, float]:
+        """Fsspec's cache of whole files that threads may share, over s3fs; its time and CPU [s]."""
+        keys = [f"{self._bucket}/{key}" for key in self._keys]
+        given = [self._server.endpoint, str(self.out), str(self._workers), *keys]
+        command = [python, "-c", _FILE_CACHE, *given]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        took, cpu = map(float, done.stdout.split())
+        return took, cpu
 
     def sync(self) -> None:
         """The command of AWS."""

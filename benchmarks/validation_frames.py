@@ -22,6 +22,7 @@ from ingest.labels.palette import Palette
 from pipeline.prepared.decoded_frames import nearest, small_image
 from pipeline.prepared.size import Size
 from tests.training.drawn_frames import read_class_list
+from training.input.numbered_colours import NumberedColours
 
 SIZE = Size(height_px=152, width_px=240)
 ROUNDS = 5
@@ -34,7 +35,10 @@ def main() -> None:
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    from training.validation.best_class import best_class
+    from training.network.predictor import probabilities
+    from training.validation.best_class import BestClass
+    from training.validation.metrics.metric import ScoredFrame
+    from training.validation.metrics.table import METRICS
     from training.validation.scores import confusion_matrix
 
     root = Path(os.environ.get("A2D2_ROOT") or Path(__file__).parent.parent / "sample_data/a2d2")
@@ -42,7 +46,8 @@ def main() -> None:
     labels = [path.read_bytes() for path in sorted(root.rglob("*_label_*.png"))[:4]]
     if not images or not labels:
         sys.exit(f"{root}: no frames there; set A2D2_ROOT to a folder of A2D2 files")
-    palette = Palette.from_class_list(read_class_list(next(root.rglob("class_list.json"))))
+    class_list = read_class_list(next(root.rglob("class_list.json")))
+    palette = Palette.from_class_list(class_list)
     whole = decode_image(images[0])
     truth = decode_label(labels[0], palette)
     height_px, width_px = truth.shape
@@ -53,21 +58,44 @@ def main() -> None:
 
     given = {name: _logits(areas, len(palette)) for name, areas in _AREAS.items()}
     for name, logits in given.items():
-        differ = int((best_class(logits, height_px, width_px) != tensorflow(logits)).sum())
+        differ = int((BestClass(logits).at_size(height_px, width_px) != tensorflow(logits)).sum())
         print(f"class ids, {name}: {differ} of {truth.size:,} pixels differ from TensorFlow's")
         if differ:
             sys.exit(1)
+    metrics = {name: metric.empty(len(palette)) for name, metric in METRICS.items()}
+    predicted = BestClass(given["areas of 8"]).at_size(height_px, width_px)
+    matrix, _ = confusion_matrix(truth, predicted, len(palette))
+    small = nearest(truth, SIZE)
+    graph, logits = tf.function(probabilities), given["areas of 8"]
+    confidence = graph(logits[None])[0].numpy()[0]
+    apart = NumberedColours.of(class_list)
+    assert apart is not None
+    colours = decode_label(labels[0], apart.palette)
+    of_label = np.arange(256, dtype=np.uint8)
+    scored = ScoredFrame(
+        truth, predicted, matrix, small, BestClass(logits).ids, confidence, 0.1, 0.8, None,
+        colours, apart.classes(of_label),
+    )  # fmt: skip
     ways: dict[str, Callable[[], object]] = {
         "image, Pillow": lambda: [open_png(png) for png in images],
         "image": lambda: [decode_image(png) for png in images],
         "image made small": lambda: [small_image(whole, SIZE) for _ in images],
         "label": lambda: [decode_label(png, palette) for png in labels],
         "label made small": lambda: [nearest(truth, SIZE) for _ in labels],
-        "confusion matrix": lambda: [confusion_matrix(truth, truth, len(palette)) for _ in images],
+        "probabilities": lambda logits=logits: [  # type: ignore[misc]
+            graph(logits[None]) for _ in images
+        ],
+        "calibration": lambda: _repeat(metrics["calibration"].update, scored, images),
+        "boundary IoU": lambda: _repeat(metrics["boundary_iou"].update, scored, images),
+        "objects by size": lambda: _repeat(metrics["object_sizes"].update, scored, images),
+        "classes of colours": lambda: [np.take(apart.label_class, colours) for _ in images],
+        "confusion matrix": lambda: [
+            confusion_matrix(truth, predicted, len(palette)) for _ in images
+        ],
     }
     for name, logits in given.items():
         ways[f"class ids, {name}"] = lambda logits=logits: [  # type: ignore[misc]
-            best_class(logits, height_px, width_px) for _ in images
+            BestClass(logits).at_size(height_px, width_px) for _ in images
         ]
         ways[f"class ids, {name}, TensorFlow"] = lambda logits=logits: [  # type: ignore[misc]
             tensorflow(logits) for _ in images
@@ -82,13 +110,20 @@ def main() -> None:
     for name, seconds in best.items():
         print(f"  {name:36}{1e3 * seconds:8.2f} ms")
     beside = best["label"] + best["label made small"] + best["confusion matrix"]
+    beside += best["probabilities"] + best["calibration"] + best["boundary IoU"]
     beside += best["class ids, areas of 8"]
+    beside += best["objects by size"] + best["classes of colours"]
     print(f"  beside the network, prepared        {1e3 * beside:8.2f} ms")
     beside += best["image"] + best["image made small"]
     print(f"  beside the network, decoded         {1e3 * beside:8.2f} ms")
 
 
 _AREAS = {"areas of 20": 20, "areas of 8": 8, "noise": 1}
+
+
+def _repeat(update: Callable[[Any], None], scored: Any, images: list[bytes]) -> None:
+    for _ in images:
+        update(scored)
 
 
 def _logits(area_px: int, classes: int) -> Any:

@@ -15,19 +15,21 @@
     ├── NotAllowed               who asks is known, and may not
     ├── LoginThrottled           too many logins have failed
     ├── ServerBusy               too many requests of a kind wait already
-    ├── TooManyJobs              a user has as many jobs under way as one may
+    ├── TooManyJobs              a user has as many jobs or ranks under way as may be
     ├── TooManyStreams           a caller listens to too many jobs at once
     ├── BadFile                  a file's content cannot be used
     │   ├── UnreadableFile       ... or could not be read this time
     │   └── OtherVersion         ... is not that of the version that was wanted
     ├── SqlError                 a statement is refused, with SQLCODE and SQLSTATE
     ├── StorageError             the disk: space, permission, a vanished file
+    │   ├── CacheFull            running jobs and pins hold the space that a staging needs
     │   └── SourceFails          a source's disk, archive or bucket, asked for a frame's picture
     ├── CatalogBusy              another process holds the write lock
     ├── CatalogDamaged           the catalog's files do not fit together
     ├── CollectionFails          the rule of a user's collection cannot be evaluated
     ├── EngineFailed             the workers of a distributed scan
-    └── JobFailed                a training or validation job did not succeed
+    ├── JobFailed                a training or validation job did not succeed
+    └── StagingCancelled         a user asked the staging to end
 
 The client package has its own, framesift.FramesiftServerError, because it needs none of the rest.
 A message says what was given, what was expected and what to do, on one line.
@@ -234,12 +236,24 @@ class LoginThrottled(FramesiftError):
 
 
 class TooManyJobs(FramesiftError):
-    """A user has as many jobs waiting or running as one may."""
+    """A user has as many jobs, or ranks of jobs, waiting or running as may be."""
 
-    def __init__(self, user: str, most: int) -> None:
+    def __init__(self, user: str, most: int, ranks: int | None = None) -> None:
+        """Say what to do.
+
+        Args:
+            user: The user's name.
+            most: Jobs that may be; ranks, where `ranks` is given.
+            ranks: Those of the jobs there are, to which too many more were to come.
+        """
+        if ranks is None:
+            has, fewer = f"{most:,} jobs that wait or run, as many as the user may", ""
+        else:
+            has = f"{ranks:,} ranks in jobs that wait or run, of {most:,} that the user may"
+            fewer = f"ask for at most {most - ranks:,}, " if ranks < most else ""
         super().__init__(
-            f"user '{user}' has {most} jobs that wait or run, as many as one user may: wait for "
-            "one to end, or cancel one"
+            f"user '{user}' has {has}: {fewer}wait for a job to end, or cancel one; an admin "
+            "allows more (framesift user quota)"
         )
 
 
@@ -317,6 +331,19 @@ class StorageError(FramesiftError):
         super().__init__(message)
 
 
+class CacheFull(StorageError):
+    """A cache has no room for what is to come, whatever could be evicted.
+
+    Attributes:
+        path: The cache.
+        holders: What holds the space, such as "streets@2, which job train-3 reads"; may be empty.
+    """
+
+    def __init__(self, message: str, path: str, holders: tuple[str, ...] = ()) -> None:
+        self.holders = holders
+        super().__init__(message, path)
+
+
 class SourceFails(StorageError):
     """A source's files cannot be reached; the message does not say where they lie."""
 
@@ -358,3 +385,7 @@ class JobFailed(FramesiftError):
     def __init__(self, job: str, message: str) -> None:
         self.job = job
         super().__init__(message)
+
+
+class StagingCancelled(FramesiftError):
+    """A user asked a staging to end; what has come stays in the cache."""

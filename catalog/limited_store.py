@@ -9,7 +9,7 @@ STORED is refused.
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ import duckdb
 from typing_extensions import override
 
 from catalog.errors import CatalogDamaged, CollectionFails, SqlError, StorageError
-from catalog.frames.layouts import JOINED
+from catalog.frames.layouts import JOINED, WideInPart
 from catalog.lake import views as discover_views
 from catalog.lake.connection import (
     DISCOVER,
@@ -86,7 +86,7 @@ class LimitedStore:
                 for no row (query.question.collection_rule): its errors would tell of them.
             limits: DuckDB's settings of memory and threads.
         """
-        self._facts = FactsOfSnapshots()
+        self._facts, self._facts_in_memory = FactsOfSnapshots(), FactsOfSnapshots(capacity=1)
         self._whole, self.condition, self._limits = whole, condition, limits
         self._opened: Lru[int, Lake] = Lru(_SNAPSHOTS)
         self._opening = threading.Lock()
@@ -94,6 +94,18 @@ class LimitedStore:
     def reading(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
         """See Catalog: with the rows that may be seen."""
         return self.reading_files(at)
+
+    @contextmanager
+    def reading_frames(self, at: int | None = None) -> Iterator[Snapshot]:
+        """See Catalog: from memory where it holds the whole catalog's snapshot."""
+        with self._whole.hot.held(at) as pinned:
+            if pinned is not None:
+                cursor, hot = pinned
+                layout, facts = WideInPart(self.condition, ROW), self._facts_in_memory.of
+                yield FramesInPart(cursor, layout, facts, self._whole, hot.number)
+                return
+        with self.reading_files(at) as snapshot:
+            yield snapshot
 
     @contextmanager
     def reading_files(self, at: int | None = None) -> Iterator[Snapshot]:
@@ -127,6 +139,7 @@ class LimitedStore:
     def close(self) -> None:
         """Close the connections; the store can be used again and opens them anew."""
         self._facts.forget()
+        self._facts_in_memory.forget()
         with self._opening:
             for lake in self._opened.clear():
                 lake.close()
@@ -204,6 +217,16 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, bool]]:
         "GROUP BY t.table_name, t.table_oid ORDER BY t.table_oid",
         [STORED],
     ).fetchall()
+
+
+class FramesInPart(Snapshot):
+    """A snapshot in memory whose tables show a statement only the user's frames."""
+
+    @property
+    @override
+    def schema(self) -> Mapping[str, Mapping[str, str]]:
+        """No views: in memory they have every row."""
+        return {}
 
 
 class SelectLimited(SelectOnly):

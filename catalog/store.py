@@ -135,6 +135,10 @@ class CatalogStore:
         """See Catalog."""
         return self.hot.reading(at)
 
+    def reading_frames(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
+        """See Catalog."""
+        return self.reading(at)
+
     @contextmanager
     def reading_files(self, at: int | None = None) -> Iterator[Snapshot]:
         """See Catalog."""

@@ -16,6 +16,7 @@ from framesift.client import Client, connect, log_in
 from framesift.datasets import Dataset, demand
 from framesift.errors import (
     AlreadyExists,
+    BadFile,
     FramesiftServerError,
     FramesiftWarning,
     InvalidQuestion,
@@ -42,6 +43,7 @@ from framesift.sql import SqlResult
 
 __all__ = [
     "AlreadyExists",
+    "BadFile",
     "Client",
     "Dataset",
     "Frame",

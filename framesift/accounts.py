@@ -26,7 +26,10 @@ class Users:
         return self.list()
 
     def list(self) -> Iterator[Body]:
-        """Every user by name: ``name``, ``roles``, ``disabled``, ``has_password``, ``created``.
+        """Every user by name.
+
+        Each has ``name``, ``roles``, ``disabled``, ``has_password``, ``jobs`` and ``ranks`` (0: as
+        the server's settings say), ``created``.
 
         Raises:
             NotAllowed: You are no admin.
@@ -65,6 +68,8 @@ class Users:
         roles: Sequence[str] | None = None,
         disabled: bool | None = None,
         password: str | None = None,
+        jobs: int | None = None,
+        ranks: int | None = None,
     ) -> Body:
         """Change a user; what is None stays.
 
@@ -73,6 +78,8 @@ class Users:
             roles: These, and no others.
             disabled: Whether the user and their tokens are refused.
             password: Ends logins with the one before.
+            jobs: That may wait or run at once; 0 for what the server's settings say.
+            ranks: Processes of these jobs; 0 for what the server's settings say.
 
         Raises:
             NotFound: There is none of that name.
@@ -81,6 +88,8 @@ class Users:
             "roles": None if roles is None else [*roles],
             "disabled": disabled,
             "password": password,
+            "jobs": jobs,
+            "ranks": ranks,
         }
         body = {key: value for key, value in changes.items() if value is not None}
         return self._transport.json("PATCH", f"/v1/users/{_text(name)}", body)
@@ -145,7 +154,7 @@ class Tokens:
         return self._transport.json("POST", "/v1/tokens", body)
 
     def revoke(self, number: int) -> Body:
-        """Revoke a token: it counts no more, and stays in the list.
+        """Revoke a token: its requests are refused, and it stays in the list.
 
         Raises:
             NotFound: There is none of that number.

@@ -4,8 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from framesift.accounts import Audit, Collections, Tokens, Users
+from framesift.automation.triggers import Triggers
+from framesift.automation.webhooks import Webhooks
+from framesift.cache import Cache
 from framesift.datasets import Datasets
-from framesift.frames import Frame, frame_named, paged_frames
+from framesift.forms.picture import Picture
+from framesift.frames import Encoding, Frame, frame_named, paged_frames
 from framesift.http.pages import paged
 from framesift.http.transport import Transport
 from framesift.jobs import Jobs
@@ -15,6 +19,7 @@ from framesift.question import Names, PixelRange, ShareRange, one_question, ques
 from framesift.selection import Selection, Selections
 from framesift.sources import Sources
 from framesift.sql import SqlResult, Statements
+from framesift.stagings import Stagings
 from framesift.statistics import Statistics, asked_frames
 from framesift.tags import Tags
 
@@ -26,6 +31,7 @@ class Client:
 
     Attributes:
         audit: Changes, and requests that were refused.
+        cache: Datasets' files near the jobs.
         collections: Rows that users see whose role does not see all.
         datasets: Saved, versioned selections.
         jobs: Training, validation and other long work.
@@ -33,9 +39,12 @@ class Client:
         policies: Tags that are set on what a condition finds.
         sources: Places that hold files.
         selections: Questions and their answers.
+        stagings: Datasets' files brought near the jobs.
         statements: Statements in SQL.
         statistics: What frames hold.
         tags: Named values on frames.
+        triggers: What begins jobs by itself.
+        webhooks: Addresses that are told of jobs' ends.
         tokens: Your tokens.
         users: Who may ask.
     """
@@ -66,9 +75,11 @@ class Client:
             Models(transport),
         )
         self.selections, self.statements = Selections(transport), Statements(transport)
-        self.statistics = Statistics(transport)
+        self.statistics, self.stagings = Statistics(transport), Stagings(transport)
+        self.cache = Cache(transport)
         self.sources, self.tags = Sources(transport), Tags(transport)
         self.policies = Policies(transport)
+        self.triggers, self.webhooks = Triggers(transport), Webhooks(transport)
         self.users, self.tokens = Users(transport), Tokens(transport)
         self.collections, self.audit = Collections(transport), Audit(transport)
 
@@ -92,6 +103,7 @@ class Client:
         limit: int | None = None,
         sample: int | None = None,
         seed: int = 0,
+        model: str | None = None,
         at: int | None = None,
         **ranges: PixelRange,
     ) -> Selection:
@@ -112,6 +124,9 @@ class Client:
             limit: At most this many frames.
             sample: So many at random, decided by ``seed``.
             seed: Seed of the sample.
+            model: A model whose scores were imported (`Tags.import_scores`): conditions and order
+                may name its uncertainty, margin, miou, accuracy and loss, and ``where`` takes
+                confusion(TRUTH, PREDICTED).
             at: The catalog snapshot to ask; the newest when None.
             **ranges: Pixels per class tag: ``car=(10_000, 20_000)``, ``bicycle=(1, None)``.
 
@@ -133,6 +148,7 @@ class Client:
             limit=limit,
             sample=sample,
             seed=seed,
+            model=model,
             **ranges,
         )
         return self.ask(question, at=at)
@@ -194,6 +210,32 @@ class Client:
             NotFound: There is none of that name.
         """
         return frame_named(self._transport, fkey, at)
+
+    def prediction(
+        self,
+        fkey: str,
+        *,
+        model: str | None = None,
+        job: str | None = None,
+        errors: bool = False,
+        classes: Sequence[str] | None = None,
+        format: Encoding = "png",  # noqa: A002
+    ) -> Picture:
+        """A model's prediction over a frame's camera image, as `Frame.prediction` has it.
+
+        Args:
+            fkey: The frame.
+            model: The newest by this one.
+            job: The one that this prediction job made; with neither the newest of the frame.
+            errors: In its place the pixels of another class than the label.
+            classes: Only these, by tag or name; all when None.
+            format: How it is encoded.
+
+        Raises:
+            NotFound: There is no such frame, or no such prediction of it.
+        """
+        frame = Frame({"fkey": fkey}, self._transport)
+        return frame.prediction(model=model, job=job, errors=errors, classes=classes, format=format)
 
     def classes(
         self,
@@ -287,6 +329,31 @@ class Client:
             split=split,
             at=at,
         )
+
+    def facets(
+        self,
+        *tags: str,
+        question: Mapping[str, Any] | None = None,
+        dataset: str | Mapping[str, Any] | None = None,
+        split: str | None = None,
+        at: int | None = None,
+        **conditions: Any,
+    ) -> Mapping[str, Any]:
+        """Every tag's histogram under the other conditions, and how many frames answer.
+
+        Args:
+            *tags: Only these tags' or classes'; those of every tag when none is given.
+            question: As of `frames`.
+            dataset: As of `frames`.
+            split: As of `frames`.
+            at: As of `frames`.
+            **conditions: As of `frames`.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        whole = one_question(question, conditions)
+        return self.statistics.facets(*tags, question=whole, dataset=dataset, split=split, at=at)
 
     def correlation(
         self,

@@ -114,6 +114,19 @@ class Dataset(Record):
         """
         return self._all.extend(reference(self), *demands, split=split, at=at, **how)
 
+    def reduce(self, frames: int, **how: Any) -> "Dataset":
+        """Keep the most informative frames of its training split, as a new version.
+
+        Args:
+            frames: How many the split keeps.
+            **how: model (a training job: what its newest validation finds weak is kept first),
+                split, seed.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return self._all.reduce(reference(self), frames, **how)
+
     def rebuild(self) -> "Dataset":
         """Make its lost or damaged manifest again; the server proves it equal by its id.
 
@@ -121,6 +134,30 @@ class Dataset(Record):
             FramesiftServerError: It cannot be made equal, or the server does not answer.
         """
         return self._all.rebuild(reference(self))
+
+    def rename(self, name: str) -> "Dataset":
+        """Give it, with all its versions, another name; it as it is then.
+
+        Raises:
+            FramesiftServerError: The name is taken or is none, or the server does not answer.
+        """
+        return self._all.change(reference(self), rename=name)
+
+    def describe(self, description: str) -> "Dataset":
+        """Keep what is to be said of it; it as it is then.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return self._all.change(reference(self), description=description)
+
+    def remove(self) -> None:
+        """Remove this version.
+
+        Raises:
+            FramesiftServerError: A job reads it, or the server does not answer.
+        """
+        self._all.remove(reference(self))
 
     def diff(self, other: "str | Dataset", *, limit: int | None = None) -> Mapping[str, Any]:
         """Changes from this to the other: frames, splits, distributions.
@@ -229,7 +266,12 @@ class Dataset(Record):
         return data_frame(self.to_arrow(split))
 
     def stage(
-        self, *, workers: int | None = None, verify: bool = False, prepare: str | None = None
+        self,
+        *,
+        workers: int | None = None,
+        verify: bool = False,
+        prepare: str | None = None,
+        to: Sequence[str] = (),
     ) -> Job:
         """Fetch its images and labels into the server's cache; the job.
 
@@ -237,6 +279,8 @@ class Dataset(Record):
             workers: Files fetched at once; 4 by default.
             verify: Read what is in the cache again, and fetch what is damaged.
             prepare: Also decode its frames once at this size, WIDTHxHEIGHT.
+            to: AFM filesets to bring them into in place of the cache, each
+                [SOURCE=]afm:FILESYSTEM/FILESET.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -248,6 +292,8 @@ class Dataset(Record):
             request["verify"] = True
         if prepare is not None:
             request["prepare"] = prepare
+        if to:
+            request["to"] = [*to]
         return start(self._transport, "/v1/stagings", request)
 
     def train(self, **options: Any) -> Job:
@@ -257,6 +303,10 @@ class Dataset(Record):
     def validate(self, model: str | Job, **options: Any) -> Job:
         """Validate a model on it; the job. Options as of `Jobs.validate`."""
         return Jobs(self._transport).validate(model, self, **options)
+
+    def run(self, command: str | Sequence[str], **options: Any) -> Job:
+        """Run a program of yours on it; the job. Options as of `Jobs.run`."""
+        return Jobs(self._transport).run(self, command, **options)
 
     @property
     def _all(self) -> "Datasets":
@@ -391,6 +441,20 @@ class Datasets:
         body = {"demands": [*demands], "split": split, **how}
         return self._dataset_of(f"{_path(name)}/extensions", body, at)
 
+    def reduce(self, name: str, frames: int, **how: Any) -> Dataset:
+        """Keep the most informative frames of a training split, as a new version.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            frames: How many the split keeps.
+            **how: model (a training job: what its newest validation finds weak is kept first),
+                split, seed.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return self._dataset_of(f"{_path(name)}/reductions", {"frames": frames, **how}, None)
+
     def rebuild(self, name: str) -> Dataset:
         """Make a lost or damaged manifest again; the server proves it equal by its id.
 
@@ -401,6 +465,32 @@ class Datasets:
             FramesiftServerError: It cannot be made equal, or the server does not answer.
         """
         return Dataset(self._transport.json("POST", f"{_path(name)}/rebuild"), self._transport)
+
+    def change(
+        self, name: str, *, rename: str | None = None, description: str | None = None
+    ) -> Dataset:
+        """Rename a dataset with all its versions, or describe a version; how it stands then.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            rename: Its other name.
+            description: What is to be said of the version; "" for nothing.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        change = {"name": rename, "description": description}
+        body = {field: value for field, value in change.items() if value is not None}
+        return Dataset(self._transport.json("PATCH", _path(name), body), self._transport)
+
+    def remove(self, name: str) -> Mapping[str, Any]:
+        """Remove every version of NAME, or NAME@VERSION alone; which ones, as ["removed"].
+
+        Raises:
+            FramesiftServerError: A job reads it, or the server does not answer.
+        """
+        removed: Mapping[str, Any] = self._transport.json("DELETE", _path(name))
+        return removed
 
     def diff(
         self, name: str, other: str | Dataset, *, limit: int | None = None

@@ -16,6 +16,7 @@ FramesiftServerError          all of them
 +- JobFailed                  a job that was waited for ended otherwise than done
 +- JobNotDone                 a job that was waited for has not ended in time
 +- MissingPackage             a form of an answer needs a package that is not installed
++- BadFile                    framesift.data: a file is missing, damaged, or not the dataset's
 
 FramesiftWarning              an answer that is not all there is
 """
@@ -68,6 +69,10 @@ class MissingField(NotSupported, KeyError):
 
 class MissingPackage(FramesiftServerError, ImportError):
     """A form of an answer needs a package that is not installed; the message names it."""
+
+
+class BadFile(FramesiftServerError, ValueError):
+    """A file of a dataset is missing, damaged, or another one than the dataset's."""
 
 
 class FramesiftWarning(UserWarning):

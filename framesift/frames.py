@@ -97,6 +97,48 @@ class Frame(Record):
             quality=quality,
         )
 
+    def prediction(
+        self,
+        *,
+        model: str | None = None,
+        job: str | None = None,
+        errors: bool = False,
+        classes: Names | None = None,
+        alpha: float | None = None,
+        width: int | None = None,
+        height: int | None = None,
+        format: Encoding | None = None,  # noqa: A002
+        quality: int | None = None,
+    ) -> Picture:
+        """A model's prediction blended over the camera image; other arguments as of `overlay`.
+
+        Args:
+            model: The newest by this one.
+            job: The one that this prediction job made; with neither the newest of the frame.
+            errors: In its place the pixels of another class than the label.
+            classes: As of `overlay`.
+            alpha: As of `overlay`.
+            width: As of `image`.
+            height: As of `image`.
+            format: As of `image`.
+            quality: As of `image`.
+
+        Raises:
+            NotFound: There is no such prediction of the frame.
+        """
+        return self._picture(
+            "predictions",
+            model=model,
+            job=job,
+            errors="true" if errors else None,
+            classes=",".join(some_of("classes", classes)) or None,
+            alpha=alpha,
+            width=width,
+            height=height,
+            format=format,
+            quality=quality,
+        )
+
     def _picture(self, kind: str, **look: object) -> Picture:
         parameters = {name: value for name, value in look.items() if value is not None}
         answer = self._transport.send("GET", f"/v1/{kind}/{_in_path(self.fkey)}", params=parameters)

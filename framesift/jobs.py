@@ -1,8 +1,10 @@
 """Training, validation and other long work on a server."""
 
 import json
+import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -11,11 +13,13 @@ from framesift.http.events import events_of
 from framesift.http.pages import paged
 from framesift.http.transport import Transport
 from framesift.http.versions import HEADER, documents_of
+from framesift.job_logs import followed_logs
 from framesift.progress import ProgressLine, state_of
+from framesift.question import Asked, data_of
 from framesift.record import Record
 
 _FINISHED = ("done", "failed", "cancelled")
-_UNFINISHED = ("pending", "running", "unknown")
+_UNFINISHED = ("pending", "staging", "queued", "running", "unknown")
 """A newer server may have states beside these."""
 
 _POLL_S = 1.0
@@ -37,7 +41,7 @@ class Job(Record):
 
     @property
     def state(self) -> str:
-        """One of "pending", "running", "done", "failed", "cancelled", "unknown"."""
+        """Such as "queued", "running", "done": docs/jobs.md has all eight."""
         return str(self["state"])
 
     @property
@@ -142,6 +146,17 @@ class Job(Record):
         self._body = self._transport.json("POST", f"{self._path}/cancel")
         return self
 
+    def timeline(self) -> list[Mapping[str, Any]]:
+        """Changes of its tasks' states: each `at`, `task`, `attempt`, `before`, `after`, `why`.
+
+        Raises:
+            FramesiftServerError: The server does not answer.
+        """
+        moves: list[Mapping[str, Any]] = self._transport.json("GET", f"{self._path}/timeline")[
+            "moves"
+        ]
+        return moves
+
     def log_chunks(self) -> Iterator[bytes]:
         """The output of its commands, each below a heading, as it arrives.
 
@@ -163,8 +178,36 @@ class Job(Record):
         parameters = {} if command is None else {"command": command}
         return self._transport.send("GET", f"{self._path}/logs", params=parameters).text
 
+    def log_sizes(self) -> dict[str, int]:
+        """Bytes of each of its logs by now, by name.
+
+        Raises:
+            FramesiftServerError: The server does not answer.
+        """
+        logs = self._transport.json("GET", f"{self._path}/logs/sizes")["logs"]
+        return {log["name"]: log["bytes"] for log in logs}
+
+    def follow_logs(self) -> Iterator[tuple[str, str]]:
+        """Yields what its commands print, until it has ended: the name of a log, and its new text.
+
+        Raises:
+            FramesiftServerError: The server does not answer.
+        """
+        jobs = Jobs(self._transport)
+        return followed_logs(
+            lambda: self.refresh().finished, self.log_sizes, partial(jobs.log_part, self.name)
+        )
+
+    def remove(self) -> None:
+        """Remove it, which has ended: its record, and its model, report and logs.
+
+        Raises:
+            FramesiftServerError: It has not ended, or the server does not answer.
+        """
+        self._transport.send("DELETE", self._path)
+
     def result(self) -> Any:
-        """The JSON document that a scan, staging, extraction or run of a policy ended with.
+        """The JSON document that a scan, staging, extraction, policy or program ended with.
 
         Raises:
             NotFound: It has none, or has not ended.
@@ -192,7 +235,10 @@ class Job(Record):
 
         Args:
             dataset: NAME, NAME@VERSION or a Dataset.
-            **options: Of `framesift validate`: workers, split, name.
+            **options: Of `framesift validate`: workers, split, name, stage, start_after;
+                fail_below, the least score by name, {"miou": 0.4}: the job's metrics say what was
+                not reached ("below"); bad_frames ("fail", "skip" or "skip:20"); compare (another
+                training job: the report says where this one's model is worse).
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -232,7 +278,8 @@ class Jobs:
         """Jobs, newest first, fetched as they are wanted.
 
         Args:
-            kind: Only of this: "train", "validate", "scan", "stage", "extract", "policy".
+            kind: Only of this: "train", "validate", "predict", "run", "scan", "stage",
+                "extract", "policy".
             state: Only those in this state.
 
         Raises:
@@ -250,35 +297,172 @@ class Jobs:
         path = f"/v1/jobs/{quote(name, safe='')}"
         return Job(self._transport.json("GET", path), self._transport)
 
-    def train(self, dataset: str | Mapping[str, Any], **options: Any) -> Job:
-        """Train on a dataset; the job.
+    def compare(self, jobs: "Sequence[str | Job]") -> Mapping[str, Any]:
+        """Jobs beside each other: lists have a value for each job, in their order.
+
+        `job` has kind, state, dataset and the like, `settings` those in which they differ,
+        `metrics` what they measured; None for a job without it.
+
+        Args:
+            jobs: Two, or more.
+
+        Raises:
+            NotFound: There is none of one of the names.
+        """
+        names = [job if isinstance(job, str) else job.name for job in jobs]
+        return self._transport.json("POST", "/v1/jobs/compare", body={"jobs": names})
+
+    def usage(self, by: str = "user") -> Sequence[Mapping[str, Any]]:
+        """Jobs' usage of machines: sums of their attempts that have ended.
+
+        Each has `name`, `jobs`, and `core_seconds`, `gpu_seconds`, `wait_seconds` [s].
+
+        Args:
+            by: "user", "dataset" or "kind".
+
+        Raises:
+            FramesiftServerError: The server does not answer.
+        """
+        answer = self._transport.json("GET", "/v1/usage", query={"by": by})
+        used: Sequence[Mapping[str, Any]] = answer["usage"]
+        return used
+
+    def train(
+        self,
+        dataset: str | Mapping[str, Any] | None = None,
+        *,
+        question: Asked | None = None,
+        **options: Any,
+    ) -> Job:
+        """Train on a dataset, or on the frames that answer a question; the job.
 
         Args:
             dataset: NAME, NAME@VERSION or a Dataset.
+            question: In its place a question as data: steps of the job save the frames that answer
+                it as a dataset, `save_as`, and stage it.
             **options: Of `framesift train`: workers, batch_size, max_steps or epochs,
                 learning_rate, height, width, seed, split, continue_from (name of a training job),
-                name, backend.
+                name, backend, stage (False: read files where their sources are mounted),
+                start_after (percent of the split that is staged before it begins), attempts (how
+                often it may begin where it is lost), prepare (True:
+                first decode a staged dataset's frames once, False: do not; by default where that
+                is less work than decoding all that it reads), classes ("all", "a2d2-8", or a map
+                {"classes": {"Vehicle": ["Car", "Truck"]}, "ignored": ["Ego car"]}), model
+                ("small_unet" or "deeplabv3plus_resnet50"), augment (some of "mirror", "crop",
+                "scale", "colour"), checkpoint_every (steps), checkpoint_minutes,
+                keep_checkpoints (so many can be validated as NAME@STEP),
+                evaluate_every (epochs), bad_frames ("fail", "skip" or "skip:20"),
+                target_miou, horovod ({"fusion_mb": 32, "cycle_ms": 1, "compression": "fp16",
+                "reduce": "average"}), precision ("auto", "float32" or "mixed_float16"), save_as,
+                evict (True: remove the dataset from the cache when the job is done).
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        request = {"kind": "train", "dataset": reference(dataset), **options}
+        request = {"kind": "train", **_frames(dataset, question), **options}
         return start(self._transport, "/v1/jobs", request)
 
-    def validate(self, model: str | Job, dataset: str | Mapping[str, Any], **options: Any) -> Job:
+    def validate(
+        self,
+        model: str | Job,
+        dataset: str | Mapping[str, Any] | None = None,
+        *,
+        question: Asked | None = None,
+        **options: Any,
+    ) -> Job:
         """Validate a model; the job.
 
         Args:
-            model: The training job that made it.
+            model: The training job that made it, or NAME@STEP, its checkpoint of then.
             dataset: NAME, NAME@VERSION or a Dataset.
-            **options: Of `framesift validate`: workers, split, name, backend.
+            question: In its place, as of `train`.
+            **options: Of `framesift validate`: workers, split, name, backend, stage (False: read
+                files where their sources are mounted), start_after (percent of the split that is
+                staged before it begins), attempts, fail_below ({"miou": 0.4}), bad_frames
+                ("fail", "skip" or "skip:20": frames that cannot be read are left out, and named),
+                compare (another training job, whose model is put through the same frames: the
+                report's "comparison" and the job's metrics say where this one is worse), slices
+                (tags by whose values the report scores parts, ["weather"], or ["all"]),
+                augment_test ("mirror": how many pixels change in the mirrored image), save_as,
+                evict.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
         name = model if isinstance(model, str) else model.name
-        request = {"kind": "validate", "model": name, "dataset": reference(dataset), **options}
+        request = {"kind": "validate", "model": name, **_frames(dataset, question), **options}
         return start(self._transport, "/v1/jobs", request)
+
+    def predict(
+        self,
+        model: str | Job,
+        dataset: str | Mapping[str, Any] | None = None,
+        *,
+        question: Asked | None = None,
+        **options: Any,
+    ) -> Job:
+        """Let a model say what is in frames, with or without labels; the job.
+
+        Args:
+            model: The training job that made it, or NAME@STEP, its checkpoint of then.
+            dataset: NAME, NAME@VERSION or a Dataset.
+            question: In its place a question as data: the frames that answer it, which are saved
+                as a dataset, predict-MODEL.
+            **options: Of `framesift predict`: workers, split, name, backend, stage (False: read
+                files where their sources are mounted), start_after (percent of the split that is
+                staged before it begins), attempts, bad_frames ("fail", "skip" or "skip:20").
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        request: dict[str, Any] = {
+            "kind": "predict",
+            "model": model if isinstance(model, str) else model.name,
+            **_frames(dataset, question),
+        }
+        return start(self._transport, "/v1/jobs", {**request, **options})
+
+    def run(
+        self,
+        dataset: str | Mapping[str, Any] | None,
+        command: str | Sequence[str],
+        *,
+        question: Asked | None = None,
+        **options: Any,
+    ) -> Job:
+        """Run a program of yours on a dataset, where the server allows it; the job.
+
+        Args:
+            dataset: NAME, NAME@VERSION or a Dataset.
+            command: Program and arguments, in which {files}, {files:SPLIT}, {classes}, {manifest},
+                {prepared} and {job} stand for paths; as one text it is quoted as for a shell.
+            question: In the dataset's place (None), as of `train`.
+            **options: Of `framesift run`: ranks, split, prepare (WIDTHxHEIGHT), folder, name,
+                backend, stage (False: read files where their sources are mounted), attempts.
+
+        Raises:
+            NotAllowed: The server runs no programs of this user.
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        text = command if isinstance(command, str) else shlex.join(command)
+        request = {"kind": "run", "command": text, **_frames(dataset, question), **options}
+        return start(self._transport, "/v1/jobs", request)
+
+    def dry_run(self, kind: str, **options: Any) -> Mapping[str, Any]:
+        """The hand-over to the backend of a job, as "submission"; nothing begins.
+
+        `steps` has each step's, `dataset` and `frames` say what it would work on: of a question the
+        frames that answer it now.
+
+        Args:
+            kind: "train", "validate", "predict" or "run".
+            **options: Of that method, dataset or question, model and command too.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        options |= _frames(options.get("dataset"), options.get("question"))
+        return self._transport.json("POST", "/v1/jobs/dry-run", body={"kind": kind, **options})
 
     def cancel(self, name: str) -> Job:
         """Ask a job to end; the job.
@@ -307,6 +491,14 @@ class Jobs:
         """Wait until a job has ended; the job. Arguments and errors as of `Job.wait`."""
         return self.get(name).wait(progress=progress, timeout_s=timeout_s)
 
+    def timeline(self, name: str) -> Mapping[str, Any]:
+        """`moves`: every change of the states of a job's tasks, the first one first.
+
+        Raises:
+            NotFound: There is no job of that name.
+        """
+        return {"moves": self._named(name).timeline()}
+
     def log_chunks(self, name: str) -> Iterator[bytes]:
         """The output of a job's commands, each below a heading, as it arrives.
 
@@ -315,9 +507,45 @@ class Jobs:
         """
         return self._named(name).log_chunks()
 
+    def log_sizes(self, name: str) -> Mapping[str, Any]:
+        """`logs`: name and bytes of each of a job's logs.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        sizes = self._named(name).log_sizes()
+        return {"logs": [{"name": log, "bytes": size} for log, size in sizes.items()]}
+
+    def log_part(self, name: str, log: str, offset: int) -> Iterator[bytes]:
+        """A log of a job as it is now, from a byte on.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        path = f"/v1/jobs/{quote(name, safe='')}/logs?command={quote(log, safe='')}&offset={offset}"
+        with self._transport.streaming("GET", path) as answer:
+            yield from answer.iter_bytes()
+
+    def remove(self, name: str) -> None:
+        """Remove a job that has ended: its record, and its model, report and logs.
+
+        Raises:
+            NotFound: There is none of that name.
+            FramesiftServerError: It has not ended, or the server does not answer.
+        """
+        self._named(name).remove()
+
     def _named(self, name: str) -> Job:
         """A job that was not looked at yet."""
         return Job({"name": name}, self._transport)
+
+
+def _frames(dataset: str | Mapping[str, Any] | None, question: Asked | None) -> dict[str, Any]:
+    """The frames that a job works on, as the server takes it."""
+    return {
+        **({} if dataset is None else {"dataset": reference(dataset)}),
+        **({} if question is None else {"question": data_of(question)}),
+    }
 
 
 def start(transport: Transport, path: str, request: Mapping[str, Any]) -> Job:

@@ -37,3 +37,40 @@ class Models:
             NotFound: There is none of that name.
         """
         return self._transport.json("GET", f"/v1/models/{quote(name, safe='')}")
+
+    def improve(
+        self,
+        name: str,
+        *,
+        frames: int = 100,
+        label: int = 0,
+        per_scene: int | None = None,
+        min_gap_s: float | None = None,
+        seed: int = 0,
+        at: int | None = None,
+    ) -> Mapping[str, Any]:
+        """Add the frames that a model lacks to what it was trained on, as a new version.
+
+        Args:
+            name: The training job.
+            frames: How many labelled frames to add.
+            label: How many unlabelled frames to list that are most worth a label.
+            per_scene: Most of one scene.
+            min_gap_s: They are at least so far from frames that are validated with [s].
+            seed: Decides between frames that are worth the same.
+            at: The catalog snapshot that they are of; the newest when None.
+
+        Returns:
+            ``dataset``, the new version, whose ["report"]["expects"] says how weak the model is in
+            each class and in how many frames it was, and comes; ``validation``, the job that said
+            so; ``to_label``, fkeys.
+
+        Raises:
+            NotFound: There is no such model.
+            InvalidQuestion: It has no finished validation, or there is nothing to add.
+        """
+        request: dict[str, Any] = {"frames": frames, "label": label, "seed": seed}
+        request |= {"per_scene": per_scene, "min_gap_s": min_gap_s}
+        body = {key: value for key, value in request.items() if value is not None}
+        path = f"/v1/models/{quote(name, safe='')}/improvements"
+        return self._transport.json("POST", path, body, query={"at": at}, creates=True)

@@ -50,6 +50,7 @@ def question_of(
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 0,
+    model: str | None = None,
     **ranges: PixelRange,
 ) -> dict[str, Any]:
     """A question as the server takes it; `Client.select` says what the keywords mean.
@@ -58,6 +59,8 @@ def question_of(
         InvalidQuestion: A keyword's value is not of its form.
     """
     return {
+        # A server of an earlier release knows no model.
+        **({} if model is None else {"model": model}),
         "ranges": [_pixels(tag, value) for tag, value in ranges.items()],
         "where": _where(where, sql),
         "cameras": some_of("camera", camera),

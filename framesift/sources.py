@@ -71,22 +71,42 @@ class Source(Record):
         return Sources(self._transport).change(self.name, uri=uri, differing=differing)
 
     def set(
-        self, *, exclude: Sequence[str] | None = None, part_of: str | None = None
+        self,
+        *,
+        exclude: Sequence[str] | None = None,
+        part_of: str | None = None,
+        mount: str | None = None,
+        max_mb_per_s: float | None = None,
+        max_requests_per_s: float | None = None,
     ) -> Mapping[str, Any]:
-        """Change what it leaves out, or which data set it is a part of; None changes nothing.
+        """Change what it leaves out, its data set, mount or limits; None changes nothing.
 
         Args:
             exclude: Names or paths to leave out from the next scan on, in place of the present
                 list; an empty one leaves out nothing.
             part_of: The data set; its own where empty.
+            mount: Its root on a mounted file system, HOST_FOLDER[:FOLDER_IN_CONTAINER]; empty for
+                none.
+            max_mb_per_s: Megabytes (10^6 bytes) a second that a staging fetches from it at most; 0
+                for any number.
+            max_requests_per_s: Requests for its files that a staging sends a second at most; 0 for
+                any number.
 
         Returns:
-            Its ``name``, ``uri``, ``exclude`` and ``part_of`` as they are now.
+            Its ``name``, ``uri``, ``exclude``, ``part_of``, ``mount``, ``max_mb_per_s`` and
+            ``max_requests_per_s`` as they are now.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        return Sources(self._transport).change(self.name, exclude=exclude, part_of=part_of)
+        return Sources(self._transport).change(
+            self.name,
+            exclude=exclude,
+            part_of=part_of,
+            mount=mount,
+            max_mb_per_s=max_mb_per_s,
+            max_requests_per_s=max_requests_per_s,
+        )
 
     def remove(self) -> Mapping[str, Any]:
         """Remove it and its files' rows from the catalog; the files stay where they are.
@@ -138,7 +158,8 @@ class Sources:
             name: Its name.
             uri: Folder or .tar archive: file:/// or s3:// URI.
             **more: platform, datasource, cluster, site, endpoint_url, anonymous, profile, region,
-                ca_bundle, exclude, part_of, as `framesift source add` takes them.
+                ca_bundle, exclude, part_of, mount, max_mb_per_s, max_requests_per_s, as
+                `framesift source add` takes them.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -163,6 +184,9 @@ class Sources:
         differing: bool = False,
         exclude: Sequence[str] | None = None,
         part_of: str | None = None,
+        mount: str | None = None,
+        max_mb_per_s: float | None = None,
+        max_requests_per_s: float | None = None,
     ) -> Mapping[str, Any]:
         """Change a source; what is None stays.
 
@@ -173,10 +197,17 @@ class Sources:
             exclude: Names or paths to leave out from the next scan on, in place of the present
                 list; an empty one leaves out nothing.
             part_of: The data set that it is a part of; its own where empty.
+            mount: Its root on a mounted file system, HOST_FOLDER[:FOLDER_IN_CONTAINER]; empty for
+                none.
+            max_mb_per_s: Megabytes (10^6 bytes) a second that a staging fetches from it at most; 0
+                for any number.
+            max_requests_per_s: Requests for its files that a staging sends a second at most; 0 for
+                any number.
 
         Returns:
-            Its ``name``, ``uri``, ``exclude`` and ``part_of`` as they are now; with ``uri`` how
-            many files are ``same``, ``changed``, ``missing`` and ``new`` there.
+            Its ``name``, ``uri``, ``exclude``, ``part_of``, ``mount``, ``max_mb_per_s`` and
+            ``max_requests_per_s`` as they are now; with ``uri`` how many files are ``same``,
+            ``changed``, ``missing`` and ``new`` there.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -186,6 +217,9 @@ class Sources:
             "differing": differing or None,
             "exclude": None if exclude is None else [*exclude],
             "part_of": part_of,
+            "mount": mount,
+            "max_mb_per_s": max_mb_per_s,
+            "max_requests_per_s": max_requests_per_s,
         }
         changes = {key: value for key, value in options.items() if value is not None}
         return self._transport.json("PATCH", _path(name), changes)

@@ -113,6 +113,37 @@ class Statistics:
         frames = asked_frames(question, dataset, split, at)
         return self._transport.json("GET", "/v1/statistics/histogram", query={**frames, **axes})
 
+    def facets(
+        self,
+        *tags: str,
+        question: Asked | None = None,
+        dataset: str | Mapping[str, Any] | None = None,
+        split: str | None = None,
+        at: int | None = None,
+    ) -> Mapping[str, Any]:
+        """Every tag's histogram under the question's other conditions, and how many frames answer.
+
+        Args:
+            *tags: Only these tags' or classes'; those of every tag when none is given.
+            question: As of `classes`.
+            dataset: As of `classes`.
+            split: As of `classes`.
+            at: As of `classes`.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        data = {} if question is None else data_of(question)
+        body = {
+            "question": {key: value for key, value in data.items() if value not in (None, [])},
+            "tags": list(tags) or None,
+            "dataset": None if dataset is None else reference(dataset),
+            "split": split,
+            "at": at,
+        }
+        parameters = {key: value for key, value in body.items() if value is not None}
+        return self._transport.json("POST", "/v1/statistics/facets", body=parameters)
+
     def correlation(
         self,
         validation: str,

@@ -152,6 +152,20 @@ class Tags:
             request["errors"] = True
         return start(self._transport, "/v1/extractions", request)
 
+    def import_scores(self, job: str) -> Mapping[str, Any]:
+        """Make a validation's scores of frames tags of its model, which questions then name.
+
+        ``client.select(model="demo-train", where="confusion(pedestrian, bicycle) >= 5000")``
+
+        Args:
+            job: The validation, which is done.
+
+        Raises:
+            NotFound: There is no such job.
+            InvalidQuestion: It is no validation that is done.
+        """
+        return self._transport.json("POST", "/v1/tags/scores", {"job": job})
+
     def import_map(
         self, features: Iterable[Any], family: str, within_m: float, **options: str | None
     ) -> Mapping[str, Any]:
@@ -179,6 +193,22 @@ class Tags:
         )
         counts: Mapping[str, Any] = answer.json()
         return counts
+
+    def mark(self, fkeys: Sequence[str], values: Mapping[str, str]) -> Mapping[str, Any]:
+        """Give frames values of tags, in one commit; ``imported`` counts the frames.
+
+        Args:
+            fkeys: The frames.
+            values: Value of each tag, as text; "" takes the tag from the frames. A new tag becomes
+                one of the users' own.
+
+        Raises:
+            NotFound: One of the frames is none; nothing was marked.
+            FramesiftServerError: The labels or an extractor give a tag, the token may not write, or
+                the server does not answer.
+        """
+        request = {"fkeys": list(fkeys), "values": dict(values)}
+        return self._transport.json("POST", "/v1/tags/marks", request)
 
     def import_values(self, file: str | Path, family: str, **options: Any) -> Mapping[str, Any]:
         """Give frames tags from a table: a row per file, a column per tag.

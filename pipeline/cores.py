@@ -1,4 +1,4 @@
-"""How many threads a process of this package computes with."""
+"""Number of threads that a process of this package computes with."""
 
 import math
 import os

@@ -39,7 +39,7 @@ def epoch_order(frames: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:
 def examples(
     frames: int, seed: int, batch_size: int, *, rank: int = 0, ranks: int = 1, begin: int = 0
 ) -> Iterator[Example]:
-    """What one rank reads, without end.
+    """The examples that one rank reads, without end.
 
     Args:
         frames: Of the split, at least 1.
@@ -57,8 +57,8 @@ def examples(
     first = begin + rank * batch_size
     while True:
         for position in range(first, first + batch_size):
-            epoch, place = divmod(position, frames)
+            epoch, index = divmod(position, frames)
             if epoch != known:
                 known, order = epoch, epoch_order(frames, seed, epoch)
-            yield Example(int(order[place]), epoch, place)
+            yield Example(int(order[index]), epoch, index)
         first += batch_size * ranks

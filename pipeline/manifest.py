@@ -19,6 +19,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -28,6 +30,7 @@ from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
 from pipeline.cache.entry_name import kept_key
 from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA, datasources_of, of_today
+from pipeline.runs.shard_order import shard_rows
 
 HEADER_FILE = "manifest.json"
 FRAMES_FILE = "frames.parquet"
@@ -141,15 +144,24 @@ class Manifest:
         return replace(self, frames=self.frames.filter(pc.equal(self.frames["split"], name)))
 
     def shard(self, index: int, of: int) -> "Manifest":
-        """Every ``of``-th frame from the ``index``-th: shards are disjoint and cover all.
+        """One shard's frames, in order: shards are disjoint (pipeline.runs.shard_order).
 
         Raises:
             InvalidInput: Not 0 <= index < of.
         """
         if not 0 <= index < of:
             raise InvalidInput(f"shard {index} of {of}: expected 0 <= shard < shards")
-        rows = pa.array(range(index, len(self), of), type=pa.int64())
-        return replace(self, frames=self.frames.take(rows))
+        return replace(self, frames=self.frames.take(pa.array(self.shard_rows(index, of))))
+
+    def shard_rows(self, index: int, of: int) -> npt.NDArray[np.int64]:
+        """(n,) int64, ascending: the rows of `shard`'s frames."""
+        return shard_rows(self.frame_bytes(), index, of)
+
+    def frame_bytes(self) -> npt.NDArray[np.int64]:
+        """(frames,) int64: the bytes of each frame's files."""
+        label = pc.fill_null(self.frames["label_size"], 0)
+        sizes: npt.NDArray[np.int64] = pc.add(self.frames["image_size"], label).to_numpy()
+        return sizes
 
     def unlabelled(self) -> int:
         """Number of frames without a label."""
@@ -181,13 +193,14 @@ class Manifest:
 
     def images(self) -> list[FrameFile]:
         """Each frame's camera image, in order."""
-        return [file for file in self._files("image") if file]
+        return [file for file in self.files("image") if file]
 
     def labels(self) -> list[FrameFile | None]:
         """Each frame's label image, in order; None where it has none."""
-        return list(self._files("label"))
+        return list(self.files("label"))
 
-    def _files(self, kind: str) -> Iterator[FrameFile | None]:
+    def files(self, kind: str) -> Iterator[FrameFile | None]:
+        """Each frame's "image" or "label", in order, one after another; None where it has none."""
         header, columns = self.header, (f"{kind}_source", kind, *(f"{kind}_{n}" for n in _DETAILS))
         of_frames = zip(*(self.frames[name].to_pylist() for name in columns), strict=True)
         for source, key, size, version, digest in of_frames:

@@ -83,9 +83,36 @@ def manifest_folder(records: RecordStore, dataset: Dataset) -> Path:
         written = Manifest.read(manifest.folder).header
         if (written.roots, written.within) == (header.roots, header.within):
             return manifest.folder
-    where = json.dumps([dict(header.roots), dict(header.within)], sort_keys=True)
+    return placed_manifest(records, dataset, manifest)
+
+
+def place_of_new(records: RecordStore, dataset: Dataset) -> Path:
+    """The folder of this host where a job finds the manifest of a dataset once it is saved."""
+    folder = own_place(_home_places(records), dataset.name, dataset.version)
+    return folder if isinstance(folder, Path) else _fetched(records, dataset)
+
+
+def place_of(records: RecordStore, dataset: Dataset, manifest: Manifest, *how: str) -> Path:
+    """The folder of `placed_manifest`, whether it is there or not."""
+    header = manifest.header
+    where = json.dumps([dict(header.roots), dict(header.within), *how], sort_keys=True)
     mark = hashlib.sha256(where.encode()).hexdigest()[:12]
-    folder = _fetched(records, dataset, f"-{mark}")
+    return _fetched(records, dataset, f"-{mark}")
+
+
+def placed_manifest(records: RecordStore, dataset: Dataset, manifest: Manifest, *how: str) -> Path:
+    """A folder of this host that holds a dataset's manifest with its sources at these places.
+
+    Args:
+        records: The records.
+        dataset: The dataset.
+        manifest: Its manifest.
+        how: What else tells manifests with the same places apart.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    folder = place_of(records, dataset, manifest, *how)
     if not _is_whole(folder, dataset):
         manifest.write(folder)
     return folder

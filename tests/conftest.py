@@ -16,7 +16,9 @@ from hypothesis import HealthCheck, settings
 
 from ingest.labels.palette import Palette
 from tests.cheap_passwords import make_passwords_cheap
+from tests.engine_threads import limit_engine_threads
 from tests.profiling import Spent
+from tests.templates import Templates
 
 # A machine may stand still for seconds: no time limit is a test's, but where it says so. The same
 # cases every time: a run fails for what was changed, and not for what was drawn.
@@ -32,10 +34,11 @@ settings.register_profile(
 settings.register_profile("fresh", settings.get_profile("tests"), derandomize=False)
 # As many cases as each test asks for, for `make test-wide`; else FEW at most.
 settings.register_profile("wide", settings.get_profile("tests"))
-FEW = 60
+FEW = 30
 _SETTINGS = "_hypothesis_internal_use_settings"  # hypothesis has no other name for a test's own
 settings.load_profile("tests")
 make_passwords_cheap()
+limit_engine_threads()
 for usual in (httpx._config.DEFAULT_TIMEOUT_CONFIG, httpx2._config.DEFAULT_TIMEOUT_CONFIG):
     vars(usual).update(connect=120.0, read=120.0, write=120.0, pool=120.0)  # instead of 5 s
 # A client reads all authorities' certificates, 25 ms of CPU: all clients of a worker share them.
@@ -82,6 +85,12 @@ _SAMPLE = Path(__file__).parent.parent / "sample_data"
 def sample_root() -> Path:
     """The committed sample frames, in A2D2's layout."""
     return _SAMPLE / "a2d2"
+
+
+@pytest.fixture(scope="session")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> Templates:
+    """Folders that other fixtures make once, and copy."""
+    return Templates(tmp_path_factory.mktemp("templates"))
 
 
 @pytest.fixture(scope="session")

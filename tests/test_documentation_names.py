@@ -65,20 +65,20 @@ def examples_of(text: str) -> set[str]:
 @lru_cache
 def names_in(file: Path) -> set[str]:
     """What a module defines, imports or names."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.Name):
-            found.add(node.id)
+            names.add(node.id)
         elif isinstance(node, ast.alias):
-            found.add(node.asname or node.name)
-    return found
+            names.add(node.asname or node.name)
+    return names
 
 
 def is_file(named: str) -> bool:
     """Whether it is a file, a folder, a module, a numbered decision, or stands for several."""
-    if any(part.isupper() and part != "README" for part in Path(named).with_suffix("").parts):
+    if any(piece.isupper() and piece != "README" for piece in Path(named).with_suffix("").parts):
         return True  # api/services/NOUN.py
     endings = ("", ".py", ".md", "-*.md") if named.startswith("docs/") else ("", ".py", ".md")
     return any(any(ROOT.glob(named + ending)) for ending in endings)
@@ -88,11 +88,11 @@ def is_module(dotted: str) -> bool:
     """Whether it is a package, a module, or a name of one."""
     parts = dotted.split(".")
     for length in range(len(parts), 0, -1):
-        place, rest = ROOT.joinpath(*parts[:length]), parts[length:]
-        for file in (place.with_suffix(".py"), place / "__init__.py"):
+        path, rest = ROOT.joinpath(*parts[:length]), parts[length:]
+        for file in (path.with_suffix(".py"), path / "__init__.py"):
             if file.is_file():
                 return not rest or rest[0] in names_in(file)
-        if place.is_dir():
+        if path.is_dir():
             return not rest
     return False
 
@@ -100,15 +100,15 @@ def is_module(dotted: str) -> bool:
 def test_files_and_modules_that_are_named_exist() -> None:
     """Paths such as docs/sql.md, and names such as catalog.errors.SqlError."""
     missing = []
-    for place, text in documentation():
-        made = examples_of(text)
+    for page, text in documentation():
+        examples = examples_of(text)
         for named in _PATH.findall(text):
-            if not (is_file(named) or Path(named).name in made or named in NO_NAMES):
-                missing.append(f"{place.relative_to(ROOT)}: {named}")
+            if not (is_file(named) or Path(named).name in examples or named in NO_NAMES):
+                missing.append(f"{page.relative_to(ROOT)}: {named}")
         for named in _MODULE.findall(text):
-            example = f"{named.rpartition('.')[2]}.py" in made or named.endswith((".md", ".py"))
+            example = f"{named.rpartition('.')[2]}.py" in examples or named.endswith((".md", ".py"))
             if not (is_module(named) or example or named in NO_NAMES):
-                missing.append(f"{place.relative_to(ROOT)}: {named}")
+                missing.append(f"{page.relative_to(ROOT)}: {named}")
     assert missing == []
 
 
@@ -119,11 +119,11 @@ def test_links_lead_to_pages_and_headings() -> None:
         for link in _LINK.findall(page.read_text(encoding="utf-8")):
             path, _, heading = link.partition("#")
             target = (page.parent / path).resolve() if path else page
-            found = target.exists()
-            if found and heading and target.suffix == ".md":
+            exists = target.exists()
+            if exists and heading and target.suffix == ".md":
                 titles = _HEADING.findall(target.read_text(encoding="utf-8"))
-                found = heading in [anchor(title) for title in titles]
-            if not found:
+                exists = heading in [anchor(title) for title in titles]
+            if not exists:
                 broken.append(f"{page.relative_to(ROOT)}: {link}")
     assert broken == []
 
@@ -140,4 +140,12 @@ def test_settings_that_are_named_exist() -> None:
     read = set(_SETTING.findall("\n".join(file.read_text(encoding="utf-8") for file in modules)))
     named = {(page.name, name) for page in PAGES
              for name in _SETTING.findall(page.read_text(encoding="utf-8"))}  # fmt: skip
-    assert {found for found in named if found[1] not in fields | read} == set()
+    assert {match for match in named if match[1] not in fields | read} == set()
+
+
+def test_every_page_is_in_its_index() -> None:
+    """A page that no index names is found by nobody."""
+    for folder in ("docs", "docs/decisions", "docs/how-to-add"):
+        index = (ROOT / folder / "README.md").read_text(encoding="utf-8")
+        pages = {page.name for page in (ROOT / folder).glob("*.md")} - {"README.md"}
+        assert {page for page in pages if f"({page}" not in index} == set(), folder

@@ -1,5 +1,6 @@
 """docs/how-to-add: what its pages show is added, and works."""
 
+import json
 import re
 import sys
 import types
@@ -8,16 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from catalog.errors import BadFile
 from catalog.records.store import RecordStore
 from ingest.sources import schemes
 from ingest.sources.local_folder import LocalFolder
-from pipeline.jobs import registry
+from pipeline.jobs.backends import registry
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, Stage
+from pipeline.jobs.state import FINISHED
 from pipeline.jobs.submit import JobOrder, Plan, submit
+from pipeline.manifest import Manifest
 from query.db2 import dialect, functions, semantics
 from query.db2.names import Views
 from query.question import operators
@@ -27,6 +31,10 @@ from query.sets.strata import Strata
 from sample_data.regenerate import COMMITTED_SET
 from tests.api.servers import wait_until
 from tests.slurm_cluster import slurm_cluster
+from tests.training.commands import TINY, run_several
+from tests.training.drawn_frames import draw_frames, every_fourth, write_manifest
+from training.merge_scores import merge
+from training.validation.metrics.metric import ScoredFrame
 
 SCHEMA = {"t": {"a": "INTEGER"}}
 PAGES = Path(__file__).parents[1] / "docs" / "how-to-add"
@@ -40,22 +48,36 @@ def blocks(page: str) -> list[str]:
 
 def module(page: str, name: str, patch: pytest.MonkeyPatch) -> types.ModuleType:
     """The first block of a page as the module it is."""
-    made = types.ModuleType(name)
-    patch.setitem(sys.modules, name, made)
-    exec(compile(blocks(page)[0], name, "exec"), made.__dict__)
-    return made
+    module_ = types.ModuleType(name)
+    patch.setitem(sys.modules, name, module_)
+    exec(compile(blocks(page)[0], name, "exec"), module_.__dict__)
+    return module_
+
+
+def test_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's metric counts frames with a class that their truth lacks, in any order."""
+    metric = module("metric.md", "strays", monkeypatch).Strays
+    first, second = metric.empty(3), metric.empty(3)
+    ids = np.zeros((2, 2), np.uint8)
+    for matrix in ([[1, 2, 0], [0, 0, 0], [0, 0, 4]], [[4, 0, 0], [0, 0, 0], [0, 0, 0]]):
+        frame = ScoredFrame(
+            ids, ids, np.array(matrix), ids, ids.astype(np.int64), ids.astype(np.float32)
+        )
+        second.update(frame)
+    first.merge(metric.from_state(second.state(), 3))
+    assert first.result() == {"frames": [0, 1, 0]}
 
 
 @pytest.mark.parametrize("row", blocks("db2-function.md"))
 def test_functions_of_db2(row: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row makes its function known to parser, check and types."""
-    found: functions.Function = eval(f"({row})", functions.__dict__)
-    name = found.name
+    function: functions.Function = eval(f"({row})", functions.__dict__)
+    name = function.name
     with pytest.raises(Exception, match="No authorized routine"):
-        check(parse(f"select {found.example[0]} as v from t", SCHEMA), SCHEMA)
-    monkeypatch.setitem(functions.FUNCTIONS, name, found)
-    monkeypatch.setitem(functions.BY_NODE, found.node, found)
-    monkeypatch.setitem(dialect.Db2.Parser.FUNCTIONS, name, dialect._call(name, found))
+        check(parse(f"select {function.example[0]} as v from t", SCHEMA), SCHEMA)
+    monkeypatch.setitem(functions.FUNCTIONS, name, function)
+    monkeypatch.setitem(functions.BY_NODE, function.node, function)
+    monkeypatch.setitem(dialect.Db2.Parser.FUNCTIONS, name, dialect._call(name, function))
     query = parse(f"select {name}('20') as v from t", SCHEMA)
     check(query, SCHEMA)
     assert name in semantics.to_duckdb(query, Views(SCHEMA))
@@ -87,10 +109,10 @@ def test_a_kind_of_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     folder = LocalFolder(COMMITTED_SET)
     keys = [file.key for file in folder.list()]
     archive = tmp_path / "drive.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as writer:
         for key in keys[:20]:
-            made.writestr(key, folder.read(key))
-        made.writestr("../outside", b"")
+            writer.writestr(key, folder.read(key))
+        writer.writestr("../outside", b"")
     module("source-kind.md", "ingest.sources.zip_source", monkeypatch)
     row: dict[str, dict[str, str]] = {}
     exec(blocks("source-kind.md")[1], {}, row)
@@ -107,22 +129,60 @@ def test_a_kind_of_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         schemes.open_source(str(archive))
 
 
+@pytest.mark.training
+def test_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's network is trained with merged classes, and validated by who names it alone."""
+    (tmp_path / "my_nets.py").write_text(blocks("network.md")[0], encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{PAGES.parents[1]}")
+    write_manifest(tmp_path / "manifest", tmp_path, every_fourth(draw_frames(tmp_path, 8)))
+    place = ["--manifest", str(tmp_path / "manifest"), "--model_dir", str(tmp_path / "model")]
+    classes = {"Ground": ["RD normal street"], "Vehicle": ["Car", "Bicycle"]}
+    map_ = json.dumps({"classes": classes, "ignored": ["Sky"], "name": "two"})
+    own = ["--model", "my_nets:two_scales"]
+    train = ["--exec_mode", "train", *place, *TINY, "--max_steps", "4", "--classes"]
+    use = [*place, "--threads", "1", "--results_dir", str(tmp_path / "results"), "--exec_mode"]
+    trained, other, uncovered, refused, validated, predicted = run_several(
+        [*train, map_, *own],
+        [*train, "a2d2-8", *own],
+        [*train, '{"classes": {"Ground": ["Sky"]}}', *own],
+        [*use, "evaluate"],
+        [*use, "evaluate", *own],
+        [*use, "predict", *own],
+    )[0]
+    assert trained.status == 0, trained.err
+    assert "classes of two: Ground, Vehicle" in trained.out
+    assert re.search(r"--classes two \(\w+\) there, a2d2-8 \(\w+\) here", other.error)
+    assert "the label classes RD normal street, Car, Bicycle, which it neither" in uncovered.error
+    assert "give --model my_nets:two_scales to have it built" in refused.error
+    assert (validated.status, predicted.status) == (0, 0), validated.err + predicted.err
+    report = merge(tmp_path / "results", 1, tmp_path / "report")
+    assert report["classes"] == ["Ground", "Vehicle"]
+    assert report["class_map"] == {"name": "two", "classes": classes, "ignored": ["Sky"]}
+    labels = Manifest.read(tmp_path / "manifest").split("validation").frames["class_pixels"]
+    sky, street, car, bicycle = np.sum(labels.to_pylist(), axis=0).tolist()
+    assert np.sum(report["confusion_matrix"], axis=1).tolist() == [street, car + bicycle]
+    assert report["ignored_pixels"] == sky
+    picture = np.asarray(Image.open(tmp_path / "results" / "scene/label/003.png"))
+    drawn = {tuple(colour) for colour in picture.reshape(-1, 3).tolist()}
+    assert drawn <= {(0xFF, 0, 0xFF), (0xFF, 0, 0)}
+
+
 @pytest.mark.slurm
 def test_a_job_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a real Slurm: a job that ends well, one that is cancelled, one whose command fails."""
-    module("job-backend.md", "slurm_example", monkeypatch)
-    monkeypatch.setitem(registry.BACKENDS, "slurm", "slurm_example:SlurmBackend")
+    module("job-backend.md", "one_node_example", monkeypatch)
+    monkeypatch.setitem(registry.BACKENDS, "one-node", "one_node_example:OneNodeBackend")
     with slurm_cluster(nodes=1, cpus=2) as config:
         monkeypatch.setenv("SLURM_CONF", str(config))
         records, queue = RecordStore(tmp_path / "records.sqlite"), JobQueue(tmp_path / "jobs")
 
         def ended(*command: str, end: bool = False) -> tuple[str, Path]:
             plan = Plan((Stage("say", (command,)),))
-            job = submit(records, queue, JobOrder("x", "x", backend="slurm"), lambda _: plan)
+            job = submit(records, queue, JobOrder("x", "x", backend="one-node"), lambda _: plan)
             if end:
-                wait_until(lambda: refresh(records, job).state != "pending")
+                wait_until(lambda: refresh(records, job).state == "running")
                 cancel(records, job)
-            wait_until(lambda: refresh(records, job).state not in ("pending", "running"))
+            wait_until(lambda: refresh(records, job).state in FINISHED)
             job = refresh(records, job)
             return job.state, JobPaths(Path(job.paths["folder"])).log("say", 0)
 

@@ -48,7 +48,7 @@ def circle(graph: Mapping[str, set[str]]) -> list[str]:
 
 def test_no_circles() -> None:
     """A module can be read, tested and moved without those that need it."""
-    assert not (found := circle(arrows(REPOSITORY))), " -> ".join(found)
+    assert not (loop := circle(arrows(REPOSITORY))), " -> ".join(loop)
 
 
 def test_every_kind_of_import_counts(tmp_path: Path) -> None:
@@ -64,8 +64,8 @@ def test_every_kind_of_import_counts(tmp_path: Path) -> None:
         (tmp_path / "api").mkdir(exist_ok=True)
         (tmp_path / "api" / f"{name}.py").write_text(text)
     graph = arrows(tmp_path)
-    found = circle(graph)
-    assert set(found) == {f"api.{name}" for name in ("one", "two", "three", "four")}
-    assert all(after in graph[before] for before, after in pairwise(found))
+    loop = circle(graph)
+    assert set(loop) == {f"api.{name}" for name in ("one", "two", "three", "four")}
+    assert all(after in graph[before] for before, after in pairwise(loop))
     graph["api.three"].clear()
     assert circle(graph) == []

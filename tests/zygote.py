@@ -26,13 +26,15 @@ _MOST_BYTES = 1 << 20
 _ROOT = Path(__file__).parent.parent
 _IMPORTED = (
     "catalog.records.migrate",
-    "ingest.sources.s3_source",
+    "ingest.sources.s3.s3_source",
     "ingest.scan.scan",
     "ingest.sources.tar_source",
     "numba",
+    "pipeline.jobs.inference.validation",
     "pipeline.jobs.run",
     "pyarrow.parquet",
     "sqlalchemy.dialects.sqlite",
+    "training.merge_scores",
     "uvicorn",
     "uvicorn.protocols.http.h11_impl",
     "uvicorn.lifespan.on",
@@ -69,6 +71,7 @@ class Forked(subprocess.Popen[str]):
                 "folder": str(folder or Path.cwd()),
             }
             self._status = _zygote().fork(request, handed)
+            self._reading = threading.Lock()
         number = self._status.recv(8, socket.MSG_WAITALL)
         assert number, "the process that forks has ended"  # and 0 would be all of this group
         self.pid = int.from_bytes(number)
@@ -88,13 +91,20 @@ class Forked(subprocess.Popen[str]):
         return self.returncode
 
     def _read(self, timeout: float | None) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._status, selectors.EVENT_READ)
-            if not selector.select(timeout):
+        if not self._reading.acquire(timeout=-1 if timeout is None else timeout):
+            return  # another thread waits for it
+        try:
+            if self.returncode is not None:
                 return
-        status = self._status.recv(8, socket.MSG_WAITALL)
-        self.returncode = int.from_bytes(status, signed=True) if status else -signal.SIGKILL
-        self._status.close()
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._status, selectors.EVENT_READ)
+                if not selector.select(timeout):
+                    return
+            status = self._status.recv(8, socket.MSG_WAITALL)
+            self.returncode = int.from_bytes(status, signed=True) if status else -signal.SIGKILL
+            self._status.close()
+        finally:
+            self._reading.release()
 
 
 def run_python(
@@ -144,7 +154,7 @@ class _Zygote:
     def _end(self) -> None:
         self._socket.close()
         with contextlib.suppress(subprocess.TimeoutExpired):  # a fork of this process has it open
-            self._process.wait(30)
+            self._process.wait(300)
 
 
 _zygotes: dict[int, _Zygote] = {}
@@ -263,6 +273,8 @@ def _run_whole(arguments: Sequence[str]) -> None:
 if __name__ == "__main__":
     atexit.register(_leave)  # registered first, runs last
     import gc
+
+    gc.disable()  # while everything is imported: a third of the time
     import importlib
     import pkgutil
 
@@ -276,14 +288,17 @@ if __name__ == "__main__":
         importlib.import_module(found_module.name)
     from catalog.lake.extensions import Extensions
     from tests.cheap_passwords import make_passwords_cheap
+    from tests.engine_threads import limit_engine_threads
 
     make_passwords_cheap()
+    limit_engine_threads()
     needed = Extensions(["sqlite_scanner", "ducklake"])
     with duckdb.connect(config=needed.settings | {"threads": 1}) as connection:
         needed.load(connection)  # and so children do not check them
     # Its thread would not be there in a fork, which would wait for its end.
     duckdb.default_connection().close()
     gc.freeze()  # or each child goes through all that was imported, at its end: 0.6 s
-    found = _serve(socket.socket(fileno=int(sys.argv[1])))
-    if found is not None:
-        _run(found)
+    gc.enable()
+    arguments = _serve(socket.socket(fileno=int(sys.argv[1])))
+    if arguments is not None:
+        _run(arguments)

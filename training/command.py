@@ -1,15 +1,20 @@
-"""How a command of this package reads its flags, talks and ends."""
+"""Commands of this package: their flags, their output and their ends."""
 
 import argparse
 import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from catalog.errors import FramesiftError, InvalidInput
+from catalog.errors import FramesiftError, InvalidInput, JobFailed
+from pipeline.runs.exit_codes import GOES_ON
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+
+
+class Interrupted(JobFailed):
+    """A training that ended before its end, and goes on when it is started again."""
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -27,12 +32,15 @@ def say(line: str) -> None:
 
 
 def exit_status(work: Callable[[], None]) -> int:
-    """Do the work; the exit status: 0, or 1 after one line ``error: ...`` on standard error."""
+    """Do the work; the exit status: 0, or another after one line ``error: ...`` on standard error.
+
+    It is GOES_ON where the same command goes on, 130 at Ctrl-C, and else 1.
+    """
     try:
         work()
     except FramesiftError as error:
         _complain(str(error))
-        return EXIT_FAILED
+        return GOES_ON if isinstance(error, Interrupted) else EXIT_FAILED
     except MemoryError:
         _complain("out of memory: lower --batch_size, --height and --width, or --cache_mib")
         return EXIT_FAILED

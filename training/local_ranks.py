@@ -10,6 +10,8 @@ Source: horovod 0.28.1, runner/http/http_server.py, runner/util/network.py and
 runner/common/util/safe_shell_exec.py
 """
 
+import re
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -22,11 +24,25 @@ from horovod.runner.util.network import find_port
 # Not below: Horovod starts a process of this module's for each rank, which ends it.
 safe_shell_exec.GRACEFUL_TERMINATION_TIME_S = 60
 
+_OF_FIRST = re.compile(r"Exit code: (-?\d+)")
+
 
 def _find_port(server_at: Callable[[tuple[str, int]], Any]) -> Any:
     return find_port(lambda address: server_at(("127.0.0.1", address[1])))
 
 
+def _run() -> int:
+    """The exit status of the rank that ended badly first; Horovod's own is 1 for all."""
+    try:
+        run_commandline()
+    except RuntimeError as error:
+        sys.stderr.write(f"{error}\n")
+        code = _OF_FIRST.search(str(error))
+        return int(code[1]) % 256 if code else 1
+    return 0
+
+
 if __name__ == "__main__":
     http_server.find_port = _find_port
-    sys.exit(run_commandline())
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # for ranks: it would end the launcher
+    sys.exit(_run())

@@ -1,11 +1,12 @@
 """The training program: ``python -m training.main --exec_mode train|evaluate|predict ...``."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
 from training.command import exit_status
-from training.run_settings import RunSettings, parse_flags
+from training.run_settings import TRAINING_MODES, RunSettings, parse_flags
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -13,11 +14,13 @@ def main(arguments: Sequence[str]) -> int:
     settings = parse_flags(arguments)
     # TensorFlow reads it while it is imported; 2 leaves errors and drops the greetings.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if settings.exec_mode in TRAINING_MODES:  # until it listens
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     return exit_status(lambda: _run(settings))
 
 
 def _run(settings: RunSettings) -> None:
-    if settings.exec_mode == "train":
+    if settings.exec_mode in TRAINING_MODES:
         from training.train import train
 
         train(settings)

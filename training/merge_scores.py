@@ -4,29 +4,45 @@ The shards' confusion matrices are integers, so their sum is exactly the matrix 
 in one piece, whatever the number of shards. Needs no TensorFlow.
 """
 
-import io
+import argparse
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.errors import BadFile, InvalidInput
-from catalog.storage.atomic_write import atomic_write
+from catalog.storage.atomic_write import atomic_path, atomic_write
+from ingest.labels.palette import tag_name
+from pipeline.runs.bad_frames import FAIL, BadFrames
+from pipeline.runs.score_thresholds import parse_thresholds
 from training.command import OneLineParser, exit_status, positive_int, say
 from training.run.metrics_log import read_metrics
 from training.strict_json import strict_json
+from training.validation.comparison import WORSE, told_difference
+from training.validation.frame_cells import Int32
+from training.validation.frame_pictures import FramePictures
+from training.validation.frame_summary import FrameSummary, score_blocks
+from training.validation.metrics.metric import Int64, Metric
 from training.validation.report import build_report
-from training.validation.shard_file import FrameScore, ShardResult, read_shard, shard_path
+from training.validation.shard_file import (
+    StoredShard,
+    compared_results,
+    metrics_of,
+    open_shard,
+    shard_path,
+)
+from training.validation.slices import read_slices
 
 REPORT_FILE = "report.json"
 METRICS_FILE = "metrics.json"
 MATRIX_FILE = "confusion_matrix.png"
 PAGE_FILE = "report.html"
 FRAME_SCORES_FILE = "frame_scores.parquet"
+FRAME_CELLS_FILE = "frame_cells.parquet"
 
 FRAME_SCORES_SCHEMA = pa.schema(
     [
@@ -37,19 +53,53 @@ FRAME_SCORES_SCHEMA = pa.schema(
         pa.field("accuracy", pa.float64()),
         pa.field("loss", pa.float64()),
         pa.field("uncertainty", pa.float64(), nullable=False),
+        pa.field("margin", pa.float64(), nullable=False),
         pa.field("miou", pa.float64()),
+        # Null where it was not asked for.
+        pa.field("disagreement", pa.float64()),
     ]
 )
 
 
-def merge(results_dir: Path, shards: int, out: Path) -> dict[str, Any]:
+_NAME = pa.dictionary(pa.int32(), pa.string())
+
+FRAME_CELLS_SCHEMA = pa.schema(
+    [
+        pa.field("fkey", _NAME, nullable=False),
+        pa.field("truth", _NAME, nullable=False),
+        pa.field("predicted", _NAME, nullable=False),
+        pa.field("pixels", pa.int32(), nullable=False),
+    ]
+)
+
+
+def merge(
+    results_dir: Path,
+    shards: int,
+    out: Path,
+    fail_below: Mapping[str, float] | None = None,
+    bad_frames: str | None = None,
+    *,
+    compares: bool = False,
+    slices: Path | None = None,
+) -> dict[str, Any]:
     """Add up the shards in ``results_dir`` and write report, picture, page and scores to ``out``.
+
+    Args:
+        results_dir: Where the shards lie.
+        shards: Their number.
+        out: Folder of the report.
+        fail_below: The least score by name (pipeline.runs.score_thresholds).
+        bad_frames: How many frames may have been left out (pipeline.runs.bad_frames).
+        compares: Whether another model was validated on the same frames, to compare with.
+        slices: Parquet file with the part that each frame is in, by tags; None for none.
 
     Returns:
         The report, as `training.validation.report.build_report` describes it.
 
     Raises:
-        InvalidInput: A shard is missing, or is not of the same model, dataset and classes.
+        InvalidInput: A shard is missing, or is not of the same model, dataset and classes; or too
+            many frames were left out.
         BadFile: A shard is damaged.
         StorageError: The disk refuses.
     """
@@ -57,45 +107,99 @@ def merge(results_dir: Path, shards: int, out: Path) -> dict[str, Any]:
     from training.validation.confusion_plot import draw_confusion_matrix
     from training.validation.report_page import report_page
 
-    results = read_shards(results_dir, shards)
-    report = build_report(results)
+    results, metrics = open_shards(results_dir, shards)
+    left_out = sum(len(result.skipped) for result in results)
+    BadFrames.parse(bad_frames or FAIL).check(left_out, results[0].about.split_frames)
+    others = open_compared(results_dir, results) if compares else None
+    parts = None if slices is None else read_slices(slices, results[0].about.split_frames)
+    summary = _write_scores(results, out / FRAME_SCORES_FILE)
+    report = build_report(results, metrics, summary, fail_below or {}, others, parts)
     picture = draw_confusion_matrix(report)
     curve = read_metrics(Path(report["model"]["dir"]))
-    atomic_write(out / MATRIX_FILE, picture, parents=True)
-    atomic_write(out / PAGE_FILE, report_page(report, picture, curve))
-    atomic_write(out / FRAME_SCORES_FILE, _parquet(frame_scores(results)))
+    atomic_write(out / MATRIX_FILE, picture)
+    page = report_page(report, picture, curve, _pictures(results, summary))
+    atomic_write(out / PAGE_FILE, page)
+    _write_cells(results, out / FRAME_CELLS_FILE)
     atomic_write(out / METRICS_FILE, strict_json(_headline(report)))
     atomic_write(out / REPORT_FILE, strict_json(report))
     return report
 
 
-def read_shards(results_dir: Path, shards: int) -> list[ShardResult]:
-    """All shards of a validation, in order.
+def open_shards(results_dir: Path, shards: int) -> tuple[list[StoredShard], dict[str, Metric]]:
+    """All shards of a validation, in order, and their metrics added up.
 
     Raises:
         InvalidInput: One is missing, or does not belong to the others.
         BadFile: One is damaged.
     """
-    results, missing = [], []
+    results: list[StoredShard] = []
+    missing = []
+    total: Int64 | None = None
     for shard in range(shards):
         try:
-            results.append(read_shard(shard_path(results_dir, shard, shards)))
+            result, sums = open_shard(shard_path(results_dir, shard, shards))
         except FileNotFoundError:
             missing.append(str(shard))
-    if missing:
+            continue
+        if results:
+            _check_same(results[0], result)
+        results.append(result)
+        total = sums.copy() if total is None else np.add(total, sums, out=total)
+    if missing or total is None:
         raise InvalidInput(
             f"{results_dir}: of {shards} shards, missing: {', '.join(missing)}; run "
             f"--exec_mode evaluate with --shards {shards} for each of them"
         )
-    for result in results[1:]:
-        _check_same(results[0], result)
     _check_complete(results)
-    return results
+    return results, metrics_of(total, len(results[0].about.classes))
 
 
-def frame_scores(results: Sequence[ShardResult]) -> list[FrameScore]:
-    """The scores of all frames, in the split's order."""
-    return sorted((f for result in results for f in result.frames), key=lambda frame: frame.row)
+def open_compared(results_dir: Path, results: Sequence[StoredShard]) -> list[StoredShard]:
+    """The shards of the model that is compared with, in order.
+
+    Args:
+        results_dir: Where the validation's shards lie.
+        results: These.
+
+    Raises:
+        InvalidInput: One is missing, or is not of the same frames and classes.
+        BadFile: One is damaged.
+    """
+    others, _ = open_shards(compared_results(results_dir), len(results))
+    for one, other in zip(results, others, strict=True):
+        _check_same(one, other, but="model_sha256")
+        if not one.scores()["row"].equals(other.scores()["row"]):
+            raise InvalidInput(
+                f"shard {one.about.shard}: the two models were put through other frames; remove "
+                f"{other.path} and validate again"
+            )
+    return others
+
+
+def _write_scores(results: Sequence[StoredShard], path: Path) -> FrameSummary:
+    """Write the scores of all frames, in the split's order; what the report says of them.
+
+    Raises:
+        BadFile: A shard is damaged, or two have the same frame.
+        StorageError: The disk refuses.
+    """
+    summary = FrameSummary()
+    with (
+        atomic_path(path, parents=True) as partial_path,
+        pq.ParquetWriter(partial_path, FRAME_SCORES_SCHEMA) as file,
+    ):
+        for block in score_blocks(results):
+            summary.add(block)
+            file.write_table(block.select(FRAME_SCORES_SCHEMA.names).cast(FRAME_SCORES_SCHEMA))
+    return summary
+
+
+def _pictures(results: Sequence[StoredShard], summary: FrameSummary) -> dict[int, FramePictures]:
+    """The pictures of the frames that the page shows, by row."""
+    entries = [*summary.worst(), *summary.most_uncertain()]
+    rows = [row["row"] for row in entries]
+    shards = {row["shard"] for row in entries}
+    return {one.row: one for shard in shards for one in results[shard].pictures(rows)}
 
 
 _SAME = {
@@ -104,21 +208,24 @@ _SAME = {
     "dataset_id": "another dataset",
     "split": "another split",
     "split_frames": "a split of another length",
+    "augment_test": "another --augment-test",
 }
 
 
-def _check_same(first: ShardResult, other: ShardResult) -> None:
-    ours, theirs = asdict(first.about), asdict(other.about)
+def _check_same(first: StoredShard, other: StoredShard, but: str = "") -> None:
     for key, difference in _SAME.items():
-        if ours[key] != theirs[key]:
-            shown = "" if key == "classes" else f" ({_short(theirs[key])}, not {_short(ours[key])})"
+        if key == but:
+            continue
+        ours, theirs = getattr(first.about, key), getattr(other.about, key)
+        if ours != theirs:
+            values = "" if key == "classes" else f" ({_short(theirs)}, not {_short(ours)})"
             raise InvalidInput(
                 f"shard {other.about.shard} is of {difference} than shard {first.about.shard}"
-                f"{shown}: validate it again"
+                f"{values}: validate it again"
             )
 
 
-def _check_complete(results: Sequence[ShardResult]) -> None:
+def _check_complete(results: Sequence[StoredShard]) -> None:
     shards, frames = len(results), results[0].about.split_frames
     for shard, result in enumerate(results):
         if (result.about.shard, result.about.shards) != (shard, shards):
@@ -126,9 +233,10 @@ def _check_complete(results: Sequence[ShardResult]) -> None:
                 f"holds shard {result.about.shard} of {result.about.shards}",
                 shard_path(Path(), shard, shards).name,
             )
-        if len(result.frames) != len(range(shard, frames, shards)):
+        number = result.number + len(result.skipped)
+        if number != len(range(shard, frames, shards)):
             raise BadFile(
-                f"holds {len(result.frames)} frames of a split of {frames}",
+                f"holds {number} frames of a split of {frames}",
                 shard_path(Path(), shard, shards).name,
             )
 
@@ -138,28 +246,80 @@ def _short(value: object) -> str:
     return text if len(text) <= 12 else text[:12] + "..."
 
 
-def _parquet(frames: Sequence[FrameScore]) -> bytes:
-    rows = [{name: getattr(f, name) for name in FRAME_SCORES_SCHEMA.names} for f in frames]
-    file = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows, FRAME_SCORES_SCHEMA), file)
-    return file.getvalue()
+def _write_cells(results: Sequence[StoredShard], path: Path) -> None:
+    """Write what was taken for what in each frame: fkey, truth, predicted (class tags), pixels."""
+    classes = results[0].about.classes
+    tags = pa.array([tag_name(name) for name in classes])
+
+    def named(indices: Int32, names: pa.Array) -> pa.DictionaryArray:
+        return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), names)
+
+    with (
+        atomic_path(path) as partial_path,
+        pq.ParquetWriter(partial_path, FRAME_CELLS_SCHEMA) as file,
+    ):
+        for result in results:
+            cells = result.cells()
+            fkeys = result.scores()["fkey"].combine_chunks()
+            columns = [
+                named(cells.frame, fkeys),
+                named(cells.cell // len(classes), tags),
+                named(cells.cell % len(classes), tags),
+                pa.array(cells.pixels, pa.int32()),
+            ]
+            file.write_table(pa.Table.from_arrays(columns, schema=FRAME_CELLS_SCHEMA))
 
 
 def _headline(report: dict[str, Any]) -> dict[str, Any]:
     return {
         "miou": report["miou"],
         "pixel_accuracy": report["pixel_accuracy"],
+        "miou_low": _end(report["intervals"]["miou"], 0),
+        "miou_high": _end(report["intervals"]["miou"], 1),
+        "frequency_weighted_iou": report["frequency_weighted_iou"],
+        "boundary_iou": report["boundary_iou"],
+        "ece": report["calibration"]["ece"],
         "baseline_miou": report["baseline"]["miou"],
         "baseline_pixel_accuracy": report["baseline"]["pixel_accuracy"],
         "frames": report["frames"],
         "trained_frames": report["trained_frames"],
+        "skipped_frames": len(report["skipped_frames"]),
         "warnings": report["warnings"],
         "absent_classes": len(report["absent_classes"]),
+        "below": [row for row in report["thresholds"] if not row["reached"]],
+        **_compared(report["comparison"]),
     }
+
+
+def _compared(comparison: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The comparison with another model for a job's metrics; empty where there is none."""
+    if comparison is None:
+        return {}
+    miou = comparison["scores"][0]
+    return {
+        "compared_with": comparison["model"]["name"],
+        "miou_difference": miou["difference"],
+        "miou_difference_low": _end(miou["interval"], 0),
+        "miou_difference_high": _end(miou["interval"], 1),
+        "regressions": comparison["regressions"],
+        "improvements": comparison["improvements"],
+    }
+
+
+def _end(interval: tuple[float, float] | None, end: int) -> float | None:
+    return None if interval is None else interval[end]
 
 
 def _percent(share: float | None) -> str:
     return "none" if share is None else f"{100 * share:.1f} %"
+
+
+def thresholds(text: str) -> dict[str, float]:
+    """Least scores by name, as a flag's value."""
+    try:
+        return parse_thresholds(text)
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -172,17 +332,42 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--results_dir", type=Path, required=True, help="where the shards lie")
     parser.add_argument("--shards", type=positive_int, required=True, help="number of shards")
     parser.add_argument("--out", type=Path, required=True, help="folder of the report")
+    parser.add_argument(
+        "--fail_below",
+        type=thresholds,
+        metavar="NAME=SCORE,...",
+        help="least scores, which the report is held against",
+    )
+    parser.add_argument("--bad_frames", help="fail (default), skip, or skip:N frames at most")
+    parser.add_argument(
+        "--compared", action="store_true", help="the shards have another model's results, too"
+    )
+    parser.add_argument("--slices", type=Path, help="Parquet file: by tags, each frame's part")
     flags = parser.parse_args(arguments)
 
     def work() -> None:
-        report = merge(flags.results_dir, flags.shards, flags.out)
+        report = merge(
+            flags.results_dir,
+            flags.shards,
+            flags.out,
+            flags.fail_below,
+            flags.bad_frames,
+            compares=flags.compared,
+            slices=flags.slices,
+        )
         say(
             f"mean IoU {_percent(report['miou'])} (always {report['baseline']['class']}: "
             f"{_percent(report['baseline']['miou'])}), pixel accuracy "
             f"{_percent(report['pixel_accuracy'])} on {report['frames']} frames"
         )
+        for frame in report["skipped_frames"]:
+            say(f"left out: {frame['fkey']}: {frame['reason']}")
         for warning in report["warnings"]:
             say(f"warning: {warning}")
+        if (comparison := report["comparison"]) is not None:
+            for row in comparison["scores"]:
+                if row["verdict"] == WORSE:
+                    say(f"regression: {row['score']}: {told_difference(row)}")
         say(f"report written to {flags.out / PAGE_FILE}")
 
     return exit_status(work)

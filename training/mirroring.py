@@ -1,4 +1,4 @@
-"""Which examples are mirrored left to right: half of them, by seed, epoch and place."""
+"""Mirroring of examples left to right: half of them, by seed, epoch and place."""
 
 import numpy as np
 
@@ -9,6 +9,6 @@ _MIRRORING = 1
 
 
 def is_mirrored(example: Example, seed: int) -> bool:
-    """Whether an example is, whichever rank reads it."""
+    """True where an example is mirrored, whichever rank reads it."""
     random = np.random.default_rng([seed, example.epoch, example.place, _MIRRORING])
     return bool(random.random() < 0.5)

@@ -3,10 +3,19 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from api.cli import chosen
 from api.cli.terminal import stderr
 
 _INTERRUPTED = 130
 """As shells have it: 128 and the number of SIGINT."""
+
+
+def leave_driven() -> None:
+    """Have a process of its own drive the jobs of a home, where none does; a server does itself."""
+    if chosen.server() is None:
+        from api.services.jobs.driving import drive_detached  # with the home's stores
+
+        drive_detached(chosen.home())
 
 
 @contextmanager
@@ -15,6 +24,7 @@ def going_on(job: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
+        leave_driven()
         stderr.print(
             f"job {job} goes on; framesift jobs wait {job} follows it, "
             f"framesift jobs cancel {job} ends it"

@@ -9,6 +9,7 @@ from api.cli import chosen
 from api.cli.going_on import going_on
 from api.cli.shapes.record import Record
 from api.cli.target import home_session
+from api.cli.terminal import job_folder
 from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:  # commands on a home do without httpx, those that ask a server without databases
@@ -59,7 +60,13 @@ class Told:
 
 
 def stage(
-    dataset: str, cache: Path | None, workers: int, verify: bool, prepare: str | None, told: Told
+    dataset: str,
+    cache: Path | None,
+    workers: int,
+    verify: bool,
+    prepare: str | None,
+    told: Told,
+    to: Sequence[str] = (),
 ) -> Record:
     """Fetch a dataset into a cache, and decode its frames once.
 
@@ -70,6 +77,7 @@ def stage(
         verify: Read what is in the cache again, and fetch what is damaged.
         prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
         told: Who is told how it goes.
+        to: AFM filesets to bring it into, in place of a cache.
 
     Raises:
         JobFailed: A server could not.
@@ -85,15 +93,34 @@ def stage(
             failed=told.failed,
             prepare=prepare,
             prepared=told.prepared,
+            job_folder=job_folder(),
+            to=to,
         )
+    _refuse_cache(cache)
+    staged_by = chosen.client().datasets.get(dataset)
+    job = staged_by.stage(workers=workers, verify=verify, prepare=prepare, to=to)
+    staged: Body = _result(job, lambda job: told.state(str(job["state"])))
+    return staged
+
+
+def staging_plan(dataset: str, cache: Path | None, workers: int) -> Record:
+    """The plan of a staging into a home's cache or a server's.
+
+    Raises:
+        InvalidInput: A server was chosen, and a cache named.
+    """
+    if chosen.server() is None:
+        return home_session().stagings.plan(dataset, workers=workers, cache=cache)
+    _refuse_cache(cache)
+    planned: Record = chosen.client().stagings.plan(dataset, workers=workers)
+    return planned
+
+
+def _refuse_cache(cache: Path | None) -> None:
     if cache is not None:
         raise InvalidInput(
             f"--cache {cache}: a server stages into its own (FRAMESIFT_CACHE there); leave it out"
         )
-    staged_by = chosen.client().datasets.get(dataset)
-    job = staged_by.stage(workers=workers, verify=verify, prepare=prepare)
-    staged: Body = _result(job, lambda job: told.state(str(job["state"])))
-    return staged
 
 
 def server_scan(source: str, full: bool, max_removed: float, show: Callable[[Body], None]) -> Body:

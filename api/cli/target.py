@@ -1,17 +1,22 @@
 """The target of a command: the services of a home, or a server's client of the same shape."""
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsBytes
 
 from api.cli import chosen
 
 if TYPE_CHECKING:
     from api.cli.shapes.accounts import Audit, Collections, Tokens, Users
+    from api.cli.shapes.automation import Triggers, Webhooks
+    from api.cli.shapes.cache import Cache
     from api.cli.shapes.datasets import Datasets
-    from api.cli.shapes.jobs import Jobs
+    from api.cli.shapes.jobs import Jobs, Models
     from api.cli.shapes.policies import Policies
     from api.cli.shapes.record import Record
     from api.cli.shapes.selections import Selections
     from api.cli.shapes.sources import Sources
+    from api.cli.shapes.stagings import Stagings
     from api.cli.shapes.statements import Statements
     from api.cli.shapes.statistics import Statistics
     from api.cli.shapes.tags import Tags
@@ -24,9 +29,31 @@ class Target(Protocol):
     def info(self) -> "Record":
         """Where things are and how much there is."""
 
+    def frame(self, fkey: str, *, at: int | None = None) -> Mapping[str, Any]:
+        """A frame: its file's columns, and its tags."""
+
+    def prediction(
+        self,
+        fkey: str,
+        *,
+        model: str | None = None,
+        errors: bool = False,
+        classes: Sequence[str] | None = None,
+        format: Literal["png", "jpeg", "webp"] = "png",  # noqa: A002
+    ) -> SupportsBytes:
+        """A model's prediction over a frame's camera image, encoded."""
+
+    @property
+    def cache(self) -> "Cache":
+        """The cache near the jobs."""
+
     @property
     def jobs(self) -> "Jobs":
         """Training, validation and other long work."""
+
+    @property
+    def models(self) -> "Models":
+        """Models that training jobs made."""
 
     @property
     def policies(self) -> "Policies":
@@ -45,6 +72,10 @@ class Target(Protocol):
         """Questions and their answers."""
 
     @property
+    def stagings(self) -> "Stagings":
+        """Datasets' files brought near the jobs."""
+
+    @property
     def statements(self) -> "Statements":
         """Statements in SQL."""
 
@@ -55,6 +86,14 @@ class Target(Protocol):
     @property
     def tags(self) -> "Tags":
         """Tags and tag families."""
+
+    @property
+    def triggers(self) -> "Triggers":
+        """The rules that begin jobs by themselves."""
+
+    @property
+    def webhooks(self) -> "Webhooks":
+        """Addresses that are told of jobs' ends."""
 
     @property
     def users(self) -> "Users":
@@ -73,6 +112,10 @@ class Target(Protocol):
         """The audit log."""
 
 
+INSTEAD: ContextVar[Target | None] = ContextVar("instead", default=None)
+"""What a command asks in place of a home or a server; see api.cli.commands.automation.steps."""
+
+
 def target(*, makes: bool = False) -> Target:
     """The target that the command's options and the environment name: see api.cli.chosen.
 
@@ -82,6 +125,9 @@ def target(*, makes: bool = False) -> Target:
     Raises:
         NotMade: It is a home that is not there.
     """
+    instead = INSTEAD.get()
+    if instead is not None:
+        return instead
     return home_session(makes=makes) if chosen.server() is None else chosen.client()
 
 

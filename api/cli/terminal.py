@@ -71,6 +71,11 @@ def report_to(job: "JobPaths") -> None:
     _job = job
 
 
+def job_folder() -> "Path | None":
+    """The folder of the job whose command this process is; None where it is no job's."""
+    return None if _job is None else _job.folder
+
+
 def emit_text(text: str, *, err: bool = False, end: str = "") -> None:
     """Print what programs read, to the character; on a terminal, what acts there is shown."""
     stream = stderr if err else stdout

@@ -18,8 +18,10 @@ def body_schema(kind: type[BaseModel], example: dict[str, Any]) -> dict[str, Any
     schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
     parts = schema.pop("$defs", {})
     text = json.dumps(schema)
-    for name, part in parts.items():  # one level deep: written out where they are used
-        text = text.replace(json.dumps({"$ref": f"#/components/schemas/{name}"}), json.dumps(part))
+    for name, definition in parts.items():  # one level deep: written out where they are used
+        text = text.replace(
+            json.dumps({"$ref": f"#/components/schemas/{name}"}), json.dumps(definition)
+        )
     content = {"application/json": {"schema": json.loads(text), "example": example}}
     return {"requestBody": {"required": True, "content": content}}
 

@@ -1,11 +1,12 @@
 """Images made of a frame's files: resized, encoded anew, the label blended over the image."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from catalog.errors import BadFile, InvalidInput
@@ -19,6 +20,9 @@ MAX_PIXELS = 2**24
 
 MAX_BYTES = 64 * 2**20
 """Files of more bytes are not drawn."""
+
+DIFFERENT = "#ff00c8"
+"""Marks pixels that a prediction has otherwise than the label: no class of A2D2 looks like it."""
 
 _LONGEST_SIDE = {"png": 2**24, "jpeg": 65_500, "webp": 16_383}
 _QUALITY = 85
@@ -117,11 +121,64 @@ def draw_overlay(
     below, above = _smooth(image, look), _nearest(label, look)
     blended = Image.blend(below, above, alpha)
     if colours is not None:
-        rgb = np.asarray(above)
-        packed = rgb[..., 0].astype(np.uint32) << 16 | rgb[..., 1].astype(np.uint32) << 8
-        mask = np.isin(packed | rgb[..., 2], np.array(colours, dtype=np.uint32))
+        mask = np.isin(_packed(above), np.array(colours, dtype=np.uint32))
         blended = Image.composite(blended, below, Image.fromarray(mask.astype(np.uint8) * 255))
     return _encoded(blended, look)
+
+
+def draw_differences(
+    image: Image.Image,
+    label: Image.Image,
+    prediction: Image.Image,
+    classes: Mapping[int, int | None],
+    colours: Sequence[int] | None,
+    look: Look,
+    key: str,
+) -> bytes:
+    """A camera image, its pixels of DIFFERENT where a prediction has another class than the label.
+
+    Args:
+        image: The camera image.
+        label: The label, of the same size.
+        prediction: The prediction in the label's colours, of the same size.
+        classes: Class of each colour 0xRRGGBB; None, and colours that are not there: not compared.
+        colours: Only where the label has one of these; everywhere when None.
+        look: How it comes out.
+        key: The prediction's, for the message.
+
+    Raises:
+        BadFile: The sizes differ.
+    """
+    if not image.size == label.size == prediction.size:
+        raise BadFile(
+            "is {}x{} pixels, its image {}x{} and its label {}x{}: they do not lie over each "
+            "other".format(*prediction.size, *image.size, *label.size),
+            key,
+        )
+    below = _smooth(image, look)
+    label = _nearest(label, look)
+    truth, said = _ids(label, classes), _ids(_nearest(prediction, look), classes)
+    mask = (truth != said) & (truth >= 0) & (said >= 0)
+    if colours is not None:
+        mask &= np.isin(_packed(label), np.array(colours, dtype=np.uint32))
+    above = Image.new("RGB", below.size, DIFFERENT)
+    return _encoded(Image.composite(above, below, Image.fromarray(np.uint8(mask) * 255)), look)
+
+
+def _ids(label: Image.Image, classes: Mapping[int, int | None]) -> npt.NDArray[np.int16]:
+    """(height, width) int16 [class] of a label; -1 where it is not compared."""
+    compared = sorted((colour, n) for colour, n in classes.items() if n is not None)
+    known = np.array([colour for colour, _ in compared], np.uint32)
+    ids = np.array([n for _, n in compared], np.int16)
+    packed = _packed(label)
+    indices = np.minimum(np.searchsorted(known, packed), len(known) - 1)
+    return np.where(known[indices] == packed, ids[indices], np.int16(-1))
+
+
+def _packed(label: Image.Image) -> npt.NDArray[np.uint32]:
+    """(height, width) uint32 [0xRRGGBB]."""
+    rgb = np.asarray(label).astype(np.uint32)
+    return np.asarray(rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2], np.uint32)
 
 
 def _smooth(image: Image.Image, look: Look) -> Image.Image:

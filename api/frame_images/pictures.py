@@ -78,7 +78,7 @@ def made_overlay(
         UnknownName: There is no such class.
     """
     image, label = files
-    colours = _colours(label.source, classes)
+    colours = colours_of(label.source, classes)
     key = image.entry.key
 
     def draw(image_png: bytes, label_png: bytes) -> bytes:
@@ -106,8 +106,12 @@ def _file(workspace: Workspace, frame: FoundFrame, key: str | None, kind: str) -
     return open_file(workspace, source, key)
 
 
-def _colours(source: Source, classes: str | None) -> tuple[int, ...] | None:
-    """The label's colours of some classes; None for all."""
+def colours_of(source: Source, classes: str | None) -> tuple[int, ...] | None:
+    """The colours of some classes in a source's labels; None for all.
+
+    Raises:
+        UnknownName: There is no such class.
+    """
     if classes is None:
         return None
     palette = Palette.from_class_list(source.class_list)

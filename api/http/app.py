@@ -38,6 +38,7 @@ from api.http.middleware.resolver import Resolver
 from api.http.middleware.version_header import VersionHeader
 from api.http.openapi.document import describe
 from api.http.routes import (
+    cache,
     classes,
     datasets,
     extractions,
@@ -48,6 +49,7 @@ from api.http.routes import (
     map_tags,
     models,
     policies,
+    predictions,
     scans,
     selections,
     sources,
@@ -57,14 +59,23 @@ from api.http.routes import (
     tags,
 )
 from api.http.routes.accounts import audit, collections, me, tokens, users
-from api.http.routes.server import documentation, health, metrics
+from api.http.routes.automation import triggers, webhooks
+from api.http.routes.server import documentation, health, metrics, usage
 from api.http.routing import AsgiRoute, add_routers
 from api.http.rules import READ, Api
 from api.mcp.endpoint import PATH, Endpoint, answers_assistants
 from api.server.process_figures import figures_kept
 from api.server.shared import Changes
 from api.server.stopping import Stopping
+from api.server.ticker import jobs_driven
 from api.settings import Settings
+from api.web.routes import datasets as dataset_pages
+from api.web.routes import find, login, pictures, static_files
+from api.web.routes import frames as frame_pages
+from api.web.routes import jobs as job_pages
+from api.web.routes.operate import accounts as account_pages
+from api.web.routes.operate import catalog as catalog_pages
+from api.web.same_origin import SameOrigin
 from api.workspace import Workspace
 
 ROUTERS = (
@@ -92,6 +103,7 @@ ROUTERS = (
     selections.router,
     sql.router,
     frames.router,
+    predictions.router,
     datasets.router,
     sources.router,
     scans.router,
@@ -101,13 +113,26 @@ ROUTERS = (
     extractions.router,
     policies.router,
     stagings.router,
+    cache.router,
     jobs.router,
+    triggers.router,
+    webhooks.router,
+    usage.router,
     models.router,
     me.router,
     users.router,
     tokens.router,
     collections.router,
     audit.router,
+    static_files.router,
+    login.router,
+    find.router,
+    frame_pages.router,
+    pictures.router,
+    dataset_pages.router,
+    job_pages.router,
+    catalog_pages.router,
+    account_pages.router,
 )
 
 
@@ -137,7 +162,7 @@ def create_app(
             settings.statements_at_once, settings.statements_waiting, retry_s=10.0
         )
         make_threads()
-        async with figures_kept(app), tasks_kept(app), assistants.running():
+        async with figures_kept(app), tasks_kept(app), assistants.running(), jobs_driven(app):
             yield
         workspace.close()
 
@@ -169,6 +194,7 @@ def create_app(
         map_bytes=settings.max_map_mb << 20,
         file_bytes=settings.max_file_mb << 20,
     )
+    app.add_middleware(SameOrigin)
     app.add_middleware(Authentication, authenticates=authenticates, changes=changes or Changes())
     app.add_middleware(Resolver)
     if hosts is not None:

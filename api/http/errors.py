@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
@@ -17,6 +17,7 @@ from api.http.middleware.request_id import request_id
 from api.http.routing import rule_of
 from api.http.rules import Api
 from api.http.wrong_request import explained
+from api.web.error_pages import for_browser
 from catalog.errors import (
     AlreadyExists,
     BadFile,
@@ -38,6 +39,7 @@ from catalog.errors import (
     ServerBusy,
     SourceFails,
     SqlError,
+    StagingCancelled,
     StorageError,
     TooManyJobs,
     TooManyStreams,
@@ -70,6 +72,7 @@ STATUSES: dict[type[FramesiftError], int] = {
     StorageError: 507,
     SourceFails: 502,
     JobFailed: 500,
+    StagingCancelled: 409,
     EngineFailed: 502,
 }
 """Found along an error class's MRO, so that a subclass needs no entry of its own."""
@@ -102,7 +105,7 @@ def headers_of(error: FramesiftError) -> dict[str, str]:
     return {}
 
 
-def refusal(scope: Scope, error: FramesiftError) -> JSONResponse:
+def refusal(scope: Scope, error: FramesiftError) -> Response:
     """The answer to a request that its route does not get, in the shape of the route's errors."""
     headers = headers_of(error)
     of_discover = rule_of(scope).api is Api.DISCOVER
@@ -111,7 +114,7 @@ def refusal(scope: Scope, error: FramesiftError) -> JSONResponse:
     status = status_of(error)
     if of_discover:
         return _DiscoverJson({"reason": str(error), "status": "error"}, status, headers)
-    return problem(status, type(error).__name__, str(error), headers)
+    return for_browser(Request(scope), problem(status, type(error).__name__, str(error), headers))
 
 
 class _DiscoverJson(JSONResponse):
@@ -145,14 +148,15 @@ def add_handlers(app: FastAPI) -> None:
     """Turn every error of a route into a problem document."""
 
     @app.exception_handler(FramesiftError)
-    async def _ours(_request: Request, error: FramesiftError) -> JSONResponse:
-        return answer_to(error)
+    async def _ours(request: Request, error: FramesiftError) -> Response:
+        return for_browser(request, answer_to(error))
 
     @app.exception_handler(RequestValidationError)
-    async def _request(request: Request, error: RequestValidationError) -> JSONResponse:
+    async def _request(request: Request, error: RequestValidationError) -> Response:
         if (wrong := _wrong_body(request, error)) is not None:
             return wrong
-        return problem(422, "InvalidRequest", explained(request, error.errors()[0]))
+        why = explained(request, error.errors()[0])
+        return for_browser(request, problem(422, "InvalidRequest", why))
 
     @app.exception_handler(UnicodeEncodeError)
     async def _half_a_character(_request: Request, _error: UnicodeEncodeError) -> JSONResponse:
@@ -161,7 +165,7 @@ def add_handlers(app: FastAPI) -> None:
         return problem(422, "InvalidRequest", detail)
 
     @app.exception_handler(HTTPException)
-    async def _http(request: Request, error: HTTPException) -> JSONResponse:
+    async def _http(request: Request, error: HTTPException) -> Response:
         if isinstance(error.__cause__, ClientDisconnect):
             raise error.__cause__  # the framework takes it for a body that cannot be parsed
         headers = error.headers
@@ -174,7 +178,7 @@ def add_handlers(app: FastAPI) -> None:
             return problem(400, "InvalidInput", "body: no JSON: it is nested too deep, or no UTF-8")
         title = HTTPStatus(error.status_code).phrase
         detail = _message_of(error, request, headers or {})
-        return problem(error.status_code, title, detail, headers)
+        return for_browser(request, problem(error.status_code, title, detail, headers))
 
 
 _UNREAD = "There was an error parsing the body"

@@ -135,7 +135,7 @@ async def figures(
     work: Callable[[], Figures],
     rows: Callable[[Figures], pa.Table],
 ) -> Figures | Response:
-    """What a route of figures answers, in the format that Accept wants.
+    """The answer of a route of figures, in the format that Accept asks for.
 
     Args:
         request: The request.

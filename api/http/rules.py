@@ -11,8 +11,8 @@ from typing import Any, Literal
 from api.services.accounts.callers import Permission
 
 Work = Literal[
-    "health", "ready", "metrics", "sql", "search", "selection", "statistics", "picture",
-    "assistant", "other",
+    "health", "ready", "metrics", "sql", "search", "selection", "statistics", "facets",
+    "picture", "assistant", "other",
 ]  # fmt: skip
 """Kinds of work: each has slots (middleware.admission) and times of its own."""
 
@@ -25,6 +25,9 @@ class Api(Enum):
 
     DISCOVER = "discover"
     """Spectrum Discover's services: its shape of errors, name and password with every request."""
+
+    WEB = "web"
+    """Pages for browsers: the session's cookie counts, and errors are pages."""
 
     OTHER = "other"
     """Probes, figures, documentation, /mcp: problem documents and nothing more."""

@@ -61,7 +61,7 @@ def catalog_of(desk: Desk) -> dict[str, Any]:
     with within(desk.timeout_s):
         report = desk.session.statistics.report()
     listed = desk.session.tags.by_creation(at=report.snapshot)
-    classes = {found.tag for found in report.classes}
+    classes = {share.tag for share in report.classes}
     tags = [
         {"tag": tag.tag, "type": tag.type} | ({"values": tag.values} if tag.values else {})
         for tag in listed
@@ -154,16 +154,21 @@ def classes_of(
 
 
 def histogram_of(
-    desk: Desk, tags: Sequence[str], question: Question, bins: int | None, dataset: str | None
+    desk: Desk,
+    tags: Sequence[str],
+    question: Question,
+    axes: Mapping[str, Any],
+    dataset: str | None,
+    split: str | None,
 ) -> dict[str, Any]:
-    """Frames by the values of one tag, or of two."""
+    """Frames by the values of one tag, or of two; `axes` as Statistics.histogram takes them."""
     desk.need(READ)
     _need_datasets(desk, dataset)
     if not 1 <= len(tags) <= 2:
         raise InvalidInput(f"{len(tags)} tags: expected one, or two for a table of both")
     with within(desk.timeout_s):
         counts = desk.session.statistics.histogram(
-            *tags, bins=bins, top=bins, question=question, dataset=dataset
+            *tags, **axes, question=question, dataset=dataset, split=split
         )
     return counts.model_dump(mode="json", exclude_none=True)
 

@@ -25,6 +25,7 @@ from api.frame_images.pictures import (
 from api.http.rules import READ
 from api.mcp import answers
 from api.mcp.answers import MOST_FRAMES, MOST_ROWS, Desk
+from api.services.statistics.histogram_axes import BINS, EDGES, LOG, TOP, ZERO, edges_of
 from catalog.errors import FramesiftError, NotAllowed
 from catalog.text.bounded import MOST_FEW, Name, Sql, Text
 from query.frames.selection import Question
@@ -37,6 +38,9 @@ names are the only ones there are. Ask with select (conditions as data) or sql (
 SQL). Nothing here changes anything: propose_selection gives what a person can look at and save."""
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+
+_MOST_BINS = 100
+"""Of a tag: an assistant reads them all."""
 
 _WIDEST = 1_024
 """Of a picture [pixels]: what assistants see is made smaller than that anyway."""
@@ -60,6 +64,9 @@ QuestionArgument = Annotated[
 DatasetArgument = Annotated[
     Name | None, Field(description="Only frames of this dataset: NAME, or NAME@VERSION.")
 ]
+SplitArgument = Annotated[Name | None, Field(description="Only this split of it.")]
+_OfTags = Annotated[tuple[_T, ...], Field(max_length=2, fail_fast=True)]
+"""An option of a histogram that names its tags."""
 
 
 class Tools:
@@ -126,7 +133,7 @@ class Tools:
         question: QuestionArgument = _ALL,
         by: Annotated[Grouping | None, Field(description="Also for each of these.")] = None,
         dataset: DatasetArgument = None,
-        split: Annotated[Name | None, Field(description="Only this split of it.")] = None,
+        split: SplitArgument = None,
     ) -> dict[str, Any]:
         """Frames and share of the pixels of every class that occurs in the frames asked for."""
         return await self._told(
@@ -143,13 +150,21 @@ class Tools:
             ),
         ],
         question: QuestionArgument = _ALL,
-        bins: Annotated[int | None, Field(ge=1, le=100, description="Bins, or values.")] = None,
+        bins: Annotated[int | None, Field(ge=1, le=_MOST_BINS, description=BINS)] = None,
+        top: Annotated[int | None, Field(ge=1, le=_MOST_BINS, description=TOP)] = None,
+        edges: Annotated[_OfTags[Text], Field(description=EDGES)] = (),
+        log: Annotated[_OfTags[Name], Field(description=LOG)] = (),
+        zero: Annotated[_OfTags[Name], Field(description=ZERO)] = (),
         dataset: DatasetArgument = None,
+        split: SplitArgument = None,
     ) -> dict[str, Any]:
         """Frames by the values of one tag or class (pixels), or of two at once."""
-        return await self._told(
-            context, lambda desk: answers.histogram_of(desk, tags, question, bins, dataset)
-        )
+
+        def answer(desk: Desk) -> dict[str, Any]:
+            axes = {"bins": bins, "top": top, "edges": edges_of(edges), "log": log, "zero": zero}
+            return answers.histogram_of(desk, tags, question, axes, dataset, split)
+
+        return await self._told(context, answer)
 
     async def describe_dataset(
         self,
@@ -163,7 +178,7 @@ class Tools:
         self,
         context: Context[Any, Any],
         dataset: Annotated[Name, Field(description="NAME, or NAME@VERSION.")],
-        split: Annotated[Name | None, Field(description="Only this split of it.")] = None,
+        split: SplitArgument = None,
         at_least: Annotated[int, Field(ge=1, description="Frames wanted of each.")] = 1,
         scenes: Annotated[bool, Field(description="Compare scenes, too.")] = False,
     ) -> dict[str, Any]:

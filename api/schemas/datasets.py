@@ -1,5 +1,6 @@
 """Datasets as JSON: versions, the difference of two, and what is to be made."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,7 +13,7 @@ from query.sets.methods import MIN_GAP_S, Demand, Method
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
     from catalog.records.tables import Dataset
 
-_FKEY = (
+EXAMPLE_FKEY = (
     "local:a2d2:camera_lidar_semantic/20180807_145028/camera/cam_front_center/"
     "20180807145028_camera_frontcenter_000000091.png"
 )
@@ -43,8 +44,22 @@ class DatasetBody(Schema):
         examples=["anna"],
     )
 
+    models: list[str] = Field(
+        default=[],
+        description="Trained on this version, newest first; `/v1/models/{name}` shows them.",
+        examples=[["train-bikes-7"]],
+    )
+    description: str = Field(
+        default="",
+        description="What its users say of it; empty of others' datasets where rows of collections "
+        "are seen only.",
+        examples=["night drives, labels checked twice"],
+    )
+
     @classmethod
-    def of(cls, dataset: "Dataset", tell: TellPath = str) -> "DatasetBody":
+    def of(
+        cls, dataset: "Dataset", tell: TellPath = str, models: Sequence[str] = ()
+    ) -> "DatasetBody":
         """A record's; paths as ``tell`` tells them."""
         return cls(
             name=dataset.name,
@@ -62,6 +77,8 @@ class DatasetBody(Schema):
             report=finite(dataset.report),
             manifest=tell(dataset.manifest),
             owner=dataset.owner,
+            models=list(models),
+            description=dataset.description,
         )
 
 
@@ -74,7 +91,7 @@ class DatasetsAnswer(PageAnswer):
 class MovedAnswer(Schema):
     """A frame that both datasets have, in other splits."""
 
-    fkey: str = Field(examples=[_FKEY])
+    fkey: str = Field(examples=[EXAMPLE_FKEY])
     before: str = Field(examples=["train"])
     after: str = Field(examples=["validation"])
 
@@ -107,8 +124,8 @@ class DiffAnswer(Schema):
     frames_added: int = Field(examples=[9])
     frames_removed: int = Field(examples=[1])
     frames_moved: int = Field(description="Into another split.", examples=[1])
-    added: list[str] = Field(description="The first of them.", examples=[[_FKEY]])
-    removed: list[str] = Field(description="The first of them.", examples=[[_FKEY]])
+    added: list[str] = Field(description="The first of them.", examples=[[EXAMPLE_FKEY]])
+    removed: list[str] = Field(description="The first of them.", examples=[[EXAMPLE_FKEY]])
     moved: list[MovedAnswer]
     class_pixels: ComparedAnswer
     class_frames: ComparedAnswer
@@ -166,10 +183,49 @@ class NewDataset(Divided):
     )
 
 
+class DatasetChange(BaseModel):
+    """A dataset's other name, or another description; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name | None = Field(
+        default=None, description="Of all its versions.", examples=["val-bikes-night"]
+    )
+    description: Text | None = Field(
+        default=None, description="Of this version; empty for none.", examples=["night drives"]
+    )
+
+
+class DatasetRemoved(Schema):
+    """A dataset, or versions of it, that was removed."""
+
+    removed: list[str] = Field(examples=[["bikes@1", "bikes@2"]])
+
+
 class NewSplit(Divided):
     """A dataset to be divided again."""
 
     split: Text = Field(min_length=1, examples=["train=0.8,validation=0.2"])
+
+
+class NewReduction(Schema):
+    """A dataset whose training split is to keep its most informative frames only."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    frames: int = Field(ge=1, le=100_000_000, description="How many the split keeps.")
+    model: Text | None = Field(
+        default=None,
+        description="Name of a training job: what its newest validation finds it weak in is kept "
+        "before the rest.",
+        examples=["train-bikes-7"],
+    )
+    split: Text | None = Field(
+        default=None, description="Which split; train, or the only one, by default."
+    )
+    seed: int = Field(
+        default=0, ge=0, description="Decides between frames that are worth the same."
+    )
 
 
 class NewExtension(Apart):

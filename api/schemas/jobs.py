@@ -1,16 +1,20 @@
 """Jobs as JSON, and the models that training jobs made."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import ConfigDict, Field
 
 from api.schemas.base import EXAMPLE_TIME, Numbered, PageAnswer, Schema, TellPath, finite, iso_time
-from catalog.text.bounded import Name
+from api.schemas.timeline import TaskBody
+from catalog.text.bounded import Content, Few, Name, Text
+from pipeline.jobs.attempts import ATTEMPTS
+from pipeline.jobs.state import JobState
+from query.frames.selection import Question
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
-    from catalog.records.tables import Job
+    from catalog.records.tables import Dataset, Job
 
-Kind = Literal["train", "validate", "scan", "stage", "extract", "policy"]
+Kind = Literal["train", "validate", "predict", "run", "scan", "stage", "extract", "policy"]
 
 EXAMPLE_FOLDER = "/data/framesift/jobs/train-bikes-7"
 
@@ -18,23 +22,30 @@ _MOST_WORKERS = 1024
 _MOST = 2**31 - 1
 
 
+_MOST_ATTEMPTS = 100
+_ATTEMPTS = (
+    "How often it may begin without a user's word, where it is lost: its machine went, or it was "
+    "killed."
+)
+
+
 class JobBody(Numbered):
     """A job."""
 
     name: str = Field(examples=["train-bikes-7"])
     kind: str = Field(
-        description="train, validate, scan, stage, extract or policy", examples=["train"]
+        description="train, validate, predict, run, scan, stage, extract or policy",
+        examples=["train"],
     )
     backend: str = Field(examples=["local"])
-    state: str = Field(
-        description="pending, running, done, failed, cancelled or unknown", examples=["running"]
-    )
+    state: JobState = Field(examples=["running"])
     waits: str = Field(
         description="What it waits for before it begins; else empty.",
         examples=["for one of 1 slot; 2 came before it"],
     )
     error: str = Field(examples=[""])
     attempt: int = Field(description="How often it was started.", examples=[1])
+    tasks: list[TaskBody] = Field(default=[], description="Its steps, in their order.")
     dataset: str | None = Field(description="NAME@VERSION.", examples=["bikes@1"])
     split: str | None = Field(description="Of the dataset.", examples=["train"])
     settings: dict[str, Any] = Field(
@@ -45,6 +56,18 @@ class JobBody(Numbered):
     started: str | None = Field(examples=[EXAMPLE_TIME])
     finished: str | None = Field(examples=[None])
     seconds: float | None = Field(description="From start to end [s].", examples=[None])
+    user: str = Field(default="", description="Who began it.", examples=["anna"])
+    core_seconds: float = Field(
+        default=0.0,
+        description="Cores times seconds, of all attempts that have ended [s].",
+        examples=[240.5],
+    )
+    gpu_seconds: float = Field(
+        default=0.0, description="GPUs times seconds, likewise [s].", examples=[0.0]
+    )
+    wait_seconds: float = Field(
+        default=0.0, description="From submission to start, likewise [s].", examples=[1.5]
+    )
     metrics: dict[str, Any] = Field(
         description="Of a training or validation its metrics; else what the command ended with, "
         "lists left out, and until then how far it is.",
@@ -75,20 +98,21 @@ class JobBody(Numbered):
         """
         seconds, settings = None, job.request.get("settings", {})
         if job.started is not None and job.finished is not None:
-            seconds = round((job.finished - job.started).total_seconds(), 3)
+            # A clock may have been set back between them.
+            seconds = max(0.0, round((job.finished - job.started).total_seconds(), 3))
         paths = {name: tell(str(path)) for name, path in job.paths.items()}
-        tells_all, error = paths == job.paths, job.error
-        if not tells_all:
-            folder = str(job.paths["folder"])
-            error = error.replace(folder, tell(folder))
+        tells_all = paths == job.paths
+        folder = str(job.paths.get("folder", ""))  # of a job that never began
+        told = tell(folder) if folder else ""
         body = cls(
             name=job.name,
             kind=job.kind,
             backend=job.backend,
-            state=job.state,
+            state=cast(JobState, job.state),
             waits=job.waits,
-            error=error,
+            error=job.error.replace(folder, told),
             attempt=job.request.get("attempt", 1),
+            tasks=[TaskBody.of(task, folder, told) for task in job.tasks],
             dataset=job.dataset,
             split=settings.get("split"),
             settings=finite(settings),
@@ -96,6 +120,10 @@ class JobBody(Numbered):
             started=None if job.started is None else iso_time(job.started),
             finished=None if job.finished is None else iso_time(job.finished),
             seconds=seconds,
+            user=job.user,
+            core_seconds=round(job.core_s, 3),
+            gpu_seconds=round(job.gpu_s, 3),
+            wait_seconds=round(job.wait_s, 3),
             metrics=finite(job.metrics),
             paths=finite(paths),
             request=finite(job.request) if tells_all else {},
@@ -110,16 +138,139 @@ class JobsAnswer(PageAnswer):
     jobs: list[JobBody]
 
 
+class ResourcesBody(Schema):
+    """The resources that a job asks of its machines, as far as its backend knows it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ranks_per_node: int | None = Field(default=None, ge=1, le=_MOST_WORKERS, examples=[8])
+    gpus: int = Field(default=0, ge=0, le=1024, description="For each process.", examples=[1])
+    cores: int | None = Field(default=None, ge=1, le=65_536, description="For each process.")
+    memory_mb: int | None = Field(default=None, ge=1, le=_MOST, description="On each machine [MB].")
+    wall_minutes: int | None = Field(
+        default=None, ge=1, le=_MOST, description="After which its turn ends [min].", examples=[600]
+    )
+    nodes: str = Field(default="", max_length=4096, description="Names of machines.")
+    constraint: str = Field(default="", max_length=1024, description="Labels of its machines.")
+    image: str = Field(
+        default="", max_length=4096, description="Container image, of those allowed."
+    )
+    mounts: dict[Text, Text] = Field(
+        default={}, max_length=64, description="Folders, and where they lie inside the image."
+    )
+    environment: Few[Name] = Field(
+        default=(), description="Names of variables that it cannot do without."
+    )
+    options: dict[Name, Name] = Field(
+        default={},
+        max_length=32,
+        description="Settings of the backend's own.",
+        examples=[{"partition": "gpu"}],
+    )
+
+
+_SUBMISSION = "sbatch --parsable --job-name=framesift-train-bikes-7-1 --ntasks=2"
+
+
+class DryStepBody(Schema):
+    """A step of a job that was described."""
+
+    name: str = Field(description="select, stage, prepare, run, collect or evict", examples=["run"])
+    backend: str = Field(description="Where it would run.", examples=["slurm"])
+    submission: str = Field(
+        description="What its backend would be handed: command lines and scripts.",
+        examples=[_SUBMISSION],
+    )
+
+
+class DryRunBody(Schema):
+    """A job that was described, and not submitted."""
+
+    dataset: str = Field(
+        description="NAME@VERSION; of a question, the one that it would be saved as now.",
+        examples=["bikes@1"],
+    )
+    frames: int = Field(description="Of the dataset.", examples=[320])
+    submission: str = Field(
+        description="What the backend of `run` would be handed: command lines and scripts.",
+        examples=[_SUBMISSION],
+    )
+    steps: list[DryStepBody] = Field(description="All steps, in their order.")
+
+
 class _NewJob(Schema):
     model_config = ConfigDict(extra="forbid")
 
-    dataset: Name = Field(description="NAME, or NAME@VERSION.", examples=["bikes@1"])
-    workers: int = Field(default=2, ge=1, le=_MOST_WORKERS, description="Processes.")
+    dataset: Name | None = Field(
+        default=None, description="NAME, or NAME@VERSION.", examples=["bikes@1"]
+    )
+    question: Question | None = Field(
+        default=None,
+        description="In the dataset's place: the frames that answer it, which steps of the job "
+        "save as a dataset and stage.",
+        examples=[
+            {"ranges": [{"tag": "car", "lowest": 10_000}], "cameras": ["front_center"]},
+        ],
+    )
+    save_as: Name | None = Field(
+        default=None,
+        description="Name of the question's dataset; the job's by default, and predict-MODEL of a "
+        "prediction.",
+    )
+    evict: bool = Field(
+        default=False, description="Remove the dataset from the cache when the job is done."
+    )
     name: Name | None = Field(default=None, description="The job's; made up by default.")
     backend: Name = Field(default="local", description="Where it runs.")
+    resources: ResourcesBody | None = Field(
+        default=None, description="What it asks of the machines there, besides processes."
+    )
+    stage: bool = Field(
+        default=True,
+        description="Whether it reads what is staged; else its files where its sources are "
+        "mounted, without any copy.",
+    )
 
 
-class NewTraining(_NewJob):
+class _NewNetworkJob(_NewJob):
+    workers: int = Field(default=2, ge=1, le=_MOST_WORKERS, description="Processes.")
+    start_after: float | None = Field(
+        default=None,
+        ge=0,
+        le=100,
+        allow_inf_nan=False,
+        description="Stage what is not staged beside the job, and begin when so much of the split "
+        "is in the cache [percent]; at once by default, where it cannot be read otherwise.",
+        examples=[5],
+    )
+    attempts: int = Field(
+        default=ATTEMPTS,
+        ge=1,
+        le=_MOST_ATTEMPTS,
+        description=_ATTEMPTS,
+    )
+
+
+class HorovodOptions(Schema):
+    """Options of a training's exchange of gradients; what is left out, Horovod chooses."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    fusion_mb: float | None = Field(
+        default=None, ge=0, le=65_536, description="Size of a message [MiB]; 0: no fusion."
+    )
+    cycle_ms: float | None = Field(
+        default=None, ge=0, le=65_536, description="Between two looks for gradients [ms]."
+    )
+    compression: Literal["none", "fp16"] = Field(
+        default="none", description="What is sent of a gradient: all, or halves."
+    )
+    reduce: Literal["average", "adasum"] = Field(
+        default="average", description="Adasum needs a Horovod built with MPI."
+    )
+
+
+class NewTraining(_NewNetworkJob):
     """A network to be trained on a dataset's split."""
 
     kind: Literal["train"] = Field(examples=["train"])
@@ -147,20 +298,179 @@ class NewTraining(_NewJob):
         default=None,
         description="Name of a training job: begin a new run with the weights of its model.",
     )
+    prepare: bool | None = Field(
+        default=None,
+        description="Whether the job first decodes the frames of a staged dataset once, at the "
+        "network's input size; by default where that is less work than decoding all that it reads.",
+        examples=[True],
+    )
+    classes: Literal["all", "a2d2-8"] | Content | None = Field(
+        default=None,
+        description='What the network learns: "all" label classes, "a2d2-8", or your own map, '
+        "which merges each label class of the dataset into a class, or ignores it.",
+        examples=[{"classes": {"Vehicle": ["Car", "Truck"]}, "ignored": ["Ego car"]}],
+    )
+    augment: list[Literal["mirror", "crop", "scale", "colour"]] | None = Field(
+        default=None,
+        max_length=4,
+        description="What is done to examples after reading; mirror by default, empty for nothing.",
+        examples=[["mirror", "crop", "scale", "colour"]],
+    )
+    bad_frames: str | None = Field(
+        default=None,
+        max_length=32,
+        description="What becomes of frames that cannot be read: fail, by default; skip, one "
+        "percent of them at most; or skip:N, so many at most. The model's folder lists them.",
+        examples=["skip"],
+    )
+    evaluate_every: int | None = Field(
+        default=None,
+        ge=1,
+        le=_MOST,
+        description="Epochs after each of which the split validation is scored, and the best model "
+        "kept.",
+    )
+    target_miou: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Mean IoU whose time is taken, by evaluate_every: metric seconds_to_target.",
+    )
+    horovod: HorovodOptions | None = Field(
+        default=None,
+        description="How workers exchange gradients.",
+        examples=[{"compression": "fp16", "fusion_mb": 32}],
+    )
+    checkpoint_every: int | None = Field(
+        default=None, ge=1, le=_MOST, description="Steps between checkpoints; 100 by default."
+    )
+    checkpoint_minutes: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Minutes after which a checkpoint is due, too.",
+    )
+    keep_checkpoints: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="Checkpoints kept, the newest among them; 2 by default. Each can be validated "
+        "as NAME@STEP.",
+    )
+    model: Literal["small_unet", "deeplabv3plus_resnet50"] | None = Field(
+        default=None, description="The network; small_unet by default."
+    )
+    precision: Literal["auto", "float32", "mixed_float16"] | None = Field(
+        default=None,
+        description="What layers compute in; weights, logits and loss are float32. By default "
+        "auto: mixed_float16 on GPUs that gain by it, else float32.",
+    )
 
 
-class NewValidation(_NewJob):
+class NewValidation(_NewNetworkJob):
     """A model to be validated on a dataset's split."""
 
     kind: Literal["validate"] = Field(examples=["validate"])
-    model: Name = Field(description="Name of a training job.", examples=["train-bikes-7"])
+    model: Name = Field(
+        description="Name of a training job; with @STEP its checkpoint of then.",
+        examples=["train-bikes-7"],
+    )
     split: Name | None = Field(
         default=None,
         description="Split to validate on; validation, or all frames of a dataset not divided.",
     )
+    fail_below: dict[Name, float] | None = Field(
+        default=None,
+        max_length=512,
+        description="The least score by name: miou, frequency_weighted_iou, boundary_iou, "
+        "pixel_accuracy, or a class's tag for its IoU. What was not reached stands in the job's "
+        "metrics, as below.",
+        examples=[{"miou": 0.4, "pedestrian": 0.3}],
+    )
+    bad_frames: str | None = Field(
+        default=None,
+        max_length=32,
+        description="What becomes of frames that cannot be read: fail, by default; skip, one "
+        "percent of them at most; or skip:N, so many at most. The report names them.",
+        examples=["skip"],
+    )
+    compare: Name | None = Field(
+        default=None,
+        description="Name of another training job, whose model is validated on the same frames: "
+        "the report's comparison says where this one is worse.",
+        examples=["train-bikes-6"],
+    )
+    slices: Few[Name] = Field(
+        default=(),
+        description="Tags by whose values the report scores parts of the split, besides camera and "
+        "scene: numbers with many values by four ranges; all for each tag that has few values.",
+        examples=[["weather", "speed"]],
+    )
+    augment_test: Literal["mirror"] | None = Field(
+        default=None,
+        description="Put each image through the model mirrored, too: the report's disagreement "
+        "says how many pixels get another class.",
+        examples=["mirror"],
+    )
 
 
-NewJob = Annotated[NewTraining | NewValidation, Field(discriminator="kind")]
+class NewPrediction(_NewNetworkJob):
+    """A model that is to say what is in frames, with or without labels."""
+
+    kind: Literal["predict"] = Field(examples=["predict"])
+    model: Name = Field(
+        description="Name of a training job; with @STEP its checkpoint of then.",
+        examples=["train-bikes-7"],
+    )
+    split: Name | None = Field(
+        default=None,
+        description="Of the dataset; validation, or all frames of a dataset not divided.",
+    )
+    bad_frames: str | None = Field(
+        default=None,
+        max_length=32,
+        description="What becomes of frames that cannot be read: fail, by default; skip, one "
+        "percent of them at most; or skip:N, so many at most. The report names them.",
+        examples=["skip"],
+    )
+
+
+class NewProgram(_NewJob):
+    """A user's own program to be run on a dataset, where the server allows it."""
+
+    kind: Literal["run"] = Field(examples=["run"])
+    command: str = Field(
+        min_length=1,
+        max_length=65_536,
+        description="Program and arguments, with spaces between and quoted as a POSIX shell's "
+        "words are; no shell reads them. {files}, {files:SPLIT}, {classes}, {manifest}, {prepared} "
+        "and {job} stand for paths.",
+        examples=["python /srv/train_mine.py --list {files} --classes {classes} --out {job}"],
+    )
+    ranks: int = Field(
+        default=1, ge=1, le=_MOST_WORKERS, description="Processes of it, at once.", examples=[2]
+    )
+    attempts: int = Field(default=1, ge=1, le=_MOST_ATTEMPTS, description=_ATTEMPTS)
+    split: Name | None = Field(
+        default=None, description="Split whose frames it is given; all by default."
+    )
+    prepare: str | None = Field(
+        default=None,
+        max_length=64,
+        description="Decode the frames once at this size, WIDTHxHEIGHT, for {prepared}.",
+        examples=["240x152"],
+    )
+    folder: str | None = Field(
+        default=None,
+        max_length=4096,
+        description="Where it runs on the server's machine; the folder of its outputs by default.",
+        examples=["/srv/trainings"],
+    )
+
+
+NewJob = Annotated[
+    NewTraining | NewValidation | NewPrediction | NewProgram, Field(discriminator="kind")
+]
 
 
 class ClassScoreAnswer(Schema):
@@ -173,6 +483,28 @@ class ClassScoreAnswer(Schema):
     truth_pixels: int = Field(examples=[1204410])
     predicted_pixels: int = Field(examples=[1187220])
     iou: float | None = Field(examples=[0.71])
+    iou_interval: tuple[float, float] | None = Field(
+        default=None, description="Of 95 %, over scenes.", examples=[[0.66, 0.75]]
+    )
+    boundary_iou: float | None = Field(
+        default=None, description="IoU near the class's outline.", examples=[0.52]
+    )
+    object_sizes: list[dict[str, Any]] = Field(
+        default=[],
+        description="How much of its objects is found, by their size.",
+        examples=[
+            [
+                {
+                    "size": "small",
+                    "from_pixels": 256,
+                    "objects": 31,
+                    "found": 0.42,
+                    "pixels": 20155,
+                    "recall": 0.44,
+                }
+            ]
+        ],
+    )
     recall: float | None = Field(examples=[0.82])
     precision: float | None = Field(examples=[0.84])
     frames: int = Field(description="Frames that have it.", examples=[31])
@@ -182,8 +514,74 @@ class ReportAnswer(Schema):
     """A validation; scores are 0 to 1, null where there is nothing to score."""
 
     classes: list[str] = Field(description="In the matrix's order.", examples=[["Car", "Sky"]])
-    miou: float | None = Field(description="Mean IoU of the classes.", examples=[0.43])
+    miou: float | None = Field(
+        description="Mean IoU of the classes that have truth.", examples=[0.43]
+    )
+    frequency_weighted_iou: float | None = Field(
+        default=None, description="The same, weighted by truth pixels.", examples=[0.79]
+    )
     pixel_accuracy: float | None = Field(description="Of all pixels.", examples=[0.87])
+    boundary_iou: float | None = Field(
+        default=None, description="Mean IoU near the classes' outlines.", examples=[0.31]
+    )
+    uncertainty: float | None = Field(
+        default=None, description="Mean entropy of the predictions, 0 to 1.", examples=[0.22]
+    )
+    margin: float | None = Field(
+        default=None,
+        description="Mean distance between the two largest probabilities.",
+        examples=[0.61],
+    )
+    disagreement: dict[str, Any] = Field(
+        default={},
+        description="Share of the pixels that get another class in the mirrored image: its mean, "
+        "null where it was not asked for, and frames by twentieths.",
+        examples=[{"mean": 0.06, "frames": [20, 12]}],
+    )
+    entropy: dict[str, Any] = Field(
+        default={},
+        description="uncertainty, and frames by twentieths of it.",
+        examples=[{"mean": 0.22, "frames": [4, 28]}],
+    )
+    margins: dict[str, Any] = Field(
+        default={},
+        description="margin, and frames by twentieths of it.",
+        examples=[{"mean": 0.61, "frames": [0, 32]}],
+    )
+    object_sizes: list[dict[str, Any]] = Field(
+        default=[],
+        description="How much of all objects is found, by size: connected pixels of a numbered "
+        "class colour; empty where there is none.",
+        examples=[[{"size": "large", "from_pixels": 9216, "objects": 12, "found": 0.9}]],
+    )
+    calibration: dict[str, Any] = Field(
+        default={},
+        description="Expected calibration error, and its bins.",
+        examples=[{"ece": 0.04, "bins": []}],
+    )
+    intervals: dict[str, Any] = Field(
+        default={},
+        description="Of 95 %, by drawing scenes; null where there are fewer than two.",
+        examples=[
+            {"scenes": 6, "draws": 1000, "miou": [0.39, 0.46], "pixel_accuracy": [0.84, 0.89]}
+        ],
+    )
+    slices: dict[str, list[dict[str, Any]]] = Field(
+        default={},
+        description="Scores by camera, by scene, and by the tags that were asked for.",
+        examples=[
+            {
+                "camera": [
+                    {
+                        "value": "front_center",
+                        "camera": "front_center",
+                        "frames": 32,
+                        "miou": 0.43,
+                    }
+                ]
+            }
+        ],
+    )
     baseline: dict[str, Any] = Field(
         description="Always the most frequent class.",
         examples=[{"class": "Sky", "miou": 0.01, "pixel_accuracy": 0.31}],
@@ -199,6 +597,11 @@ class ReportAnswer(Schema):
     absent_classes: list[str] = Field(
         description="Without a pixel of truth.", examples=[["Animals"]]
     )
+    stray_predictions: list[dict[str, Any]] = Field(
+        default=[],
+        description="Pixels taken for a class without truth.",
+        examples=[[{"class": "Animals", "pixels": 310}]],
+    )
     per_class: list[ClassScoreAnswer]
     dataset: dict[str, Any] = Field(
         description="Of what.",
@@ -206,6 +609,34 @@ class ReportAnswer(Schema):
     )
     model: dict[str, Any] = Field(
         description="By what.", examples=[{"name": "train-bikes-7", "step": 300}]
+    )
+    thresholds: list[dict[str, Any]] = Field(
+        default=[],
+        description="The least scores that were asked for, and whether they were reached.",
+        examples=[[{"score": "miou", "least": 0.4, "value": 0.43, "reached": True}]],
+    )
+    comparison: dict[str, Any] | None = Field(
+        default=None,
+        description="With another model on the same frames: differences of scores, each with its "
+        "interval of 95 % over scenes and a verdict; null where none was asked for.",
+        examples=[
+            {
+                "model": {"name": "train-bikes-6", "step": 300},
+                "scenes": 6,
+                "scores": [
+                    {
+                        "score": "miou",
+                        "value": 0.43,
+                        "other": 0.41,
+                        "difference": 0.02,
+                        "interval": [-0.01, 0.05],
+                        "verdict": "not told apart",
+                    }
+                ],
+                "regressions": ["pedestrian"],
+                "improvements": [],
+            }
+        ],
     )
     shards: int = Field(description="Processes that took part.", examples=[2])
     confusion_matrix: list[list[int]] = Field(
@@ -220,6 +651,17 @@ class ModelBody(Numbered):
     dataset: str | None = Field(
         description="That it was trained on: NAME@VERSION.", examples=["bikes@1"]
     )
+    dataset_id: str | None = Field(
+        default=None, description="Of its content.", examples=["5d41402abc4b2a76b9719d911017c592"]
+    )
+    question: dict[str, Any] | None = Field(
+        default=None,
+        description="Whose answer the dataset is.",
+        examples=[{"ranges": [{"tag": "bicycle", "lowest": 5000}]}],
+    )
+    snapshot: int | None = Field(
+        default=None, description="Of the catalog that answered it.", examples=[12]
+    )
     split: str | None = Field(description="Of the dataset.", examples=["train"])
     settings: dict[str, Any] = Field(
         description="How it was trained; empty for models of the first releases.",
@@ -231,12 +673,15 @@ class ModelBody(Numbered):
     folder: str = Field(examples=[f"{EXAMPLE_FOLDER}/model"])
 
     @classmethod
-    def of(cls, job: "Job", tell: TellPath = str) -> "ModelBody":
-        """A training job's; paths as ``tell`` tells them."""
+    def of(cls, job: "Job", tell: TellPath = str, dataset: "Dataset | None" = None) -> "ModelBody":
+        """A training job's, and what its dataset came of; paths as ``tell`` tells them."""
         trained = JobBody.of(job, tell)
         body = cls(
             name=trained.name,
             dataset=trained.dataset,
+            dataset_id=None if dataset is None else dataset.content_id,
+            question=None if dataset is None else finite(dataset.question),
+            snapshot=None if dataset is None else dataset.snapshot,
             split=trained.split,
             settings=trained.settings,
             created=trained.created,

@@ -103,7 +103,7 @@ class PolicyBody(Versioned):
 
     @property
     def explicit(self) -> str:
-        """What a client of Spectrum Discover set it to, which nothing depends on."""
+        """The value that a client of Spectrum Discover set; nothing depends on it."""
         return self._explicit
 
     @classmethod

@@ -68,7 +68,7 @@ class ScanStanding(Schema):
 
 
 class ScanProgress(Schema):
-    """How far the running scan of a source is."""
+    """Progress of the running scan of a source."""
 
     source: str
     files: int = Field(description="Files that it has listed.")

@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field, SecretStr
 
 from api.schemas.base import PageAnswer, Schema, Versioned
 from catalog.text.bounded import Text
+from ingest.sources.mount import MOUNT
 from ingest.sources.schemes import PLACES
 from ingest.sources.source_options import SourceOptions
 
@@ -16,6 +17,12 @@ Platform = Literal["IBM COS", "S3", "NFS", "Spectrum Scale", "SMB/CIFS", "local"
 
 SOURCE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
 """What a source may be called: a part of paths and file names that means nothing else there."""
+
+
+_MB_PER_S = (
+    "Megabytes (10^6 bytes) a second that a staging fetches from it at most; 0 for any number."
+)
+_REQUESTS_PER_S = "Requests for its files that a staging sends a second at most; 0 for any number."
 
 
 class SourceBody(Versioned):
@@ -141,6 +148,15 @@ class NewSource(Schema):
         "depth, or paths below the root. What of it is catalogued leaves with the next scan.",
         examples=[["lost+found", ".snapshot"]],
     )
+    mount: str = Field(
+        default="",
+        max_length=8192,
+        description=f"Its root on a mounted file system, {MOUNT}: jobs that read without staging, "
+        "and AFM, find its files there. Admins only.",
+        examples=["/gpfs/ess3000_4M/a2d2_cos:/data/a2d2"],
+    )
+    max_mb_per_s: float = Field(default=0, ge=0, description=_MB_PER_S, examples=[250])
+    max_requests_per_s: float = Field(default=0, ge=0, description=_REQUESTS_PER_S, examples=[100])
 
 
 class NewConnection(NewSource):
@@ -188,6 +204,16 @@ class SourceChange(Schema):
         description="Data set that it is a part of from now on; its own where empty.",
         examples=["a2d2"],
     )
+    mount: str | None = Field(
+        default=None,
+        max_length=8192,
+        description=f"Its root on a mounted file system, {MOUNT}; empty for none. Admins only.",
+        examples=["/gpfs/ess3000_4M/a2d2_cos:/data/a2d2"],
+    )
+    max_mb_per_s: float | None = Field(default=None, ge=0, description=_MB_PER_S, examples=[250])
+    max_requests_per_s: float | None = Field(
+        default=None, ge=0, description=_REQUESTS_PER_S, examples=[100]
+    )
 
 
 class SourceChanged(Schema):
@@ -201,6 +227,13 @@ class SourceChanged(Schema):
         description="What the next scan leaves out.", examples=[["lost+found", ".snapshot"]]
     )
     part_of: str = Field(description="Data set that it is a part of.", examples=["a2d2"])
+    mount: str = Field(
+        default="",  # servers of earlier releases know none
+        description="Its root on a mounted file system; empty where there is none.",
+        examples=[""],
+    )
+    max_mb_per_s: float = Field(default=0, description=_MB_PER_S, examples=[250])
+    max_requests_per_s: float = Field(default=0, description=_REQUESTS_PER_S, examples=[0])
     same: int | None = Field(
         description="Files that are as they are catalogued; this and the following null where no "
         "`uri` was sent.",

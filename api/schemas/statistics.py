@@ -1,8 +1,10 @@
-"""Statistics as JSON; histograms, correlations and gaps are query.statistics' models themselves."""
+"""Statistics as JSON; all but classes are query.statistics' own models."""
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import Schema
+from catalog.text.bounded import Few, Name
+from query.frames.selection import Question
 from query.statistics.class_report import ClassGroup, ClassStatistics, Grouping
 
 
@@ -15,3 +17,27 @@ class ClassesAnswer(Schema):
     pixels: int | None = Field(default=None, description="Their pixels.")
     by: Grouping | None = Field(default=None, description="What the groups are.")
     groups: tuple[ClassGroup, ...] | None = Field(default=None, description="By name.")
+
+
+class FacetsRequest(BaseModel):
+    """The question whose facets are wanted; without any, all labelled frames."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    question: Question = Field(
+        default=Question(), description="As a selection has it, without order, limit and sample."
+    )
+    tags: Few[Name] | None = Field(
+        default=None,
+        description="Only these tags' or classes' facets; those of every tag when left out.",
+    )
+    dataset: Name | None = Field(
+        default=None, description="Only its frames, as its snapshot has them: NAME or NAME@VERSION."
+    )
+    split: Name | None = Field(default=None, description="Only this split of the dataset.")
+    at: int | None = Field(
+        default=None,
+        ge=1,
+        lt=2**63,
+        description="Number of the catalog snapshot to ask; else the dataset's, or the newest.",
+    )

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from api.schemas.base import PageAnswer, Schema, Versioned
 from catalog.tags.families import Family
+from catalog.tags.model_scores import WrittenScores
 from catalog.tags.tag_rules import DEFAULT, OWN_FAMILY
 from catalog.text.bounded import MOST_MANY, Name, Text
 from ingest.imports.tag_import import TagImport
@@ -68,6 +69,26 @@ class TagChange(BaseModel):
         fail_fast=True,
         description="All values of a Restricted tag.",
         examples=[["sun", "rain"]],
+    )
+
+
+class Marks(BaseModel):
+    """Values that frames are to have."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    fkeys: list[Name] = Field(
+        min_length=1,
+        max_length=MOST_MANY,
+        fail_fast=True,
+        description="The frames.",
+        examples=[["local:a2d2:x.png"]],
+    )
+    values: dict[Name, Text] = Field(
+        min_length=1,
+        max_length=100,
+        description="Value of each tag, as text; an empty one takes the tag from the frames.",
+        examples=[{"quality": "bad"}],
     )
 
 
@@ -164,6 +185,46 @@ class ImportBody(Schema):
     def rejected(self) -> Any:
         """Every row that was not imported, as a pyarrow.Table: see TagImport.problems."""
         return self._rejected
+
+
+class NewScores(Schema):
+    """A validation whose scores are to be tags."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    job: Name = Field(description="A validation that is done.", examples=["validate-streets-1"])
+
+
+class ScoresBody(Schema):
+    """Counts of an import of a model's scores."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str = Field(description="What a question names it by.", examples=["train-bikes-7"])
+    family: str = Field(
+        description="The tag family, which DELETE /v1/families/{family} removes with the cells.",
+        examples=["scores_train_bikes_7"],
+    )
+    prefix: str = Field(
+        description="What its tags begin with: train_bikes_7_uncertainty.",
+        examples=["train_bikes_7"],
+    )
+    frames: int = Field(description="Whose scores were written.", examples=[8273])
+    unknown: int = Field(description="Frames that the catalog does not have.", examples=[0])
+    cells: int = Field(description="Of their confusion matrices.", examples=[530118])
+
+    @classmethod
+    def of(cls, written: WrittenScores) -> "ScoresBody":
+        """A write's."""
+        scored = written.scored
+        return cls(
+            model=scored.model,
+            family=scored.family,
+            prefix=scored.prefix,
+            frames=written.frames,
+            unknown=written.unknown,
+            cells=written.cells,
+        )
 
 
 class MapJoinBody(Schema):

@@ -2,6 +2,7 @@
 
 import getpass
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from api.services.accounts.callers import NOBODY_ASKED, Caller
@@ -9,6 +10,7 @@ from api.workspace import Workspace
 
 if TYPE_CHECKING:
     from catalog.records.store import RecordStore
+    from pipeline.jobs.queue import JobQueue
 
 
 class Call:
@@ -43,14 +45,40 @@ class Call:
         """The home's records."""
         return self.workspace.records
 
+    @property
+    def job_queue(self) -> "JobQueue":
+        """The home's jobs, submitted by the caller; those of a command by the machine's user.
+
+        A user of a server may have as many as their account says, else as settings say.
+        """
+        queue, name = self.workspace.job_queue, self.caller.user
+        if self.is_command or not name:
+            user = user_here() if self.is_command else name
+            return replace(queue, user=user, jobs_each=None, ranks_each=None)
+        from catalog.accounts.users import quota
+
+        jobs, ranks = quota(self.whole.records, name)
+        of_settings = None if self.caller.sees_all else queue.jobs_each
+        return replace(
+            queue,
+            user=name,
+            jobs_each=jobs or of_settings,
+            ranks_each=ranks or queue.ranks_each,
+        )
+
     def note(self, what: str, target: str) -> None:
         """Write a command's change into the audit log: the machine's user made it."""
         if not self.is_command:
             return
         from catalog.accounts import audit_log
 
-        try:
-            name = getpass.getuser()
-        except (KeyError, OSError):
-            name = str(os.getuid())
-        audit_log.add(self.records, f"command line ({name})", what, target, audit_log.DONE)
+        caller = f"command line ({user_here()})"
+        audit_log.add(self.records, caller, what, target, audit_log.DONE)
+
+
+def user_here() -> str:
+    """The user of this machine whose process this is; the number where it has no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

@@ -35,6 +35,6 @@ def info_of(workspace: Workspace) -> InfoAnswer:
 
 
 def last_commit(workspace: Workspace) -> datetime:
-    """When the catalog was last changed, naive UTC."""
+    """Time of the catalog's last change, naive UTC."""
     with workspace.whole_catalog.inspecting() as cursor:
         return commits(cursor, 1)[0].time

@@ -20,14 +20,15 @@ from ingest.extractors.registry import (
 )
 from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
 from ingest.sources.recorded import open_recorded, others_of_data_set
+from pipeline.jobs.queue import JobQueue
 
 
 class Extractions:
     """Extractions of a home's sources."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        """Those of the workspace."""
-        self._workspace = workspace
+    def __init__(self, workspace: Workspace, queue: JobQueue) -> None:
+        """Those of the workspace; jobs are begun for the queue's user."""
+        self._workspace, self._queue = workspace, queue
 
     def known(self) -> list[str]:
         """Names of the extractors that are installed, sorted."""
@@ -73,7 +74,14 @@ class Extractions:
         options = [*(["--full"] if full else []), *(["--errors"] if errors else [])]
         options += ["--workers", str(workers)]
         arguments = ("tags", "extract", "--json", *options, "--", name, *extractors)
-        return begin_command(self._workspace, "extract", name, arguments, request.model_dump())
+        return begin_command(
+            self._workspace,
+            "extract",
+            name,
+            arguments,
+            request.model_dump(),
+            queue=self._queue,
+        )
 
     def run(
         self,

@@ -20,6 +20,7 @@ from ingest.scan.scan_record import SCAN
 from ingest.sources.partial import Part
 from ingest.sources.recorded import open_recorded
 from pipeline.jobs.follow import cancel, refresh
+from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.state import FINISHED
 
 _LOOKED_AT = 1_000
@@ -31,9 +32,9 @@ _MOST_RUNNING = 10_000
 class Scans:
     """Scans of a home's sources."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        """Those of the workspace."""
-        self._workspace = workspace
+    def __init__(self, workspace: Workspace, queue: JobQueue) -> None:
+        """Those of the workspace; jobs are begun for the queue's user."""
+        self._workspace, self._queue = workspace, queue
 
     def list(
         self,
@@ -105,11 +106,11 @@ class Scans:
             NotFound: There is no such source.
             StorageError: The job cannot be started.
         """
-        wanted = NewScan(source=source, full=full, max_removed=max_removed, errors=errors)
+        scan = NewScan(source=source, full=full, max_removed=max_removed, errors=errors)
         options = [*(["--full"] if full else []), *(["--errors"] if errors else [])]
         options += ["--max-removed", str(max_removed)]
         name = recorded_source(self._workspace.records, source).name
-        return self._begin(name, options, wanted.model_dump())
+        return self._begin(name, options, scan.model_dump())
 
     def begin_alone(
         self, source: str, *, folders: Sequence[str] = (), flat_folders: Sequence[str] = ()
@@ -126,16 +127,16 @@ class Scans:
             InvalidInput: A scan of it runs, or a folder is not there.
             StorageError: The job cannot be started.
         """
-        found = recorded_source(self._workspace.records, source)
-        options = self._options_of(found, folders, flat_folders)
+        recorded = recorded_source(self._workspace.records, source)
+        options = self._options_of(recorded, folders, flat_folders)
         # One at a time, also of several servers: what is looked for is there before the next looks.
         with self._workspace.whole_catalog.lock(
-            f"start-scan-{found.id}", "a scan is being started"
+            f"start-scan-{recorded.id}", "a scan is being started"
         ):
-            standing = self._standing(found, self._jobs())
+            standing = self._standing(recorded, self._jobs())
             if standing is not None and standing.state == "running":
-                raise InvalidInput(f"Scan already currently in-progress for {found.name}.")
-            return self._begin(found.name, options, {"source": found.name})
+                raise InvalidInput(f"Scan already currently in-progress for {recorded.name}.")
+            return self._begin(recorded.name, options, {"source": recorded.name})
 
     def _options_of(
         self, source: Source, folders: Sequence[str], flat_folders: Sequence[str]
@@ -143,20 +144,20 @@ class Scans:
         """Options of `framesift ingest` for a part of a source; none for all of it."""
         if not folders and not flat_folders:
             return []
-        part = Part.of(folders, flat_folders)
+        partition = Part.of(folders, flat_folders)
         files = open_recorded(source, self._workspace.indexes)
-        for folder in (*part.whole, *part.flat):
+        for folder in (*partition.whole, *partition.flat):
             if next(iter(files.list(folder)), None) is None:
                 raise InvalidInput(f"partition '{folder[:200]}' of {source.name} is not found")
         # In one word each: a folder may be called --full.
         return [
-            *(f"--folder={folder}" for folder in part.whole),
-            *(f"--flat-folder={folder}" for folder in part.flat),
+            *(f"--folder={folder}" for folder in partition.whole),
+            *(f"--flat-folder={folder}" for folder in partition.flat),
         ]
 
     def _begin(self, name: str, options: Sequence[str], settings: Mapping[str, Any]) -> JobBody:
         arguments = ("ingest", "--json", *options, "--", name)
-        return begin_command(self._workspace, "scan", name, arguments, settings)
+        return begin_command(self._workspace, "scan", name, arguments, settings, queue=self._queue)
 
     def stop(self, source: str) -> None:
         """Ask the scan of a source to end; what it has committed stays.
@@ -165,14 +166,14 @@ class Scans:
             NotFound: There is no such source.
             InvalidInput: No scan of it runs, or not as a job.
         """
-        found = recorded_source(self._workspace.records, source)
-        job = self._newest_job(found, self._jobs())
+        recorded = recorded_source(self._workspace.records, source)
+        job = self._newest_job(recorded, self._jobs())
         if job is None or job.state in FINISHED:
-            if self._is_scanned(found):
+            if self._is_scanned(recorded):
                 raise InvalidInput(
-                    f"The scan of {found.name} was begun at a terminal: end it there."
+                    f"The scan of {recorded.name} was begun at a terminal: end it there."
                 )
-            raise InvalidInput(f"No scan is currently in progress for {found.name}.")
+            raise InvalidInput(f"No scan is currently in progress for {recorded.name}.")
         cancel(self._workspace.records, job)
 
     def standing(self, source: str) -> ScanStanding | None:
@@ -186,13 +187,13 @@ class Scans:
     def running(self) -> builtins.list[ScanStanding]:
         """The scans that run, by their sources' names."""
         jobs = self._jobs()
-        found = [
+        standings = [
             self._standing(source, jobs) for source in recorded_sources(self._workspace.records)
         ]
-        return [standing for standing in found if standing and standing.state == "running"]
+        return [standing for standing in standings if standing and standing.state == "running"]
 
     def progress(self) -> builtins.list[ScanProgress]:
-        """How far each source's scan is that runs, or ran when its machine went down."""
+        """Progress of each source's scan that runs, or ran when its machine went down."""
         scans = recorded_scans(self._workspace.records, state="running", limit=_MOST_RUNNING)
         # Of a source that is scanned and watched, the last.
         last = {source: scan.counts for scan, source in reversed(scans)}

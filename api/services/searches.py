@@ -14,7 +14,7 @@ from query.run.run_sql import SqlStream, stream_on
 
 
 class SearchAnswer:
-    """What a search finds, all of it of one snapshot.
+    """The answer to a search, all of it of one snapshot.
 
     Attributes:
         table: The view or summary that was asked.
@@ -41,12 +41,12 @@ class SearchAnswer:
         return self._stream(self._statements.rows)
 
     def count(self) -> int:
-        """How many records there are, those that are left out included."""
+        """Number of records, those that are left out included."""
         with self._stream(self._statements.counting) as stream:
             return int(next(stream.batches).column(0)[0].as_py())
 
     def facets(self) -> tuple[dict[str, list[dict[str, Any]]], int]:
-        """Of a summary each facet's values with their files, most first; and how many files."""
+        """A summary: each facet's values with their files, most first; and the number of files."""
         with self._stream(self._statements.facets or "") as stream:
             counts = pa.Table.from_batches(stream.batches, stream.schema)
         numbers = pa.array([int(number) for number in counts["count"].to_pylist()], pa.int64())
@@ -73,7 +73,7 @@ class Searches:
 
     @contextmanager
     def find(self, search: Search, cancellation: Cancellation) -> Iterator[SearchAnswer]:
-        """What a search finds, while the block runs.
+        """The answer to a search, while the block runs.
 
         Raises:
             SqlError: The condition is none, a column is unknown, or it takes too long.

@@ -1,17 +1,22 @@
 """The services of a home for one caller: what HTTP, Discover's dialect, MCP and commands call."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from api.services.call import Call
 
 if TYPE_CHECKING:
+    from api.frame_images.drawing import Format
     from api.schemas.info import InfoAnswer
     from api.services.accounts.audit import Audit
     from api.services.accounts.collections import Collections
     from api.services.accounts.tokens import Tokens
     from api.services.accounts.users import Users
+    from api.services.automation.triggers import Triggers
+    from api.services.automation.webhooks import Webhooks
+    from api.services.cache import Cache
     from api.services.datasets.service import Datasets
     from api.services.extractions import Extractions
     from api.services.frames import Frames
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from api.services.scans import Scans
     from api.services.searches import Searches
     from api.services.selections import Selections
+    from api.services.snapshots import Snapshots
     from api.services.sources.connections import Connections
     from api.services.sources.service import Sources
     from api.services.stagings import Stagings
@@ -40,17 +46,63 @@ class Session(Call):
         return info_of(self.workspace)
 
     def last_commit(self) -> datetime:
-        """When the catalog was last changed, naive UTC."""
+        """Time of the catalog's last change, naive UTC."""
         from api.services.catalog_info import last_commit
 
         return last_commit(self.workspace)
+
+    def frame(self, fkey: str, *, at: int | None = None) -> dict[str, Any]:
+        """A frame: its file's columns, and its tags, None without a value.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        body = self.frames.get(fkey, at=at)
+        return {**body.file, **body.tags}
+
+    def prediction(
+        self,
+        fkey: str,
+        *,
+        model: str | None = None,
+        job: str | None = None,
+        errors: bool = False,
+        classes: Sequence[str] | None = None,
+        format: "Format" = "png",  # noqa: A002
+    ) -> bytes:
+        """A model's prediction over a frame's camera image, encoded.
+
+        Args:
+            fkey: The frame.
+            model: The newest by this one.
+            job: The one of this job; with neither the newest of the frame.
+            errors: In its place the pixels of another class than the label.
+            classes: Only these, by tag or name; all when None.
+            format: How it is encoded.
+
+        Raises:
+            NotFound: There is no such frame or prediction.
+        """
+        from api.frame_images.drawing import Look
+        from api.frame_images.predictions import PredictionChoice
+
+        some = ",".join(classes) if classes is not None else None
+        choice = PredictionChoice(model, job, errors, classes=some)
+        return self.frames.prediction(fkey, choice, Look(format))
+
+    @cached_property
+    def cache(self) -> "Cache":
+        """The cache near the jobs."""
+        from api.services.cache import Cache
+
+        return Cache(self)
 
     @cached_property
     def extractions(self) -> "Extractions":
         """Tags read from the files of frames."""
         from api.services.extractions import Extractions
 
-        return Extractions(self.workspace)
+        return Extractions(self.workspace, self.job_queue)
 
     @cached_property
     def jobs(self) -> "Jobs":
@@ -85,7 +137,14 @@ class Session(Call):
         """Scans of sources."""
         from api.services.scans import Scans
 
-        return Scans(self.workspace)
+        return Scans(self.workspace, self.job_queue)
+
+    @cached_property
+    def snapshots(self) -> "Snapshots":
+        """Snapshots of the catalog."""
+        from api.services.snapshots import Snapshots
+
+        return Snapshots(self.whole)
 
     @cached_property
     def sources(self) -> "Sources":
@@ -99,7 +158,7 @@ class Session(Call):
         """Datasets' files brought near the jobs."""
         from api.services.stagings import Stagings
 
-        return Stagings(self.workspace)
+        return Stagings(self.workspace, self.job_queue)
 
     @cached_property
     def connections(self) -> "Connections":
@@ -156,6 +215,20 @@ class Session(Call):
         from api.services.tags import Tags
 
         return Tags(self.workspace)
+
+    @cached_property
+    def triggers(self) -> "Triggers":
+        """The rules that begin jobs by themselves."""
+        from api.services.automation.triggers import Triggers
+
+        return Triggers(self)
+
+    @cached_property
+    def webhooks(self) -> "Webhooks":
+        """Addresses that are told of jobs' ends."""
+        from api.services.automation.webhooks import Webhooks
+
+        return Webhooks(self)
 
     @cached_property
     def users(self) -> "Users":

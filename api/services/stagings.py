@@ -1,34 +1,60 @@
 """Stagings, which bring datasets' files near the jobs: what can be done with them."""
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from api.schemas.jobs import JobBody
-from api.schemas.stagings import PreparedBody, Staged, StagingBody
+from api.schemas.stagings import (
+    ForesightBody,
+    PreparedBody,
+    RunningStagingBody,
+    Staged,
+    StagingBody,
+)
+from api.services.cache_figures import CacheFigures, cache_figures
+from api.services.call import user_here
 from api.services.jobs.commands import begin_command
+from api.services.running_stagings import WATCH, cancel_running, running, running_one
 from api.workspace import Workspace
-from catalog.errors import BadFile
+from catalog.errors import BadFile, InvalidInput
 from catalog.records.datasets import recorded_dataset, whole_dataset
+from catalog.records.jobs import recorded_job
 from catalog.records.stagings import recorded_staging, recorded_stagings
 from catalog.records.tables import Dataset, Staging
+from pipeline.afm.stage import stage_to_afm
+from pipeline.afm.target import filesets_of
+from pipeline.cache.lease import Holder
+from pipeline.cache.reading import StagingPlace
+from pipeline.jobs.queue import JobQueue
+from pipeline.jobs.request import JobRequest
+from pipeline.manifest_store import read_manifest
 from pipeline.prepared.size import Size
+from pipeline.staging.beside import BesideTold
 from pipeline.staging.fetch import FailedFile
+from pipeline.staging.foresee import foresee_staging
 from pipeline.staging.progress import Progress
 from pipeline.staging.stage import stage_dataset
+from pipeline.staging.stage_beside import BesideOptions, SplitReading, stage_beside
 
 
 class Stagings:
     """Stagings of a home's datasets."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        """Those that the workspace's caller may see."""
-        self._workspace = workspace
+    def __init__(self, workspace: Workspace, queue: JobQueue | None = None) -> None:
+        """Those that the workspace's caller may see.
+
+        Args:
+            workspace: The home.
+            queue: Its jobs, with the user who submits them; the workspace's when None.
+        """
+        self._workspace, self._queue = workspace, queue or workspace.job_queue
 
     def list(
         self, *, dataset: str | None = None, before: int | None = None, limit: int | None = None
     ) -> list[StagingBody]:
-        """Stagings that are done, newest first.
+        """Stagings that are done or have failed, newest first.
 
         Args:
             dataset: Only of this NAME, or NAME@VERSION.
@@ -41,7 +67,7 @@ class Stagings:
         records = self._workspace.records
         dataset_id = None if dataset is None else recorded_dataset(records, dataset).id
         stagings = recorded_stagings(records, dataset_id=dataset_id, before=before, limit=limit)
-        return [StagingBody.of(*staging, self._workspace.place) for staging in stagings]
+        return [self._body(*staging) for staging in stagings]
 
     def get(self, number: int) -> StagingBody:
         """A staging.
@@ -49,12 +75,41 @@ class Stagings:
         Raises:
             NotFound: There is none of that number.
         """
-        return StagingBody.of(
-            *recorded_staging(self._workspace.records, number), self._workspace.place
-        )
+        return self._body(*recorded_staging(self._workspace.records, number))
+
+    def _body(self, staging: Staging, dataset: str) -> StagingBody:
+        body = StagingBody.of(staging, dataset, self._workspace.place)
+        # It may name others' files and jobs; the caller's own job says why it failed.
+        return body.model_copy(update={"error": ""}) if self._workspace.is_limited else body
+
+    def running(self) -> builtins.list[RunningStagingBody]:
+        """Stagings into the home's cache that run or wait to, the newest first.
+
+        Raises:
+            StorageError: The cache cannot be read.
+        """
+        return running(self._workspace)
+
+    def get_running(self, name: str) -> RunningStagingBody:
+        """One of them: api.services.running_stagings.running_one."""
+        return running_one(self._workspace, name)
+
+    def cancel(self, name: str) -> RunningStagingBody:
+        """Ask one of them to end: api.services.running_stagings.cancel_running."""
+        return cancel_running(self._workspace, name)
+
+    def figures(self) -> CacheFigures:
+        """Figures of the home's cache; for callers who see every row, as they name datasets."""
+        return cache_figures(self._workspace.cache, WATCH)
 
     def begin(
-        self, dataset: str, *, workers: int = 4, verify: bool = False, prepare: str | None = None
+        self,
+        dataset: str,
+        *,
+        workers: int = 4,
+        verify: bool = False,
+        prepare: str | None = None,
+        to: Sequence[str] = (),
     ) -> JobBody:
         """Fetch a dataset's images and labels into the home's cache; the job that does it.
 
@@ -63,23 +118,121 @@ class Stagings:
             workers: Files fetched at once.
             verify: Read what is in the cache again, and fetch what is damaged.
             prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
+            to: AFM filesets to bring them into in place of the cache, as pipeline.afm.target
+                writes them.
 
         Raises:
             NotFound: There is no such dataset.
-            InvalidInput: The size is none.
+            InvalidInput: The size is none, or a target.
             NotAllowed: The caller may not see all of its frames.
             StorageError: The job cannot be started.
         """
         prepared = [] if prepare is None else ["--prepare", str(Size.parse(prepare))]
         whole = whole_dataset(self._workspace.records, dataset)
+        self._check_targets(whole, to, verify=verify, prepare=prepare)
         command = ["stage", "--json", "--workers", str(workers), *(["--verify"] if verify else [])]
-        arguments = (*command, *prepared, "--", f"{whole.name}@{whole.version}")
+        targets = [word for target in to for word in ("--to", target)]
+        arguments = (*command, *prepared, *targets, "--", f"{whole.name}@{whole.version}")
         settings = {
             "workers": workers,
             **({"verify": True} if verify else {}),
             **({"prepare": prepare} if prepare else {}),
+            **({"to": [*to]} if to else {}),
         }
-        return begin_command(self._workspace, "stage", whole.name, arguments, settings, whole)
+        return begin_command(
+            self._workspace, "stage", whole.name, arguments, settings, whole, self._queue
+        )
+
+    def plan(self, dataset: str, *, workers: int = 4, cache: Path | None = None) -> ForesightBody:
+        """The plan of a staging of a dataset; this fetches and evicts nothing.
+
+        Args:
+            dataset: NAME, or NAME@VERSION.
+            workers: Files fetched at once.
+            cache: Folder of the cache; the home's when None.
+
+        Raises:
+            NotFound: There is no such dataset.
+            NotAllowed: The caller may not see all of its frames.
+            StorageError: The cache cannot be read or written.
+        """
+        records = self._workspace.records
+        whole = whole_dataset(records, dataset)
+        foresight = foresee_staging(
+            records,
+            whole,
+            (cache or self._workspace.cache).expanduser().absolute(),
+            workers=workers,
+            indexes=self._workspace.indexes,
+            user=self._queue.user or records.user,
+        )
+        holders = [] if self._workspace.is_limited else foresight.holders
+        evicted = () if self._workspace.is_limited else foresight.evicted_datasets
+        said = asdict(foresight) | {"holders": [*holders], "evicted_datasets": [*evicted]}
+        return ForesightBody(dataset=f"{whole.name}@{whole.version}", **said)
+
+    def beside(
+        self,
+        dataset: str,
+        *,
+        job_folder: Path,
+        cache: Path,
+        split: str | None,
+        readers: int,
+        here: frozenset[int] | None = None,
+        seed: int | None,
+        batch_size: int,
+        start_after: float,
+        begun: Callable[[StagingPlace], None],
+        ready: Callable[[], None],
+        progress: Callable[[Progress], None],
+        failed: Callable[[FailedFile], None],
+        says: Callable[[str], None],
+    ) -> None:
+        """Fetch what a job reads, ahead of it, in this process, until that is told to end.
+
+        Args:
+            dataset: NAME@VERSION.
+            job_folder: Of the job.
+            cache: Folder to fetch into.
+            split: That the job reads; None for all frames.
+            readers: Its ranks or shards.
+            here: Those that read from this cache, from 0; None for all.
+            seed: Of a training's order; None for a validation.
+            batch_size: Of a training's rank.
+            start_after: What must be there before they begin [percent].
+            begun: Told where readers find the staging.
+            ready: Told once they may begin.
+            progress: Told how much of the split lies in the cache.
+            failed: Told of each file that cannot be had.
+            says: Told what else there is to say, in a line.
+
+        Raises:
+            NotFound: There is no such dataset.
+            InvalidInput: The job has no such ranks or shards.
+            StorageError: The cache has no room, or cannot be written; or, before readers began, a
+                source fails.
+        """
+        if here is not None and not all(0 <= one < readers for one in here):
+            raise InvalidInput(
+                f"ranks {', '.join(map(str, sorted(here)))}: the job has {readers}, from 0 to "
+                f"{readers - 1}"
+            )
+        records = self._workspace.records
+        stage_beside(
+            records,
+            recorded_dataset(records, dataset),
+            cache,
+            SplitReading(split, readers, here, seed, batch_size, start_after / 100),
+            BesideOptions(
+                indexes=self._workspace.indexes,
+                job_folder=job_folder,
+                user=self._user(job_folder),
+                archives=self._workspace.archive_access,
+            ),
+            BesideTold(ready, progress, failed, says),
+            begun,
+        )
 
     def run(
         self,
@@ -92,6 +245,8 @@ class Stagings:
         verify: bool = False,
         prepare: str | None = None,
         prepared: Callable[[int, int], None] = lambda _frames, _of: None,
+        job_folder: Path | None = None,
+        to: Sequence[str] = (),
     ) -> Staged:
         """Fetch a dataset's images and labels in this process, and decode them in others.
 
@@ -104,15 +259,25 @@ class Stagings:
             verify: Read what is in the cache again, and fetch what is damaged.
             prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
             prepared: Told the frames that are decoded, and of how many.
+            job_folder: Of the job whose command this process is; None where it is no job's.
+            to: AFM filesets to bring them into in place of the cache, as pipeline.afm.target
+                writes them.
 
         Raises:
             NotFound: There is no such dataset.
-            InvalidInput: The size is none.
+            InvalidInput: The size is none, or a target.
+            StagingCancelled: A user asked it to end.
             StorageError: A file cannot be had, or the cache cannot be written.
             BadFile: A frame cannot be decoded.
         """
         size = None if prepare is None else Size.parse(prepare)
         record = recorded_dataset(self._workspace.records, dataset)
+        if to:
+            self._check_targets(record, to, verify=verify, prepare=prepare)
+            if cache is not None:
+                raise InvalidInput(f"--cache {cache} and --to {to[0]}: give one of them")
+            staging = self._to_afm(record, to, workers, progress, failed, job_folder)
+            return _staged(record, staging)
         damaged: builtins.list[str] = []
         staging = stage_dataset(
             self._workspace.records,
@@ -124,19 +289,82 @@ class Stagings:
             damaged=damaged.append,
             progress=progress,
             failed=failed,
+            user=self._user(job_folder),
+            job_folder=str(job_folder or ""),
+            archives=self._workspace.archive_access,
         )
-        return Staged(
-            dataset=record.name,
-            version=record.version,
-            cache=staging.cache,
-            manifest=staging.manifest,
-            files=staging.files,
-            files_copied=staging.files_copied,
-            bytes=staging.bytes,
-            bytes_copied=staging.bytes_copied,
-            damaged=damaged,
-            prepared=None if size is None else _prepared(record, staging, size, failed, prepared),
+        form = (
+            None
+            if size is None
+            else _prepared(record, staging, size, failed, prepared, self._user(job_folder))
         )
+        return _staged(record, staging, damaged, form)
+
+    def _to_afm(
+        self,
+        record: Dataset,
+        to: Sequence[str],
+        workers: int,
+        progress: Callable[[Progress], None],
+        failed: Callable[[FailedFile], None],
+        job_folder: Path | None,
+    ) -> Staging:
+        return stage_to_afm(
+            self._workspace.records,
+            record,
+            to,
+            self._workspace.afm_access,
+            workers=workers,
+            progress=progress,
+            failed=failed,
+            archives=self._workspace.archive_access,
+            cache=self._workspace.cache,
+            user=self._user(job_folder),
+            job_folder=str(job_folder or ""),
+        )
+
+    def _user(self, job_folder: Path | None) -> str:
+        """The user whose staging this process runs: a job's owner, or the machine's user."""
+        if job_folder is None:
+            return user_here()
+        job = recorded_job(self._workspace.records, job_folder.name)
+        return JobRequest.from_json(job.request).user or job.owner or ""
+
+    def _check_targets(
+        self, record: Dataset, to: Sequence[str], *, verify: bool, prepare: str | None
+    ) -> None:
+        """Refuse targets that are none, and what AFM does not do.
+
+        Raises:
+            InvalidInput: It is so.
+        """
+        if not to:
+            return
+        if verify or prepare is not None:
+            option = "verify" if verify else "prepare"
+            raise InvalidInput(f"to {to[0]}: {option} goes with the cache, and not with AFM")
+        header = read_manifest(self._workspace.records, record).header
+        filesets_of(to, sorted(header.roots))
+
+
+def _staged(
+    record: Dataset,
+    staging: Staging,
+    damaged: Sequence[str] = (),
+    form: PreparedBody | None = None,
+) -> Staged:
+    return Staged(
+        dataset=record.name,
+        version=record.version,
+        cache=staging.cache,
+        manifest=staging.manifest,
+        files=staging.files,
+        files_copied=staging.files_copied,
+        bytes=staging.bytes,
+        bytes_copied=staging.bytes_copied,
+        damaged=[*damaged],
+        prepared=form,
+    )
 
 
 def _prepared(
@@ -145,10 +373,13 @@ def _prepared(
     size: Size,
     failed: Callable[[FailedFile], None],
     prepared: Callable[[int, int], None],
+    user: str,
 ) -> PreparedBody:
-    from pipeline.prepared.prepare import prepare  # decoding needs NumPy and Pillow
+    from pipeline.prepared.in_cache import prepare_in_cache  # decoding needs NumPy and Pillow
 
-    form = prepare(Path(staging.manifest), size, progress=prepared)
+    holder = Holder(f"{dataset.name}@{dataset.version}", user=user)
+    cache, manifest = Path(staging.cache), Path(staging.manifest).name
+    form = prepare_in_cache(cache, manifest, size, holder, prepared)
     for bad in form.bad:
         failed(FailedFile(bad.file, bad.reason))
     if form.bad:

@@ -76,12 +76,12 @@ class Statements:
             SqlError: The statement is refused, or fails.
             NotFound: There is no snapshot ``at``.
         """
-        found = run_sql(self._workspace.catalog, statement, at=at, max_rows=limit)
+        answer = run_sql(self._workspace.catalog, statement, at=at, max_rows=limit)
         return FirstRows(
-            columns=found.rows.column_names,
-            rows=[list(record.values()) for record in to_records(found.rows)],
-            truncated=found.truncated,
-            snapshot=found.snapshot,
+            columns=answer.rows.column_names,
+            rows=[list(record.values()) for record in to_records(answer.rows)],
+            truncated=answer.truncated,
+            snapshot=answer.snapshot,
         )
 
     def explain(self, statement: str, *, at: int | None = None) -> ExplanationAnswer:

@@ -1,31 +1,44 @@
 """Tags and tag families: what can be done with them."""
 
 import builtins
-from collections.abc import Callable, Sequence
+import csv
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from api.schemas.tags import (
     FamilyBody,
     FamilyDropped,
     ImportBody,
     MapJoinBody,
+    ScoresBody,
     TagBody,
     TagRemoved,
     TagValue,
     TagValuesAnswer,
 )
 from api.workspace import Workspace
-from catalog.errors import NotFound
+from catalog.errors import InvalidInput, NotFound
+from catalog.lake.connection import LAKE
+from catalog.lake.schema import FILES
 from catalog.lake.views import tag_columns
 from catalog.records.expected_version import ExpectedVersion
+from catalog.records.jobs import recorded_job
 from catalog.tags import families as tag_families
 from catalog.tags import tags
+from catalog.tags.confusion_cells import scored_models
 from catalog.tags.tag_kinds import kinds, tag_version
 from catalog.tags.tag_rules import DEFAULT, OWN_FAMILY
 from ingest.imports.map_join import import_map
 from ingest.imports.options import LATITUDE, LONGITUDE, Key
 from ingest.imports.tag_import import import_tags, parse_types
+from pipeline.jobs.follow import refresh
+from pipeline.runs.import_scores import import_scores
+from query.run.run_sql import execute
+
+_TABLE = "tags_"
+_OWN = _TABLE + OWN_FAMILY
 
 
 class Tags:
@@ -56,6 +69,10 @@ class Tags:
             for column in columns
             for kind in (rules.get(column.tag, DEFAULT),)
         ]
+
+    def class_names(self) -> dict[str, str]:
+        """Class name of each tag that counts a class's pixels, in class order."""
+        return self._workspace.class_names()
 
     def get(self, tag: str, *, at: int | None = None) -> TagBody:
         """A tag.
@@ -194,6 +211,56 @@ class Tags:
             stopped=stopped,
         )
         return ImportBody.of(result)
+
+    def mark(self, fkeys: Sequence[str], values: Mapping[str, str]) -> ImportBody:
+        """Give frames values of tags, in one commit; "" takes a tag's value from them.
+
+        A tag that is new becomes one of the users' own, of the type that its value has.
+
+        Args:
+            fkeys: The frames.
+            values: Value of each tag.
+
+        Raises:
+            NotFound: One of the frames is none.
+            InvalidInput: No frame, no tag, or the labels or an extractor give the tag.
+        """
+        if not fkeys or not values:
+            raise InvalidInput("mark: expected a frame or more, and a tag or more with its value")
+        families = {column.tag: column.family for column in self.by_creation()}
+        tables = {families.get(tag, _OWN).removeprefix(_TABLE) for tag in values}
+        if len(tables) > 1:
+            named = ", ".join(sorted(tables))
+            raise InvalidInput(f"mark: tags of families {named}: mark those of one at a time")
+        self._check_files(fkeys)
+        with TemporaryDirectory(prefix="framesift-") as folder:
+            file = Path(folder, "marks.csv")
+            with file.open("w", encoding="utf-8", newline="") as out:
+                rows = csv.writer(out, quoting=csv.QUOTE_ALL)
+                rows.writerow(["fkey", *values])
+                rows.writerows([fkey, *values.values()] for fkey in dict.fromkeys(fkeys))
+            return self.import_values(file, *tables, key="fkey")
+
+    def import_scores(self, job: str) -> ScoresBody:
+        """Make a validation's scores tags of its model: pipeline.runs.import_scores."""
+        records = self._workspace.records
+        validation = refresh(records, recorded_job(records, job))
+        return ScoresBody.of(import_scores(self._workspace.whole_catalog, validation))
+
+    def scored_models(self) -> builtins.list[str]:
+        """Names of the models whose scores questions may name."""
+        with self._workspace.catalog.reading() as snapshot:
+            return builtins.list(scored_models(snapshot))
+
+    def _check_files(self, fkeys: Sequence[str]) -> None:
+        """Go on only where the catalog has every one of these files."""
+        with self._workspace.catalog.reading() as snapshot:
+            holes = ", ".join("?" * len(fkeys))
+            statement = f"SELECT fkey FROM {LAKE}.main.{FILES} WHERE fkey IN ({holes})"
+            known = set(execute(snapshot, statement, list(fkeys))["fkey"].to_pylist())
+        for fkey in fkeys:
+            if fkey not in known:
+                raise NotFound("frame", fkey[:200], "no frame has this fkey; nothing was marked")
 
     def import_map(
         self,

@@ -70,11 +70,18 @@ def create(
         return _add(session, user, name, scope, lasts)
 
 
-def log_in(records: RecordStore, user: User) -> str:
-    """A token for a user whose password was right; it lasts LOGIN_LASTS."""
+def log_in(records: RecordStore, user: User, lasts: timedelta = LOGIN_LASTS) -> str:
+    """A token for a user whose password was right."""
     with records.session() as session:
         session.execute(delete(Token).where(Token.name.is_(None), Token.expires < now() - _KEPT))
-        return _add(session, user, None, SCOPES[-1], LOGIN_LASTS)[1]
+        return _add(session, user, None, SCOPES[-1], lasts)[1]
+
+
+def log_out(records: RecordStore, text: str) -> None:
+    """Revoke a login's token; one with a name is left as it is."""
+    with records.session() as session:
+        ours = (Token.digest == digest_of(text), Token.name.is_(None), Token.revoked.is_(None))
+        session.execute(update(Token).where(*ours).values(revoked=now()))
 
 
 def _add(
@@ -82,7 +89,7 @@ def _add(
 ) -> tuple[Token, str]:
     text = _PREFIX + secrets.token_urlsafe(_BYTES)
     token = Token(
-        user_id=user.id, name=name, digest=_digest(text), scope=scope, expires=now() + lasts
+        user_id=user.id, name=name, digest=digest_of(text), scope=scope, expires=now() + lasts
     )
     session.add(token)
     session.flush()
@@ -95,7 +102,7 @@ def holder(records: RecordStore, text: str) -> Grant | None:
         return None
     with records.reading() as session:
         row = session.execute(
-            select(Token, User).join(User).where(Token.digest == _digest(text))
+            select(Token, User).join(User).where(Token.digest == digest_of(text))
         ).first()
     if row is None:
         return None
@@ -160,5 +167,6 @@ def _get(session: Session, number: int) -> tuple[Token, str]:
     return row[0], row[1]
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
+    """The digest of a token, which the records keep."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

@@ -22,6 +22,9 @@ class User(VersionedRecord, Base):
     # Of catalog.accounts.accounts.ROLES.
     roles: Mapped[list[Any]] = mapped_column(default=list)
     disabled: Mapped[bool] = mapped_column(default=False)
+    # Jobs, and ranks of jobs, that wait or run at once; 0 for what the settings say.
+    most_jobs: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    most_ranks: Mapped[int] = mapped_column(default=0, server_default=text("0"))
     created: Mapped[datetime] = mapped_column(default=now)
 
 

@@ -12,6 +12,7 @@ from catalog.accounts.accounts import ROLES, check_name, is_name
 from catalog.accounts.user_tables import Collection, CollectionUser, Token, User
 from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
 from catalog.policies.tables import Policy
+from catalog.records.automation.tables import Trigger, Webhook
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 LEAST_PASSWORD = 12
 """Characters of the shortest password."""
+
+MOST_QUOTA = 1_000_000
+"""Jobs, or ranks, that a user may be allowed."""
 
 _MOST_PASSWORD = 1024
 
@@ -87,6 +91,14 @@ def get(session: Session, name: str) -> User:
     return user
 
 
+def quota(records: RecordStore, name: str) -> tuple[int, int]:
+    """Jobs, and ranks of these, that a user may have at once; 0 for what the settings say."""
+    numbers = select(User.most_jobs, User.most_ranks).where(User.name == name)
+    with records.reading() as session:
+        row = session.execute(numbers).one_or_none()
+    return (0, 0) if row is None else (row.most_jobs, row.most_ranks)
+
+
 def change(
     records: RecordStore,
     name: str,
@@ -94,6 +106,8 @@ def change(
     roles: Sequence[str] | None = None,
     disabled: bool | None = None,
     password: str | None = None,
+    most_jobs: int | None = None,
+    most_ranks: int | None = None,
     expected: ExpectedVersion | None = None,
 ) -> User:
     """Change a user, all of it or nothing; what is None stays.
@@ -104,19 +118,25 @@ def change(
         roles: These, and no others.
         disabled: Whether the user and their tokens are refused.
         password: What was logged in with the one before ends.
+        most_jobs: Jobs that may wait or run at once; 0 for what the settings say.
+        most_ranks: Processes of these jobs; 0 for what the settings say.
         expected: The version that is changed, and no other.
 
     Raises:
         NotFound: There is no such user.
         PreconditionFailed: It is another version.
         UnknownName: An unknown role.
-        InvalidInput: The password cannot be used, there is no role, or no admin would be left.
+        InvalidInput: The password cannot be used, there is no role, no admin would be left, or a
+            number is negative.
     """
     checked = None if roles is None else _checked(roles)
     hashed = None
     if password is not None:
         _check_password(password)
         hashed = _hash(password)
+    for what, number in (("jobs", most_jobs), ("ranks", most_ranks)):
+        if number is not None and not 0 <= number <= MOST_QUOTA:
+            raise InvalidInput(f"{what} {number:,}: expected 0 to {MOST_QUOTA:,}")
     with records.session() as session:
         user = to_change("user", name, expected, lambda: get(session, name))
         with _an_admin_left(session, user):
@@ -124,6 +144,10 @@ def change(
                 user.roles = checked
             if disabled is not None:
                 user.disabled = disabled
+        if most_jobs is not None:
+            user.most_jobs = most_jobs
+        if most_ranks is not None:
+            user.most_ranks = most_ranks
         if hashed is not None:
             user.password = hashed
             session.execute(delete(Token).where(Token.user_id == user.id, Token.name.is_(None)))
@@ -146,7 +170,7 @@ def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = N
             collection.version = new_version()
         with _an_admin_left(session, user):
             session.delete(user)
-            for kind in (Dataset, Job, Policy):
+            for kind in (Dataset, Job, Policy, Trigger, Webhook):
                 session.execute(update(kind).where(kind.owner == name).values(owner=""))
 
 

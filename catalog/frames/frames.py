@@ -27,7 +27,7 @@ from catalog.lake.schema import (
 )
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.views import tag_columns
-from catalog.tags import kept_tags
+from catalog.tags import confusion_cells, kept_tags
 from catalog.tags.extractions import extracted_families
 from catalog.tags.families import family_of, put_rows
 from catalog.text.quoting import quoted
@@ -275,8 +275,9 @@ def _fkeys_of(source: SourceNames) -> str:
 
 
 def _tables_of_tags(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """The tables of every tag family and of scans, and last the files' own."""
-    return [*dict.fromkeys(column.table for column in tag_columns(connection)), *OF_SCANS, FILES]
+    """The tables of every tag family, of models and of scans, and last the files' own."""
+    families = dict.fromkeys(column.table for column in tag_columns(connection))
+    return [*families, *confusion_cells.tables(connection), *OF_SCANS, FILES]
 
 
 def info(store: Catalog) -> CatalogInfo:

@@ -88,11 +88,14 @@ class TableLayout(Protocol):
         columns: DuckDB type of columns that its frames have besides those of every layout.
         has_label: The condition that a frame's label is in the catalog, too.
         encodes_texts: A text tag may lie as an ENUM, which is no text before it is cast.
+        in_memory: Its frames are rows of one table in memory: every statement over all of them
+            gives them in the same order.
     """
 
     columns: Mapping[str, str]
     has_label: str
     encodes_texts: bool
+    in_memory: bool
 
     def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
         """Type of each column of the tables that `scan` names."""
@@ -124,6 +127,9 @@ class TableLayout(Protocol):
     def present(self, snapshot: Asked, kind: str, names: Sequence[str]) -> Collection[str]:
         """Those of some cameras or scenes that the snapshot has, and maybe others."""
 
+    def names(self, snapshot: Asked, kind: str) -> set[str]:
+        """Every camera, or every scene."""
+
 
 class Joined:
     """Frames as rows of several tables, joined on fkey."""
@@ -134,6 +140,7 @@ class Joined:
         f"(SELECT fkey FROM {LAKE}.main.{FILES})"
     )
     encodes_texts = False
+    in_memory = False
 
     def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
         """See TableLayout."""
@@ -181,16 +188,29 @@ class Joined:
     def present(self, snapshot: Asked, kind: str, names: Sequence[str]) -> Collection[str]:
         """See TableLayout: Parquet's statistics leave most of a large catalog unread."""
         marks = ", ".join("?" * len(names))
-        rows = snapshot.execute(f"{_distinct(kind)} WHERE {kind} IN ({marks})", [*names])
+        rows = snapshot.execute(
+            f"SELECT DISTINCT {kind} FROM {LAKE}.main.{FRAME_TAGS} WHERE {kind} IN ({marks})",
+            [*names],
+        )
         return {row[0] for row in rows.fetchall()}
+
+    def names(self, snapshot: Asked, kind: str) -> set[str]:
+        """See TableLayout."""
+        return _names(snapshot, kind, f"{LAKE}.main.{FRAME_TAGS}")
 
 
 class Wide:
-    """Frames as rows of one table, in memory."""
+    """Frames as rows of one table, in memory.
 
+    Attributes:
+        rows: The table, as FROM names it.
+    """
+
+    rows = f"{LAKE}.main.{TAGGED_FILES}"
     columns: Mapping[str, str] = {LABEL_SIZE: "BIGINT"}
     has_label = f"{LABEL_SIZE} > -1"
     encodes_texts = True
+    in_memory = True
 
     def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
         """See TableLayout."""
@@ -215,7 +235,7 @@ class Wide:
         )
         return (
             f"SELECT {of_files}, {of_tags}{computed}, f.{FKEY_HASH}, f.{LABEL_SIZE} "
-            f"FROM {LAKE}.main.{TAGGED_FILES} AS f "
+            f"FROM {self.rows} AS f "
             f"WHERE f.{in_family(CLASS_PIXELS)} AND f.{in_family(FRAME_TAGS)}"
             f"{f' AND f.{LABELLED} = 1' if labelled else ''}"
         )
@@ -241,20 +261,32 @@ class Wide:
 
     def present(self, snapshot: Asked, kind: str, _names: Sequence[str]) -> Collection[str]:
         """See TableLayout."""
-        return snapshot.once(f"every {kind}", lambda: all_names(snapshot, kind))
+        return snapshot.once(f"every {kind}", lambda: self.names(snapshot, kind))
+
+    def names(self, snapshot: Asked, kind: str) -> set[str]:
+        """See TableLayout."""
+        return _names(snapshot, kind, self.rows)
+
+
+class WideInPart(Wide):
+    """Those of the rows for which a condition holds: for frames alone, not for views and tables."""
+
+    def __init__(self, condition: str, row: str) -> None:
+        """Lay nothing out yet.
+
+        Args:
+            condition: Which rows, in DuckDB's SQL over the files' columns.
+            row: What the condition calls a row.
+        """
+        self.rows = f"(SELECT * FROM {Wide.rows} AS {row} WHERE ({condition}))"
 
 
 JOINED, WIDE = Joined(), Wide()
 
 
-def all_names(snapshot: Asked, kind: str) -> set[str]:
-    """Every camera, or every scene."""
-    rows = snapshot.execute(f"{_distinct(kind)} WHERE {kind} IS NOT NULL").fetchall()
-    return {row[0] for row in rows}
-
-
-def _distinct(kind: str) -> str:
-    return f"SELECT DISTINCT {kind} FROM {LAKE}.main.{FRAME_TAGS}"
+def _names(snapshot: Asked, kind: str, rows: str) -> set[str]:
+    statement = f"SELECT DISTINCT CAST({kind} AS VARCHAR) FROM {rows} AS f WHERE {kind} IS NOT NULL"
+    return {row[0] for row in snapshot.execute(statement).fetchall()}
 
 
 _OF_FILES = re.compile(

@@ -1,4 +1,4 @@
-"""What runs statements and gives rows: DuckDB's connections, cursors, snapshots being read."""
+"""Cursors run statements and give rows: DuckDB's connections, cursors, snapshots being read."""
 
 from typing import Any, Protocol
 

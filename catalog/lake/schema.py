@@ -99,6 +99,12 @@ FRAME_TAGS_COLUMNS: dict[str, str] = {
 FILE_DIGESTS_COLUMNS: dict[str, str] = {"fkey": "VARCHAR", "digest": "VARCHAR"}
 """What files hold: labels by decoded runs, images by their bytes (catalog.frames.duplicates)."""
 
+CONFUSION_CELLS = "confusion_cells"
+"""What models took for what in each frame (catalog.tags.confusion_cells)."""
+
+NOT_IN_MEMORY = (FILE_DIGESTS, CONFUSION_CELLS)
+"""Tables that a snapshot in memory goes without: many rows, which few questions name."""
+
 OF_SCANS = (FRAME_TREES, FILE_DIGESTS)
 """Tables that scans read and write and no question asks.
 

@@ -28,6 +28,10 @@ class Facts:
     def __init__(self) -> None:
         self._found: dict[str, Any] = {}
 
+    def __contains__(self, name: str) -> bool:
+        """Return whether a reader has found it."""
+        return name in self._found
+
     def once(self, name: str, find: Callable[[], Found]) -> Found:
         """The value that ``find`` gave the first reader; always the same object."""
         if name not in self._found:
@@ -43,8 +47,13 @@ _KEPT = 4
 class FactsOfSnapshots:
     """Facts about a catalog's latest snapshots, by their numbers."""
 
-    def __init__(self) -> None:
-        self._kept: Lru[int, Facts] = Lru(_KEPT)
+    def __init__(self, capacity: int = _KEPT) -> None:
+        """Know nothing yet.
+
+        Args:
+            capacity: Of how many snapshots.
+        """
+        self._kept: Lru[int, Facts] = Lru(capacity)
         self._lock = threading.Lock()
 
     def of(self, number: int) -> Facts:

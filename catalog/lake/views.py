@@ -3,6 +3,7 @@
     metaocean          one row per file, the product's columns
     metaocean_view     the same plus every tag as a text column
     t_<tag>            fkey and value (text) of every tag
+    confusion_cells    what models took for what; `frame` is the fkey (where scores were imported)
 
 They lie in the schema BLUADMIN and follow the tags in the transaction that changes them.
 """
@@ -14,7 +15,7 @@ import duckdb
 
 from catalog.lake.connection import DISCOVER, LAKE
 from catalog.lake.cursor import Cursor
-from catalog.lake.schema import CLASS_PIXELS, FILES, FILES_COLUMNS, VIEW_COLUMNS
+from catalog.lake.schema import CLASS_PIXELS, CONFUSION_CELLS, FILES, FILES_COLUMNS, VIEW_COLUMNS
 from catalog.values import TagColumn
 
 
@@ -72,6 +73,13 @@ def create(
     for tag in tags:
         if f"t_{tag.tag}" not in present:
             _view(connection, f"t_{tag.tag}", _of_tag(tag))
+    if CONFUSION_CELLS not in present and _has_cells(connection):
+        _view(
+            connection,
+            CONFUSION_CELLS,
+            "SELECT model, fkey AS frame, truth, predicted, pixels "
+            f"FROM lake.main.{CONFUSION_CELLS}",
+        )
     _view(connection, "metaocean_view", _wide(tags))
     connection.execute(f"COMMENT ON VIEW lake.bluadmin.metaocean_view IS '{_definition()}'")
 
@@ -98,6 +106,16 @@ def _views(connection: duckdb.DuckDBPyConnection) -> set[str]:
         "WHERE database_name = 'lake' AND schema_name = 'bluadmin'"
     ).fetchall()
     return {str(row[0]) for row in rows}
+
+
+def _has_cells(connection: duckdb.DuckDBPyConnection) -> bool:
+    return bool(
+        connection.execute(
+            "SELECT 1 FROM duckdb_columns() WHERE database_name = 'lake' AND schema_name = 'main' "
+            "AND table_name = ? LIMIT 1",
+            [CONFUSION_CELLS],
+        ).fetchall()
+    )
 
 
 def _metaocean() -> str:

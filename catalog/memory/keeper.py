@@ -1,6 +1,7 @@
 """Keeps the newest snapshot in memory: loaded in the background, and brought up to each commit.
 
-Meanwhile, and where it does not fit, questions go to the catalog itself.
+Meanwhile, and where it does not fit, questions go to the catalog itself. What many questions need
+is found out of a snapshot as soon as it is there.
 """
 
 import atexit
@@ -10,7 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from enum import Enum
 from typing import Protocol
 
@@ -20,7 +21,9 @@ import pyarrow as pa
 from catalog.errors import FramesiftError
 from catalog.frames.layouts import WIDE
 from catalog.lake.interruptible import Interruptible
-from catalog.lake.snapshot import Opened, Snapshot
+from catalog.lake.snapshot import Facts, Opened, Snapshot
+from catalog.lake.sql_guard import SelectOnly
+from catalog.lake.statement_watch import Cancellation, cancelled_by
 from catalog.memory.refresh import MustLoad
 from catalog.memory.snapshot import HotSnapshot, Moved, TooLarge
 
@@ -79,7 +82,8 @@ class HotSnapshots:
 
     Attributes:
         state: What is in memory; a question of a snapshot that is not there begins to load it.
-        tried: Whether a load has ended, well or not: answers are as fast as they will be.
+        tried: Whether a load has ended, well or not, with what is prepared after it: answers are as
+            fast as they will be.
     """
 
     def __init__(
@@ -108,24 +112,31 @@ class HotSnapshots:
         self._thread: threading.Thread | None = None
         self._refused = -1  # number of the snapshot that does not fit
         self.tried = False
+        self._prepare: Callable[[Facts | None], None] | None = None
+        self._preparing, self._ends_preparing = threading.Lock(), Cancellation()
         _KEEPERS.add(self)
 
     @contextmanager
     def reading(self, at: int | None = None) -> Iterator[Snapshot]:
         """See Catalog: from memory where the snapshot is there, else from the catalog's files."""
-        hot = self.at(at)
-        if hot is not None:
-            facts = hot.facts
-            with ExitStack() as stack:
-                try:
-                    cursor = stack.enter_context(hot.reading())
-                except Moved:
-                    cursor = None
-                if cursor is not None:
-                    yield Snapshot(cursor, WIDE, lambda _: facts, self._files, hot.number)
-                    return
+        with self.held(at) as pinned:
+            if pinned is not None:
+                cursor, hot = pinned
+                yield Snapshot(cursor, WIDE, lambda _: hot.facts, self._files, hot.number)
+                return
         with self._files.reading_files(at) as snapshot:
             yield snapshot
+
+    @contextmanager
+    def held(self, at: int | None) -> Iterator[tuple[SelectOnly, HotSnapshot] | None]:
+        """A cursor on the snapshot of that number, or the newest, where it is in memory."""
+        hot = self.at(at)
+        with ExitStack() as stack:
+            cursor = None
+            if hot is not None:
+                with suppress(Moved):
+                    cursor = stack.enter_context(hot.reading())
+            yield None if hot is None or cursor is None else (cursor, hot)
 
     def at(self, number: int | None) -> HotSnapshot | None:
         """The snapshot of that number, or the newest, if it is in memory; else it may be soon.
@@ -189,6 +200,15 @@ class HotSnapshots:
             time.sleep(_LOOK_S)
         return True
 
+    def prepare_by(self, prepare: Callable[[Facts | None], None]) -> None:
+        """Have something found out of each snapshot that comes into memory, in the background.
+
+        Args:
+            prepare: Finds it, and is given what was known of the snapshot before; None where there
+                was none.
+        """
+        self._prepare = prepare
+
     def close(self) -> None:
         """End a load that is under way, and hold nothing any more; the next question begins again.
 
@@ -199,15 +219,20 @@ class HotSnapshots:
             loading, self._loading = self._loading, Interruptible()
             thread, self._held = self._thread, None
             loading.interrupt()
+            preparing, self._ends_preparing = self._ends_preparing, Cancellation()
             if self.state not in _WORKING:
                 self.state = State.EMPTY
             self._changed.notify_all()
+        preparing.cancel()
         until = time.monotonic() + _END_S
         while thread is not None and thread.is_alive() and time.monotonic() < until:
             loading.interrupt()
             thread.join(_AGAIN_S)
+        if self._preparing.acquire(timeout=_END_S):
+            self._preparing.release()
 
     def _load(self, number: int, loading: Interruptible) -> None:
+        before = self._held.facts if self._held is not None else None
         try:
             with self._files.inspecting() as cursor, loading.using(cursor):
                 self._must_load = not self._refresh(cursor, loading)
@@ -228,10 +253,29 @@ class HotSnapshots:
         finally:
             if loading.ended:
                 self._held = None
-            self.tried = True
             fits = self._refused != number
             at_rest = State.EMPTY if self._held is None else State.READY
             self._become(at_rest if fits else State.REFUSED)
+            # From here on another thread may load what comes next.
+            try:
+                self._prepare_held(before)
+            finally:
+                self.tried = True
+
+    def _prepare_held(self, before: Facts | None) -> None:
+        """Prepare what is held, but for what comes while another one is being prepared."""
+        if self._prepare is None or not self._preparing.acquire(blocking=False):
+            return
+        try:
+            with self._changed:
+                is_held, ends = self._held is not None, self._ends_preparing
+            if is_held:
+                with cancelled_by(ends):
+                    self._prepare(before)
+        except (FramesiftError, *_ENGINE_FAILS) as error:  # the first question finds it then
+            _LOG.info("the snapshot in memory was not prepared: %s", error)
+        finally:
+            self._preparing.release()
 
     def _become(self, state: State) -> None:
         """Let those who wait for a refresh look again."""

@@ -1,9 +1,10 @@
 """The memory of a process that holds no snapshot in it."""
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
-from catalog.lake.snapshot import Snapshot
+from catalog.lake.snapshot import Facts, Snapshot
 
 if TYPE_CHECKING:
     from catalog.memory.keeper import Files  # commands hold nothing, and go without it
@@ -32,12 +33,19 @@ class NothingInMemory:
         """See Catalog: from the catalog's files."""
         return self._files.reading_files(at)
 
+    def held(self, _at: int | None) -> AbstractContextManager[None]:
+        """No snapshot."""
+        return nullcontext()
+
     def at(self, _number: int | None) -> None:
         """No snapshot."""
 
     def wait(self, _seconds: float) -> bool:
         """False: there is nothing to wait for."""
         return False
+
+    def prepare_by(self, _prepare: Callable[[Facts | None], None]) -> None:
+        """Nothing is prepared."""
 
     def close(self) -> None:
         """Nothing is open."""

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from catalog.lake.connection import LAKE
 from catalog.lake.metadata import changed_fkeys, written_since
-from catalog.lake.schema import FILE_DIGESTS, FILES
+from catalog.lake.schema import FILES, NOT_IN_MEMORY
 from catalog.memory.wide_names import EVERY_FILE, TAGGED_FILES
 from catalog.memory.wide_tables import MOST_VALUES, Layout, enum_type
 
@@ -82,7 +82,7 @@ def _changed(
     until: int,
 ) -> int:
     """Note the fkeys of changed files on both sides; how many there are."""
-    of_files = [table for table in written if table not in (*layout.others, FILE_DIGESTS)]
+    of_files = [table for table in written if table not in (*layout.others, *NOT_IN_MEMORY)]
     statements = [changed_fkeys(table, before, until) for table in of_files]
     none = "SELECT NULL::VARCHAR AS fkey WHERE false"
     changes = source.execute(" UNION ".join([none, *statements])).to_arrow_table()

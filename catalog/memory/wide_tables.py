@@ -23,11 +23,11 @@ import pyarrow.compute as pc
 from catalog.lake import views as discover_views
 from catalog.lake.connection import LAKE
 from catalog.lake.schema import (
-    FILE_DIGESTS,
     FILES,
     FILES_COLUMNS,
     FRAME_TAGS,
     INTERNAL_FILES_COLUMNS,
+    NOT_IN_MEMORY,
 )
 from catalog.memory.wide_names import (
     EVERY_FILE,
@@ -164,7 +164,7 @@ class _Column:
 
 def _other_tables(source: duckdb.DuckDBPyConnection, families: Sequence[str]) -> list[str]:
     """Tables that are laid out as they are: the catalog's format, the kinds of its tags."""
-    not_asked = (FILES, FILE_DIGESTS, *families)
+    not_asked = (FILES, *NOT_IN_MEMORY, *families)
     rows = source.execute(
         "SELECT table_name FROM duckdb_tables() WHERE database_name = ? AND "
         "schema_name = 'main' ORDER BY table_oid",

@@ -90,7 +90,7 @@ class Belongings:
 
 def manifest_of(home_places: HomePlaces, dataset: Dataset) -> Belonging | None:
     """A dataset's manifest, where there is one."""
-    folder = f"{dataset.name}/v{dataset.version}"
+    folder = f"{_name_of_folder(dataset)}/v{dataset.version}"
     for location in manifest_places(home_places, dataset):
         if isinstance(location, Path):
             there = all((location / name).is_file() for name in MANIFEST_FILES)
@@ -103,10 +103,19 @@ def manifest_of(home_places: HomePlaces, dataset: Dataset) -> Belonging | None:
 
 def manifest_places(home_places: HomePlaces, dataset: Dataset) -> list[Path | S3Prefix]:
     """Where a dataset's manifest may lie: where it is recorded, where datasets lie, in the home."""
-    own = own_place(home_places, dataset.name, dataset.version)
-    in_home = home_places.home / "datasets" / dataset.name / f"v{dataset.version}"
+    own = place_of(home_places, dataset)
+    in_home = home_places.home / "datasets" / _name_of_folder(dataset) / f"v{dataset.version}"
     recorded = Path(dataset.manifest)
     return list(dict.fromkeys([*([recorded] if recorded.is_absolute() else []), own, in_home]))
+
+
+def place_of(home_places: HomePlaces, dataset: Dataset) -> Path | S3Prefix:
+    """Where the manifest of a dataset belongs; a name that it was given later moves no file."""
+    return own_place(home_places, _name_of_folder(dataset), dataset.version)
+
+
+def _name_of_folder(dataset: Dataset) -> str:
+    return dataset.first_name or dataset.name
 
 
 def own_place(home_places: HomePlaces, name: str, version: int) -> Path | S3Prefix:

@@ -1,6 +1,6 @@
 """Datasets, as they are recorded and as the records' user sees them (docs/decisions/0020)."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sqlalchemy import Select, select, tuple_
 from sqlalchemy.orm import Session
@@ -27,7 +27,8 @@ def recorded_datasets(
         after: Only those after this name and version.
         limit: At most this many.
     """
-    query = select(Dataset).order_by(Dataset.name, Dataset.version).limit(limit)
+    query = select(Dataset).where(Dataset.removed.is_(None))
+    query = query.order_by(Dataset.name, Dataset.version).limit(limit)
     if name is not None:
         query = query.where(Dataset.name == name)
     seen: list[Dataset] = []
@@ -37,10 +38,19 @@ def recorded_datasets(
             rest = query.where(tuple_(Dataset.name, Dataset.version) > tuple_(*after))
         with records.reading() as session:
             recorded = list(session.scalars(rest))
-        seen += [part for dataset in recorded if (part := records.as_seen(dataset)) is not None]
+        seen += [
+            visible for dataset in recorded if (visible := records.as_seen(dataset)) is not None
+        ]
         if limit is None or len(seen) >= limit or len(recorded) < limit:
             return seen[:limit]
         after = (recorded[-1].name, recorded[-1].version)  # the user sees less than was read
+
+
+def datasets_by_id(records: RecordStore, ids: Collection[int | None]) -> dict[int, Dataset]:
+    """Versions of datasets by their number in the records: those of jobs that the user sees."""
+    with records.reading() as session:
+        rows = session.scalars(select(Dataset).where(Dataset.id.in_(set(ids) - {None})))
+        return {dataset.id: dataset for dataset in rows}
 
 
 def recorded_dataset(records: RecordStore, name: str) -> Dataset:
@@ -120,7 +130,7 @@ def _named(name: str) -> Select[Dataset]:
     # The "@" of a user's name is before the "~" that ends it in the names of their datasets.
     owner, mark, rest = name.rpartition("~")
     base, _, version = rest.partition("@")
-    query = select(Dataset).where(Dataset.name == owner + mark + base)
+    query = select(Dataset).where(Dataset.name == owner + mark + base, Dataset.removed.is_(None))
     if version:
         # A number of more digits than SQLite holds is no version either.
         known = version.isascii() and version.isdigit() and len(version) < 19
@@ -138,7 +148,8 @@ def _datasets_there_are(session: Session, name: str) -> str:
         ]
         if versions:
             return f"'{base}' has no such version, there are {', '.join(versions)}"
-    names = session.scalars(select(Dataset.name).distinct().order_by(Dataset.name)).all()
+    there = select(Dataset.name).where(Dataset.removed.is_(None)).distinct()
+    names = session.scalars(there.order_by(Dataset.name)).all()
     if not names:
         return "there are none yet: framesift dataset create and POST /v1/datasets make one"
     return f"known: {', '.join(names)}"

@@ -1,11 +1,39 @@
 """Stagings of datasets, as they are recorded."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
 from sqlalchemy import Select, select
 
-from catalog.errors import NotFound
+from catalog.errors import FramesiftError, NotFound, StagingCancelled
 from catalog.records.datasets import ids_of_whole
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Staging
+
+_LONGEST_ERROR = 4_096
+
+
+@contextmanager
+def staging_recorded(records: RecordStore, dataset: Dataset, cache: str) -> Iterator[Staging]:
+    """The record of a staging, which the block fills in: done at its end, or failed with its error.
+
+    One that a user cancelled, or that is interrupted, leaves none.
+    """
+    staging = Staging(
+        dataset_id=dataset.id, state="done", cache=cache, manifest="", error="",
+        files=0, files_copied=0, bytes=0, bytes_copied=0,
+    )  # fmt: skip
+    try:
+        yield staging
+    except StagingCancelled:
+        raise
+    except FramesiftError as error:
+        staging.state, staging.error = "failed", str(error)[:_LONGEST_ERROR]
+        with suppress(FramesiftError), records.session() as session:  # the error itself is told
+            session.add(staging)
+        raise
+    with records.session() as session:
+        session.add(staging)
 
 
 def recorded_stagings(

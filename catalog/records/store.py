@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 # Their tables are records, too: backups and copies hold them.
 import catalog.accounts.user_tables
-import catalog.policies.tables  # noqa: F401
+import catalog.policies.tables
+import catalog.records.automation.tables  # noqa: F401
 from catalog.errors import CatalogDamaged, StorageError
 from catalog.records.engine import (
     KIND,
@@ -28,7 +29,7 @@ from catalog.storage.postgres import Postgres
 from catalog.storage.private_files import make_private_file, make_private_folder
 from catalog.storage.write_lock import write_lock
 
-NEWEST = "0012"
+NEWEST = "0018"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 

@@ -7,15 +7,17 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     DateTime,
+    Double,
     ForeignKey,
     Index,
     String,
     UniqueConstraint,
     cast,
+    false,
     select,
     text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column, relationship
 
 from catalog.records.paths import PathsJson, PathText
 from catalog.records.versions import VersionedRecord
@@ -127,10 +129,16 @@ class Dataset(Base):
     # Name of the user who made it; empty where it was made on the machine's own command line.
     owner: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
     created: Mapped[datetime] = mapped_column(default=now)
+    # What its users say of it; no part of its id.
+    description: Mapped[str] = mapped_column(String(4096), default="", server_default=text("''"))
+    # The name it was made under, where its manifest lies; empty where that is its name still.
+    first_name: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
+    # A removed dataset keeps its row, for the jobs that read it.
+    removed: Mapped[datetime | None] = mapped_column(default=None)
 
 
 class Staging(Base):
-    """A dataset's files brought into a cache."""
+    """A dataset's files brought into a cache, or an attempt at it that failed."""
 
     __tablename__ = "stagings"
 
@@ -143,6 +151,8 @@ class Staging(Base):
     files_copied: Mapped[int]
     bytes: Mapped[int] = mapped_column(BigInteger)
     bytes_copied: Mapped[int] = mapped_column(BigInteger)
+    # Why it failed; empty where it did not.
+    error: Mapped[str] = mapped_column(String(4096), default="", server_default=text("''"))
     created: Mapped[datetime] = mapped_column(default=now)
 
 
@@ -175,6 +185,10 @@ class Job(Base):
     error: Mapped[str] = mapped_column(default="")
     # Name of the user who began it, where that one sees some rows only; else empty.
     owner: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
+    # Name of the user who began it; empty where the machine's own command line did.
+    user: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
+    # Whether a user asked it to end.
+    is_cancelled: Mapped[bool] = mapped_column(default=False, server_default=false())
     created: Mapped[datetime] = mapped_column(default=now)
     # When its last attempt was submitted.
     submitted: Mapped[datetime | None]
@@ -182,6 +196,58 @@ class Job(Base):
     waits: Mapped[str] = mapped_column(default="", server_default=text("''"))
     started: Mapped[datetime | None]
     finished: Mapped[datetime | None]
+    # Of all its attempts that have ended: cores and GPUs times seconds; seconds that it waited.
+    core_s: Mapped[float] = mapped_column(Double, default=0.0, server_default=text("0"))
+    gpu_s: Mapped[float] = mapped_column(Double, default=0.0, server_default=text("0"))
+    wait_s: Mapped[float] = mapped_column(Double, default=0.0, server_default=text("0"))
+    tasks: Mapped[list["Task"]] = relationship(
+        order_by="Task.position", lazy="selectin", viewonly=True
+    )
+
+
+class Task(Base):
+    """A step of a job."""
+
+    __tablename__ = "tasks"
+    __table_args__ = (UniqueConstraint("job_id", "name"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    job_id: Mapped[int] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
+    position: Mapped[int]
+    name: Mapped[str] = mapped_column(String(32))
+    state: Mapped[str] = mapped_column(String(16))
+    attempt: Mapped[int] = mapped_column(default=1)
+    # Attempts that begin without a user's word, the first one included.
+    most_attempts: Mapped[int] = mapped_column(default=1)
+    backend: Mapped[str] = mapped_column(String(16))
+    # Names its attempt on the backend; recorded before it is submitted.
+    backend_name: Mapped[str] = mapped_column(String(256), default="")
+    handle: Mapped[str] = mapped_column(String(256), default="")
+    # What runs, where that is not what the job's own request says.
+    request: Mapped[dict[str, Any]] = mapped_column(PathsJson, default=dict)
+    error: Mapped[str] = mapped_column(default="")
+    waits: Mapped[str] = mapped_column(default="")
+    # When its next attempt may begin; null where it may at once.
+    not_before: Mapped[datetime | None]
+    created: Mapped[datetime] = mapped_column(default=now)
+    submitted: Mapped[datetime | None]
+    started: Mapped[datetime | None]
+    finished: Mapped[datetime | None]
+
+
+class TaskMove(Base):
+    """A change of a task's state; what a job's timeline shows."""
+
+    __tablename__ = "task_moves"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    job_id: Mapped[int] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), index=True)
+    task: Mapped[str] = mapped_column(String(32))
+    attempt: Mapped[int]
+    before: Mapped[str] = mapped_column(String(16))
+    after: Mapped[str] = mapped_column(String(16))
+    at: Mapped[datetime] = mapped_column(default=now)
+    why: Mapped[str] = mapped_column(default="")
 
 
 class IdempotencyKey(Base):

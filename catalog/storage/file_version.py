@@ -2,12 +2,15 @@
 
     etag:<ETag>          of an object: the store's mark of this content
     mtime:<microseconds> of a file: its last change since 1970, UTC
+    size                 of an object where a file system shows it: it has no mark there
 
 Beside it goes the size. This module is a leaf of the standard library.
 """
 
 import os
 from datetime import UTC, datetime, timedelta
+
+SIZE_ALONE = "size"
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (naive UTC, as every time in the catalog)
 
@@ -29,7 +32,7 @@ def listed_version(etag: str, modified: datetime) -> str:
 
 def fits(status: os.stat_result, size: int, version: str | None) -> bool:
     """Return whether a file has that size [bytes] and version, as far as a version is known."""
-    return status.st_size == size and version in (None, version_of(status))
+    return status.st_size == size and version in (None, SIZE_ALONE, version_of(status))
 
 
 def shown(size: int, version: str | None) -> str:

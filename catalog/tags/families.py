@@ -25,7 +25,7 @@ from catalog.lake.schema import (
     VIEW_COLUMNS,
 )
 from catalog.records.expected_version import ExpectedVersion, to_change, version_of
-from catalog.tags import kept_tags, tag_kinds
+from catalog.tags import confusion_cells, kept_tags, tag_kinds
 
 TYPES: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
@@ -301,6 +301,7 @@ def drop(store: WritableCatalog, family: str, expected: ExpectedVersion | None =
         connection.execute(f"DROP TABLE {LAKE}.main.{table}")
         tag_kinds.forget(connection, columns)
         kept_tags.forget(connection, columns)
+        confusion_cells.forget(connection, family)
         discover_views.create(connection)
         return stored.rows
 

@@ -6,8 +6,11 @@ they begin and end. So a *stretch* is noted: the bytes from its start to its end
 one a pixel before. Its first eight bytes and its last four are written into the window; what lies
 between only when a match at another distance asks for it.
 
+A block's *near* distance is the one of these two that its codes make shorter: a row with filter Sub
+has matches at the distance of a byte, one without filter at that of a pixel.
+
 Symbols are looked up several at once: an entry of the joint table holds what the next 10 bits of
-the stream say, up to three literals and all matches that follow at one such distance, and a step of
+the stream say, up to three literals and all matches that follow at the near distance, and a step of
 the main loop takes them without a branch, for a branch that is guessed wrong costs as much as
 several steps. What does not fit an entry is decoded symbol by symbol.
 
@@ -39,7 +42,7 @@ ORIGIN = 16
 """Where the first byte of a stream stands in the window."""
 
 # What `decode` keeps from one call to the next, by place in its int64 array.
-BIT, MODE, LEFT, FINAL, AT, STRETCHES, OPEN_END, OPEN_WIDE, UNWRITTEN = range(9)
+BIT, MODE, LEFT, FINAL, AT, STRETCHES, OPEN_END, NEAR, UNWRITTEN = range(9)
 STATE = 9
 BETWEEN, CODES, STORED, ENDED = range(4)
 
@@ -49,17 +52,21 @@ _BITS = 10
 _MASK = np.uint64((1 << _BITS) - 1)
 _LOOK_BACK = 64
 _LONGEST = 15
+_MIRRORED = 320
+"""Where codes stand behind their symbols."""
+
+_SLOTS = 16 + 2 * _MIRRORED
+"""Where the places of the next symbols by the length of their codes stand."""
+
 _END_OF_BLOCK, _WRONG = -1, -2
 _OFTEN = 2
 """Bits of a code that stands for a quarter of the matches or more."""
 
-# An entry of the joint table: bits taken (6), literals (2, from bit 8), whether the matches'
-# distance is a pixel (bit 11), where the last four bytes begin in a pattern of eight (bits
-# 12 and 13), bytes of the matches (16, from bit 16), the literals (24, from bit 32), and
-# of a last match that says its length in bits beyond the look-up's where these are (4, from bit
-# 56) and how many (3).
+# An entry of the joint table: bits taken (6), how far the last four bytes stand in a pattern of
+# eight (2, from bit 6), eight times the literals (8, from bit 8), bytes of the matches (16, from
+# bit 16), the literals (24, from bit 32), and of a last match that says its length in bits beyond
+# the look-up's where these are (4, from bit 56), how many (3, from bit 60), and a one.
 # 0: the next symbol does not fit.
-_WIDE = 11
 
 _LENGTHS = np.array(
     [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131,
@@ -83,8 +90,8 @@ def new_tables() -> tuple[Any, ...]:
         np.zeros(2 << _BITS, np.uint64),
         np.zeros(1 << _BITS, np.int64),
         np.zeros(1 << _BITS, np.int64),
-        np.zeros(16 + 288 + 32, np.int64),
-        np.zeros(16 + 288 + 32, np.int64),
+        np.zeros(_SLOTS + 16, np.int64),
+        np.zeros(_SLOTS + 16, np.int64),
     )
 
 
@@ -139,7 +146,8 @@ def _set_code(lengths: Any, first: int, many: int, bits: int, table: Any, long: 
         many: Symbols of this alphabet.
         bits: The table has 2**bits entries.
         table: int64, symbol * 16 + bits of its code; 0 where the code is longer, or there is none.
-        long: int64: how many codes have 0 to 15 bits, then the symbols by their codes.
+        long: int64: how many codes have 0 to 15 bits, the symbols by their codes, these codes, and
+            room.
 
     Returns:
         Whether zlib takes such a code.
@@ -148,20 +156,27 @@ def _set_code(lengths: Any, first: int, many: int, bits: int, table: Any, long: 
         table[index] = 0
     if not _is_code(lengths, first, many, long):
         return False
-    code = slot = 0
+    slot = 16
+    for length in range(1, _LONGEST + 1):
+        long[_SLOTS + length] = slot
+        slot += long[length]
+    for symbol in range(many):
+        length = lengths[first + symbol]
+        if length:
+            long[long[_SLOTS + length]] = symbol
+            long[_SLOTS + length] += 1
+    code, slot = 0, 16
     for length in range(1, _LONGEST + 1):
         code <<= 1
-        if long[length] == 0:
-            continue
-        for symbol in range(many):
-            if lengths[first + symbol] != length:
-                continue
-            long[16 + slot] = symbol
+        for _ in range(long[length]):
+            mirrored = _mirrored(code, length)
+            symbol = long[slot]
+            long[slot + _MIRRORED] = mirrored
             slot += 1
-            if length <= bits:
-                for index in range(_mirrored(code, length), 1 << bits, 1 << length):
-                    table[index] = symbol << 4 | length
             code += 1
+            if length <= bits:
+                for index in range(mirrored, 1 << bits, 1 << length):
+                    table[index] = symbol << 4 | length
     return True
 
 
@@ -182,77 +197,97 @@ def _long_code(word: Any, long: Any) -> Any:
 
 
 @compiled()
-def _matches(taken: int, wide: int, size: int) -> Any:
+def _matches(taken: int, near: int, size: int) -> Any:
     """The joint table's entry of matches alone."""
-    turn = (size - 4) % PIXEL if wide else 0
-    return np.uint64(taken | wide << _WIDE | turn << 12 | size << 16)
+    turn = (size - 4) % PIXEL if near == PIXEL else 0
+    return np.uint64(taken | turn << 6 | size << 16)
 
 
 @compiled()
-def _literal_and(taken: int, symbol: int, rest: Any) -> Any:
-    """The joint table's entry of a literal, and of what follows it."""
-    entry = np.uint64(taken | 1 << 8 | symbol << 32)
-    if signed(rest >> np.uint64(8)) & 3 == 3:
-        return entry
-    # Bits and literals add up; the literals, and where a length is, move on.
-    others = rest >> np.uint64(32) & np.uint64(0xFFFF)
-    entry += (rest & ~np.uint64(0xFFFFFF << 32)) + (others << np.uint64(40))
-    if rest >> np.uint64(60):
-        entry += np.uint64(taken) << np.uint64(56)
-    return entry
+def _behind(entry: Any) -> Any:
+    """The bits an entry adds to a literal's in front of it; 0 where there is no room for it."""
+    moved = (entry >> np.uint64(32) & np.uint64(0xFFFF)) << np.uint64(40)
+    added = (entry & ~np.uint64(0xFFFFFF << 32)) + moved
+    return np.uint64(0) if signed(entry >> np.uint64(8)) & 24 == 24 else added
 
 
 @compiled()
-def _match_and(taken: int, wide: int, size: int, rest: Any) -> Any:
+def _match_and(taken: int, near: int, size: int, rest: Any) -> Any:
     """The joint table's entry of a match, and of those at the same distance that follow it."""
     more = signed(rest >> np.uint64(16)) & 0xFFFF
-    same = signed(rest >> np.uint64(_WIDE)) & 1 == wide
-    if more == 0 or not same or signed(rest >> np.uint64(8)) & 3:
-        return _matches(taken, wide, size)
     length = rest >> np.uint64(56)
-    if length:
-        length += np.uint64(taken)
-    size += more
-    return _matches(taken + (signed(rest) & 63), wide, size) | length << np.uint64(56)
+    length += np.uint64(taken) if length else np.uint64(0)
+    alone = _matches(taken, near, size)
+    both = _matches(taken + (signed(rest) & 63), near, size + more) | length << np.uint64(56)
+    return alone if more == 0 or signed(rest >> np.uint64(8)) & 24 else both
 
 
 @compiled()
-def _entry(bits: int, index: int, joint: Any, symbols: Any, distances: Any) -> Any:
-    """The symbols that ``bits`` bits of the stream stand for, from the entries of fewer bits."""
-    taken = symbols[index] & 15
-    symbol = symbols[index] >> 4
-    if taken == 0 or taken > bits or symbol == 256 or symbol > 285:
-        return np.uint64(0)
-    if symbol < 256:
-        return _literal_and(taken, symbol, joint[(1 << (bits - taken)) + (index >> taken)])
+def _length_and(
+    bits: int, index: int, code: int, symbol: int, joint: Any, distances: Any, near: int
+) -> Any:
+    """The joint table's entry of a length with a code of ``code`` bits, and of what follows it."""
     extra = _LENGTH_EXTRA[symbol - 257]
     size = _LENGTHS[symbol - 257]
-    code = taken
-    taken += extra
+    taken = code + extra
     if taken >= bits:
         # Where the bit 0 is the code of distance 1, in a label of runs hardly another one is used.
-        if distances[0] == 1 and extra > 0:
-            return _matches(taken + 1, 0, size) | np.uint64(code | extra << 4) << np.uint64(56)
+        if near == 1 and distances[0] == 1 and extra > 0:
+            where = np.uint64(code) | np.uint64(8 | extra) << np.uint64(4)
+            return _matches(taken + 1, near, size) | where << np.uint64(56)
         return np.uint64(0)
     far = distances[index >> taken]
     size += index >> code & ((1 << extra) - 1)
     taken += far & 15
-    distance = (far >> 4) + 1
-    if far == 0 or taken > bits or (distance != 1 and distance != PIXEL):
+    if far == 0 or taken > bits or (far >> 4) + 1 != near:
         return np.uint64(0)
-    return _match_and(
-        taken, 1 if distance == PIXEL else 0, size, joint[(1 << (bits - taken)) + (index >> taken)]
-    )
+    return _match_and(taken, near, size, joint[(1 << (bits - taken)) + (index >> taken)])
 
 
 @compiled()
-def _set_joint(joint: Any, symbols: Any, distances: Any) -> None:
-    """Fill the joint table; entries of n bits stand from 2**n on."""
+def _set_entries(bits: int, joint: Any, long: Any, distances: Any, near: int) -> None:
+    """Fill the joint table's part of entries of ``bits`` bits from those of fewer."""
+    base = np.uint64(1 << bits)
+    for index in range(base):
+        joint[base + np.uint64(index)] = 0
+    slot = np.uint64(16)
+    for length in range(1, bits + 1):
+        step, rests = np.uint64(1 << length), np.uint64(1 << (bits - length))
+        for _ in range(long[np.uint64(length)]):
+            symbol, at = long[slot], base + np.uint64(long[slot + np.uint64(_MIRRORED)])
+            slot += np.uint64(1)
+            if symbol < 256:
+                alone = np.uint64(length | 8 << 8 | symbol << 32)
+                moved = np.uint64(length << 56)
+                for rest in range(rests, np.uint64(2) * rests):
+                    entry = joint[np.uint64(rest)]
+                    # Bits and literals add up; where a length is moves on.
+                    joint[at] = alone + entry + (np.uint64(signed(entry) >> 63) & moved)
+                    at += step
+            elif 256 < symbol <= 285:
+                while at < np.uint64(2) * base:
+                    joint[at] = _length_and(
+                        bits, signed(at - base), length, symbol, joint, distances, near
+                    )
+                    at += step
+
+
+@compiled()
+def _set_joint(joint: Any, long: Any, distances: Any, near: int) -> None:
+    """Fill the joint table; what entries of n bits add to a literal stands from 2**n on.
+
+    Of the table's own bits the entries themselves; what a shortest code leaves no room for is not
+    filled.
+    """
+    shortest = 1
+    while shortest < _BITS and long[shortest] == 0:
+        shortest += 1
     joint[0] = joint[1] = 0
-    for bits in range(1, _BITS + 1):
-        base = 1 << bits
-        for index in range(base):
-            joint[base + index] = _entry(bits, index, joint, symbols, distances)
+    for bits in range(1, _BITS - shortest + 1):
+        _set_entries(bits, joint, long, distances, near)
+        for index in range(1 << bits, 2 << bits):
+            joint[np.uint64(index)] = _behind(joint[np.uint64(index)])
+    _set_entries(_BITS, joint, long, distances, near)
 
 
 @compiled()
@@ -328,20 +363,42 @@ def _is_of_stretches(lengths: Any, symbols: int, distances: int) -> bool:
 
 
 @compiled()
+def _near(lengths: Any, symbols: int, distances: int) -> Any:
+    """The distance of a byte or of a pixel, whichever has the shorter code."""
+    byte = lengths[symbols]
+    pixel = lengths[symbols + 2] if distances > 2 else 0
+    return signed(PIXEL) if pixel and (byte == 0 or pixel < byte) else signed(1)
+
+
+@compiled()
+def _set_near(near: int, state: Any) -> None:
+    """Set a block's near distance; no match of another one goes on from a stretch before it."""
+    if near != state[NEAR] and state[OPEN_END] == state[AT]:
+        state[OPEN_END] -= 1
+    state[NEAR] = near
+
+
+@compiled()
+def _fixed_lengths(lengths: Any) -> None:
+    """Set the lengths of the codes of a block without codes of its own."""
+    for symbol in range(320):
+        lengths[symbol] = 8
+        if 144 <= symbol < 256:
+            lengths[symbol] = 9
+        elif 256 <= symbol < 280:
+            lengths[symbol] = 7
+        elif symbol >= 288:
+            lengths[symbol] = 5
+
+
+@compiled()
 def _begin_codes(
     stream: Any, bit: int, last_bit: int, fixed: bool, tables: Any, state: Any
 ) -> bool:
     """Set the codes of a block; whether it has such."""
     lengths, joint, symbol_table, distance_table, long, long_distances = tables
     if fixed:
-        for symbol in range(320):
-            lengths[symbol] = 8
-            if 144 <= symbol < 256:
-                lengths[symbol] = 9
-            elif 256 <= symbol < 280:
-                lengths[symbol] = 7
-            elif symbol >= 288:
-                lengths[symbol] = 5
+        _fixed_lengths(lengths)
         symbols, distances = 288, 32
     else:
         bit, symbols, distances = _dynamic_lengths(stream, bit, last_bit, tables)
@@ -353,7 +410,8 @@ def _begin_codes(
         return False
     if not _set_code(lengths, symbols, distances, signed(_BITS), distance_table, long_distances):
         return False
-    _set_joint(joint, symbol_table, distance_table)
+    _set_near(_near(lengths, symbols, distances), state)
+    _set_joint(joint, long, distance_table, state[NEAR])
     state[BIT], state[MODE] = bit, CODES
     return True
 
@@ -441,13 +499,17 @@ def _write_source(
 @compiled()
 def _copy(window: Any, at: int, distance: int, size: int) -> None:
     """A match at any distance; up to seven bytes behind it are overwritten."""
-    source = at - distance
-    if distance >= 8:
-        for offset in range(0, size, 8):
-            store64(window, at + offset, load64(window, source + offset))
-    else:
-        for offset in range(size):
-            window[at + offset] = window[source + offset]
+    done = 0
+    if distance < 8:
+        # From there on words, for what is written is as long as one.
+        reach = (7 // distance + 1) * distance
+        while done < min(size, reach):
+            window[at + done] = window[at + done - distance]
+            done += 1
+        distance = reach
+    while done < size:
+        store64(window, at + done, load64(window, at + done - distance))
+        done += 8
 
 
 @compiled()
@@ -475,8 +537,8 @@ def _one_symbol(word: Any, tables: Any) -> Any:
     """The next symbol, whatever it is; it takes 48 bits at most.
 
     Returns:
-        A joint entry, or only the bits taken where none can say it; a match's size; and its
-        distance, 0 for a literal, _END_OF_BLOCK or _WRONG.
+        The bits taken; a literal, or a match's size; and its distance, 0 for a literal,
+        _END_OF_BLOCK or _WRONG.
     """
     _, _, symbol_table, distance_table, long, long_distances = tables
     code = symbol_table[signed(word & _MASK)]
@@ -484,108 +546,142 @@ def _one_symbol(word: Any, tables: Any) -> Any:
         code = _long_code(word, long)
     taken = code & 15
     symbol = code >> 4
+    if code == 0:
+        return 0, 0, _WRONG
     if symbol < 256:
-        entry = np.uint64(taken | 1 << 8 | symbol << 32)
-        return entry, 0, 0 if code else _WRONG
+        return taken, symbol, 0
     if symbol == 256:
-        return np.uint64(taken), 0, _END_OF_BLOCK
-    taken, size, distance = _match(word, taken, symbol, distance_table, long_distances)
-    if distance == PIXEL or distance == 1:
-        return _matches(taken, 1 if distance == PIXEL else 0, size), size, distance
-    return np.uint64(taken), size, distance
+        return taken, 0, _END_OF_BLOCK
+    return _match(word, taken, symbol, distance_table, long_distances)
 
 
 @compiled()
-def _decode_codes(
-    stream: Any, stream_bytes: int, window: Any, limit: int, tables: Any, stretches: Any, state: Any
+def _write_match(
+    window: Any, at: int, size: int, distance: int, near: int, end: int, stretches: Any, state: Any
 ) -> Any:
-    """Decode a block's symbols, up to its end or the limit; whether all was well."""
+    """Write a match that is not at the near distance; where the stretch ends that may go on."""
     starts, ends = stretches
-    joint = tables[1]
-    at = state[AT]
-    # The bits that come next, how many of them are counted, and the byte to go on from.
-    byte = state[BIT] >> 3
-    word = load64(stream, byte) >> np.uint64(state[BIT] & 7)
-    loaded = np.uint64(56 - (state[BIT] & 7))
-    byte += 7
-    last_byte = stream_bytes + 8
     stretch = state[STRETCHES] - 1
-    end, was_wide = state[OPEN_END], state[OPEN_WIDE]
-    last = np.uint64(load32(window, at - 4))
-    entry = joint[signed(word & _MASK) + (1 << _BITS)]
-    while at < limit and byte <= last_byte:
-        word |= load64(stream, byte) << loaded
-        byte += signed((np.uint64(63) - loaded) >> np.uint64(3))
-        loaded |= np.uint64(56)
-        # The distance of a match whose length comes later is 1 if its last bit is 0.
-        ends_in = word >> ((entry - np.uint64(1)) & np.uint64(63)) & np.uint64(1)
-        other = (entry >> np.uint64(60) != 0) & (ends_in != 0)
-        # Within the first four bytes there is not always a byte or a pixel before.
-        if (entry == 0) | (at < ORIGIN + 4) | other:
-            entry, size, distance = _one_symbol(word, tables)
-            if distance < 0 or distance > at - ORIGIN:
-                loaded -= entry
-                state[MODE] = BETWEEN
-                if distance != _END_OF_BLOCK:
-                    return False
-                break
-            if distance > 0 and entry < np.uint64(64):
-                source = at - distance
-                if state[UNWRITTEN] <= stretch and _write_source(
-                    window, source, source + size, starts, ends, state, stretch
-                ):
-                    end = -1
-                _copy(window, at, distance, size)
-                at += size
-                last = np.uint64(load32(window, at - 4))
-            # The next look-up needs more bits than such a symbol may leave.
-            word >>= entry & np.uint64(63)
-            loaded -= entry & np.uint64(63)
+    if state[UNWRITTEN] <= stretch:
+        source = at - distance
+        if _write_source(window, source, source + size, starts, ends, state, stretch):
+            end = -1
+    _copy(window, at, distance, size)
+    if distance == 1 or distance == PIXEL:
+        state[STRETCHES] += 1
+        starts[stretch + 1] = at + PIXEL - distance
+        end = at + size
+        # Not the last byte where a match at the near distance cannot go on from there.
+        if distance > near:
+            end -= 1
+        ends[stretch + 1] = end
+    return end
+
+
+@compiled()
+def _look_up(joint: Any, word: Any, at: int) -> Any:
+    """The joint entry of the next bits; none where there is not always a byte or a pixel before."""
+    return joint[signed(word & _MASK) + (1 << _BITS)] if at >= ORIGIN + 4 else np.uint64(0)
+
+
+def _decoder(near: int) -> Any:
+    """A compiled decoder of blocks with this near distance."""
+    inside = PIXEL - near
+    older, times = (24, _NARROW_PATTERN) if near == 1 else (8, _WIDE_PATTERN)
+
+    @compiled()
+    def decode_codes(
+        stream: Any, stream_bytes: int, window: Any, limit: int, tables: Any, stretches: Any,
+        state: Any,
+    ) -> Any:  # fmt: skip
+        """Decode a block's symbols, up to its end or the limit; whether all was well."""
+        starts, ends = stretches
+        joint = tables[1]
+        at = state[AT]
+        # The bits that come next, how many of them are counted, and the byte to go on from.
+        byte = state[BIT] >> 3
+        word = load64(stream, byte) >> np.uint64(state[BIT] & 7)
+        loaded = np.uint64(56 - (state[BIT] & 7))
+        byte += 7
+        last_byte = stream_bytes + 8
+        # Unsigned, so that Numba does not look for a negative one.
+        stretch = np.uint64(state[STRETCHES] - 1)
+        end = state[OPEN_END]
+        last = load32(window, at - 4)
+        entry = _look_up(joint, word, at)
+        while at < limit and byte <= last_byte:
             word |= load64(stream, byte) << loaded
             byte += signed((np.uint64(63) - loaded) >> np.uint64(3))
             loaded |= np.uint64(56)
-            entry &= ~np.uint64(63)
-            if entry == 0:
-                entry = joint[signed(word & _MASK) + (1 << _BITS)]
-                continue
+            # The distance of a match whose length comes later is near if its last bit is 0.
+            ends_in = word >> ((entry - np.uint64(1)) & np.uint64(63))
+            if entry == 0 or signed(ends_in << np.uint64(63) & entry) < 0:
+                used, size, distance = _one_symbol(word, tables)
+                word >>= np.uint64(used)
+                loaded -= np.uint64(used)
+                if distance < 0 or distance > at - ORIGIN:
+                    state[MODE] = BETWEEN
+                    if distance != _END_OF_BLOCK:
+                        return False
+                    break
+                if distance == 0:
+                    window[at] = size
+                    at += 1
+                elif distance != near:
+                    state[STRETCHES] = signed(stretch) + 1
+                    end = _write_match(window, at, size, distance, near, end, stretches, state)
+                    stretch = np.uint64(state[STRETCHES] - 1)
+                    at += size
+                last = load32(window, at - 4)
+                # The next look-up needs more bits than such a symbol may leave.
+                word |= load64(stream, byte) << loaded
+                byte += signed((np.uint64(63) - loaded) >> np.uint64(3))
+                loaded |= np.uint64(56)
+                if distance != near:
+                    entry = _look_up(joint, word, at)
+                    continue
+                entry = _matches(0, near, size)
 
-        taken = entry & np.uint64(63)
-        size = (signed(entry >> np.uint64(16)) & 0xFFFF) + _low(
-            word >> (entry >> np.uint64(56) & np.uint64(15)), signed(entry >> np.uint64(60))
-        )
-        word >>= taken
-        loaded -= taken
-        following = joint[signed(word & _MASK) + (1 << _BITS)]
+            size = (signed(entry >> np.uint64(16)) & 0xFFFF) + _low(
+                word >> (entry >> np.uint64(56) & np.uint64(15)),
+                signed(entry >> np.uint64(60) & np.uint64(7)),
+            )
+            taken = entry & np.uint64(63)
+            word >>= taken
+            loaded -= taken
+            following = joint[signed(word & _MASK) + (1 << _BITS)]
 
-        # Literals; then where the matches begin and end.
-        literals = entry >> np.uint64(32) & np.uint64(0xFFFFFF)
-        many = signed(entry >> np.uint64(8)) & 3
-        store32(window, at, np.uint32(literals))
-        last = (last | literals << np.uint64(32)) >> np.uint64(8 * many) & np.uint64(0xFFFFFFFF)
-        begins = at + many
-        at = begins + size
-        some = signed(size > 0)
-        wide = signed(entry >> np.uint64(_WIDE)) & 1
-        by_pixel = (last >> np.uint64(8)) * _WIDE_PATTERN
-        pattern = by_pixel if wide else (last >> np.uint64(24)) * _NARROW_PATTERN
-        store64(window, begins, pattern)
-        turned = pattern >> ((entry >> np.uint64(9)) & np.uint64(0x18))
-        last = (turned if some else last) & np.uint64(0xFFFFFFFF)
-        store32(window, at - 4, np.uint32(last))
-        new = some & (signed(end != begins) | signed(wide < was_wide))
-        # Where the next stretch begins, if this is not its continuation.
-        starts[np.uint64(stretch + 1)] = begins + (PIXEL - 1) * (1 - wide)
-        stretch += new
-        end = at if some else end
-        was_wide = wide if some else was_wide
-        ends[np.uint64(stretch)] = end  # unsigned: Numba looks for no negative one
-        entry = following
-    state[BIT] = 8 * byte - signed(loaded)
-    state[AT] = at
-    state[STRETCHES] = stretch + 1
-    state[OPEN_END] = end
-    state[OPEN_WIDE] = was_wide
-    return state[BIT] <= 8 * stream_bytes
+            # Literals; then where the matches begin and end.
+            literals = entry >> np.uint64(32)
+            eights = entry >> np.uint64(8) & np.uint64(255)
+            store32(window, at, np.uint32(literals))
+            before = np.uint32((np.uint64(last) | literals << np.uint64(32)) >> eights)
+            begins = at + signed(eights >> np.uint64(3))
+            at = begins + size
+            some = size > 0
+            pattern = np.uint64(before >> np.uint32(older)) * times
+            store64(window, begins, pattern)
+            turned = np.uint32(pattern)
+            if near == PIXEL:
+                turned = np.uint32(pattern >> (entry >> np.uint64(3) & np.uint64(0x18)))
+            last = turned if some else before
+            store32(window, at - 4, last)
+            # Where the next stretch begins, if this is not its continuation.
+            starts[stretch + np.uint64(1)] = begins + inside
+            stretch += np.uint64(some & (end != begins))
+            end = at if some else end
+            ends[stretch] = end
+            entry = following
+        state[BIT] = 8 * byte - signed(loaded)
+        state[AT] = at
+        state[STRETCHES] = signed(stretch) + 1
+        state[OPEN_END] = end
+        return state[BIT] <= 8 * stream_bytes
+
+    return decode_codes
+
+
+_decode_narrow, _decode_wide = _decoder(1), _decoder(PIXEL)
 
 
 @compiled()
@@ -626,6 +722,8 @@ def decode(
             well = _begin_block(stream, stream_bytes, tables, state)
         elif state[MODE] == STORED:
             well = _copy_stored(stream, stream_bytes, window, limit, state)
+        elif state[NEAR] == 1:
+            well = _decode_narrow(stream, stream_bytes, window, limit, tables, stretches, state)
         else:
-            well = _decode_codes(stream, stream_bytes, window, limit, tables, stretches, state)
+            well = _decode_wide(stream, stream_bytes, window, limit, tables, stretches, state)
     return well

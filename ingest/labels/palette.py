@@ -98,6 +98,11 @@ class Palette:
         )
 
 
+def is_numbered(name: str) -> bool:
+    """True for a name in a class list that numbers instances: "Car 1", and not "Zone 10"."""
+    return _INSTANCE_NUMBER.search(name.strip()) is not None
+
+
 def tag_name(class_name: str) -> str:
     """The tag of a class: lower case, letters, digits and blanks only, blanks as underscores.
 

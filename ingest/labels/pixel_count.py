@@ -76,7 +76,7 @@ def count_pixels(png: bytes, palette: Palette) -> PixelCounts:
 
 
 def _is_of_bytes(header: PngHeader) -> bool:
-    """Whether rows can be counted as they are inflated: samples of 8 bits, or several in a byte."""
+    """True where rows are counted as they are inflated: samples of 8 bits, or several in a byte."""
     if header.interlaced:
         return False
     narrow = header.colour_type in (0, 3) and header.bit_depth in (1, 2, 4)
@@ -120,7 +120,7 @@ def _count_rows(
 
 
 def _is_one_of_many() -> bool:
-    """Whether the faster way pays for the next label; an estimate that costs time where wrong."""
+    """Estimate that the faster way pays for the next label; it costs time where wrong."""
     number = next(_label_numbers)
     if number < FEW_LABELS or number >= FEW_TO_COMPILE_FOR:
         return number >= FEW_LABELS

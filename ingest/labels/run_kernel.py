@@ -73,10 +73,10 @@ def _block_loader(compared: bool) -> Any:
             before = builder.gep(here, [builder.neg(left)])
             differences = None
             for offset in range(0, _BLOCK, _VECTOR_BYTES):
-                part = _load(builder, here, offset, _VECTOR)
+                vector = _load(builder, here, offset, _VECTOR)
                 if compared:
-                    part = builder.xor(part, _load(builder, before, offset, _VECTOR))
-                differences = part if differences is None else builder.or_(differences, part)
+                    vector = builder.xor(vector, _load(builder, before, offset, _VECTOR))
+                differences = vector if differences is None else builder.or_(differences, vector)
             reduce = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
                 builder.module, ir.FunctionType(_WORD, [_VECTOR]), "llvm.vector.reduce.or.v4i64"
             )
@@ -179,7 +179,7 @@ def _nearest(left: Any, above: Any, corner: Any) -> Any:
 @nb.njit(nogil=True)
 def _plain_runs(raw: Any, at: int, end: int, size: int, sub: bool, ends: Any, values: Any) -> Any:
     """Runs of a row with filter None or Sub; how many."""
-    part = (1 << _SHIFT) // size + 1
+    reciprocal = (1 << _SHIFT) // size + 1
     many = pixels = 0
     value = np.uint64(0)
     while at < end:
@@ -190,7 +190,7 @@ def _plain_runs(raw: Any, at: int, end: int, size: int, sub: bool, ends: Any, va
         else:
             value = pixel
             until = _same_end(raw, at + size, end, size)
-        length = ((until - at) * part) >> _SHIFT
+        length = ((until - at) * reciprocal) >> _SHIFT
         at += length * size
         pixels += length
         ends[many], values[many] = pixels, value
@@ -204,8 +204,8 @@ def _runs_below(
     values: Any,
 ) -> Any:  # fmt: skip
     """Runs of a row with filter Up, Average or Paeth, from those of the row above; how many."""
-    part = (1 << _SHIFT) // size + 1
-    pixels = ((end - at) * part) >> _SHIFT
+    reciprocal = (1 << _SHIFT) // size + 1
+    pixels = ((end - at) * reciprocal) >> _SHIFT
     many = here = zeros_end = run_above = 0
     left = corner = np.uint64(0)
     while here < pixels:
@@ -223,7 +223,7 @@ def _runs_below(
         until = here + 1
         if until >= zeros_end:
             stop = _zeros_end(raw, at + until * size, end, size)
-            zeros_end = ((stop - at) * part) >> _SHIFT
+            zeros_end = ((stop - at) * reciprocal) >> _SHIFT
         # While the row above stays the same, zeros say "as above", or with Paeth "as on the left".
         if value == up or kind == PAETH:
             until = max(until, min(zeros_end, ends_above[run_above]))

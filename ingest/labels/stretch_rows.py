@@ -158,11 +158,22 @@ def _sub_row(
         at += PIXEL
         while ends[np.uint64(stretch)] <= at:
             stretch += 1
-        if starts[np.uint64(stretch)] <= at and residue != 0:
-            # A difference that repeats: hardly one in a label, so they are just written.
-            write_stretch(window, starts[stretch], ends[stretch], at, row_end)
-        if load32(window, at) & _RGB == 0:
-            at, stretch = _repeat_end(window, at + PIXEL, row_end, stretches, stretch)
+        number = np.uint64(stretch)
+        start = starts[number]
+        if np.uint64(start - at - 1) < np.uint64(3) and load32(window, start - PIXEL) & _RGB == 0:
+            # Most runs: zeros, then a stretch of such, which another colour's bytes follow.
+            until = ends[number]
+            following = load64(window, until)
+            at = until + first_byte(following)
+            if following == 0 or at >= starts[number + np.uint64(1)]:
+                at, stretch = _repeat_end(window, until, row_end, stretches, stretch)
+            at = min(at, row_end)
+        else:
+            if start <= at and residue != 0:
+                # A difference that repeats: hardly one in a label, so they are just written.
+                write_stretch(window, start, ends[number], at, row_end)
+            if load32(window, at) & _RGB == 0:
+                at, stretch = _repeat_end(window, at + PIXEL, row_end, stretches, stretch)
         pixels = ((at - begins) * _THIRD) >> 32
         at = begins + pixels * PIXEL
         colour = _colour(pixel)
@@ -312,7 +323,7 @@ count_rgb = _compiled(checksum_of("deflate_symbols.py", "words.py"))
 
 @cache
 def is_compiled() -> bool:
-    """Whether an earlier process left machine code of this file as it is, so that it only loads.
+    """True where an earlier process left machine code of this file as it is, so that it only loads.
 
     For another processor it is compiled all the same, which this does not tell.
     """

@@ -1,7 +1,7 @@
 """Changing and removing a source: its options, its files in the catalog, its record."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 
 from catalog.frames import duplicates
 from catalog.frames.frames import SourceNames, remove_source_files
@@ -11,7 +11,43 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.store import CatalogStore
 from ingest.scan.scan_lock import scan_lock
+from ingest.sources.mount import Mount
 from ingest.sources.source_options import SourceOptions
+
+
+@dataclass(frozen=True, slots=True)
+class OptionChange:
+    """Options of a source as they are to be; None changes nothing.
+
+    Attributes:
+        exclude: Patterns in place of those that it has, as ingest.sources.exclude takes them.
+        part_of: Name of the data set; its own where empty.
+        mount: Its root on a mounted file system, as ingest.sources.mount writes it; empty for none.
+        max_mb_per_s: Megabytes a second that a staging fetches from it at most; 0 for any number.
+        max_requests_per_s: Requests for its files that a staging sends a second at most; 0 for any
+            number.
+    """
+
+    exclude: Sequence[str] | None = None
+    part_of: str | None = None
+    mount: str | None = None
+    max_mb_per_s: float | None = None
+    max_requests_per_s: float | None = None
+
+    def changed(self, source: str, options: SourceOptions) -> SourceOptions:
+        """The options of the source of that name as they are to be.
+
+        Raises:
+            InvalidInput: A pattern or limit cannot be used, or the mount is none.
+        """
+        changes = {name: value for name, value in asdict(self).items() if value is not None}
+        if self.exclude is not None:
+            changes["exclude"] = tuple(self.exclude)
+        if self.part_of == source:
+            changes["part_of"] = ""
+        if self.mount:
+            changes["mount"] = str(Mount.parse(self.mount))
+        return replace(options, **changes)
 
 
 def names_of(source: Source) -> SourceNames:
@@ -23,12 +59,11 @@ def change_options(
     store: CatalogStore,
     records: RecordStore,
     name: str,
+    change: OptionChange,
     *,
-    exclude: Sequence[str] | None = None,
-    part_of: str | None = None,
     expected: ExpectedVersion | None = None,
 ) -> Source:
-    """Have a source leave out other files, or be a part of another data set; its record.
+    """Have a source leave out other files, or have other options; its record.
 
     The catalog stays as it is until the source is scanned, or an extractor runs.
 
@@ -36,37 +71,21 @@ def change_options(
         store: The catalog.
         records: The records.
         name: The source.
-        exclude: Patterns in place of those that it has, as ingest.sources.exclude takes them.
-        part_of: Name of the data set; its own where empty.
+        change: Its options that become others.
         expected: The version that is changed, and no other.
 
     Raises:
         NotFound: There is no such source.
         PreconditionFailed: It is another version.
-        InvalidInput: A pattern cannot be used.
+        InvalidInput: A pattern or limit cannot be used, or the mount is none.
         CatalogBusy: The source is being scanned.
     """
     source = recorded_source(records, name)
     with scan_lock(store, source), records.session() as session:
         record = source_to_change(session, source, expected)
         options = SourceOptions.from_json(record.options)
-        record.options = changed_options(name, options, exclude, part_of).to_json()
+        record.options = change.changed(name, options).to_json()
         return record
-
-
-def changed_options(
-    name: str, options: SourceOptions, exclude: Sequence[str] | None, part_of: str | None
-) -> SourceOptions:
-    """The options of the source of that name as they are to be; None changes nothing.
-
-    Raises:
-        InvalidInput: A pattern cannot be used.
-    """
-    if exclude is not None:
-        options = replace(options, exclude=tuple(exclude))
-    if part_of is not None:
-        options = replace(options, part_of="" if part_of == name else part_of)
-    return options
 
 
 def remove_source(

@@ -1,7 +1,7 @@
 """A source whose files lie elsewhere by now: re-pointed, once they are found to be the same."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import duckdb
@@ -14,7 +14,7 @@ from catalog.records.sources import recorded_source, source_to_change
 from catalog.records.store import RecordStore
 from catalog.store import CatalogStore
 from catalog.values import OBJECT_PLATFORMS, make_fkey
-from ingest.scan.change_source import changed_options
+from ingest.scan.change_source import OptionChange
 from ingest.scan.listing_diff import ScannedFile, compare
 from ingest.scan.scan_lock import scan_lock
 from ingest.sources.schemes import open_source
@@ -53,8 +53,7 @@ def move_source(
     *,
     index_folder: Path | None = None,
     differing: bool = False,
-    exclude: Sequence[str] | None = None,
-    part_of: str | None = None,
+    change: OptionChange = OptionChange(),  # noqa: B008 (it never changes)
     expected: ExpectedVersion | None = None,
 ) -> Moved:
     """Have a source lie at a URI; its files keep their names, tags and datasets.
@@ -69,8 +68,7 @@ def move_source(
         options: How it is reached there.
         index_folder: Where the indexes of tar archives are kept.
         differing: Do so although files are missing or changed there.
-        exclude: Its patterns from then on, as change_options takes them.
-        part_of: Its data set from then on, as change_options takes it.
+        change: Its options that become others.
         expected: The version that is changed, and no other.
 
     Raises:
@@ -105,9 +103,9 @@ def move_source(
         with records.session() as session:
             record = source_to_change(session, source, expected)
             until_now = SourceOptions.from_json(record.options)
-            there = replace(options, exclude=until_now.exclude, part_of=until_now.part_of)
+            unchanged = {field.name: getattr(until_now, field.name) for field in fields(change)}
             record.uri = uri
-            record.options = changed_options(name, there, exclude, part_of).to_json()
+            record.options = change.changed(name, replace(options, **unchanged)).to_json()
     same = catalogued - len(changed) - len(missing)
     return Moved(name, uri, same, len(changed), len(missing), len(new))
 

@@ -1,13 +1,13 @@
-"""One version of a source's file, opened to be fetched whole, and never mixed with another."""
+"""One version of a source's file, whole or a part, and never mixed with another."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from catalog.errors import OtherVersion, StorageError, UnreadableFile
 from catalog.storage.file_version import listed_version, shown
-from ingest.sources.source_files import SourceFiles
+from ingest.sources.source_files import FileReader, SourceFiles
 
 PIECE_BYTES = 8 * 2**20
 """Of a file that is read in ranges: 3 MB images take one request."""
@@ -20,14 +20,22 @@ class OpenedFile:
     Attributes:
         size: Of the whole file [bytes].
         version: Which version it is (catalog.storage.file_version).
-        pieces: Its bytes from where it was opened, in order. After the last one it is certain that
-            all were of this version; else the iterator raises UnreadableFile, OtherVersion or
+        pieces: Its bytes of the part that was asked for, in order. After the last one it is certain
+            that all were of this version; else the iterator raises UnreadableFile, OtherVersion or
             StorageError.
+        check_md5: Told the MD5 of the whole file, in hex, raises StorageError where the source
+            has another; None where it has none.
+        read_into: Reads all into memory in place of `pieces`, says how many bytes, and raises what
+            `pieces` does; None where that saves nothing.
+        in_ranges: Whether each of `pieces` takes a request of its own.
     """
 
     size: int
     version: str
     pieces: Iterator[bytes]
+    check_md5: Callable[[str], None] | None = None
+    read_into: Callable[[memoryview], int] | None = None
+    in_ranges: bool = False
 
 
 @runtime_checkable
@@ -35,22 +43,27 @@ class OpensFiles(Protocol):
     """A source that opens a version of a file by itself; others are read by their ranges."""
 
     def open_file(
-        self, key: str, version: str | None = None, start: int = 0
+        self, key: str, version: str | None = None, start: int = 0, length: int | None = None
     ) -> AbstractContextManager[OpenedFile]:
         """A file, opened; see `open_file`."""
         ...
 
 
 def open_file(
-    files: SourceFiles, key: str, version: str | None = None, start: int = 0
+    files: SourceFiles,
+    key: str,
+    version: str | None = None,
+    start: int = 0,
+    length: int | None = None,
 ) -> AbstractContextManager[OpenedFile]:
-    """A file of a source, opened to be fetched.
+    """A file of a source, opened to be read.
 
     Args:
         files: The source.
         key: The file.
         version: Which version it must be (catalog.storage.file_version); None for any.
         start: Read from this byte on.
+        length: Read so many bytes, one or more, fewer at the file's end; all when None.
 
     Raises:
         OtherVersion: Another version is there.
@@ -59,8 +72,13 @@ def open_file(
         StorageError: The source itself fails.
     """
     if isinstance(files, OpensFiles):
-        return files.open_file(key, version, start)
-    return _by_ranges(files, key, version, start)
+        return files.open_file(key, version, start, length)
+    return _by_ranges(files, key, version, start, length)
+
+
+def end_of(size: int, start: int, length: int | None) -> int:
+    """Where a part of a file of ``size`` bytes ends; see `open_file`."""
+    return size if length is None else min(size, start + length)
 
 
 def check_version(key: str, size: int, present: str, expected: str | None) -> None:
@@ -80,30 +98,33 @@ def changed_meanwhile(key: str) -> UnreadableFile:
 
 @contextmanager
 def _by_ranges(
-    files: SourceFiles, key: str, version: str | None, start: int
+    files: SourceFiles, key: str, version: str | None, start: int, length: int | None
 ) -> Iterator[OpenedFile]:
     size, present = _listed(files, key)
     check_version(key, size, present, version)
 
     def pieces() -> Iterator[bytes]:
-        yield from ranges(files, key, size, start)
+        yield from ranges(files, key, size, start, length)
         if _listed(files, key) != (size, present):
             raise changed_meanwhile(key)
 
-    yield OpenedFile(size, present, pieces())
+    yield OpenedFile(size, present, pieces(), in_ranges=True)
 
 
-def ranges(files: SourceFiles, key: str, size: int, start: int) -> Iterator[bytes]:
-    """A file's bytes from ``start`` on, range by range.
+def ranges(
+    files: FileReader, key: str, size: int, start: int, length: int | None = None
+) -> Iterator[bytes]:
+    """A part of a file of ``size`` bytes, range by range; see `open_file`.
 
     Raises:
         StorageError: A range came short.
     """
-    for at in range(start, size, PIECE_BYTES):
-        length = min(PIECE_BYTES, size - at)
-        piece = files.read_range(key, at, length)
-        if len(piece) != length:
-            raise StorageError(f"{key}: {len(piece):,} bytes came from byte {at:,}, not {length:,}")
+    end = end_of(size, start, length)
+    for at in range(start, end, PIECE_BYTES):
+        most = min(PIECE_BYTES, end - at)
+        piece = files.read_range(key, at, most)
+        if len(piece) != most:
+            raise StorageError(f"{key}: {len(piece):,} bytes came from byte {at:,}, not {most:,}")
         yield piece
 
 

@@ -47,7 +47,7 @@ SCHEMES = {
             "file", "file:///...", "ingest.sources.local_folder", "", True, ("inotify", "none")
         ),
         Scheme(
-            "s3", "s3://bucket/prefix", "ingest.sources.s3_source", "s3", False,
+            "s3", "s3://bucket/prefix", "ingest.sources.s3.s3_source", "s3", False,
             ("none", "sqs://", "https://", "http://", "kafka://"),
         ),
     )

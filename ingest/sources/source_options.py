@@ -7,6 +7,10 @@ from typing import Any
 
 from catalog.errors import InvalidInput
 from ingest.sources.exclude import Excluded
+from ingest.sources.mount import Mount
+
+_LEAST_RATE, _MOST_RATE = 0.001, 1_000_000.0
+"""Of limits [1/s]: with less, one file of 16 MB takes hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,12 @@ class SourceOptions:
         exclude: Patterns of what is left out; see ingest.sources.exclude.
         part_of: The data set that the source is a part of: extractors look for a frame's files in
             all of its sources. Empty for the source's own name.
+        mount: Where its root lies on a mounted file system, as ingest.sources.mount writes it;
+            empty where it is on none, or lies there itself.
+        max_mb_per_s: Megabytes (10^6 bytes) a second that a staging fetches from it at most; 0 for
+            any number.
+        max_requests_per_s: Requests for its files that a staging sends a second at most; 0 for any
+            number.
     """
 
     endpoint_url: str = ""
@@ -51,15 +61,28 @@ class SourceOptions:
     give_up_after: float = 60.0
     exclude: tuple[str, ...] = ()
     part_of: str = ""
+    mount: str = ""
+    max_mb_per_s: float = 0.0
+    max_requests_per_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.
 
         Raises:
             InvalidInput: The endpoint is no http or https URL or holds a password, a pattern
-                cannot be used, or options contradict each other.
+                cannot be used, a mount is none, a limit cannot be kept, or options contradict each
+                other.
         """
         Excluded(self.exclude)
+        if self.mount:
+            Mount.parse(self.mount)
+        for limit in ("max_mb_per_s", "max_requests_per_s"):
+            value = getattr(self, limit)
+            if value != 0 and not _LEAST_RATE <= value <= _MOST_RATE:
+                raise InvalidInput(
+                    f"{limit}: got {value:g}, expected {_LEAST_RATE:g} to {_MOST_RATE:,.0f}, or 0 "
+                    "for no limit"
+                )
         endpoint = self.endpoint_url
         if endpoint and not endpoint.lower().startswith(("https://", "http://")):
             raise InvalidInput(f"endpoint {endpoint}: expected https://host[:port]")

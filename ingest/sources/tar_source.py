@@ -112,25 +112,32 @@ class TarSource(TarReader):
         A member changes with its size or time. Where an archive keeps no times (all 0), its own
         ETag or time stands in: a changed archive's members then all count as changed.
         """
-        for key, size, mtime in self.index.members():
-            if below and key != below and not (below.endswith("/") and key.startswith(below)):
-                continue
+        for key, size, mtime in self._members(below):
             if self._excluded(key):
                 continue
             yield object_file(key, size, _time(mtime), self._etag(mtime))
 
+    def _members(self, below: str) -> Iterator[tuple[str, int, float]]:
+        if below and not below.endswith("/"):
+            found = self.index.member(below)
+            if found is not None:
+                yield below, *found[1:]
+            return
+        yield from (member for member in self.index.members() if member[0].startswith(below))
+
     @contextmanager
     def open_file(
-        self, key: str, version: str | None = None, start: int = 0
+        self, key: str, version: str | None = None, start: int = 0, length: int | None = None
     ) -> Iterator[OpenedFile]:
-        """A member, opened to be fetched; see ingest.sources.opened_file."""
+        """A member, opened to be read; see ingest.sources.opened_file."""
         member = self.index.member(key)
         if member is None:
             raise UnreadableFile(f"is not in {self.archive.uri}", key)
         _, size, mtime = member
         present = listed_version(self._etag(mtime), _time(mtime))
         check_version(key, size, present, version)
-        yield OpenedFile(size, present, ranges(self, key, size, start))
+        pieces = ranges(self, key, size, start, length)
+        yield OpenedFile(size, present, pieces, in_ranges=True)
 
     def _etag(self, mtime: float) -> str:
         return self.archive.identity if mtime == 0 else ""

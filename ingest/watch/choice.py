@@ -80,7 +80,7 @@ class _Request:
 
     def messages(self) -> "ObjectMessages":
         """The reader of a queue's messages about the source's objects."""
-        from ingest.sources.s3_bucket import S3Address
+        from ingest.sources.s3.s3_bucket import S3Address
         from ingest.watch.object_events import ObjectMessages
 
         address = S3Address.parse(self.source.uri)

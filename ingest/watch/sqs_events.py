@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from catalog.errors import StorageError
-from ingest.sources.s3_bucket import session_of
+from ingest.sources.s3.s3_bucket import session_of
 from ingest.sources.source_options import SourceOptions
 from ingest.watch.events import Changes
 from ingest.watch.object_events import ObjectMessages

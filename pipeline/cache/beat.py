@@ -6,11 +6,13 @@ process of the watcher's own host is looked up as well, so that nobody waits for
 killed here.
 """
 
+import hashlib
 import json
 import os
 import platform
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -30,7 +32,7 @@ def beating(path: Path) -> Iterator[None]:
     Raises:
         OSError: It cannot be written.
     """
-    path.write_text(json.dumps({"host": _host(), "process": _process(os.getpid())}))
+    first_beat(path)
     stop = threading.Event()
 
     def beat() -> None:
@@ -47,14 +49,29 @@ def beating(path: Path) -> Iterator[None]:
         thread.join()
 
 
+def first_beat(path: Path) -> None:
+    """Begin to beat; who does so without `beating` touches the file every `BEAT_S`.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    path.write_text(json.dumps({"host": _host(), "process": _process(os.getpid())}))
+
+
+def own_name() -> str:
+    """A new name for what this process makes in a cache; it says the process, for `Watch`."""
+    return f"{uuid.uuid4().hex}-{_host_mark()}-{_process(os.getpid()).replace(':', '-')}"
+
+
 class Watch:
     """Tells which processes have died; it must be asked again and again, as their beats stop."""
 
     def __init__(self) -> None:
         self._seen: dict[Path, tuple[int, float]] = {}
+        self._first: dict[Path, int] = {}
 
     def is_dead(self, path: Path) -> bool:
-        """Whether the process is dead whose beat this is, as far as has been seen by now."""
+        """True where the process is dead whose beat this is, as far as has been seen by now."""
         try:
             beat = path.stat().st_mtime_ns
         except OSError:
@@ -64,17 +81,33 @@ class Watch:
         if last != beat:
             since = now
         self._seen[path] = (beat, since)
-        return now - since > EXPIRES_S or _ended_here(path)
+        return now - since > EXPIRES_S or _runs_here(path) is False
+
+    def is_alive(self, path: Path) -> bool:
+        """True where the process is known to live: its beat went on, or it is one of this host.
+
+        One that is neither dead nor known to live is known within `EXPIRES_S`.
+        """
+        first = self._first.get(path)
+        if self.is_dead(path):
+            return False
+        if first is None:
+            self._first[path] = self._seen[path][0]
+        return (first is not None and self._seen[path][0] != first) or _runs_here(path) is True
 
 
-def _ended_here(path: Path) -> bool:
-    """Whether it was a process of this host, and is there no more."""
+def _runs_here(path: Path) -> bool | None:
+    """True for a process of this host that runs; None for others, and where nothing says."""
     try:
-        said = json.loads(path.read_text())
-        pid = int(said["process"].partition(":")[0])
-        return bool(said["host"] == _host() and _process(pid) != said["process"])
+        if path.is_dir():  # its maker had no time for a beat: its name says whose it is
+            _, mark, pid, start = path.name.split("-")
+            host, process = mark == _host_mark(), f"{pid}:{start}"
+        else:
+            said = json.loads(path.read_text())
+            host, process = said["host"] == _host(), said["process"]
+        return _process(int(process.partition(":")[0])) == process if host else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False  # being written
+        return None  # being written
 
 
 @cache
@@ -84,6 +117,10 @@ def _host() -> str:
     with suppress(OSError):
         return f"{platform.node()} {boot.read_text().strip()} {os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115
     return f"{platform.node()} {os.getpid()}"
+
+
+def _host_mark() -> str:
+    return hashlib.sha256(_host().encode()).hexdigest()[:12]
 
 
 def _process(pid: int) -> str:

@@ -1,23 +1,29 @@
-"""What the content of each entry of a cache was when it came: CACHE/.checksums/<staging>.jsonl.
+"""Checksums of a cache's entries as they came: CACHE/.checksums/<staging>.jsonl.
 
-A line is a JSON list of SHA-256, size [bytes] and the entry's path below the cache. A staging
-appends to a file of its own before it gives an entry its name, so hosts need no lock. Lines of
-entries that never came, or are gone, do no harm; a line that a power cut took leaves an entry
-without a checksum, which is judged by those that its content carries. An entry with several lines
-may have the content of any: each was checked when it came.
+A line is a JSON list of checksum ("md5:<hex>"), size [bytes] and the entry's path below the cache.
+A staging appends to a file of its own before it gives an entry its name, so hosts need no lock.
+Lines of entries that never came, or are gone, do no harm; a line that a power cut took leaves an
+entry without a checksum, which is judged by those that its content carries. An entry with several
+lines may have the content of any: each was checked when it came.
 """
 
 import json
 import os
 import threading
+import uuid
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from catalog.errors import StorageError
+from catalog.storage.atomic_write import atomic_write
+from pipeline.cache.stager import PARTS
 
 FOLDER = ".checksums"
+
+MOST_FILES = 16
+"""Files of stagings that have ended; more of them are joined."""
 
 
 class Checksums:
@@ -28,13 +34,13 @@ class Checksums:
         self._lock = threading.Lock()
         self._file: int | None = None
 
-    def record(self, entry: str, sha256: str, size: int) -> None:
+    def record(self, entry: str, checksum: str, size: int) -> None:
         """Append a line.
 
         Raises:
             OSError: It cannot be written.
         """
-        line = json.dumps([sha256, size, entry]).encode() + b"\n"
+        line = json.dumps([checksum, size, entry]).encode() + b"\n"
         with self._lock:
             if self._file is None:
                 self._path.parent.mkdir(exist_ok=True)
@@ -77,21 +83,54 @@ def recording(cache: Path, name: str) -> Iterator[Checksums]:
 
 
 def recorded_checksums(cache: Path) -> dict[str, set[str]]:
-    """The SHA-256 that the content of each entry may have, by its path below the cache.
+    """The checksums that the content of each entry may have, by its path below the cache.
 
     Raises:
         OSError: They cannot be read.
     """
-    found: dict[str, set[str]] = defaultdict(set)
+    while True:
+        checksums: dict[str, set[str]] = defaultdict(set)
+        try:
+            for path in (cache / FOLDER).glob("*.jsonl"):
+                for checksum, _, entry in _lines(path):
+                    checksums[entry].add(checksum)
+        except FileNotFoundError:
+            continue  # its lines are in another file by now
+        return checksums
+
+
+def compact_checksums(cache: Path) -> None:
+    """Join the files of stagings that have ended, where there are many; without lines of no use.
+
+    Whoever is killed meanwhile leaves lines twice, which is no harm, and so do two at once.
+
+    Args:
+        cache: Folder of the cache.
+
+    Raises:
+        OSError: The files cannot be read or removed.
+        StorageError: The cache cannot be written.
+    """
     folder = cache / FOLDER
-    if not folder.is_dir():
-        return found
-    for path in folder.glob("*.jsonl"):
-        with path.open("rb") as lines:
-            for line in lines:
-                try:
-                    sha256, _, entry = json.loads(line)
-                except ValueError:
-                    continue  # cut by a crash
-                found[entry].add(sha256)
-    return found
+    ended = [path for path in folder.glob("*.jsonl") if not (cache / PARTS / path.stem).exists()]
+    if len(ended) <= MOST_FILES:
+        return
+    lines: dict[str, None] = {}
+    for path in ended:
+        with suppress(FileNotFoundError):  # another one joins them, too, and has its lines
+            for line in _lines(path):
+                if (cache / line[2]).exists():
+                    lines[json.dumps(line)] = None
+    atomic_write(folder / f"{uuid.uuid4().hex}.jsonl", "".join(f"{line}\n" for line in lines))
+    for path in ended:
+        path.unlink(missing_ok=True)
+
+
+def _lines(path: Path) -> Iterator[tuple[str, int, str]]:
+    with path.open("rb") as lines:
+        for line in lines:
+            try:
+                checksum, size, entry = json.loads(line)
+            except (ValueError, TypeError):
+                continue  # cut by a crash
+            yield checksum, size, entry

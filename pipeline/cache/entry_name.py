@@ -1,8 +1,27 @@
-"""Where one version of a source's file lies in a cache. A leaf of the standard library."""
+"""Where versions of files and prepared forms lie in a cache. A leaf of the standard library."""
 
 import hashlib
+import re
+from urllib.parse import quote
+
+IN_PLACE = "-in-place"
+"""What names of manifests end in whose files are read in their own folders."""
+
+FORMS = ".prepared"
+"""Folder of the prepared forms (pipeline.prepared.form) in a cache."""
 
 _MARK_CHARACTERS = 12
+_MARKED = re.compile(rf"~[0-9a-f]{{{_MARK_CHARACTERS}}}(\.[^.]*)?$")
+
+
+def source_folder(datasource: str) -> str:
+    """The folder of a source in a cache, by its "cluster:datasource"; always with a colon."""
+    return quote(datasource, safe=":@+ ")
+
+
+def is_kept_key(key: str) -> bool:
+    """True for a path that `kept_key` gave."""
+    return _MARKED.search(key) is not None
 
 
 def kept_key(key: str, size: int, version: str) -> str:

@@ -10,28 +10,27 @@ saves fetching a file twice. So a claim may be lost, when its staging stood stil
 
 import hashlib
 import shutil
-import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from catalog.errors import StorageError
-from pipeline.cache.beat import Watch, beating
+from pipeline.cache.beat import Watch, beating, own_name
 
-PARTS, CLAIMS = ".parts", ".claims"
-_BEAT = "beat"
+PARTS, CLAIMS, BEAT = ".parts", ".claims", "beat"
 
 
 class Stager:
     """A running staging.
 
     Attributes:
+        cache: Folder of the cache.
         name: Its name in the cache.
         folder: For what is coming.
     """
 
     def __init__(self, cache: Path, name: str) -> None:
-        self.name, self.folder = name, cache / PARTS / name
+        self.cache, self.name, self.folder = cache, name, cache / PARTS / name
         self._parts, self._claims, self._watch = cache / PARTS, cache / CLAIMS, Watch()
 
     def claim(self, entry: str) -> bool:
@@ -59,15 +58,23 @@ class Stager:
             if claim.readlink().name == self.name:
                 claim.unlink()
 
+    def release_all(self) -> None:
+        """Let every entry go that it still claims: of transfers that it has left behind."""
+        with suppress(OSError):
+            for claim in self._claims.iterdir():
+                with suppress(OSError):
+                    if claim.readlink().name == self.name:
+                        claim.unlink()
+
     def _claim(self, entry: str) -> Path:
         return (
             self._claims / hashlib.sha256(entry.encode(errors="surrogateescape")).hexdigest()[:32]
         )
 
     def _is_left(self, claim: Path) -> bool:
-        """Whether a claim's staging is dead; then it is gone by now."""
+        """True where a claim's staging is dead; then it is gone by now."""
         try:
-            if not self._watch.is_dead(self._parts / claim.readlink().name / _BEAT):
+            if not self._watch.is_dead(self._parts / claim.readlink().name / BEAT):
                 return False
             claim.unlink()
         except FileNotFoundError:
@@ -82,7 +89,7 @@ class Stager:
             for folder in self._parts.iterdir():
                 if folder == self.folder or not folder.is_dir():
                     continue
-                beat = folder / _BEAT
+                beat = folder / BEAT
                 if self._watch.is_dead(beat if beat.exists() else folder):
                     shutil.rmtree(folder, ignore_errors=True)
 
@@ -94,13 +101,14 @@ def stager(cache: Path) -> Iterator[Stager]:
     Raises:
         StorageError: It cannot be made.
     """
-    own = Stager(cache, uuid.uuid4().hex)
+    own = Stager(cache, own_name())
     with ExitStack() as stack:
         try:
             own.folder.mkdir(parents=True)
             stack.callback(shutil.rmtree, own.folder, ignore_errors=True)
             (cache / CLAIMS).mkdir(exist_ok=True)
-            stack.enter_context(beating(own.folder / _BEAT))
+            stack.callback(own.release_all)
+            stack.enter_context(beating(own.folder / BEAT))
         except OSError as error:
             raise StorageError(
                 f"{own.folder}: cannot be made: {error.strerror}", str(own.folder)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from catalog.errors import BadFile
 from catalog.maintenance.check import Finding
-from catalog.records.belongings import MODEL_FILE, manifest_of, own_place
+from catalog.records.belongings import MODEL_FILE, manifest_of, place_of
 from catalog.records.datasets import recorded_datasets
 from catalog.records.home_places import local_file, put_file
 from catalog.records.jobs import recorded_jobs
@@ -51,7 +51,7 @@ def _elsewhere(
     belonging = manifest_of(home_places, dataset) if home_places else None
     if home_places is None or home_places.files is None or belonging is None:
         return
-    own = own_place(home_places, dataset.name, dataset.version)
+    own = place_of(home_places, dataset)
     if belonging.place == own:
         return
     if repair:

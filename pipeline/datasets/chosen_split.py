@@ -1,5 +1,6 @@
 """Chooses the split of a training or a validation where none was named."""
 
+from catalog.errors import InvalidInput
 from pipeline.manifest import Manifest
 
 UNDIVIDED = "all"
@@ -17,11 +18,17 @@ def chosen_split(manifest: Manifest, named: str | None, default: str) -> str:
 
     Raises:
         UnknownName: The dataset has no such split.
+        InvalidInput: The split has no frames.
     """
     name = named
     if name is None:
         name = UNDIVIDED if is_undivided(manifest) else default
-    manifest.split(name)
+    if not len(manifest.split(name)):
+        header = manifest.header
+        raise InvalidInput(
+            f"dataset {header.name}@{header.version}: split {name} has no frames; name another "
+            f"with --split, or divide it again: framesift dataset split {header.name}"
+        )
     return name
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
 
 from catalog.errors import InvalidInput, NotFound
 from catalog.records.sources import recorded_sources
@@ -24,7 +25,7 @@ from pipeline.datasets.division import Division, divide
 from pipeline.datasets.source_places import Places
 from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.manifest_rows import FRAMES_SCHEMA
-from pipeline.manifest_store import keep_manifest
+from pipeline.manifest_store import keep_manifest, place_of_new
 from query.frames.file_versions import IMAGE_VERSION, LABEL_VERSION
 from query.frames.sampling import hashes_of
 from query.frames.selection import Selection
@@ -199,42 +200,69 @@ def save_content(
     Raises:
         StorageError: The manifest cannot be written.
     """
+    with records.session() as session:
+        dataset, manifest = _dataset_of(session, name, content, provenance)
+        if manifest is not None:
+            dataset.manifest = keep_manifest(records, manifest)
+            session.add(dataset)
+    return dataset
+
+
+def foresee_dataset(
+    records: RecordStore, name: str, content: Content, provenance: Provenance
+) -> tuple[Dataset, Manifest | None]:
+    """The dataset that `save_content` would save, and its manifest as it would lie there.
+
+    Nothing is written. Without a manifest it is the version that has the same content.
+    """
+    with records.reading() as session:
+        dataset, manifest = _dataset_of(session, name, content, provenance)
+    if manifest is not None:
+        manifest = replace(manifest, folder=place_of_new(records, dataset))
+        dataset.manifest = str(manifest.folder)
+    return dataset, manifest
+
+
+def _dataset_of(
+    session: Session, name: str, content: Content, provenance: Provenance
+) -> tuple[Dataset, Manifest | None]:
+    """The dataset with that content and its manifest; without one where it is saved already."""
     rows = content.rows
     own_id = content_id(content.question, content.snapshot, rows)
     parents = [{"name": f"{p.name}@{p.version}", "id": p.content_id} for p in provenance.parents]
+    # Of removed and renamed ones, too: a version once told of never means another dataset.
+    known = or_(Dataset.name == name, Dataset.first_name == name)
+    newest = session.scalar(select(func.max(Dataset.version)).where(known)) or 0
+    same = session.scalar(
+        select(Dataset).where(
+            Dataset.name == name, Dataset.content_id == own_id, Dataset.removed.is_(None)
+        )
+    )
+    if same is not None:
+        return same, None
+    header = replace(
+        header_of(name, newest + 1, own_id, content),
+        seed=provenance.seed,
+        parents=tuple(parents),
+        report=provenance.report,
+    )
     matrix = class_matrix(rows, len(content.tags))
-    with records.session() as session:
-        newest = session.scalar(select(func.max(Dataset.version)).where(Dataset.name == name)) or 0
-        same = session.scalar(
-            select(Dataset).where(Dataset.name == name, Dataset.content_id == own_id)
-        )
-        if same is not None:
-            return same
-        header = replace(
-            header_of(name, newest + 1, own_id, content),
-            seed=provenance.seed,
-            parents=tuple(parents),
-            report=provenance.report,
-        )
-        folder = keep_manifest(records, Manifest(header, rows))
-        dataset = Dataset(
-            name=name,
-            version=newest + 1,
-            content_id=own_id,
-            question=content.question,
-            snapshot=content.snapshot,
-            frames=rows.num_rows,
-            splits=dict(header.splits),
-            class_pixels=dict(zip(content.tags, matrix.sum(axis=0).tolist(), strict=True)),
-            class_frames=dict(zip(content.tags, (matrix > 0).sum(axis=0).tolist(), strict=True)),
-            manifest=folder,
-            seed=str(provenance.seed),
-            parents=parents,
-            report=dict(provenance.report),
-            owner=provenance.owner,
-        )
-        session.add(dataset)
-    return dataset
+    dataset = Dataset(
+        name=name,
+        version=newest + 1,
+        content_id=own_id,
+        question=content.question,
+        snapshot=content.snapshot,
+        frames=rows.num_rows,
+        splits=dict(header.splits),
+        class_pixels=dict(zip(content.tags, matrix.sum(axis=0).tolist(), strict=True)),
+        class_frames=dict(zip(content.tags, (matrix > 0).sum(axis=0).tolist(), strict=True)),
+        seed=str(provenance.seed),
+        parents=parents,
+        report=dict(provenance.report),
+        owner=provenance.owner,
+    )
+    return dataset, Manifest(header, rows)
 
 
 def header_of(name: str, version: int, id_: str, content: Content) -> ManifestHeader:

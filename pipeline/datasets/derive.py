@@ -81,9 +81,9 @@ def split_content(
 ) -> tuple[Content, dict[str, Any]]:
     """The content that `split_dataset` saves, and the division's report; it raises the same."""
     manifest = read_manifest(stores.records, dataset)
-    tags = _tags(manifest, recorded_class_names(stores.records))
+    tags = tags_of(manifest, recorded_class_names(stores.records))
     hashes = hashes_of(manifest.frames["fkey"].to_pylist())
-    rows = _described(stores, manifest.frames, tags, hashes, dataset.snapshot, division.columns())
+    rows = described(stores, manifest.frames, tags, hashes, dataset.snapshot, division.columns())
     sides, report = divide(rows, hashes, division, dict.fromkeys(tags, ""))
     splits = tuple(division.shares)
     content = Content(
@@ -99,7 +99,7 @@ def split_content(
     return content, report
 
 
-def _tags(manifest: Manifest, class_names: Mapping[str, str]) -> tuple[str, ...]:
+def tags_of(manifest: Manifest, class_names: Mapping[str, str]) -> tuple[str, ...]:
     """Class tag of each entry of class_pixels."""
     by_name = {name: tag for tag, name in class_names.items()}
     return tuple(by_name[name] for name in manifest.header.classes)
@@ -110,15 +110,24 @@ def _with_splits(rows: pa.Table, splits: pa.Array) -> pa.Table:
     return rows.set_column(index, "split", splits).cast(FRAMES_SCHEMA)
 
 
-def _described(
+def described(
     stores: Stores,
     rows: pa.Table,
     tags: Sequence[str],
     hashes: Hashes,
-    at: int,
+    at: int | None,
     columns: Sequence[str],
 ) -> pa.Table:
-    """A manifest's rows as a division looks at them; other columns come from the catalog."""
+    """A manifest's rows as a division looks at them; other columns come from the catalog.
+
+    Args:
+        stores: The stores.
+        rows: The manifest's.
+        tags: Class tag of each entry of class_pixels.
+        hashes: The rows' fkey_hash.
+        at: The catalog snapshot that they are of; the newest when None.
+        columns: Which, besides scene, camera and classes.
+    """
     matrix = class_matrix(rows, len(tags))
     known = {
         "scene": rows["scene"],
@@ -198,7 +207,7 @@ def grown_content(
 ) -> tuple[Content, dict[str, Any]]:
     """The content that `extend_dataset` saves, and its report; it raises the same."""
     manifest = read_manifest(stores.records, dataset)
-    split = _grown(dataset, manifest, gap.split)
+    split = grown_split(dataset, manifest, gap.split)
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     of_split = np.asarray(pc.equal(manifest.frames["split"], split))
     with stores.catalog.reading(at) as snapshot:
@@ -214,7 +223,7 @@ def grown_content(
             near = near_rows(candidates, away)
             left_out = int((near & free).sum())
             free &= ~near
-        free = _once(candidates, free, np.isin(hashes, old))
+        free = one_of_each(candidates, free, np.isin(hashes, old))
         covered = cover(
             packed((holds[free] for holds in covers.members()), int(free.sum())),
             hashes[free],
@@ -227,7 +236,16 @@ def grown_content(
         rows, classes = frames_of(snapshot, grown)
         chosen = Selection(Question(snapshot=number), number, rows, classes)
         added = with_versions(snapshot, chosen)
-    content = _grown_content(stores, dataset, manifest, added, split, gap)
+    entry = {
+        "of": dataset.content_id,
+        "snapshot": number,
+        "split": split,
+        "demands": [one.model_dump(mode="json", exclude_defaults=True) for one in gap.demands],
+        "min_gap_s": gap.min_gap_s,
+        "allow_leakage": gap.allow_leakage,
+        "seed": gap.seed,
+    }
+    content = grown_by(stores, dataset, manifest, added, entry)
     splits = np.asarray(content.rows["split"].dictionary_encode().combine_chunks().indices)
     times = content.rows.append_column("frame_number", frame_numbers(content.rows))
     guard = Division(min_gap_s=gap.min_gap_s, allow_leakage=gap.allow_leakage)
@@ -244,7 +262,7 @@ def _candidates(snapshot: Snapshot, demands: Sequence[Demand]) -> tuple[pa.Table
     return rows, covers_of(rows, demands, snapshot.classes)
 
 
-def _once(
+def one_of_each(
     candidates: pa.Table, free: npt.NDArray[np.bool_], had: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
     """The free candidates less those that are the same as one that is had, or as one another."""
@@ -257,7 +275,7 @@ def _once(
     return free & np.isin(np.asarray(candidates[FKEY_HASH]), first)
 
 
-def _grown(dataset: Dataset, manifest: Manifest, split: str | None) -> str:
+def grown_split(dataset: Dataset, manifest: Manifest, split: str | None) -> str:
     """The split that gets the new frames."""
     names = list(manifest.header.splits)
     if split is None and len(names) == 1:
@@ -315,39 +333,38 @@ def _refuse_nothing(dataset: Dataset, report: Mapping[str, Any]) -> None:
     )
 
 
-def _grown_content(
+def grown_by(
     stores: Stores,
     dataset: Dataset,
     manifest: Manifest,
     added: Selection,
-    split: str,
-    gap: Gap,
+    entry: Mapping[str, Any],
 ) -> Content:
+    """A dataset's content with more frames.
+
+    Args:
+        stores: The stores.
+        dataset: The dataset.
+        manifest: Its manifest.
+        added: The frames, with their files' versions.
+        entry: How they were chosen, as data: `split` gets them; with `of` and `snapshot` they can
+            be chosen again.
+
+    Raises:
+        InvalidInput: Its classes are other ones by now.
+    """
     header = manifest.header
     new, class_list, classes, source_places = rows_of(
-        stores.records, dataset.name, added, pa.array([split] * len(added))
+        stores.records, dataset.name, added, pa.array([entry["split"]] * len(added))
     )
     if dict(class_list) != dict(header.class_list):
         raise InvalidInput(
             f"dataset {dataset.name}: its source has another class list by now; make it anew"
         )
-    old_tags = _tags(manifest, recorded_class_names(stores.records))
+    old_tags = tags_of(manifest, recorded_class_names(stores.records))
     question = {
         **dataset.question,
-        "extended": [
-            *dataset.question.get("extended", []),
-            {
-                "of": dataset.content_id,
-                "snapshot": added.snapshot,
-                "split": split,
-                "demands": [
-                    one.model_dump(mode="json", exclude_defaults=True) for one in gap.demands
-                ],
-                "min_gap_s": gap.min_gap_s,
-                "allow_leakage": gap.allow_leakage,
-                "seed": gap.seed,
-            },
-        ],
+        "extended": [*dataset.question.get("extended", []), dict(entry)],
     }
     old = _with_classes(manifest.frames, old_tags, added.classes)
     return Content(

@@ -194,6 +194,8 @@ def _record_of(dataset: Dataset, seen: Seen, user: str) -> Dataset:
         report={},
         owner=user if dataset.owner == user else "",
         created=dataset.created,
+        description=dataset.description if dataset.owner == user else "",
+        first_name=dataset.first_name,
     )
 
 

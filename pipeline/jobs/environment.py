@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Literal
 
+from catalog.errors import InvalidInput
+
 Need = Literal["catalog", "sources"]
 """What a job of this program's own commands opens: the catalog, or the files of sources."""
 
@@ -58,6 +60,32 @@ def inherited(
         return _is_one(name, _EVERY_JOB) and not _SECRET.search(name)
 
     return {name: value for name, value in environment.items() if is_inherited(name)}
+
+
+def need_variables(
+    names: Iterable[str], environment: Mapping[str, str], further: Iterable[str]
+) -> None:
+    """Go on where a job that needs these variables gets them.
+
+    Args:
+        names: Of variables.
+        environment: Of the process that starts it.
+        further: Names or patterns that every job gets besides those of this module.
+
+    Raises:
+        InvalidInput: One is not set here, or not passed on.
+    """
+    further = tuple(further)
+    for name in names:
+        if name not in environment:
+            raise InvalidInput(
+                f"environment {name}: is not set where the job is submitted; set it there"
+            )
+        if name not in inherited({name: ""}, (), further):
+            raise InvalidInput(
+                f"environment {name}: no job inherits it; FRAMESIFT_JOB_ENVIRONMENT names "
+                "variables that all do"
+            )
 
 
 def _is_one(name: str, patterns: Iterable[str]) -> bool:

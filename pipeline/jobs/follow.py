@@ -2,46 +2,27 @@
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
-from catalog.errors import JobFailed, UnknownName
+from catalog.errors import JobFailed
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job, now
-from pipeline.jobs.registry import backend
-from pipeline.jobs.request import JobPaths, read_json
+from pipeline.jobs.backends.registry import backend
+from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.state import FINISHED, UNFINISHED
+from pipeline.jobs.workflow.look import look
+from pipeline.jobs.workflow.moves import current, move, paths_of, tasks_of
+from pipeline.jobs.workflow.reconciler import drive
 
 _POLL_S = 0.3
-_SUBMITTING = timedelta(seconds=60)
-"""For how long a record without a handle is taken for a job that is being submitted just now."""
 
 
 def refresh(records: RecordStore, job: Job) -> Job:
     """The job's record, brought to what its backend and its metrics say now."""
-    if job.state in FINISHED or _is_being_submitted(job):
+    if job.state in FINISHED:
         return job
-    paths = JobPaths(Path(job.paths["folder"]))
-    submitted = job.submitted
-    status = backend(job.backend).status(job.handle, paths)
-    job = recorded_job(records, job.name)  # the caller's may be old
-    metrics = _metrics(job.kind, paths) or job.metrics
-    seen = (status.state, status.error, status.waits, status.started, status.finished, metrics)
-    if seen == (job.state, job.error, job.waits, job.started, job.finished, job.metrics):
-        return job  # whoever follows a job asks often, and a transaction that writes waits
-    with records.session() as session:
-        record = session.get_one(Job, job.id)
-        if record.state in FINISHED or record.submitted != submitted:
-            return record  # somebody looked later than we did, or began the next attempt
-        record.state, record.error, record.waits = status.state, status.error, status.waits
-        record.started, record.finished = status.started, status.finished
-        if status.state in FINISHED and record.finished is None:
-            record.finished = now()
-        record.metrics = metrics
-        return record
+    look(records, [job])
+    return recorded_job(records, job.name)
 
 
 def refresh_all(records: RecordStore) -> None:
@@ -49,18 +30,30 @@ def refresh_all(records: RecordStore) -> None:
 
     One whose backend this version does not know stays as it is.
     """
-    for job in recorded_jobs(records, states=UNFINISHED):
-        with suppress(UnknownName):
-            refresh(records, job)
+    look(records, recorded_jobs(records, states=UNFINISHED))
 
 
-def wait(records: RecordStore, job: Job, progress: Callable[[Job], None] | None = None) -> Job:
+def wait(
+    records: RecordStore,
+    job: Job,
+    progress: Callable[[Job], None] | None = None,
+    queue: JobQueue | None = None,
+) -> Job:
     """Follow a job to its end.
+
+    Args:
+        records: The records.
+        job: The job.
+        progress: Told the job after every look at it.
+        queue: The home's jobs, which are driven meanwhile where no other process drives them; None
+            to look only.
 
     Raises:
         JobFailed: It failed or was cancelled; the message says why.
     """
     while True:
+        if queue is not None:
+            drive(records, queue, goes_on=lambda _: False)
         job = refresh(records, job)
         if progress is not None:
             progress(job)
@@ -73,26 +66,24 @@ def wait(records: RecordStore, job: Job, progress: Callable[[Job], None] | None 
 
 
 def cancel(records: RecordStore, job: Job) -> Job:
-    """Ask the job to end, with time for a checkpoint; its record, which shows it once it has."""
+    """Ask the job to end, with time for a checkpoint; its record, which shows it once it has.
+
+    Raises:
+        StorageError: The job's folder cannot be written.
+        JobFailed: The backend does not answer.
+    """
     job = refresh(records, job)
-    if job.state not in FINISHED:
-        backend(job.backend).cancel(job.handle, JobPaths(Path(job.paths["folder"])))
-    return job
-
-
-def _metrics(kind: str, paths: JobPaths) -> dict[str, Any]:
-    if kind == "train":
-        return read_json(paths.model / "metrics.json")
-    if kind == "validate":
-        return read_json(paths.report / "metrics.json")
-    return command_metrics(paths)
-
-
-def command_metrics(paths: JobPaths) -> dict[str, Any]:
-    """The result of a job's command, lists left out; its progress until then; empty before."""
-    document = read_json(paths.result) or read_json(paths.progress)
-    return {key: value for key, value in document.items() if not isinstance(value, list)}
-
-
-def _is_being_submitted(job: Job) -> bool:
-    return not job.handle and now() - (job.submitted or job.created) < _SUBMITTING
+    if job.state in FINISHED:
+        return job
+    with records.session() as session:
+        record = session.get_one(Job, job.id)
+        record.is_cancelled = True
+        task = current(tasks_of(session, record))
+        if task is None or record.state in FINISHED:
+            return record
+        if not task.backend_name:  # nobody has submitted it, and now nobody will
+            task.error, task.waits, task.finished = "cancelled", "", now()
+            move(session, record, task, "cancelled", "cancelled")
+            return record
+    backend(task.backend).cancel(task.handle, paths_of(record, task))
+    return recorded_job(records, job.name)

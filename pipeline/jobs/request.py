@@ -3,12 +3,16 @@
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json, read_bounded
 from pipeline.jobs.environment import Need
+from pipeline.jobs.resources import Resources
+
+PYTHON = "{python}"
+"""The program of a command that this software's Python runs, wherever the backend has one."""
 
 _MOST_BYTES = 64 << 20
 
@@ -19,13 +23,37 @@ class Stage:
 
     Attributes:
         title: "train", "validate", "merge"...
-        commands: Program and arguments of each.
+        commands: Program and arguments of each, without a launcher; see PYTHON.
         independent: When one fails, the others go on: what they make counts in the next attempt.
+        optional: When one fails, the job goes on: what it would have made only saves time.
+        ranks: Processes of each command, which the backend's launcher starts.
+        uses_gpus: Whether each gets the GPUs that the job asks for.
+        launcher: What starts the ranks: "horovod", or "ranks", which starts as many processes, one
+            rank too, and lets each know its number (pipeline.jobs.program.rank).
     """
 
     title: str
     commands: tuple[tuple[str, ...], ...]
     independent: bool = False
+    optional: bool = False
+    ranks: int = 1
+    uses_gpus: bool = True
+    launcher: Literal["horovod", "ranks"] = "horovod"
+
+
+@dataclass(frozen=True)
+class StagingBeside:
+    """A staging that runs as long as the job does, and fetches what the job reads.
+
+    Attributes:
+        command: Program and arguments.
+        environment: Variables set for it.
+        needs: What it opens; the job's other commands get no variables for that.
+    """
+
+    command: tuple[str, ...]
+    environment: dict[str, str] = field(default_factory=dict)
+    needs: tuple[Need, ...] = ("sources",)
 
 
 @dataclass(frozen=True)
@@ -41,6 +69,11 @@ class JobRequest:
         needs: What of the home its commands open.
         settings: What was asked for, such as the split and the number of steps.
         attempt: How often it was started, this time included.
+        reads: Manifests that its commands read, each with its dataset, NAME@VERSION.
+        owner: User whose job it is; empty for one that is not limited to collections.
+        staging: What fetches its frames meanwhile; None where nothing does.
+        resources: What it asks of the machines it runs on.
+        user: The user who submitted it, limited or not; empty where that is not known.
     """
 
     name: str
@@ -51,6 +84,11 @@ class JobRequest:
     needs: tuple[Need, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     attempt: int = 1
+    reads: dict[str, str] = field(default_factory=dict)
+    owner: str = ""
+    staging: StagingBeside | None = None
+    resources: Resources = field(default_factory=Resources)
+    user: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The request as data that `from_json` reads."""
@@ -64,9 +102,14 @@ class JobRequest:
                 stage["title"],
                 tuple(tuple(command) for command in stage["commands"]),
                 stage.get("independent", False),
+                stage.get("optional", False),
+                stage.get("ranks", 1),
+                stage.get("uses_gpus", True),
+                stage.get("launcher", "horovod"),
             )
             for stage in data["stages"]
         )
+        staging = data.get("staging")
         return cls(
             data["name"],
             data["kind"],
@@ -76,6 +119,15 @@ class JobRequest:
             tuple(data.get("needs", ())),  # requests of the first releases have none of these
             data.get("settings", {}),
             data.get("attempt", 1),
+            data.get("reads", {}),
+            data.get("owner", ""),
+            None
+            if staging is None
+            else StagingBeside(
+                tuple(staging["command"]), staging["environment"], tuple(staging["needs"])
+            ),
+            Resources.from_json(data.get("resources", {})),
+            data.get("user", ""),
         )
 
 
@@ -104,6 +156,11 @@ class JobPaths:
     def progress(self) -> Path:
         """Progress that a command last wrote."""
         return self.folder / "progress.json"
+
+    @property
+    def staging(self) -> Path:
+        """Where the staging beside the job is, and how far (pipeline.jobs.job_staging)."""
+        return self.folder / "staging.json"
 
     @property
     def lock(self) -> Path:
@@ -147,6 +204,21 @@ def write_json(path: Path, data: object) -> None:
         StorageError: The disk refuses.
     """
     atomic_write(path, json.dumps(data, indent=2), fsync=False)
+
+
+def overwrite_json(path: Path, data: object) -> None:
+    """Write a JSON file over one that is there, in its own blocks: for a disk without room.
+
+    A reader may see it torn for a moment.
+
+    Raises:
+        OSError: It is not there, or the disk refuses.
+    """
+    text = json.dumps(data).encode()
+    with path.open("r+b", buffering=0) as file:
+        there = path.stat().st_size
+        file.write(text.ljust(there))  # JSON may end with blanks
+        file.flush()
 
 
 def read_json(path: Path) -> dict[str, Any]:

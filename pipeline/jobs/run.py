@@ -1,27 +1,39 @@
-"""Training and validation as jobs: what runs, submitted."""
+"""Training as a job: what runs, submitted."""
 
-import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
-from catalog.errors import InvalidInput, NotFound
-from catalog.records.jobs import recorded_job
+from catalog.errors import InvalidInput
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
 from pipeline.datasets.chosen_split import chosen_split
-from pipeline.jobs.fan_out import validation_stages
-from pipeline.jobs.installed import need_installed
+from pipeline.jobs.in_place import in_cache
+from pipeline.jobs.inference.chosen_model import CHECKPOINT, FINISHED_MODEL, model_folder
+from pipeline.jobs.job_input import JobInput, job_input
+from pipeline.jobs.preparing import preparing_stage, to_be_prepared
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.request import JobPaths, Stage
+from pipeline.jobs.request import PYTHON, JobPaths, Stage
+from pipeline.jobs.resources import Resources
 from pipeline.jobs.submit import JobOrder, Plan, submit
 from pipeline.jobs.train_settings import TrainSettings
-from pipeline.manifest import Manifest
-from pipeline.staging.stage import newest_manifest
+from pipeline.runs.augmentations import NONE, checked_augmentations
+from pipeline.runs.bad_frames import BadFrames
+from pipeline.runs.class_map import ClassMap, chosen_classes
+from pipeline.runs.exchange import Exchange
+from pipeline.runs.networks import SMALL_UNET, check_backbone, check_network
+from pipeline.runs.precision import AUTO, check_precision
 
-_FINISHED_MODEL = ("model.json",)
-_CHECKPOINT = ("checkpoint.npz",)
+_USUAL = Resources()
+_FLAGS = (
+    "max_steps", "epochs", "learning_rate", "height", "width", "model", "backbone_weights",
+    "checkpoint_every", "checkpoint_minutes", "keep_checkpoints", "evaluate_every",
+    "target_miou", "precision",
+)  # fmt: skip
+"""Settings of a training that are flags of its program as they are."""
+
+
+_COUNTS = ("max_steps", "epochs", "checkpoint_every", "keep_checkpoints", "evaluate_every")
 
 
 def submit_training(
@@ -30,173 +42,172 @@ def submit_training(
     dataset: Dataset,
     settings: TrainSettings,
     *,
+    stage: bool = True,
+    start_after: float | None = None,
+    attempts: int = 1,
     name: str | None = None,
     backend_name: str = "local",
+    resources: Resources = _USUAL,
 ) -> Job:
     """Start training on a dataset's split; its record.
-
-    Raises:
-        InvalidInput: TensorFlow or Horovod is not installed, a bad name, or a setting is out of
-            range.
-        UnknownName: The dataset has no such split.
-        NotFound: There is no such model to continue from.
-        AlreadyExists: A job has that name.
-    """
-    need_installed("tensorflow", *(["horovod"] if settings.workers > 1 else []))
-    _check_settings(settings)
-    manifest = newest_manifest(records, dataset)
-    whole = Manifest.read(manifest)
-    split = chosen_split(whole, settings.split, "train")
-    whole.split(split).need_labels()
-    parent = None
-    if settings.continue_from is not None:
-        parent = _model_dir(records, settings.continue_from, (*_FINISHED_MODEL, *_CHECKPOINT))
-
-    def plan(paths: JobPaths) -> Plan:
-        paths_shown = {"model_dir": str(paths.model), "manifest": str(manifest)}
-        if parent is not None:
-            paths_shown["continued_from"] = str(parent)
-        stage = _training_stage(manifest, split, parent, paths, settings)
-        return Plan((stage,), paths_shown, settings={**asdict(settings), "split": split})
-
-    return submit(
-        records,
-        queue,
-        JobOrder("train", f"train-{dataset.name}", name, dataset, backend_name, settings.workers),
-        plan,
-    )
-
-
-def _training_stage(
-    manifest: Path, split: str, parent: Path | None, paths: JobPaths, settings: TrainSettings
-) -> Stage:
-    command = [*_training_program(), "--manifest", str(manifest), "--model_dir", str(paths.model)]
-    command += ["--exec_mode", "train", "--split", split]
-    command += ["--batch_size", str(settings.batch_size)]
-    command += ["--seed", str(settings.seed), "--num_workers", str(settings.workers)]
-    for flag in ("max_steps", "epochs", "learning_rate", "height", "width"):
-        value = getattr(settings, flag)
-        if value is not None:
-            command += [f"--{flag}", str(value)]
-    if parent is not None:
-        command += ["--continue_from", str(parent)]
-    return Stage("train", (tuple(_horovod(settings.workers) + command),))
-
-
-def submit_validation(
-    records: RecordStore,
-    queue: JobQueue,
-    model: str,
-    dataset: Dataset,
-    *,
-    workers: int = 2,
-    split: str | None = None,
-    trust_model: bool = False,
-    name: str | None = None,
-    backend_name: str = "local",
-) -> Job:
-    """Start validating a model on a dataset's split, fanned out over workers; its record.
 
     Args:
         records: The records.
         queue: The home's jobs.
-        model: Name of a training job, or a model folder.
-        dataset: What to validate on.
-        workers: Shards, each a process of its own.
-        split: Split to validate on; None for "validation", or for all frames of a dataset that is
-            not divided.
-        trust_model: Whether a foreign model may run what its author put into it.
+        dataset: What to train on.
+        settings: How.
+        stage: Whether it reads what is staged; else its files where its sources are mounted.
+        start_after: Share of the split that is staged before it begins [percent]; see job_input.
+        attempts: How often it may begin without a user's word, where it is lost.
         name: The job's name; made up when None.
         backend_name: Where it runs.
+        resources: What it asks of the machines there, besides processes.
 
     Raises:
-        InvalidInput: TensorFlow is not installed, the model is not trained, a bad name, or
-            workers < 1 or more than there can be.
-        NotFound: There is no such model.
+        InvalidInput: TensorFlow or Horovod is not installed, a bad name, a setting is out of
+            range, a source is not mounted, or what is to be prepared is not staged.
+        StorageError: A source's mount is not there.
         UnknownName: The dataset has no such split.
+        NotFound: There is no such model to continue from.
         AlreadyExists: A job has that name.
     """
-    need_installed("tensorflow")
-    if workers < 1:
-        raise InvalidInput(f"workers {workers}: expected at least 1")
-    model_dir = _model_dir(records, model, _FINISHED_MODEL)
-    manifest = newest_manifest(records, dataset)
-    whole = Manifest.read(manifest)
-    split = chosen_split(whole, split, "validation")
-    whole.split(split).need_labels()
-    evaluate = [*_training_program(), "--manifest", str(manifest), "--model_dir", str(model_dir)]
-    if trust_model:
-        evaluate += ["--trust_model"]
-    # One thread each, so that scores do not depend on the number of shards to the last digit.
-    evaluate += ["--exec_mode", "evaluate", "--split", split, "--threads", "1", "--results_dir"]
-
-    settings: dict[str, Any] = {"model": model, "workers": workers, "split": split}
-    if trust_model:
-        settings["trust_model"] = True
+    check_settings(settings)
+    packages = ("tensorflow", "horovod") if settings.workers > 1 else ("tensorflow",)
+    needs = replace(resources, ranks=settings.workers, packages=packages)
+    frames = job_input(records, queue, dataset, stage=stage, start_after=start_after)
+    split = chosen_split(frames.whole, settings.split, "train")
+    frames.whole.split(split).need_labels()
+    classes = chosen_classes(settings.classes)
+    if classes is not None:
+        header = frames.whole.header
+        classes.ids_of(header.classes, header.name)
+    if settings.evaluate_every is not None:
+        _check_evaluated(frames, split)
+    prepares = to_be_prepared(frames, split, settings)
+    if prepares and frames.is_in_place and queue.cache is not None:
+        frames = in_cache(frames, queue.cache, writes=not queue.dry_run)
+    parent = None
+    if settings.continue_from is not None:
+        parent = model_folder(records, settings.continue_from, (*FINISHED_MODEL, *CHECKPOINT))
 
     def plan(paths: JobPaths) -> Plan:
-        paths_shown = {
-            "model_dir": str(model_dir),
-            "manifest": str(manifest),
-            "report": str(paths.report / "report.json"),
-            "page": str(paths.report / "report.html"),
-            "confusion_matrix": str(paths.report / "confusion_matrix.png"),
-        }
-        stages = validation_stages([*evaluate, str(paths.results)], paths, workers)
-        return Plan(stages, paths_shown, workers, settings=settings)
+        paths_shown = {"model_dir": str(paths.model), **frames.shown}
+        if parent is not None:
+            paths_shown["continued_from"] = str(parent)
+        training = _training_stage(frames, split, parent, classes, paths, settings)
+        first = (
+            [preparing_stage(frames, paths.folder.name, records.user, settings)] if prepares else []
+        )
+        order = ["--seed", str(settings.seed), "--batch-size", str(settings.batch_size)]
+        return Plan(
+            (*first, training),
+            paths_shown,
+            settings={**asdict(settings), "split": split, **frames.settings},
+            reads=frames.reads,
+            staging=frames.beside(paths, split, settings.workers, order),
+        )
 
     return submit(
         records,
         queue,
-        JobOrder("validate", f"validate-{dataset.name}", name, dataset, backend_name, workers),
+        JobOrder("train", f"train-{dataset.name}", name, dataset, backend_name, needs, attempts),
         plan,
     )
 
 
-def _model_dir(records: RecordStore, model: str, files: Sequence[str]) -> Path:
-    """The folder of a training job's model, or the folder named, that holds one of the files."""
-    try:
-        job = recorded_job(records, model)
-        if job.kind != "train":
-            raise InvalidInput(f"model {model}: is a job of kind {job.kind}, not train")
-        path = Path(job.paths["model_dir"])
-    except NotFound as error:
-        path = Path(model)
-        if not path.is_dir():
-            raise NotFound(
-                "model", model, "expected the name of a training job or a model folder"
-            ) from error
-    if not any((path / name).is_file() for name in files):
-        lacks = (
-            f"{files[0]} is missing" if len(files) == 1 else f"{' and '.join(files)} are missing"
+def _check_evaluated(frames: JobInput, split: str) -> None:
+    """Accept a dataset to score on the way."""
+    frames.whole.split("validation").need_labels()
+    if split == "validation":
+        raise InvalidInput("evaluate every: split validation is trained on; train another")
+    if frames.cache is not None:
+        raise InvalidInput(
+            "evaluate every: frames to validate on must be staged before the training begins: "
+            "framesift stage"
         )
-        raise InvalidInput(f"model {model}: {path} holds no trained model ({lacks})")
-    return path.resolve()
 
 
-def _training_program() -> list[str]:
-    # -P: a folder "training" where the user happens to stand is not ours.
-    return [sys.executable, "-P", "-m", "training.main"]
+def _training_stage(
+    frames: JobInput,
+    split: str,
+    parent: Path | None,
+    classes: ClassMap | None,
+    paths: JobPaths,
+    settings: TrainSettings,
+) -> Stage:
+    command = [*training_program(), *frames.flags(paths), "--model_dir", str(paths.model)]
+    mode = "train" if settings.evaluate_every is None else "train_and_evaluate"
+    command += ["--exec_mode", mode, "--split", split]
+    command += ["--batch_size", str(settings.batch_size)]
+    command += ["--seed", str(settings.seed), "--num_workers", str(settings.workers)]
+    for flag in _FLAGS:
+        value = getattr(settings, flag)
+        if value is not None:
+            command += [f"--{flag}", str(value)]
+    command += bad_frames_flags(settings.bad_frames)
+    if settings.augment is not None:
+        names = checked_augmentations(settings.augment)
+        command += ["--augment", ",".join(names) or NONE]
+    if settings.horovod and (exchange := Exchange.of(settings.horovod).text):
+        command += ["--horovod", exchange]
+    if classes is not None:
+        command += ["--classes", json.dumps(classes.as_json())]
+    if parent is not None:
+        command += ["--continue_from", str(parent)]
+    return Stage("train", (tuple(command),), ranks=settings.workers)
 
 
-def _horovod(workers: int) -> list[str]:
-    if workers == 1:
+def bad_frames_flags(bad_frames: str | None) -> list[str]:
+    """The flags that say what becomes of frames that cannot be read.
+
+    Raises:
+        InvalidInput: It is nothing that can become of them.
+    """
+    if bad_frames is None:
         return []
-    launcher = [sys.executable, "-P", "-m", "training.local_ranks"]
-    return [*launcher, "-np", str(workers), "-H", f"localhost:{workers}", "--gloo"]
+    BadFrames.parse(bad_frames)
+    return ["--bad_frames", bad_frames]
 
 
-def _check_settings(settings: TrainSettings) -> None:
+def training_program() -> list[str]:
+    """The program of trainings, validations and predictions, without its flags."""
+    # -P: a folder "training" where the user happens to stand is not ours.
+    return [PYTHON, "-P", "-m", "training.main"]
+
+
+def check_settings(settings: TrainSettings) -> None:
+    """Accept settings that go together.
+
+    Raises:
+        InvalidInput: They do not, or one is out of range.
+    """
     if settings.max_steps is not None and settings.epochs is not None:
         raise InvalidInput(
             f"max steps {settings.max_steps} and epochs {settings.epochs}: give one of them"
         )
-    lengths = [count for count in (settings.max_steps, settings.epochs) if count is not None]
+    checked_augmentations(settings.augment or ())
+    bad_frames_flags(settings.bad_frames)
+    Exchange.of(settings.horovod or {})
+    if settings.model is not None:
+        check_network(settings.model)
+    check_backbone(settings.model or SMALL_UNET, settings.backbone_weights)
+    check_precision(settings.precision or AUTO)
+    counts = [getattr(settings, name) for name in _COUNTS]
+    lengths = [count for count in counts if count is not None]
     if min(settings.workers, settings.batch_size, *lengths) < 1:
         raise InvalidInput("workers, batch size, steps and epochs must each be at least 1")
+    if settings.target_miou is not None:
+        _check_target(settings.target_miou, settings.evaluate_every)
     if settings.seed < 0:
         raise InvalidInput(f"seed {settings.seed}: expected 0 or more")
-    for flag in ("learning_rate", "height", "width"):
+    for flag in ("learning_rate", "height", "width", "checkpoint_minutes"):
         value = getattr(settings, flag)
         if value is not None and not value > 0:
             raise InvalidInput(f"{flag.replace('_', ' ')} {value:g}: expected a number above 0")
+
+
+def _check_target(miou: float, evaluate_every: int | None) -> None:
+    if not 0 < miou <= 1:
+        raise InvalidInput(f"target miou {miou:g}: expected a number above 0 and at most 1")
+    if evaluate_every is None:
+        raise InvalidInput("target miou: give evaluate every, too, by which it is looked for")

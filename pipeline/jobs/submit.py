@@ -1,8 +1,10 @@
 """Submitting a job, and its next attempts: name, record, folder, and the backend that starts it."""
 
+import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -10,20 +12,54 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from catalog.errors import AlreadyExists, InvalidInput, JobFailed, StorageError, TooManyJobs
-from catalog.records.jobs import recorded_jobs
+from catalog.errors import AlreadyExists, InvalidInput, TooManyJobs
 from catalog.records.store import RecordStore
-from catalog.records.tables import Dataset, Job, now
-from pipeline.jobs.backend import Backend
-from pipeline.jobs.environment import Need
+from catalog.records.tables import Dataset, Job
+from pipeline.jobs.accounting.quotas import check_quota, ranks_of
+from pipeline.jobs.backends.registry import backend
+from pipeline.jobs.environment import Need, need_variables
 from pipeline.jobs.follow import refresh, refresh_all
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.registry import backend
-from pipeline.jobs.request import JobPaths, JobRequest, Stage
-from pipeline.jobs.state import FINISHED, UNFINISHED
+from pipeline.jobs.request import JobPaths, JobRequest, Stage, StagingBeside
+from pipeline.jobs.resources import Resources
+from pipeline.jobs.state import FINISHED
+from pipeline.jobs.workflow.moves import (
+    RUN,
+    add_task,
+    current,
+    next_attempt,
+    paths_of,
+    show,
+    tasks_of,
+)
+from pipeline.jobs.workflow.submission import name_attempt, submit_attempt, submitting
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,126}")
 _LONGEST_NAME = 128
+
+
+@dataclass(frozen=True)
+class Described:
+    """A step of a job that was described: its name, its backend, and what that would be handed."""
+
+    name: str
+    backend: str
+    submission: str
+
+
+class DryRun(Exception):
+    """A job was described, and not submitted.
+
+    Attributes:
+        job: The name that it would have.
+        dataset: What it would work on.
+        steps: Those that were described, in their order.
+    """
+
+    def __init__(self, job: str, dataset: Dataset | None, steps: Sequence[Described]) -> None:
+        """Create the error for that job."""
+        super().__init__(job)
+        self.job, self.dataset, self.steps = job, dataset, tuple(steps)
 
 
 @dataclass(frozen=True)
@@ -36,7 +72,8 @@ class JobOrder:
         name: The job's name; made up when None.
         dataset: What it works on, where it is one.
         backend: Where it runs.
-        workers: Processes that a training or validation has.
+        resources: What it asks of the machines there.
+        attempts: Attempts that begin without a user's word where one is lost.
     """
 
     kind: str
@@ -44,7 +81,8 @@ class JobOrder:
     name: str | None = None
     dataset: Dataset | None = None
     backend: str = "local"
-    workers: int | None = None
+    resources: Resources = field(default_factory=Resources)
+    attempts: int = 1
 
 
 @dataclass(frozen=True)
@@ -58,6 +96,8 @@ class Plan:
         environment: Variables set for every command.
         needs: What of the home its commands open.
         settings: What was asked for, as its record shows it.
+        reads: Manifests that its commands read, each with its dataset, NAME@VERSION.
+        staging: What fetches its frames meanwhile; None where nothing does.
     """
 
     stages: tuple[Stage, ...]
@@ -66,6 +106,8 @@ class Plan:
     environment: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[Need, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    reads: Mapping[str, str] = field(default_factory=dict)
+    staging: StagingBeside | None = None
 
 
 def submit(
@@ -74,44 +116,71 @@ def submit(
     """Record a job and start it; its record.
 
     Raises:
-        InvalidInput: A bad name, or more workers than there can be.
-        TooManyJobs: The user has as many as may be.
+        DryRun: The queue has jobs described only.
+        InvalidInput: A bad name, resources that the backend cannot give, or a variable
+            that is not set or not passed on.
+        TooManyJobs: The user has as many jobs, or ranks, as may be.
         AlreadyExists: A job has that name.
         UnknownName: There is no such backend.
         StorageError: The job's folder cannot be written.
         JobFailed: The backend refuses it.
     """
     chosen = backend(order.backend)
-    if order.workers is not None:
-        chosen.check_workers(order.workers, queue)
-    _settle(records, queue)
-    # Name and record in one transaction: two submissions at once get two names.
-    with records.session() as session:
-        _check_room(records, queue)
-        name = _free_name(session, queue.folder, order, records.own_names)
-        paths = JobPaths(queue.folder / name)
-        planned = plan(paths)
-        request = JobRequest(
-            name,
-            order.kind,
-            planned.stages,
-            {**_QUIET, **planned.environment},
-            planned.parallel,
-            planned.needs,
-            dict(planned.settings),
-        )
-        job = Job(
-            name=name,
-            kind=order.kind,
-            backend=order.backend,
-            state="pending",
-            dataset_id=order.dataset.id if order.dataset is not None else None,
-            request=request.to_json(),
-            paths={"folder": str(paths.folder), "logs": str(paths.logs), **planned.shown},
-            owner=records.user,
-        )
-        session.add(job)
-    return _start(records, queue, job, request, chosen)
+    chosen.check(order.resources, queue)
+    need_variables(order.resources.environment, os.environ, queue.inherits)
+    settle(records, queue, order.resources.ranks)
+    with ExitStack() as stack:
+        # Name and record in one transaction: two submissions at once get two names.
+        with records.session() as session:
+            if not queue.begun:
+                check_quota(records, queue, order.resources.ranks)
+            name = queue.begun or free_name(session, queue.folder, order, records.own_names)
+            paths = JobPaths(queue.folder / name)
+            planned = plan(paths)
+            if planned.staging is not None and not chosen.stages_beside:
+                raise InvalidInput(
+                    f"backend {chosen.name}: fetches nothing beside a job; stage the dataset first "
+                    "(framesift stage), or leave it where its sources are mounted (--no-stage)"
+                )
+            request = JobRequest(
+                name,
+                order.kind,
+                planned.stages,
+                {**_QUIET, **planned.environment},
+                planned.parallel,
+                planned.needs,
+                dict(planned.settings),
+                reads=dict(planned.reads),
+                owner=records.user,
+                staging=planned.staging,
+                resources=order.resources,
+                user=queue.user or records.user,
+            )
+            if queue.begun:
+                return _planned(session, request, planned)
+            job = Job(
+                name=name,
+                kind=order.kind,
+                backend=order.backend,
+                state="pending",
+                dataset_id=order.dataset.id if order.dataset is not None else None,
+                request=request.to_json(),
+                paths={"folder": str(paths.folder), "logs": str(paths.logs), **planned.shown},
+                owner=records.user,
+                user=queue.user or records.user,
+            )
+            session.add(job)
+            session.flush()
+            task = add_task(session, job, RUN, most_attempts=order.attempts, backend=order.backend)
+            name_attempt(job, task)
+            job.submitted = task.submitted
+            if queue.dry_run:
+                told = chosen.describe(request, paths, queue, task.backend_name)
+                raise DryRun(name, order.dataset, [Described(RUN, chosen.name, told)])
+            # From before it is recorded: a reconciler takes an unlocked one for an orphan.
+            stack.enter_context(submitting(paths.folder))
+        submit_attempt(records, queue, job.id, is_new=True)
+    return recorded(records, job.id)
 
 
 def resume(records: RecordStore, queue: JobQueue, job: Job) -> Job:
@@ -122,44 +191,60 @@ def resume(records: RecordStore, queue: JobQueue, job: Job) -> Job:
 
     Raises:
         InvalidInput: It has not ended, is done, or is the run of a policy.
-        TooManyJobs: The user has as many as may be.
+        TooManyJobs: The user has as many jobs, or ranks, as may be.
         UnknownName: Its backend is not known here.
         StorageError: The job's folder cannot be written.
         JobFailed: The backend refuses it.
     """
     job = refresh(records, job)
-    chosen = backend(job.backend)
-    _settle(records, queue)
-    with records.session() as session:
-        _check_room(records, queue)
-        record = session.get_one(Job, job.id)
-        _check_resumable(record)
-        JobPaths(Path(record.paths["folder"])).cancel.unlink(missing_ok=True)  # of its last attempt
-        earlier = JobRequest.from_json(record.request)
-        request = replace(earlier, attempt=earlier.attempt + 1)
-        record.request, record.handle = request.to_json(), ""
-        record.state, record.error, record.waits = "pending", "", ""
-        record.submitted, record.started, record.finished = now(), None, None
-    return _start(records, queue, record, request, chosen)
+    backend(job.backend)
+    ranks = ranks_of(job.request)
+    settle(records, queue, ranks)
+    with submitting(Path(job.paths["folder"])):
+        with records.session() as session:
+            check_quota(records, queue, ranks)
+            record = session.get_one(Job, job.id)
+            _check_resumable(record)
+            task = current(tasks_of(session, record))
+            if task is None:
+                raise InvalidInput(f"job {job.name} is done: there is nothing left to do")
+            # Of its last attempt.
+            paths_of(record, task).cancel.unlink(missing_ok=True)
+            record.is_cancelled = False
+            spared = task.most_attempts - task.attempt
+            next_attempt(session, record, task)
+            task.most_attempts = task.attempt + max(0, spared)
+            name_attempt(record, task)
+            show(session, record)
+        submit_attempt(records, queue, job.id, is_new=True)
+    return recorded(records, job.id)
 
 
-def _settle(records: RecordStore, queue: JobQueue) -> None:
+def _planned(session: Session, request: JobRequest, planned: Plan) -> Job:
+    """Have the record of a job of steps say what it runs."""
+    job = session.scalars(select(Job).where(Job.name == request.name)).one()
+    settings = {
+        **request.settings,
+        **{key: value for key, value in job.request["settings"].items() if key == "question"},
+    }
+    attempt = job.request["attempt"]
+    job.request = {**job.request, **request.to_json(), "settings": settings, "attempt": attempt}
+    job.paths = {**job.paths, **planned.shown}
+    return job
+
+
+def recorded(records: RecordStore, job_id: int) -> Job:
+    """A job's record as it is now."""
+    with records.reading() as session:
+        return session.get_one(Job, job_id)
+
+
+def settle(records: RecordStore, queue: JobQueue, ranks: int) -> None:
     """Count a user's jobs no more that have ended since somebody looked."""
-    if _is_full(records, queue):
+    try:
+        check_quota(records, queue, ranks)
+    except TooManyJobs:
         refresh_all(records)
-
-
-def _check_room(records: RecordStore, queue: JobQueue) -> None:
-    """Go on only where a user may have one more."""
-    if _is_full(records, queue):
-        raise TooManyJobs(records.user, queue.jobs_each)
-
-
-def _is_full(records: RecordStore, queue: JobQueue) -> bool:
-    """Return whether a user limited to collections has as many jobs as may be."""
-    if not records.user:
-        return False
-    return len(recorded_jobs(records, states=UNFINISHED, limit=queue.jobs_each)) >= queue.jobs_each
 
 
 def _check_resumable(job: Job) -> None:
@@ -176,28 +261,7 @@ def _check_resumable(job: Job) -> None:
         )
 
 
-def _start(
-    records: RecordStore, queue: JobQueue, job: Job, request: JobRequest, chosen: Backend
-) -> Job:
-    """Have the backend start what the records hold by now."""
-    paths = JobPaths(Path(job.paths["folder"]))
-    try:
-        paths.folder.mkdir(parents=True, exist_ok=True)
-        handle = chosen.submit(request, paths, queue)
-    except (OSError, StorageError, JobFailed) as error:
-        with records.session() as session:
-            record = session.get_one(Job, job.id)
-            record.state, record.error, record.finished = "failed", str(error), now()
-        if isinstance(error, OSError):
-            raise StorageError(f"{paths.folder}: {error.strerror}", str(paths.folder)) from error
-        raise
-    with records.session() as session:
-        record = session.get_one(Job, job.id)
-        record.handle = handle
-        return record
-
-
-def _free_name(session: Session, jobs_folder: Path, order: JobOrder, own_names: str) -> str:
+def free_name(session: Session, jobs_folder: Path, order: JobOrder, own_names: str) -> str:
     """The wanted name, or one made up.
 
     Args:

@@ -7,7 +7,7 @@ A part left out is any, or its least where a part below which it stands is named
 five o'clock, {"minute": "*/5"} every five minutes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -46,6 +46,16 @@ def is_due(schedule: object, since: datetime, until: datetime) -> bool:
         return False
     following = next_time(schedule, since)
     return following is not None and following <= until
+
+
+def last_of(moments: Iterable[datetime], until: datetime) -> datetime:
+    """The last of moments, naive UTC, after which a schedule's times count.
+
+    Those that lie ahead do not count, as a wrong clock wrote them: else nothing would be due until
+    then. A minute ago where all do.
+    """
+    past = (moment for moment in moments if moment <= until)
+    return max(past, default=until - timedelta(minutes=1))
 
 
 def next_time(schedule: object, after: datetime) -> datetime | None:

@@ -1,18 +1,21 @@
 """Frames of a manifest, each decoded from its PNG files."""
 
 import os
+import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
 from catalog.errors import BadFile
-from catalog.storage.beneath import open_beneath, real_place
+from catalog.storage.beneath import open_beneath, real_place, status_beneath
 from catalog.storage.file_version import fits, shown, version_of
 from ingest.labels.label_image import decode_image, decode_label
 from ingest.labels.palette import Palette
-from pipeline.manifest import FrameFile, Manifest
+from pipeline.manifest import FrameFile, Manifest, ManifestHeader
 from pipeline.prepared.size import Size
 
 UInt8 = npt.NDArray[np.uint8]
@@ -24,8 +27,19 @@ RESIZING = 1
 class DecodedFrames:
     """Decodes the frames of a manifest, whose rows count from 0 in their order."""
 
-    def __init__(self, frames: Manifest, palette: Palette) -> None:
+    def __init__(
+        self,
+        frames: Manifest,
+        palette: Palette,
+        wait_for: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         """Prepare to decode frames whose labels have that palette.
+
+        Args:
+            frames: The frames.
+            palette: Of their labels.
+            wait_for: Waits until a missing file is there, for frames that a staging fetches
+                meanwhile (pipeline.cache.reading); False where none does.
 
         Raises:
             StorageError: A source lies elsewhere than where it may, by now.
@@ -36,14 +50,25 @@ class DecodedFrames:
             source: real_place(Path(root), within.get(source, ""))
             for source, root in frames.header.roots.items()
         }
-        self._staged = frames.header.staged
+        self._repair = _repair(frames.header)
         self._images = frames.images()
         self._labels = frames.labels()
         self._palette = palette
+        self._wait_for = wait_for
 
     def has_label(self, row: int) -> bool:
-        """Whether a frame has a label."""
+        """True where a frame has a label."""
         return self._labels[row] is not None
+
+    def missing(self, row: int) -> BadFile | None:
+        """The file of a frame that is not there, and no staging waited for; None where all are."""
+        for file in (self._images[row], self._labels[row]):
+            if file is not None:
+                try:
+                    status_beneath(self._real[file.source], file.key)
+                except OSError as error:
+                    return self._unread(error, file)
+        return None
 
     def image(self, row: int) -> UInt8:
         """A frame's image, (H, W, 3) uint8 [RGB] at its own size.
@@ -85,12 +110,11 @@ class DecodedFrames:
     def _damaged(self, error: BadFile, file: FrameFile) -> BadFile:
         if error.file:
             return error
-        mend = "delete it and stage the dataset again" if self._staged else "put a whole file there"
-        return BadFile(f"{error.reason}; {mend}", file.path)
+        return BadFile(f"{error.reason}; {self._repair or 'put a whole file there'}", file.path)
 
     def _read(self, file: FrameFile) -> bytes:
         try:
-            with open_beneath(self._real[file.source], file.key) as opened:
+            with self._open(file) as opened:
                 status = os.fstat(opened.fileno())
                 if file.version is not None and not fits(status, file.size, file.version):
                     raise BadFile(
@@ -102,9 +126,28 @@ class DecodedFrames:
                     )
                 return opened.read()
         except OSError as error:
-            reason = error.strerror or "cannot be read"
-            mend = "stage the dataset again" if self._staged else "put the file back"
-            raise BadFile(f"{reason}; {mend}", file.path) from error
+            raise self._unread(error, file) from error
+
+    def _unread(self, error: OSError, file: FrameFile) -> BadFile:
+        reason = error.strerror or "cannot be read"
+        return BadFile(f"{reason}; {self._repair or 'put the file back'}", file.path)
+
+    def _open(self, file: FrameFile) -> BinaryIO:
+        while True:
+            try:
+                return open_beneath(self._real[file.source], file.key)
+            except FileNotFoundError:
+                if not self._wait_for(file.path):
+                    raise
+
+
+def _repair(header: ManifestHeader) -> str:
+    """Command that repairs a staged manifest's files; empty for files that lie in their source."""
+    if not header.staged:
+        return ""
+    cache = {str(Path(root).parent) for root in header.roots.values()}
+    in_cache = f" --cache {shlex.quote(cache.pop())}" if len(cache) == 1 else ""
+    return f"framesift cache verify {header.name}@{header.version}{in_cache} fetches it again"
 
 
 def small_image(image: UInt8, size: Size) -> UInt8:

@@ -4,6 +4,7 @@
         images.npy      (N, h, w, 3) uint8 [RGB], averaged over area
         labels.npy      (N, h, w) uint8 [class id], by nearest pixel
         frames.npy      (N,) FRAME: which frames it has, their size on disk, checksums
+        classes.json    its classes (pipeline.prepared.class_file)
         prepared.json   what it is of; with it the form is whole
 
 The key is made of what decides the arrays: the versions of all files in the dataset's order, the
@@ -15,7 +16,9 @@ decodes the frame's files, and treats them as without a form.
 
 import hashlib
 import json
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,12 +28,12 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.storage.bounded_file import parsed_json
+from pipeline.cache.entry_name import FORMS as FOLDER
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import RESIZING, UInt8
 from pipeline.prepared.size import Size
 
 FORMAT = 1
-FOLDER = ".prepared"
 ABOUT_FILE = "prepared.json"
 IMAGES_FILE, LABELS_FILE, FRAMES_FILE = "images.npy", "labels.npy", "frames.npy"
 
@@ -49,7 +52,7 @@ _LABELS = ("label_source", "label", "label_size", "label_version")
 
 @dataclass(frozen=True)
 class About:
-    """What a form is of.
+    """The identity of a form.
 
     Attributes:
         key: Digest of what decides its arrays.
@@ -109,7 +112,7 @@ class PreparedForm:
         return label if frame["has"] & HAS_LABEL and checksum(label) == frame["label"] else None
 
     def is_whole(self, position: int, *, labelled: bool) -> bool:
-        """Whether a frame is there undamaged, with its label where it has one."""
+        """True where a frame is there undamaged, with its label where it has one."""
         return self.image(position) is not None and (
             not labelled or self.label(position) is not None
         )
@@ -126,6 +129,13 @@ class PreparedRows:
 
     form: PreparedForm
     positions: npt.NDArray[np.int64]
+
+    def lacks(self) -> npt.NDArray[np.int64]:
+        """(k,) int64, ascending: the rows that it was made without, or without a label."""
+        rows: npt.NDArray[np.int64] = np.flatnonzero(
+            (self.form.frames["has"][self.positions] & HAS_LABEL) == 0
+        )
+        return rows
 
     def image(self, row: int) -> tuple[UInt8, tuple[int, int]] | None:
         """An image (h, w, 3) and its (H, W) on disk; None where the form does not have it."""
@@ -163,7 +173,7 @@ def form_path(folder: Path, key: str, size: Size) -> Path:
 
 
 def form_key(manifest: Manifest, size: Size) -> str | None:
-    """What decides a form of a manifest; None where it does not know the versions of its files."""
+    """The identity of a manifest's form; None where it does not know the versions of its files."""
     header, rows = manifest.header, manifest.frames
     if rows["image_version"].null_count or (
         rows["label_version"].null_count != rows["label"].null_count
@@ -208,6 +218,8 @@ def open_form(manifest: Manifest, size: Size, folder: Path | None = None) -> Pre
     )
     if not is_whole:
         return None
+    with suppress(OSError):  # a cache that is mounted read-only
+        os.utime(place / ABOUT_FILE)  # what was used last is evicted last
     fkeys = {fkey: n for n, fkey in enumerate(manifest.frames["fkey"].to_pylist())}
     return PreparedForm(place, images, labels, frames, fkeys)
 

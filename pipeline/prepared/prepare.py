@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from catalog.storage.to_disk import to_disk, tree_to_disk
 from pipeline.cores import cores
 from pipeline.manifest import Manifest
 from pipeline.prepared.arrays import Arrays
+from pipeline.prepared.class_file import CLASSES_FILE, class_text, write_class_file
 from pipeline.prepared.decoding_process import DecodingProcess
 from pipeline.prepared.form import (
     ABOUT_FILE,
@@ -33,8 +35,16 @@ from pipeline.prepared.form import (
 from pipeline.prepared.size import Size
 from pipeline.prepared.worker import BadFrames, Decoder
 
+_FILES = 5
+"""Of a form: three arrays, its classes, and what it is."""
+_HEADER_BYTES = 4096
+"""More than the headers of a form's files have, and what says what it is of [bytes]."""
+
 BLOCK_FRAMES = 16
 """Frames that a process is given at once: a second's work."""
+
+if TYPE_CHECKING:
+    from pipeline.cache.room import Room
 
 Progress = Callable[[int, int], None]
 """Called with frames made so far, and of how many."""
@@ -55,7 +65,7 @@ class BadFrame:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What preparing a dataset did.
+    """The result of preparing a dataset.
 
     Attributes:
         folder: Where the form lies.
@@ -81,6 +91,7 @@ def prepare(
     folder: Path | None = None,
     processes: int = 0,
     progress: Progress | None = None,
+    room: "Room | None" = None,
 ) -> Prepared:
     """Make the form of a manifest's frames, or what an earlier one lacks.
 
@@ -93,6 +104,7 @@ def prepare(
         folder: That of all forms; beside the staged manifest by default.
         processes: That decode; 0 for one for each core.
         progress: Called after each block.
+        room: In the cache, for a lease on the manifest; without one nothing is evicted.
 
     Returns:
         What was made. Frames that cannot be decoded are no error here: whoever reads them decodes
@@ -101,6 +113,7 @@ def prepare(
     Raises:
         BadFile: The manifest is damaged.
         InvalidInput: It has no frames, or does not know the versions of its files.
+        CacheFull: There is no room for it, whatever is evicted.
         StorageError: The disk refuses, or has too little space.
     """
     manifest = Manifest.read(manifest_folder)
@@ -115,19 +128,28 @@ def prepare(
     target = form_path(folder, key, size)
     earlier = open_form(manifest, size, folder)
     missing = _missing(manifest, earlier)
+    classes = class_text(header.class_list)
     whole = Prepared(target, size, len(manifest), 0, form_bytes(len(manifest), size), ())
     if earlier is not None and not missing:
+        if not (target / CLASSES_FILE).exists():  # a form of an earlier release
+            write_class_file(target, header.class_list)
         return whole
+    space = whole.bytes + len(classes.encode()) + _HEADER_BYTES
+    if room is not None:
+        room.make(space, _FILES)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with part_of(target, is_folder=True) as part:
             arrays = Arrays.create(part, len(manifest), size)
+            if room is not None:
+                room.came(space, _FILES)  # its space is taken now, and counts as such
             if earlier is not None:
                 _copy(earlier, arrays, set(missing))
             bad = _decode_all(manifest, part, missing, size, processes, progress)
             crc = checksum(np.load(part / FRAMES_FILE).view(np.uint8))
             name = f"{header.name}@{header.version}"
             about = About(key, size.height_px, size.width_px, len(manifest), crc, name)
+            (part / CLASSES_FILE).write_text(classes, encoding="utf-8")
             (part / ABOUT_FILE).write_text(about.to_json(), encoding="utf-8")
             tree_to_disk(part)
             _replace(part, target)
@@ -189,16 +211,16 @@ def _decode_all(
                 decoders.put(decoder)
 
         pool = stack.enter_context(ThreadPoolExecutor(max(1, count), thread_name_prefix="prepare"))
-        asked = [pool.submit(decode, block) for block in blocks]
+        futures = [pool.submit(decode, block) for block in blocks]
         try:
-            for future in as_completed(asked):
-                frames, found = future.result()
-                bad |= found
+            for future in as_completed(futures):
+                frames, left_out = future.result()
+                bad |= left_out
                 done += frames
                 if progress is not None:
                     progress(done, len(rows))
         finally:
-            for future in asked:
+            for future in futures:
                 future.cancel()
     return bad
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from catalog.errors import StorageError
 from pipeline.cache.checksums import Checksums, recorded_checksums
-from pipeline.cache.verify import fault_of
+from pipeline.cache.verify import READ_AT_ONCE, Verifier
 from pipeline.staging.plan import StagingPlan, WantedFile
 from pipeline.staging.progress import Progress
 
@@ -37,28 +37,30 @@ def without_damaged(
     damaged: list[WantedFile] = []
     files = size = 0
     try:
-        recorded = recorded_checksums(cache)
+        recorded, verifier = recorded_checksums(cache), Verifier()
 
         def check(item: WantedFile) -> bool:
             path, entry = plan.target(item), plan.entry(item)
             known = recorded.get(entry, set())
-            fault, sha256 = fault_of(path, item.size, known, item.digest)
+            fault, checksum = verifier.fault_of(path, item.size, known, item.digest)
             if fault:
                 path.unlink(missing_ok=True)
             elif not known:
-                checksums.record(entry, sha256, item.size)
+                checksums.record(entry, checksum, item.size)
             return not fault
 
-        with ThreadPoolExecutor(workers, thread_name_prefix="verify") as pool:
+        with ThreadPoolExecutor(max(workers, READ_AT_ONCE), thread_name_prefix="verify") as pool:
             checked = pool.map(check, plan.present)
             for item, is_whole in zip(plan.present, checked, strict=True):
                 if is_whole:
                     files, size = files + 1, size + item.size
                 else:
                     damaged.append(item)
-                progress(Progress(files, plan.files, size, plan.bytes))
+                progress(Progress(files, plan.files, size, plan.bytes, present=files))
     except OSError as error:
-        place = str(error.filename or cache)
-        raise StorageError(f"{place}: {error.strerror} (verifying the cache)", place) from error
+        failed_path = str(error.filename or cache)
+        raise StorageError(
+            f"{failed_path}: {error.strerror} (verifying the cache)", failed_path
+        ) from error
     paths = [str(plan.target(item)) for item in damaged]
     return replace(plan, missing=(*plan.missing, *damaged)), paths

@@ -1,27 +1,31 @@
 """Fetching a plan's files into the cache: each aside, checked, and then renamed."""
 
-import hashlib
-import os
 import random
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import count
-from pathlib import Path
 
 from catalog.errors import BadFile, FramesiftError, OtherVersion, StorageError, UnreadableFile
 from catalog.storage.file_version import shown
 from ingest.sources.opened_file import OpenedFile, open_file
+from ingest.sources.source_files import SourceFiles
+from pipeline.cache.aligned_buffer import Buffers
 from pipeline.cache.checksums import Checksums
-from pipeline.cache.png_check import png_fault
+from pipeline.cache.md5.lanes import Md5Lanes
+from pipeline.cache.running import TOLD_EVERY_S
 from pipeline.cache.stager import Stager
+from pipeline.cache.statistics import Counting, SourceCounts, counting
+from pipeline.staging.abandoning_pool import AbandoningPool
+from pipeline.staging.arrival import Arrival, CacheFails, arriving
 from pipeline.staging.plan import OpenSource, StagingPlan, WantedFile
 from pipeline.staging.progress import Progress
+from pipeline.staging.rate_limit import UNLIMITED, RateLimit
 
 ATTEMPTS = 3
 """How often a file is fetched whose source fails; each has its client's own retries before it."""
@@ -32,6 +36,12 @@ _RESUMED_BYTES = 64 * 2**20
 
 _LOOK_AGAIN_S = 0.2
 """How soon it is looked again for a file that another staging fetches [s]."""
+
+_CHECKED_AT_ONCE = 20
+"""Threads whose files have come: they wait until there are some for the lanes, or write."""
+
+_ENDS_WITHIN_S = 5.0
+"""How long a staging that ends early waits for transfers under way; then it leaves them [s]."""
 
 _FAILURES_IN_A_ROW = 8
 """Files of one source that may fail by their source, one after another, before staging ends."""
@@ -57,7 +67,7 @@ class FailedFile:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What was fetched.
+    """The files that were fetched.
 
     Attributes:
         files: Files that this staging fetched; others that were missing came by another one.
@@ -82,6 +92,7 @@ def fetch_files(
     checksums: Checksums,
     sources: OpenSource,
     *,
+    limits: Callable[[str], RateLimit] = lambda _: UNLIMITED,
     workers: int = 4,
     progress: Callable[[Progress], None] = lambda _: None,
     failed: Callable[[FailedFile], None] = lambda _: None,
@@ -93,7 +104,8 @@ def fetch_files(
         stager: This staging's place in the cache.
         checksums: Where what has come is recorded.
         sources: Opens the sources.
-        workers: Files fetched at once.
+        limits: Gives the limits of a source.
+        workers: Files transferred at once.
         progress: Told whenever a file has come.
         failed: Told of each file that cannot be had; the others go on.
 
@@ -102,23 +114,28 @@ def fetch_files(
         StorageError: Nor can it, or it fails for one file after another, or the cache cannot be
             written; what has come before stays.
     """
-    return _Fetch(plan, stager, checksums, sources).run(workers, progress, failed)
-
-
-class _CacheFails(Exception):
-    """The cache, and no source, refuses."""
-
-    def __init__(self, error: OSError) -> None:
-        super().__init__(str(error))
-        self.error = error
+    with counting(stager.cache) as counts:
+        fetch = _Fetch(plan, stager, checksums, sources, limits, counts, workers)
+        return fetch.run(progress, failed)
 
 
 class _Fetch:
     def __init__(
-        self, plan: StagingPlan, stager: Stager, checksums: Checksums, sources: OpenSource
+        self,
+        plan: StagingPlan,
+        stager: Stager,
+        checksums: Checksums,
+        sources: OpenSource,
+        limits: Callable[[str], RateLimit],
+        counts: Counting,
+        workers: int,
     ) -> None:
-        self._plan, self._stager, self._sources = plan, stager, sources
-        self._checksums = checksums
+        self._plan, self._stager = plan, stager
+        self._sources, self._limits = sources, limits
+        self._checksums, self._counts = checksums, counts
+        self._transfers = threading.Semaphore(workers)
+        self._threads = workers + _CHECKED_AT_ONCE
+        self._buffers, self._lanes = Buffers(), Md5Lanes()
         self._numbers = count()
         self._stop = threading.Event()
         self._items = deque(plan.missing)
@@ -128,29 +145,26 @@ class _Fetch:
         self._done = _Done(plan)
 
     def run(
-        self,
-        workers: int,
-        progress: Callable[[Progress], None],
-        failed: Callable[[FailedFile], None],
+        self, progress: Callable[[Progress], None], failed: Callable[[FailedFile], None]
     ) -> Fetched:
         for name in {item.source for item in self._items}:
             self._sources(name)
         progress(self._done.progress())
         pending: dict[Future[FailedFile | _Outcome], WantedFile] = {}
-        with ThreadPoolExecutor(workers, thread_name_prefix="stage") as pool:
-            try:
-                while self._items or pending:
-                    while self._items and len(pending) < 4 * workers:
-                        item = self._items.popleft()
-                        pending[pool.submit(self._fetch, item)] = item
-                    ended, _ = wait(pending, return_when=FIRST_COMPLETED)
-                    for future in ended:
-                        self._take(pending.pop(future), future.result(), failed)
-                    progress(self._done.progress(len(self._failures)))
-            finally:
-                self._stop.set()
-                for future in pending:
-                    future.cancel()
+        pool = AbandoningPool(self._fetch, self._threads, "stage")
+        try:
+            while self._items or pending:
+                while self._items and len(pending) < 2 * self._threads:
+                    item = self._items.popleft()
+                    pending[pool.submit(item)] = item
+                # Progress is told while a large file comes, too.
+                ended, _ = wait(pending, TOLD_EVERY_S, FIRST_COMPLETED)
+                for future in ended:
+                    self._take(pending.pop(future), future.result(), failed)
+                progress(self._done.progress(len(self._failures)))
+        finally:
+            self._stop.set()
+            pool.end(list(pending), _ENDS_WITHIN_S)
         return Fetched(self._done.fetched_files, self._done.fetched_bytes, self._failures)
 
     def _take(
@@ -158,6 +172,7 @@ class _Fetch:
     ) -> None:
         if isinstance(outcome, FailedFile):
             self._failures.append(outcome)
+            self._counts.count(self._plan.label(item.source), SourceCounts(failed_files=1))
             failed(outcome)
             self._count(item, outcome)
         elif outcome is _Outcome.ELSEWHERE:
@@ -184,7 +199,7 @@ class _Fetch:
             self._stop.wait(_LOOK_AGAIN_S)
         try:
             return self._unless_claimed(item)
-        except _CacheFails as fails:
+        except CacheFails as fails:
             target = self._plan.target(item)
             raise StorageError(
                 f"{target}: {fails.error.strerror} (fetching {self._plan.place(item)})", str(target)
@@ -199,18 +214,20 @@ class _Fetch:
             if not self._stager.claim(entry):
                 return _Outcome.ELSEWHERE
         except OSError as error:
-            raise _CacheFails(error) from error
+            raise CacheFails(error) from error
         try:
             if self._plan.is_there(item):
                 return _Outcome.CAME
-            self._until_it_comes(item)
+            seconds = self._until_it_comes(item, entry)
+            self._counts.fetched(self._plan.label(item.source), item.size, seconds)
         finally:
             self._stager.release(entry)
         return _Outcome.FETCHED
 
-    def _until_it_comes(self, item: WantedFile) -> None:
-        arrival = _Arrival(self._stager.folder / f"{next(self._numbers)}.part")
-        try:
+    def _until_it_comes(self, item: WantedFile, entry: str) -> float:
+        """Fetch a file into the cache; how long its transfers took [s]."""
+        part = self._stager.folder / f"{next(self._numbers)}.part"
+        with arriving(part, item.size, self._buffers, self._lanes) as arrival:
             for attempt in count(1):
                 try:
                     self._attempt(item, arrival)
@@ -221,44 +238,85 @@ class _Fetch:
                 # Full jitter: many workers and hosts shall not come back together.
                 longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**attempt)
                 self._stop.wait(random.uniform(0, longest))  # noqa: S311 (no secret)
+            self._go_on()  # this thread may have been left behind
             try:
-                self._checksums.record(self._plan.entry(item), arrival.sha256(), item.size)
+                self._checksums.record(entry, arrival.checksum, item.size)
                 arrival.keep(self._plan.target(item))
             except OSError as error:
-                raise _CacheFails(error) from error
-        finally:
-            arrival.end()
+                raise CacheFails(error) from error
+            return arrival.seconds
 
-    def _attempt(self, item: WantedFile, arrival: "_Arrival") -> None:
+    def _attempt(self, item: WantedFile, arrival: Arrival) -> None:
         if not _RESUMED_BYTES <= arrival.size < item.size:
             arrival.restart()
-        files = self._sources(item.source)
         try:
-            with open_file(files, item.key, item.version, arrival.size) as opened:
-                _check_size(opened, item)
-                for piece in opened.pieces:
-                    arrival.write(piece)
+            opened = self._transfer(item, item.version, arrival)
         except OtherVersion:
             # Whatever its time says: the same content is the same file.
             if item.digest is None:
                 raise
             arrival.restart()
-            with open_file(files, item.key) as opened:
-                for piece in opened.pieces:
-                    arrival.write(piece)
+            opened = self._transfer(item, None, arrival)
             if arrival.digest() != item.digest:
                 raise
-        if arrival.size != item.size:
-            raise StorageError(f"{arrival.size:,} of its {item.size:,} bytes came")
-        arrival.check(item.digest)
+        arrival.check(item.digest, opened.check_md5)
+
+    def _transfer(self, item: WantedFile, version: str | None, arrival: Arrival) -> OpenedFile:
+        files, limit = self._sources(item.source), self._limits(item.source)
+        coming = item.size - arrival.size
+        # Before its turn: files of other sources may come meanwhile.
+        self._pause(limit.open(coming))
+        with (
+            self._transfers,
+            self._lanes.coming(),
+            arrival.transferring(),
+            self._opened(files, item, version, arrival.size) as opened,
+        ):
+            _check_size(opened, item)
+            arrival.take(limit.metered(opened, coming, self._pause))
+        return opened
+
+    @contextmanager
+    def _opened(
+        self, files: SourceFiles, item: WantedFile, version: str | None, start: int
+    ) -> Iterator[OpenedFile]:
+        """A file whose download stops when the staging ends."""
+        self._go_on()
+        with open_file(files, item.key, version, start) as opened:
+            yield replace(opened, pieces=self._while_it_goes_on(opened.pieces))
+
+    def _while_it_goes_on(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            self._go_on()
+            yield piece
+
+    def _go_on(self) -> None:
+        """Go on only while the staging does.
+
+        Raises:
+            StorageError: It has ended.
+        """
+        if self._stop.is_set():
+            raise StorageError("the staging has ended")
+
+    def _pause(self, seconds: float) -> None:
+        """Wait, at most until the staging ends.
+
+        Raises:
+            StorageError: It has ended.
+        """
+        if seconds:
+            self._stop.wait(seconds)
+        self._go_on()
 
 
 class _Done:
-    """What is in the cache by now."""
+    """The files that are in the cache by now."""
 
     def __init__(self, plan: StagingPlan) -> None:
         self._plan, self._began = plan, time.monotonic()
         self._files = plan.files - len(plan.missing)
+        self._present = self._files
         self._there = plan.bytes - plan.missing_bytes
         self.fetched_files = self.fetched_bytes = 0
 
@@ -271,7 +329,7 @@ class _Done:
             self.fetched_bytes += item.size
 
     def progress(self, failed: int = 0) -> Progress:
-        """How far the staging is."""
+        """Progress of the staging."""
         return Progress(
             self._files,
             self._plan.files,
@@ -280,89 +338,8 @@ class _Done:
             self.fetched_bytes,
             failed,
             time.monotonic() - self._began,
+            self._present,
         )
-
-
-class _Arrival:
-    """A file that is coming into the cache.
-
-    Attributes:
-        size: What has come of it [bytes].
-    """
-
-    def __init__(self, part: Path) -> None:
-        self._part = part
-        self.size = 0
-        self._damaged = ""
-        self._sha256 = hashlib.sha256()
-        try:
-            self._file = part.open("wb")
-        except OSError as error:
-            raise _CacheFails(error) from error
-
-    def restart(self) -> None:
-        """Forget what has come."""
-        self.size, self._sha256 = 0, hashlib.sha256()
-        try:
-            self._file.seek(0)
-            self._file.truncate()
-        except OSError as error:
-            raise _CacheFails(error) from error
-
-    def write(self, piece: bytes) -> None:
-        """Take what comes next."""
-        self._sha256.update(piece)
-        self.size += len(piece)
-        try:
-            self._file.write(piece)
-        except OSError as error:
-            raise _CacheFails(error) from error
-
-    def digest(self) -> str:
-        """Of what has come, "sha256:<hex>"."""
-        return f"sha256:{self.sha256()}"
-
-    def sha256(self) -> str:
-        """Of what has come, in hex."""
-        return self._sha256.hexdigest()
-
-    def check(self, wanted: str | None) -> None:
-        """Hold what has come against the digest that is known, and the checksums that it carries.
-
-        Raises:
-            StorageError: They do not fit; the way here may have damaged it.
-            BadFile: They do not fit, and the same came before.
-        """
-        digest = self.digest()
-        try:
-            self._file.flush()
-            fault = png_fault(self._part)
-        except OSError as error:
-            raise _CacheFails(error) from error
-        if wanted not in (None, digest):
-            fault = f"its content has {digest}, the dataset's {wanted}"
-        if fault and digest == self._damaged:
-            raise BadFile(f"is damaged: {fault}; put the whole file there")
-        if fault:
-            self._damaged = digest
-            raise StorageError(f"came damaged: {fault}")
-
-    def keep(self, target: Path) -> None:
-        """Give it its name, once it is on the disk.
-
-        Raises:
-            OSError: The cache refuses.
-        """
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self._file.flush()
-        os.fsync(self._file.fileno())  # a power cut must not leave a name without its bytes
-        self._part.replace(target)
-
-    def end(self) -> None:
-        """Close it, and remove what did not get its name."""
-        with suppress(OSError):  # what could not be written was said before
-            self._file.close()
-        self._part.unlink(missing_ok=True)
 
 
 def _check_size(opened: OpenedFile, item: WantedFile) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 from catalog.errors import FramesiftError, NotFound
 from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
+from catalog.records.tables import Source
 from ingest.sources.schemes import open_source, scheme_of
 from ingest.sources.source_files import SourceFiles
-from ingest.sources.source_options import SourceOptions
+from ingest.sources.source_options import NO_OPTIONS, SourceOptions
 from pipeline.manifest import ManifestHeader
+from pipeline.staging.rate_limit import RateLimit
 
 
 class OpenedSources:
@@ -32,6 +34,7 @@ class OpenedSources:
         """
         self._records, self._header, self._indexes = records, header, indexes
         self._opened: dict[str, SourceFiles | FramesiftError] = {}
+        self._limits: dict[str, RateLimit] = {}
         self._lock = threading.Lock()
 
     def files(self, name: str) -> SourceFiles:
@@ -49,20 +52,36 @@ class OpenedSources:
                     self._opened[name] = self._open(name)
                 except FramesiftError as error:
                     self._opened[name] = error
-            found = self._opened[name]
-        if isinstance(found, FramesiftError):
-            raise found
-        return found
+            opened = self._opened[name]
+        if isinstance(opened, FramesiftError):
+            raise opened
+        return opened
+
+    def limit(self, name: str) -> RateLimit:
+        """The limits of a source, as its record had them when they were first wanted.
+
+        Raises:
+            InvalidInput: Its options do not fit any more.
+        """
+        with self._lock:
+            if name not in self._limits:
+                source = self._recorded(name)
+                options = SourceOptions.from_json(source.options) if source else NO_OPTIONS
+                self._limits[name] = RateLimit.of(options)
+            return self._limits[name]
+
+    def _recorded(self, name: str) -> Source | None:
+        datasource = self._header.datasources.get(name)
+        for source in recorded_sources(self._records):
+            if source.name == name and f"{source.cluster}:{source.datasource}" == datasource:
+                return source
+        return None
 
     def _open(self, name: str) -> SourceFiles:
-        header = self._header
-        for source in recorded_sources(self._records):
-            if (
-                source.name == name
-                and header.datasources.get(name) == f"{source.cluster}:{source.datasource}"
-            ):
-                options = SourceOptions.from_json(source.options)
-                return open_source(source.uri, _with_all(options), self._indexes)
+        header, source = self._header, self._recorded(name)
+        if source is not None:
+            options = SourceOptions.from_json(source.options)
+            return open_source(source.uri, _with_all(options), self._indexes)
         root = header.roots[name]
         if not scheme_of(root).is_local:
             raise NotFound(

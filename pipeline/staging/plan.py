@@ -1,20 +1,18 @@
-"""Which files of a manifest must be fetched, and whether they fit."""
+"""The files of a manifest to fetch, and the folder where they go."""
 
 import os
-import shutil
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
 
 import pyarrow as pa
 
 from catalog.errors import BadFile, StorageError
 from catalog.storage.file_version import listed_version
 from ingest.sources.source_files import SourceFiles
-from pipeline.cache.entry_name import kept_key
+from pipeline.cache.entry_name import kept_key, source_folder
 from pipeline.manifest import FrameFile, Manifest
 
 OpenSource = Callable[[str], SourceFiles]
@@ -47,7 +45,7 @@ class WantedFile:
 
 @dataclass(frozen=True)
 class StagingPlan:
-    """What staging a manifest takes.
+    """The plan of staging a manifest.
 
     Attributes:
         missing: Files to fetch.
@@ -57,6 +55,7 @@ class StagingPlan:
         roots: Folder of each source in the cache.
         places: Folder or URI of each source.
         rows: The manifest's rows, each file with its version.
+        files_of: Files of each source.
     """
 
     missing: tuple[WantedFile, ...]
@@ -66,6 +65,7 @@ class StagingPlan:
     roots: Mapping[str, str]
     places: Mapping[str, str]
     rows: pa.Table
+    files_of: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def missing_bytes(self) -> int:
@@ -76,12 +76,16 @@ class StagingPlan:
         """Where a file goes."""
         return Path(self.roots[item.source], item.entry)
 
+    def label(self, source: str) -> str:
+        """Name of a source's folder in the cache, which statistics count by."""
+        return self.roots[source].rpartition("/")[2]
+
     def entry(self, item: WantedFile) -> str:
         """Its path below the cache, as checksums and claims name it."""
-        return f"{self.roots[item.source].rpartition('/')[2]}/{item.entry}"
+        return f"{self.label(item.source)}/{item.entry}"
 
     def is_there(self, item: WantedFile) -> bool:
-        """Whether it lies in the cache by now."""
+        """True where it lies in the cache by now."""
         try:
             return self.target(item).stat().st_size == item.size
         except OSError:
@@ -99,7 +103,7 @@ def plan_staging(
     *,
     keep_present: bool = False,
 ) -> StagingPlan:
-    """What must be fetched so that every file of the manifest lies in the cache.
+    """The files to fetch so that every file of the manifest lies in the cache.
 
     A file in the cache whose name says the wanted version, and which has the catalogued size, is
     complete: files are written aside, checked and renamed.
@@ -115,58 +119,70 @@ def plan_staging(
         StorageError: A source that is asked for versions cannot be reached.
     """
     header = manifest.header
-    roots = {
-        name: str(cache / quote(names, safe=":@+ ")) for name, names in header.datasources.items()
-    }
+    roots = {name: str(cache / source_folder(of)) for name, of in header.datasources.items()}
     rows = manifest.frames
     listed = _Listed()
     missing: list[WantedFile] = []
     present: list[WantedFile] = []
-    seen: dict[str, set[str]] = defaultdict(set)
+    seen = _Seen()
     files = size = 0
-    for kind, files_of in (("image", manifest.images), ("label", manifest.labels)):
+    for kind in ("image", "label"):
         versions: list[str | None] = []
-        for item in _wanted(files_of(), sources):
+        for item in _wanted(manifest.files(kind), sources):
             versions.append(item.version if item else None)
-            if item is None:
+            if item is None or not seen.is_new(item):
                 continue
-            entry = item.entry
-            if entry in seen[item.source]:
-                continue
-            seen[item.source].add(entry)
             files, size = files + 1, size + item.size
-            if listed.size(roots[item.source], entry) != item.size:
+            if listed.size(roots[item.source], item) != item.size:
                 missing.append(item)
             elif keep_present:
                 present.append(item)
-        place = rows.column_names.index(f"{kind}_version")
-        rows = rows.set_column(place, rows.schema.field(place), pa.array(versions, pa.string()))
-    places = header.roots
-    return StagingPlan(tuple(missing), tuple(present), files, size, roots, places, rows)
+        column = rows.column_names.index(f"{kind}_version")
+        rows = rows.set_column(column, rows.schema.field(column), pa.array(versions, pa.string()))
+    source_roots = header.roots
+    return StagingPlan(
+        tuple(missing), tuple(present), files, size, roots, source_roots, rows, seen.files_of()
+    )
 
 
-def check_space(plan: StagingPlan, cache: Path) -> None:
-    """Make the cache folder and see that the plan fits.
+def make_cache(cache: Path) -> None:
+    """Make the cache folder.
 
     Raises:
-        StorageError: The folder cannot be made or written, or has too little space.
+        StorageError: It cannot be made or written.
     """
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=cache):  # without a name: one that is killed leaves nothing
             pass
-        free = shutil.disk_usage(cache).free
     except OSError as error:
         raise StorageError(
             f"cache {cache}: cannot be written: {error.strerror}; give another with --cache",
             str(cache),
         ) from error
-    if plan.missing_bytes > free:
-        raise StorageError(
-            f"cache {cache}: {_size(free)} free, but {_size(plan.missing_bytes)} are to be "
-            "fetched; free some space or give another cache with --cache",
-            str(cache),
-        )
+
+
+class _Seen:
+    """The files that a manifest has named so far; of a million, memory for no other text."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, dict[str, WantedFile]] = defaultdict(dict)
+        self._others: set[WantedFile] = set()
+
+    def is_new(self, item: WantedFile) -> bool:
+        """True for a file that was not named before; from now on it was."""
+        first = self._first[item.source].setdefault(item.key, item)
+        if first is item:
+            return True
+        if item == first or item in self._others:
+            return False
+        self._others.add(item)  # another version of a file
+        return True
+
+    def files_of(self) -> dict[str, int]:
+        """Files of each source."""
+        others = Counter(item.source for item in self._others)
+        return {source: len(first) + others[source] for source, first in self._first.items()}
 
 
 class _Listed:
@@ -175,13 +191,13 @@ class _Listed:
     def __init__(self) -> None:
         self._folders: dict[str, dict[str, int]] = {}
 
-    def size(self, root: str, entry: str) -> int | None:
-        """Size of an entry [bytes]; None where it is not there."""
-        below, _, name = entry.rpartition("/")
-        folder = f"{root}/{below}"
+    def size(self, root: str, item: WantedFile) -> int | None:
+        """Size of a file's entry [bytes]; None where it is not there."""
+        folder = f"{root}/{item.key.rpartition('/')[0]}"
         if folder not in self._folders:
             self._folders[folder] = _sizes(folder)
-        return self._folders[folder].get(name)
+        sizes = self._folders[folder]
+        return sizes.get(item.entry.rpartition("/")[2]) if sizes else None
 
 
 def _sizes(folder: str) -> dict[str, int]:
@@ -194,6 +210,15 @@ def _sizes(folder: str) -> dict[str, int]:
     except OSError:  # not there yet; whatever else ails it is said when it is written
         return sizes
     return sizes
+
+
+def wanted_files(files: Iterable[FrameFile | None]) -> Iterator[WantedFile | None]:
+    """The files of a manifest that says the versions of all of them; None where there is none.
+
+    Raises:
+        BadFile: It names a file outside its source, or no version.
+    """
+    return _wanted(files, None)
 
 
 def _wanted(
@@ -221,7 +246,3 @@ def _version_now(file: FrameFile, sources: OpenSource | None) -> str:
             file.path,
         )
     return listed_version(entry.etag, entry.mtime)
-
-
-def _size(number: int) -> str:
-    return f"{number / 1e9:.2f} GB" if number >= 1e8 else f"{number / 1e6:.2f} MB"

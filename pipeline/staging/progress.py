@@ -1,11 +1,14 @@
-"""How far a staging is."""
+"""Progress of a staging."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+
+from pipeline.cache.running import Announcement
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a staging is; 100 percent means that every file is in the cache and was checked.
+    """Progress of a staging; 100 percent means that every file is in the cache and was checked.
 
     Attributes:
         files: Files that are in the cache.
@@ -15,6 +18,8 @@ class Progress:
         fetched_bytes: What this staging has fetched [bytes].
         failed: Files that could not be had.
         seconds: Time since it began to fetch [s].
+        present: Files that were in the cache when it began.
+        recalling: Files that an archive brings back before they are fetched.
     """
 
     files: int
@@ -24,6 +29,18 @@ class Progress:
     fetched_bytes: int = 0
     failed: int = 0
     seconds: float = 0.0
+    present: int = 0
+    recalling: int = 0
+
+    @property
+    def queued(self) -> int:
+        """Files that are still to come."""
+        return max(0, self.of_files - self.files - self.failed)
+
+    @property
+    def done(self) -> int:
+        """Files that have come, fetched by this staging or by another one beside it."""
+        return max(0, self.files - self.present)
 
     @property
     def mb_per_s(self) -> float:
@@ -41,7 +58,21 @@ class Progress:
         """Counts and rates, as ``--json`` shows them."""
         eta = self.eta_s
         return asdict(self) | {
+            "queued": self.queued,
+            "done": self.done,
             "seconds": round(self.seconds, 3),
             "mb_per_s": round(self.mb_per_s, 3),
             "eta_s": None if eta is None else round(eta, 1),
         }
+
+
+def announced(
+    announcement: Announcement, progress: Callable[[Progress], None]
+) -> Callable[[Progress], None]:
+    """A function that tells progress both to all who share the cache and to ``progress``."""
+
+    def told(now: Progress) -> None:
+        announcement.tell(now.to_json())
+        progress(now)
+
+    return told

@@ -1,24 +1,36 @@
 """Stage a dataset: plan, fetch, write the staged manifest, keep the record."""
 
 import os
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import select
 
 from catalog.errors import FramesiftError, StorageError
+from catalog.records.stagings import staging_recorded
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Staging
-from pipeline.cache.checksums import recording
-from pipeline.cache.stager import stager
-from pipeline.manifest import SAYS_VERSIONS, Manifest
+from pipeline.archive.recall import ArchiveAccess, recall_archived
+from pipeline.archive.refused_files import without_refused
+from pipeline.cache.checksums import compact_checksums, recording
+from pipeline.cache.contents import StagedManifest, keep_stagers
+from pipeline.cache.eviction import evictions
+from pipeline.cache.lease import MANIFESTS, Holder, leased
+from pipeline.cache.room import Room
+from pipeline.cache.running import Announcement, StagingAbout
+from pipeline.cache.stager import Stager, stager
+from pipeline.cache.statistics import Counting, SourceCounts, counting
+from pipeline.manifest import HEADER_FILE, SAYS_VERSIONS, Manifest
 from pipeline.manifest_store import manifest_folder, read_manifest
 from pipeline.staging.check_present import without_damaged
 from pipeline.staging.fetch import FailedFile, fetch_files
 from pipeline.staging.opened_sources import OpenedSources
-from pipeline.staging.plan import check_space, plan_staging
-from pipeline.staging.progress import Progress
+from pipeline.staging.plan import StagingPlan, make_cache, plan_staging
+from pipeline.staging.progress import Progress, announced
 
 
 def stage_dataset(
@@ -29,9 +41,12 @@ def stage_dataset(
     workers: int = 4,
     indexes: Path | None = None,
     verify: bool = False,
+    user: str = "",
     progress: Callable[[Progress], None] = lambda _: None,
     failed: Callable[[FailedFile], None] = lambda _: None,
     damaged: Callable[[str], None] = lambda _: None,
+    job_folder: str = "",
+    archives: ArchiveAccess = ArchiveAccess(),  # noqa: B008 (it never changes)
 ) -> Staging:
     """Bring a dataset's images and labels into the cache; what is there is not fetched again.
 
@@ -42,62 +57,149 @@ def stage_dataset(
         workers: Files fetched at once.
         indexes: Where the indexes of tar archives are kept; None keeps none.
         verify: Read what is in the cache again, and fetch what is damaged.
+        user: Who stages; lists of stagings and messages about a full cache name the user.
         progress: Told whenever a file has come.
         failed: Told of each file that cannot be had; the others go on.
         damaged: Told the path of each file that was damaged in the cache, and is fetched again.
+        job_folder: Of the job that does it; empty where a command does.
+        archives: How archives are reached that hold some of its files.
 
     Returns:
         The record, whose ``manifest`` is a manifest folder with paths in the cache.
 
     Raises:
+        CacheFull: Running jobs and pinned datasets hold the space that it needs.
+        StagingCancelled: A user asked it to end.
         StorageError: No space, no permission, or files that could not be had: the first is named.
         BadFile: The dataset's manifest is damaged.
     """
     manifest = read_manifest(records, dataset)
     sources = OpenedSources(records, manifest.header, indexes)
-    plan = plan_staging(manifest, cache, sources.files, keep_present=verify)
-    check_space(plan, cache)
-    with stager(cache) as own, recording(cache, own.name) as checksums:
-        if verify:
-            plan, found = without_damaged(plan, cache, checksums, workers, progress)
-            for path in found:
-                damaged(path)
-        fetched = fetch_files(
-            plan,
-            own,
-            checksums,
-            sources.files,
-            workers=workers,
-            progress=progress,
-            failed=failed,
-        )
-    if fetched.failed:
-        first = fetched.failed[0]
-        raise StorageError(
-            f"dataset {dataset.name}@{dataset.version}: {len(fetched.failed):,} of "
-            f"{plan.files:,} files could not be staged; the first is {first} (what has come stays "
-            "in the cache: stage again once that is mended)",
-            first.place,
-        )
-    # The id as well: two homes may share a cache, each with a dataset of that name.
-    name = f"{dataset.name}-v{dataset.version}-{dataset.content_id[:12]}"
-    place = cache / ".manifests" / name
-    roots = {source: os.path.relpath(root, place) for source, root in plan.roots.items()}
-    staged = replace(manifest.header, roots=roots, within={}, staged=True)
-    Manifest(staged, plan.rows).write(place)
-    staging = Staging(
-        dataset_id=dataset.id,
-        state="done",
-        cache=str(cache),
-        manifest=str(place),
-        files=plan.files,
-        files_copied=fetched.files,
-        bytes=plan.bytes,
-        bytes_copied=fetched.bytes,
-    )
-    with records.session() as session:
-        session.add(staging)
+    name = staged_name(dataset)
+    folder = cache / MANIFESTS / name
+    known_evictions = evictions(cache)
+    with staging_recorded(records, dataset, str(cache)) as staging:
+        plan = plan_staging(manifest, cache, sources.files, keep_present=verify)
+        make_cache(cache)
+        with (
+            leased(cache, name, Holder(f"{dataset.name}@{dataset.version}", user=user)) as lease,
+            stager(cache) as own,
+            recording(cache, own.name) as checksums,
+            counting(cache) as counts,
+        ):
+            if plan.missing or not (folder / HEADER_FILE).exists():
+                staged_manifest(manifest, plan, lease.own_manifest).write(lease.own_manifest)
+            room = Room(cache, lease)
+            room.settle()
+            # What was there may be gone; from now on it stays.
+            if evictions(cache) != known_evictions:
+                plan = plan_staging(manifest, cache, sources.files, keep_present=verify)
+            progress = announcing(own, dataset, plan, user, job_folder, progress)
+            if verify:
+                plan, damaged_paths = without_damaged(plan, cache, checksums, workers, progress)
+                for path in damaged_paths:
+                    damaged(path)
+            staging.files, staging.bytes = plan.files, plan.bytes
+            room.make(plan.missing_bytes, len(plan.missing))
+            count_plan(counts, plan)
+            recalled = recall_archived(
+                [(item.source, item.key) for item in plan.missing],
+                sources.files,
+                archives,
+                partial(tell_recalling, plan, progress),
+            )
+            fetched = fetch_files(
+                plan,
+                own,
+                checksums,
+                without_refused(sources.files, recalled),
+                limits=sources.limit,
+                workers=workers,
+                progress=_telling(room, plan, progress),
+                failed=failed,
+            )
+            staging.files_copied, staging.bytes_copied = fetched.files, fetched.bytes
+            if fetched.failed:
+                first = fetched.failed[0]
+                raise StorageError(
+                    f"dataset {dataset.name}@{dataset.version}: {len(fetched.failed):,} of "
+                    f"{plan.files:,} files could not be staged; the first is {first} (what has "
+                    "come stays in the cache: stage again once that is mended)",
+                    first.place,
+                )
+            staged_manifest(manifest, plan, folder).write(folder)
+            if user:
+                staged = StagedManifest(folder, 0.0, pinned=False)
+                keep_stagers(folder, staged.stagers | {user})
+            room.trim()
+        staging.manifest = str(folder)
+    with suppress(OSError, StorageError):  # the next one does it
+        compact_checksums(cache)
     return staging
+
+
+def staged_manifest(manifest: Manifest, plan: StagingPlan, place: Path) -> Manifest:
+    """The manifest with its files in the cache, to be written to that place there."""
+    roots = {source: os.path.relpath(root, place) for source, root in plan.roots.items()}
+    return Manifest(replace(manifest.header, roots=roots, within={}, staged=True), plan.rows)
+
+
+def tell_recalling(plan: StagingPlan, progress: Callable[[Progress], None], files: int) -> None:
+    """Tell how many files archives are bringing back."""
+    there = plan.files - len(plan.missing)
+    size = plan.bytes - plan.missing_bytes
+    progress(Progress(there, plan.files, size, plan.bytes, present=there, recalling=files))
+
+
+def _telling(
+    room: Room, plan: StagingPlan, progress: Callable[[Progress], None]
+) -> Callable[[Progress], None]:
+    """Have the room know, too, what has come."""
+    left = [plan.missing_bytes, len(plan.missing)]
+
+    def told(now: Progress) -> None:
+        coming = [plan.bytes - now.bytes, plan.files - now.files]
+        room.came(left[0] - coming[0], left[1] - coming[1])
+        left[:] = coming
+        progress(now)
+
+    return told
+
+
+def count_plan(counts: Counting, plan: StagingPlan) -> None:
+    """Count the files of a plan that are there, and those that are not, by source."""
+    missing = Counter(item.source for item in plan.missing)
+    for source, files in plan.files_of.items():
+        misses = missing[source]
+        counts.count(plan.label(source), SourceCounts(hits=files - misses, misses=misses))
+
+
+def announcing(
+    own: Stager,
+    dataset: Dataset,
+    plan: StagingPlan,
+    user: str,
+    job_folder: str,
+    progress: Callable[[Progress], None],
+) -> Callable[[Progress], None]:
+    """Announce the staging in its cache; what tells its progress there, too."""
+    about = StagingAbout(
+        dataset=f"{dataset.name}@{dataset.version}",
+        content_id=dataset.content_id,
+        job_folder=job_folder,
+        user=user,
+        files=plan.files,
+        bytes=plan.bytes,
+        missing_files=len(plan.missing),
+        missing_bytes=plan.missing_bytes,
+    )
+    return announced(Announcement(own, about), progress)
+
+
+def staged_name(dataset: Dataset) -> str:
+    """The name of a dataset's staged manifest in a cache."""
+    # The id as well: two homes may share a cache, each with a dataset of that name.
+    return f"{dataset.name}-v{dataset.version}-{dataset.content_id[:12]}"
 
 
 def newest_manifest(records: RecordStore, dataset: Dataset) -> Path:

@@ -22,7 +22,7 @@ class Views(dict[str, Mapping[str, str]]):
 
     @cached_property
     def normalised(self) -> MappingSchema:
-        """As sqlglot looks names up: to make it takes as long as to resolve a statement."""
+        """Names as sqlglot looks them up: to make it takes as long as to resolve a statement."""
         tables: dict[str, object] = {table: dict(columns) for table, columns in self.items()}
         return MappingSchema(tables, dialect=Db2)
 

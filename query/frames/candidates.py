@@ -18,6 +18,7 @@ from query.db2.errors import in_db2s_words
 from query.frames.sampling import Hashes
 from query.frames.selection import Question
 from query.question.conditions import question_where
+from query.question.of_model import in_names_of
 from query.run.run_sql import execute_encoded
 
 
@@ -61,7 +62,7 @@ def candidates(
     selected = _named(relation, columns)
     values: list[object] = []
     for number, of_set in enumerate(holding):
-        condition, bound = question_where(of_set, relation, snapshot)
+        condition, bound = question_where(in_names_of(snapshot, of_set), relation, snapshot)
         # A condition on a value that is missing is neither true nor false.
         selected.append(f"coalesce(({condition}), false) AS {holds(number)}")
         values += bound

@@ -17,6 +17,7 @@ from query.frames.candidates import candidates, mark_column, once, only
 from query.frames.sampling import Hashes, first, places
 from query.frames.selection import Question, Selection
 from query.question.conditions import question_where, relation_for, vocabulary_of
+from query.question.of_model import asking
 from query.question.question_sql import OrderItem, order_items
 from query.run.run_sql import execute
 
@@ -45,12 +46,12 @@ def select_frames(
         InvalidInput: A value or operator does not fit its tag, or ``at`` not the question.
         SqlError: The WHERE body is wrong.
     """
-    with store.reading(question.asked_of(at)) as snapshot:
-        relation = relation_for(snapshot, question)
+    with asking(store, question, at) as (snapshot, plain):
+        relation = relation_for(snapshot, plain)
         classes = tuple(snapshot.classes)
-        with _chosen_rows(snapshot, relation, question) as chosen:
+        with _chosen_rows(snapshot, relation, plain) as chosen:
             asked_of, condition, values = chosen
-            items = order_items(question, vocabulary_of(snapshot))
+            items = order_items(plain, vocabulary_of(snapshot))
             order = [_order(item) for item in items]
             fetch = _Fetch(snapshot, asked_of, classes)
             frames = fetch.frames(condition, values, order, question.limit)

@@ -67,6 +67,12 @@ class Question(BaseModel):
     snapshot: int | None = Field(
         default=None, ge=1, lt=2**63, description="The catalog snapshot to ask; else the newest."
     )
+    model: Name | None = Field(
+        default=None,
+        min_length=1,
+        description="A model whose scores were imported: uncertainty, margin, miou, accuracy and "
+        "loss are its own, and confusion(TRUTH, PREDICTED) in where are pixels that it took so.",
+    )
 
     @field_validator("condition", mode="before")
     @classmethod

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from catalog.errors import UnknownName
 from catalog.frames.frames_relation import FramesRelation
-from catalog.frames.layouts import all_names
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.statement_watch import current
 from query.db2.names import Views
@@ -107,4 +106,6 @@ def _check_names(conditions: Iterable[Leaf | Group], snapshot: Snapshot) -> None
         present = snapshot.layout.present(snapshot, leaf.kind, leaf.names)
         for name in leaf.names:
             if name not in present:
-                raise UnknownName(leaf.kind, name, sorted(all_names(snapshot, leaf.kind)))
+                raise UnknownName(
+                    leaf.kind, name, sorted(snapshot.layout.names(snapshot, leaf.kind))
+                )

@@ -7,6 +7,7 @@ from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
 from query.frames.selection import Question
 from query.question.conditions import question_where, vocabulary_of
+from query.question.of_model import asking
 from query.question.question_sql import QuestionSql, to_sql
 from query.question.sentence import sentence
 from query.run.prepared import prepare
@@ -50,14 +51,15 @@ def describe(
         InvalidInput: A value or operator does not fit its tag, or ``at`` not the question.
         SqlError: The WHERE body is wrong.
     """
-    with store.reading(question.asked_of(at)) as snapshot:
+    with asking(store, question, at) as (snapshot, plain):
         relation = snapshot.relation
         if not answered:
-            question_where(question, relation, snapshot)
+            question_where(plain, relation, snapshot)
         vocabulary = vocabulary_of(snapshot)
-        statement = _as_it_runs(question, to_sql(question, vocabulary), snapshot)
-        resolved = question.model_copy(update={"snapshot": snapshot.number})
-        return Description(resolved, snapshot.number, statement, sentence(resolved, vocabulary))
+        statement = _as_it_runs(plain, to_sql(plain, vocabulary), snapshot)
+        number = {"snapshot": snapshot.number}
+        words = sentence(plain.model_copy(update=number), vocabulary)
+        return Description(question.model_copy(update=number), snapshot.number, statement, words)
 
 
 def _as_it_runs(question: Question, statement: QuestionSql, snapshot: Snapshot) -> QuestionSql:

@@ -6,6 +6,7 @@ from catalog.lake.catalog import Catalog
 from query.frames.selection import Question
 from query.question.condition import Group, Leaf, PixelRange
 from query.question.conditions import question_where, relation_for, vocabulary_of
+from query.question.of_model import asking
 from query.question.sentence import sentence
 from query.question.vocabulary import Vocabulary
 from query.run.run_sql import execute
@@ -28,9 +29,10 @@ def why_empty(
         question: The question.
         at: The snapshot to ask, where the question names none; the newest when None.
     """
-    alone = [_only(condition) for condition in question.conditions()]
-    alone += [Question(where=question.where)] if question.where is not None else []
-    with store.reading(question.asked_of(at)) as snapshot:
+    with asking(store, question, at) as (snapshot, plain):
+        question = plain
+        alone = [_only(condition) for condition in question.conditions()]
+        alone += [Question(where=question.where)] if question.where is not None else []
         relation = relation_for(snapshot, question)
         vocabulary = vocabulary_of(snapshot)
         wheres = [question_where(each, relation, snapshot)[0] for each in alone]
@@ -41,7 +43,8 @@ def why_empty(
         measured = ", ".join(["count(*)", *counts, *highest])
         frames = relation.sql_for(measured)
         statement = f"WITH frames AS ({frames}) SELECT {measured} FROM frames"
-        row = list(execute(snapshot, statement).to_pylist()[0].values())
+        # By position: a condition that stands twice has two columns of one name.
+        row = [column[0].as_py() for column in execute(snapshot, statement).columns]
     total, matching, most = row[0], row[1 : 1 + len(counts)], row[1 + len(counts) :]
     if not total:
         return "the catalog has no labelled frames: framesift ingest SOURCE"

@@ -9,6 +9,7 @@ from itertools import islice
 import pyarrow as pa
 
 from catalog.lake.catalog import Catalog
+from catalog.lake.schema import CONFUSION_CELLS
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.statement_watch import Cancellation, StatementWatch, current, ended
 from query.db2.errors import in_db2s_words
@@ -118,8 +119,9 @@ def stream_sql(
             long.
         NotFound: There is no snapshot ``at``.
     """
+    reading = store.reading_files if CONFUSION_CELLS in text.lower() else store.reading
     with (
-        store.reading(at) as snapshot,
+        reading(at) as snapshot,
         stream_on(
             snapshot,
             text,

@@ -278,8 +278,8 @@ def _cover(frames: Frames, method: Cover, seed: int) -> Drawn:
 def covered_report(names: Sequence[str], covered: Covered) -> Report:
     """The cover's frames, bounds and unmet demands, as JSON."""
     demands = [
-        {"demand": name, "wanted": wanted, "achieved": achieved, "available": available}
-        for name, wanted, achieved, available in zip(
+        {"demand": name, "wanted": target, "achieved": achieved, "available": available}
+        for name, target, achieved, available in zip(
             names, covered.targets.tolist(), covered.achieved.tolist(), covered.available.tolist(),
             strict=True,
         )

@@ -16,6 +16,7 @@ from query.frames.sampling import hashes_of
 from query.frames.select_frames import frames_of, select_frames
 from query.frames.selection import Question, Selection
 from query.question.conditions import relation_for
+from query.question.of_model import asking
 from query.sets.apart import DRIVE, KeepAway
 from query.sets.draw import Frames, draw_set, near_rows, shares_of
 from query.sets.methods import Method, Sample
@@ -59,10 +60,10 @@ def select_set(
         InvalidInput: A method and a question that do not fit each other.
         SqlError: A WHERE body is wrong.
     """
-    with store.reading(request.question.asked_of(at)) as snapshot:
+    with asking(store, request.question, at) as (snapshot, plain):
         selection: Selection
         report: dict[str, Any] = {}
-        method, question = _drawn_by(request)
+        method, question = _drawn_by(replace(request, question=plain))
         if method is None:
             selection, report = _whole(store, request, snapshot)
         else:

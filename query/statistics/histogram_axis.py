@@ -5,6 +5,7 @@ rest of its values have bins of their own, so that the counts add up to the fram
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
@@ -17,6 +18,21 @@ from query.statistics.population import POPULATION, Population
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _FLOATS = ("FLOAT", "DOUBLE")
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The values that the bins of a tag depend on.
+
+    Attributes:
+        low: The least value that has no bin of its own; None where there is none, as of texts.
+        high: The greatest one.
+        frequent: Texts and booleans: the most frequent values, one more than have bins.
+    """
+
+    low: float | int | None = None
+    high: float | int | None = None
+    frequent: tuple[str, ...] = ()
 
 
 def make_axis(members: Population, request: AxisRequest) -> Axis:
@@ -32,19 +48,69 @@ def make_axis(members: Population, request: AxisRequest) -> Axis:
     if tag not in columns:
         raise UnknownName("tag", request.tag, {**columns, **members.classes})
     kind = columns[tag]
-    if kind in (*_INTEGERS, *_FLOATS, "TIMESTAMP"):
-        return _number_axis(members, request, tag, kind)
-    if request.edges is not None or request.log or request.zero:
-        raise InvalidInput(
-            f"tag {tag} is of type {kind.lower()}: it has no edges, logarithm or zero; "
-            "leave those out"
-        )
-    return _category_axis(members, request, tag, kind)
+    if not is_number(kind):
+        if request.edges is not None or request.log or request.zero:
+            raise InvalidInput(
+                f"tag {tag} is of type {kind.lower()}: it has no edges, logarithm or zero; "
+                "leave those out"
+            )
+        rows = members.ask(frequent_sql(tag, kind, POPULATION), (request.top + 1,))
+        return axis_within(request, tag, kind, Extent(frequent=tuple(row["v"] for row in rows)))
+    extent = Extent()
+    if request.edges is None:
+        low, high = extent_sql(request, tag, kind)
+        row = members.ask(f"SELECT {low} AS low, {high} AS high FROM {POPULATION}")[0]
+        extent = Extent(row["low"], row["high"])
+    return axis_within(request, tag, kind, extent)
 
 
-def _number_axis(members: Population, request: AxisRequest, tag: str, kind: str) -> Axis:
+def is_number(kind: str) -> bool:
+    """True when values of that DuckDB type have bins with edges."""
+    return kind in (*_INTEGERS, *_FLOATS, "TIMESTAMP")
+
+
+def extent_sql(request: AxisRequest, tag: str, kind: str) -> tuple[str, str]:
+    """The aggregates that give the extent of a number."""
+    if kind in _INTEGERS:
+        return _extent_of_integers(request, f'"{tag}"')
+    value = value_sql(tag, kind)
+    conditions = [f"isfinite({value})"]
+    if request.log:
+        conditions.append(f"{value} > 0")
+    elif request.zero:
+        conditions.append(f"{value} <> 0")
+    of_value = f"({value}) FILTER (WHERE {' AND '.join(conditions)})"
+    return f"min{of_value}", f"max{of_value}"
+
+
+def _extent_of_integers(request: AxisRequest, value: str) -> tuple[str, str]:
+    """`extent_sql` of integers, without FILTER: that takes nine times as long."""
+    low, high = f"min({value})", f"max({value})"
+    if request.log:
+        low, high = f"min(nullif(greatest({value}, 0), 0))", f"nullif(greatest({high}, 0), 0)"
+    elif request.zero:
+        low, high = f"min(nullif({value}, 0))", f"max(nullif({value}, 0))"
+    return f"CAST({low} AS DOUBLE)", f"CAST({high} AS DOUBLE)"
+
+
+def frequent_sql(tag: str, kind: str, relation: str) -> str:
+    """The statement that gives the most frequent values of a text, as v; binds how many."""
+    return (
+        f"SELECT {value_sql(tag, kind)} AS v FROM {relation} "
+        f'WHERE "{tag}" IS NOT NULL GROUP BY v ORDER BY count(*) DESC, v LIMIT ?'
+    )
+
+
+def axis_within(request: AxisRequest, tag: str, kind: str, extent: Extent) -> Axis:
+    """The axis that is asked for, with bins for every value within an extent.
+
+    Raises:
+        InvalidInput: The spread is too wide for bins.
+    """
+    if not is_number(kind):
+        return _category_axis(request, tag, kind, extent.frequent)
     zero = request.zero or request.log
-    edges = list(request.edges or ()) or _edges(members, request, tag, kind)
+    edges = list(request.edges or ()) or _edges(extent, request, tag, kind)
     bins = [Bin(kind="null")]
     if kind in _FLOATS:
         bins.append(Bin(kind="not_finite"))
@@ -64,19 +130,10 @@ def _number_axis(members: Population, request: AxisRequest, tag: str, kind: str)
     return Axis(tag=tag, type=kind, scale=scale, edges=tuple(edges), bins=tuple(bins))
 
 
-def _edges(members: Population, request: AxisRequest, tag: str, kind: str) -> list[int | float]:
+def _edges(extent: Extent, request: AxisRequest, tag: str, kind: str) -> list[int | float]:
     """Edges that hold every value that has no bin of its own; none where there is no such value."""
-    conditions = ["v IS NOT NULL", "isfinite(v)"]
-    if request.log:
-        conditions.append("v > 0")
-    elif request.zero:
-        conditions.append("v <> 0")
-    row = members.ask(
-        f", chosen AS (SELECT {value_sql(tag, kind)} AS v FROM {POPULATION})"
-        f" SELECT min(v) AS low, max(v) AS high FROM chosen WHERE {' AND '.join(conditions)}"
-    )[0]
-    low, high = row["low"], row["high"]
-    if low is None:
+    low, high = extent.low, extent.high
+    if low is None or high is None:
         return []
     if kind in _INTEGERS and not request.log and high - low < request.bins:
         return list(range(int(low), int(high) + 2))
@@ -93,15 +150,10 @@ def _edges(members: Population, request: AxisRequest, tag: str, kind: str) -> li
     return np.unique(edges).tolist()  # type: ignore[no-any-return]
 
 
-def _category_axis(members: Population, request: AxisRequest, tag: str, kind: str) -> Axis:
-    rows = members.ask(
-        f", chosen AS (SELECT {value_sql(tag, kind)} AS v FROM {POPULATION})"
-        " SELECT v FROM chosen WHERE v IS NOT NULL GROUP BY v ORDER BY count(*) DESC, v LIMIT ?",
-        (request.top + 1,),
-    )
+def _category_axis(request: AxisRequest, tag: str, kind: str, frequent: Sequence[str]) -> Axis:
     bins = [Bin(kind="null")]
-    bins += [Bin(kind="value", value=row["v"]) for row in rows[: request.top]]
-    if len(rows) > request.top:
+    bins += [Bin(kind="value", value=value) for value in frequent[: request.top]]
+    if len(frequent) > request.top:
         bins.append(Bin(kind="other"))
     return Axis(tag=tag, type=kind, scale="categories", edges=(), bins=tuple(bins))
 

@@ -14,6 +14,7 @@ from catalog.lake.schema import LABELLED
 from catalog.lake.snapshot import Snapshot
 from query.frames.selection import Question
 from query.question.conditions import question_where, relation_for
+from query.question.of_model import asking
 from query.run.run_sql import execute
 
 POPULATION = "population"
@@ -129,9 +130,9 @@ def population(
         UnknownName: A class, camera, scene or column that the catalog does not have.
         SqlError: The WHERE body is wrong.
     """
-    with store.reading(frames.question.asked_of(frames.at)) as snapshot:
-        relation = relation_for(snapshot, frames.question)
-        condition, values = question_where(frames.question, relation, snapshot)
+    with asking(store, frames.question, frames.at) as (snapshot, question):
+        relation = relation_for(snapshot, question)
+        condition, values = question_where(question, relation, snapshot)
         if frames.fkeys is None:
             yield Population(relation, snapshot.number, snapshot, condition, tuple(values))
             return

@@ -34,7 +34,9 @@ def exchange(url: str, *parts: bytes, wait_s: float = 120.0) -> Answers:
     """
     address = urlsplit(url)
     assert address.hostname is not None
-    with socket.create_connection((address.hostname, address.port or 80), timeout=60) as connection:
+    with socket.create_connection(
+        (address.hostname, address.port or 80), timeout=300
+    ) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         received = b""
         for piece in parts:

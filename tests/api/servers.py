@@ -95,7 +95,7 @@ def until_ready(url: str, ask: httpx.Client | None = None) -> None:
     get = httpx.get if ask is None else ask.get
 
     def ready() -> bool:
-        answer = get(f"{url}/readyz", timeout=60)
+        answer = get(f"{url}/readyz", timeout=300)
         assert answer.status_code == 200 or answer.json()["title"] == "Loading", answer.text
         return answer.status_code == 200
 

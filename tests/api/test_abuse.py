@@ -63,12 +63,12 @@ def url(served: tuple[str, "subprocess.Popen[str]"]) -> str:
 
 def connected(url: str) -> socket.socket:
     """A new connection, with as little room for what is not read as there can be."""
-    place = urlsplit(url)
-    made = socket.socket()
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    made.settimeout(120)
-    made.connect((place.hostname, place.port))
-    return made
+    address = urlsplit(url)
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(120)
+    connection.connect((address.hostname, address.port))
+    return connection
 
 
 def is_served(url: str) -> bool:
@@ -298,18 +298,18 @@ OUTSIDE = (
 @pytest.mark.parametrize("outside", OUTSIDE)
 def test_paths_lead_nowhere_else(url: str, outside: str) -> None:
     """Pictures, downloads, tasks, jobs, datasets: what lies elsewhere is not found."""
-    for place in (
+    for prefix in (
         "/v1/images/", "/v1/labels/", "/v1/overlays/", "/v1/frames/", "/v1/datasets/",
         "/v1/jobs/", "/v1/stagings/", "/v1/models/", "/v1/sources/", "/v1/scans/", "/v1/tags/",
         "/db2whrest/v1/report/", "/db2whrest/v1/task_status/", "/db2whrest/v1/summary_tables/",
         "/policyengine/v1/policies/", "/connmgr/v1/connections/",
     ):  # fmt: skip
         for behind in ("", "/download", "/logs", "/report", "/files/" + outside, "/image"):
-            request = head("GET", f"{place}{outside}{behind}", "Connection: close")
+            request = head("GET", f"{prefix}{outside}{behind}", "Connection: close")
             answer = exchange(url, request, wait_s=60)
             assert b"root:" not in answer.raw
-            assert answer.statuses, (place, outside)
-            assert answer.statuses[0] < 500, (place, outside, answer.raw)
+            assert answer.statuses, (prefix, outside)
+            assert answer.statuses[0] < 500, (prefix, outside, answer.raw)
 
 
 def png(width: int, height: int, rows: int) -> bytes:
@@ -370,17 +370,17 @@ def test_archives_that_burst(home: Path, tmp_path: Path, name: str) -> None:
         header.size = 2**45
         archive.write_bytes(header.tobuf(tarfile.GNU_FORMAT) + b"\0" * 10240)
     elif name == "many names":
-        with tarfile.open(archive, "w") as made:
+        with tarfile.open(archive, "w") as writer:
             for number in range(20_000):
-                made.addfile(tarfile.TarInfo(f"d{number}/" + "x/" * 20 + "y.png"))
+                writer.addfile(tarfile.TarInfo(f"d{number}/" + "x/" * 20 + "y.png"))
     elif name == "leads outside":
-        with tarfile.open(archive, "w") as made:
+        with tarfile.open(archive, "w") as writer:
             info = tarfile.TarInfo("../../../../tmp/framesift-was-here")
             info.size = 4
-            made.addfile(info, io.BytesIO(b"here"))
+            writer.addfile(info, io.BytesIO(b"here"))
             link = tarfile.TarInfo("camera_lidar_semantic/x/camera/cam_front_center/y.png")
             link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-            made.addfile(link)
+            writer.addfile(link)
     else:
         archive.write_bytes(zlib.compress(b"\0" * 10**8))
     added = framesift(home, "source", "add", "bomb", str(archive))
@@ -410,13 +410,13 @@ def test_sql_in_every_parameter(served: tuple[str, "subprocess.Popen[str]"]) -> 
     url, process = served
     before = state(url)
     for path, methods in ask.get(f"{url}/openapi.json").json()["paths"].items():
-        asked = methods.get("get")
-        if asked is None or path.endswith("/events"):
+        operation = methods.get("get")
+        if operation is None or path.endswith("/events"):
             continue
-        with httpx.Client(timeout=60) as client:
-            for parameter in asked.get("parameters", []):
+        with httpx.Client(timeout=300) as client:
+            for parameter in operation.get("parameters", []):
                 for text in INJECTIONS:
-                    target = _target(path, asked["parameters"], parameter, text)
+                    target = _target(path, operation["parameters"], parameter, text)
                     answer = client.get(url + target)
                     assert answer.status_code != 500, (target, answer.text)
                     assert "root:" not in answer.text
@@ -424,13 +424,13 @@ def test_sql_in_every_parameter(served: tuple[str, "subprocess.Popen[str]"]) -> 
     assert process.poll() is None
 
 
-def _target(path: str, parameters: list[dict[str, Any]], wanted: dict[str, Any], text: str) -> str:
+def _target(path: str, parameters: list[dict[str, Any]], body: dict[str, Any], text: str) -> str:
     query = ""
     for parameter in parameters:
-        value = injected(parameter, text if parameter is wanted else "1")
+        value = injected(parameter, text if parameter is body else "1")
         if parameter["in"] == "path":
             path = path.replace(f"{{{parameter['name']}}}", value or "x")
-        elif parameter["in"] == "query" and (parameter is wanted or parameter.get("required")):
+        elif parameter["in"] == "query" and (parameter is body or parameter.get("required")):
             query += f"&{parameter['name']}={value}"
     return path + ("?" + query[1:] if query else "")
 

@@ -48,10 +48,10 @@ def test_a_dataset_is_asked_again(home: Path) -> None:
     """The same question at a dataset's snapshot: the same frames, after changes and compaction."""
     create = ["dataset", "create", "cars", *QUESTION, "--json"]
     select = ["select", *QUESTION, "--json"]
-    (_, made, _), (_, chosen, _), (_, sums, _) = several(
+    (_, dataset_json, _), (_, chosen, _), (_, sums, _) = several(
         home, create, select, ["classes", "--json"]
     )
-    dataset = json.loads(made)
+    dataset = json.loads(dataset_json)
     before, after = change(home)
     at = ["--at", str(dataset["snapshot"])]
     assert dataset["snapshot"] == before

@@ -21,21 +21,30 @@ from tests.zygote import run_python
 
 COMMANDS = (
     "", "demo", "info", "source", "source add", "source list", "source remove", "ingest", "watch",
-    "sample-data", "sql", "select", "classes", "histogram",
+    "sample-data", "show", "sql", "select", "classes", "histogram", "facets",
     "correlate", "gaps", "duplicates", "tags", "tags list", "tags extract",
-    "tags import", "tags import-map", "tags families", "tags drop", "tags remove", "tags add",
+    "tags import", "tags import-map", "tags import-scores", "tags families", "tags drop",
+    "tags remove", "tags add",
     "tags set",
     "dataset", "dataset create",
     "dataset list", "dataset show", "dataset split", "dataset extend", "dataset diff",
-    "dataset export", "stage", "cache", "cache verify", "train", "validate", "jobs", "jobs list",
-    "jobs show", "jobs logs", "jobs wait", "jobs cancel", "jobs resume", "serve",
+    "dataset export", "stage", "cache", "cache verify", "cache status", "cache limit", "cache pin",
+    "cache unpin", "cache evict",
+    "stagings", "stagings list", "stagings running", "stagings cancel", "train",
+    "validate", "predict", "improve", "jobs", "jobs list", "jobs usage",
+    "jobs show", "jobs logs", "jobs wait", "jobs cancel", "jobs resume", "models",
+    "models list", "models show", "serve",
     "compact", "catalog",
     "catalog copy", "catalog log", "catalog diff", "catalog check", "catalog export",
     "catalog backup", "catalog restore",
     "user", "user add", "user list", "user passwd", "user disable", "user remove", "user roles",
+    "user quota",
     "token", "token create", "token list", "token revoke", "collection", "collection add",
     "collection list", "collection assign", "collection remove", "audit",
-    "policy", "policy list", "policy run", "policy due", "mcp", "login", "logout", "context",
+    "policy", "policy list", "policy run", "policy due",
+    "trigger", "trigger add", "trigger list", "trigger show", "trigger remove", "trigger enable",
+    "trigger disable", "webhook", "webhook add", "webhook list", "webhook show", "webhook remove",
+    "mcp", "login", "logout", "context",
 )  # fmt: skip
 
 
@@ -45,8 +54,8 @@ def one_error(run: "subprocess.CompletedProcess[str]", *parts: str) -> None:
     assert run.stderr.startswith("error: "), run.stderr
     assert run.stderr.count("\n") == 1, run.stderr
     assert run.stdout == ""
-    for part in parts:
-        assert part in run.stderr
+    for piece in parts:
+        assert piece in run.stderr
 
 
 def test_every_command_has_help() -> None:
@@ -133,9 +142,9 @@ def test_every_bad_input_is_one_line(catalogued: Path, tmp_path: Path) -> None:
     """What was given, expected and to do; no traceback; nothing of it kept."""
     home = tmp_path / "home"
     shutil.copytree(catalogued, home)
-    ended = several(home, *[given for given, _ in BAD_INPUT])
-    for (given, parts), (status, out, err) in zip(BAD_INPUT, ended, strict=True):
-        one_error(subprocess.CompletedProcess(given, status, out, err), *parts)
+    ended = several(home, *[arguments for arguments, _ in BAD_INPUT])
+    for (arguments, parts), (status, out, err) in zip(BAD_INPUT, ended, strict=True):
+        one_error(subprocess.CompletedProcess(arguments, status, out, err), *parts)
     workspace = open_home(home)
     assert [source.name for source in recorded_sources(workspace.records)] == ["a2d2"]
     assert recorded_datasets(workspace.records) == []
@@ -180,15 +189,15 @@ def test_bad_labels_are_recorded_and_the_scan_goes_on(tmp_path: Path) -> None:
     framesift(home, "source", "add", "a2d2", root)
     run = framesift(home, "ingest", "a2d2", "--json")
     assert run.returncode == 0, run.stderr
-    found = json.loads(run.stdout)
-    assert found["frames"] == FRAMES - 2
-    assert found["bad_files"] == 2
-    bad = {problem["key"]: problem["reason"] for problem in found["problems"]}
+    report = json.loads(run.stdout)
+    assert report["frames"] == FRAMES - 2
+    assert report["bad_files"] == 2
+    bad = {problem["key"]: problem["reason"] for problem in report["problems"]}
     assert set(bad) == {str(label.relative_to(root)) for label in labels[:2]}
     listed = json.loads(framesift(home, "ingest", "a2d2", "--errors", "--json").stdout)
-    assert listed["problems"] == found["problems"]
-    shown = framesift(home, "ingest", "a2d2", "--errors").stdout
-    assert all(key in shown for key in bad)
+    assert listed["problems"] == report["problems"]
+    output = framesift(home, "ingest", "a2d2", "--errors").stdout
+    assert all(key in output for key in bad)
 
 
 @pytest.mark.parametrize(
@@ -220,14 +229,14 @@ def test_a_home_without_permission_is_one_line(home: Path, tmp_path: Path) -> No
     """As another user: a home that cannot be made, and one of somebody else that can be read."""
     readable(tmp_path)
     (tmp_path / "locked").mkdir(mode=0o755)
-    for place in (tmp_path / "locked" / "home", home):
+    for folder in (tmp_path / "locked" / "home", home):
         for command in (
             ["source", "list"],
             ["source", "add", "b", str(SAMPLE)],
             ["ingest", "a2d2"],
         ):
-            run = framesift(place, *command, prefix=tuple(as_nobody()))
-            if place == home and run.returncode == 0:
+            run = framesift(folder, *command, prefix=tuple(as_nobody()))
+            if folder == home and run.returncode == 0:
                 continue  # reading somebody else's records is fine
             one_error(run)
     assert list((tmp_path / "locked").iterdir()) == []

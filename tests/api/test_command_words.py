@@ -30,22 +30,22 @@ MISTAKES = [
 
 def test_mistakes_are_told_what_to_do(catalogued: Path) -> None:
     """Each message names what to write instead."""
-    for (given, part), (status, out, err) in zip(
-        MISTAKES, several(catalogued, *[given for given, _ in MISTAKES]), strict=True
+    for (arguments, words), (status, out, err) in zip(
+        MISTAKES, several(catalogued, *[arguments for arguments, _ in MISTAKES]), strict=True
     ):
-        assert (status, out) == (1, ""), given
-        assert part in err, (given, err)
+        assert (status, out) == (1, ""), arguments
+        assert words in err, (arguments, err)
 
 
 def test_an_empty_catalog_says_that_it_is(tmp_path: Path) -> None:
     """No class is like another's name where no labels are counted."""
     home = tmp_path / "home"
     add = ["source", "add", "a2d2", str(SAMPLE)]
-    _, asked = several(home, *[add, ["select", "--has", "car"]])
-    assert asked[0] == 1
-    assert "unknown class 'car'" in asked[2]
-    assert "No labels are counted yet: framesift ingest SOURCE" in asked[2]
-    assert "did you mean" not in asked[2]
+    _, answer = several(home, *[add, ["select", "--has", "car"]])
+    assert answer[0] == 1
+    assert "unknown class 'car'" in answer[2]
+    assert "No labels are counted yet: framesift ingest SOURCE" in answer[2]
+    assert "did you mean" not in answer[2]
 
 
 def test_spellings_that_are_accepted(catalogued: Path) -> None:
@@ -72,18 +72,21 @@ def test_spellings_that_are_accepted(catalogued: Path) -> None:
 
 def test_strict_ends_with_what_is_short(home: Path) -> None:
     """The answer is the same; by itself everything that was done ends with 0."""
-    (wanted := home.parent / "wanted.json").write_text('{"camera": {"front_center": 1.0}}')
-    short = ["--match", str(wanted), "--frames", str(FRAMES)]
+    (targets := home.parent / "wanted.json").write_text('{"camera": {"front_center": 1.0}}')
+    short = ["--match", str(targets), "--frames", str(FRAMES)]
     commands = {
         3: [["select", "--range", "car=9000000:"], ["sql", "select fkey from t_car where 1 = 0"]],
         4: [["dataset", "create", "d", *short], ["dataset", "create", "e", "--cover", "car=9999"]],
     }
-    for code, asked in commands.items():
-        plain, strict = several(home, *asked), several(home, *[[*c, "--strict"] for c in asked])
+    for code, arguments in commands.items():
+        plain, strict = (
+            several(home, *arguments),
+            several(home, *[[*c, "--strict"] for c in arguments]),
+        )
         assert [ended[0] for ended in plain] == [0, 0], plain
         assert [ended[0] for ended in strict] == [code, code], strict
-    found = several(home, ["select", "--strict"], ["sql", "values 1", "--strict"])
-    assert [ended[0] for ended in found] == [0, 0]
+    results = several(home, ["select", "--strict"], ["sql", "values 1", "--strict"])
+    assert [ended[0] for ended in results] == [0, 0]
 
 
 def test_strict_ends_with_bad_files(catalogued: Path, tmp_path: Path) -> None:
@@ -92,8 +95,8 @@ def test_strict_ends_with_bad_files(catalogued: Path, tmp_path: Path) -> None:
     label = min((tmp_path / "source").rglob("*_label_*.png"))
     label.write_bytes(label.read_bytes()[:-100])
     (rows := tmp_path / "rows.csv").write_text("fkey,mood\nlocal:nowhere:file.png,good\n")
-    asked = [["ingest", "a2d2"], ["tags", "import", str(rows), "--family", "moods"]]
-    commands = [*([*command, "--strict"] for command in asked), *asked, ["ingest", "a2d2"]]
+    requests = [["ingest", "a2d2"], ["tags", "import", str(rows), "--family", "moods"]]
+    commands = [*([*command, "--strict"] for command in requests), *requests, ["ingest", "a2d2"]]
     ended = several(home, *commands)
     assert [status for status, *_ in ended] == [5, 5, 0, 0, 0], ended
     assert f"counted {FRAMES} frames" not in ended[0][1]
@@ -149,10 +152,10 @@ def test_names_of_commands_are_completed(catalogued: Path) -> None:
     """By the shell's own way of asking."""
 
     def completed(words: str) -> list[str]:
-        asked = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+        completion = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
         run = subprocess.run(
             [str(FRAMESIFT)],
-            env={**environment(catalogued), "_FRAMESIFT_COMPLETE": "complete_bash", **asked},
+            env={**environment(catalogued), "_FRAMESIFT_COMPLETE": "complete_bash", **completion},
             cwd=REPOSITORY, capture_output=True, text=True, check=False,
         )  # fmt: skip
         return run.stdout.split()

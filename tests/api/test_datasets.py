@@ -33,8 +33,8 @@ def post(client: TestClient, path: str, body: dict[str, Any]) -> dict[str, Any]:
     """What a POST makes."""
     answer = client.post(path, json=body)
     assert answer.status_code == 201, answer.text
-    made: dict[str, Any] = answer.json()
-    return made
+    document: dict[str, Any] = answer.json()
+    return document
 
 
 METHODS: dict[str, dict[str, Any]] = {
@@ -48,13 +48,13 @@ METHODS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_over_rest(client: TestClient, method: str) -> None:
     """The method is a discriminated union; asked again, the same dataset comes back."""
-    wanted = {"name": method, "method": {"method": method, **METHODS[method]}, "seed": 2}
-    made = post(client, "/v1/datasets", wanted)
-    assert 0 < made["frames"] <= 6
-    assert made["report"]["method"] == made["question"]["method"]["method"] == method
-    assert made["seed"] == 2
-    assert set(made["class_frames"]) == set(made["class_pixels"])
-    assert post(client, "/v1/datasets", wanted) == made
+    request = {"name": method, "method": {"method": method, **METHODS[method]}, "seed": 2}
+    dataset = post(client, "/v1/datasets", request)
+    assert 0 < dataset["frames"] <= 6
+    assert dataset["report"]["method"] == dataset["question"]["method"]["method"] == method
+    assert dataset["seed"] == 2
+    assert set(dataset["class_frames"]) == set(dataset["class_pixels"])
+    assert post(client, "/v1/datasets", request) == dataset
 
 
 @pytest.mark.parametrize(
@@ -97,22 +97,26 @@ def test_divided_extended_compared_and_exported(client: TestClient) -> None:
     }
     third = post(client, "/v1/datasets/life/extensions", gap)
     assert third["frames"] == first["frames"] + 1
-    compared = client.get("/v1/datasets/life@2/diff", params={"other": "life"}).json()
+    fourth = post(client, "/v1/datasets/life@2/reductions", {"frames": 3, "split": "train"})
+    assert fourth["splits"] == second["splits"] | {"train": 3}
+    refused = client.post("/v1/datasets/life/reductions", json={"frames": 3, "model": "none"})
+    assert (refused.status_code, refused.json()["title"]) == (404, "NotFound")
+    compared = client.get("/v1/datasets/life@2/diff", params={"other": "life@3"}).json()
     assert (compared["frames_added"], compared["frames_removed"]) == (1, 0)
     assert set(compared["class_pixels"]["distance"]) == {
         "total_variation", "jensen_shannon", "largest_difference",
     }  # fmt: skip
     for format_, lines in (("csv", third["frames"] + 1), ("jsonl", third["frames"])):
-        text = client.get("/v1/datasets/life/export", params={"format": format_}).text
+        text = client.get("/v1/datasets/life@3/export", params={"format": format_}).text
         assert len(text.splitlines()) == lines
-    listed = client.get("/v1/datasets/life/export", params={"format": "files", "split": "train"})
+    listed = client.get("/v1/datasets/life@3/export", params={"format": "files", "split": "train"})
     assert len(listed.text.splitlines()) == third["splits"]["train"]
-    binary = client.get("/v1/datasets/life/export", params={"format": "parquet"}).content
+    binary = client.get("/v1/datasets/life@3/export", params={"format": "parquet"}).content
     assert pq.read_table(io.BytesIO(binary)).num_rows == third["frames"]
-    document = client.get("/v1/datasets/life/export", params={"format": "fiftyone"}).json()
+    document = client.get("/v1/datasets/life@3/export", params={"format": "fiftyone"}).json()
     assert len(document["samples"]) == third["frames"]
-    assert client.get("/v1/datasets/life/export", params={"format": "xml"}).status_code == 422
-    assert client.get("/v1/datasets/life/export", params={"split": "x"}).status_code == 400
+    assert client.get("/v1/datasets/life@3/export", params={"format": "xml"}).status_code == 422
+    assert client.get("/v1/datasets/life@3/export", params={"split": "x"}).status_code == 400
     assert client.get("/v1/datasets/life/diff", params={"other": "x"}).status_code == 404
 
 
@@ -130,35 +134,37 @@ def test_the_commands(home: Path, tmp_path: Path) -> None:
         "cover": ["create", "covering", "--cover", "bicycle=2,car:50000=3",
                   "--cover-where", "front = 0=1"],
         "unsure": ["create", "unsure", "--uncertain", "car", "--budget", "5", "--per-scene", "1"],
+        "reduced": ["reduce", "cli", "--frames", "2", "--split", "train", "--seed", "1"],
         "split": ["split", "covering", "--split", "a=0.5,b=0.5", "--split-by", "frame",
                   "--allow-leakage"],
         "grown": ["extend", "covering", "--gap", f"car={FRAMES}", "--grow", "b", "--allow-leakage"],
         "diff": ["diff", "covering@1", "covering"],
     }  # fmt: skip
-    shown = [
+    show_commands = [
         *(["show", name] for name in ("covering", "matched", "cli", "unsure")),
         ["diff", "matched", "like"],
         ["export", "covering", "--format", "files", "--with-labels"],
     ]
     written = ["export", "covering", "--format", "fiftyone", "--out", str(out)]
-    commands = [*([*given, "--json"] for given in made_of.values()), *shown, written]
+    commands = [*([*command, "--json"] for command in made_of.values()), *show_commands, written]
     ended = several(home, *[["dataset", *command] for command in commands])
     assert [(status, err) for status, _, err in ended] == [(0, "")] * len(commands)
     said = [text for _, text, _ in ended]
-    made = {name: json.loads(text) for name, text in zip(made_of, said, strict=False)}
-    cli = made["cli"]
+    datasets = {name: json.loads(text) for name, text in zip(made_of, said, strict=False)}
+    cli = datasets["cli"]
     assert (cli["frames"], cli["seed"], set(cli["splits"])) == (12, 3, {"train", "validation"})
-    assert made["matched"]["report"]["tolerance_met"] is True
-    (front,) = made["matched"]["report"]["marginals"]
+    assert datasets["matched"]["report"]["tolerance_met"] is True
+    (front,) = datasets["matched"]["report"]["marginals"]
     assert {row["value"]: row["frames"] for row in front["values"]} == {"0": 2, "1": 6, "*": 0}
-    assert made["like"]["report"]["disjoint_from"] == ["cli@1"]
-    demands = made["cover"]["report"]["demands"]
+    assert datasets["like"]["report"]["disjoint_from"] == ["cli@1"]
+    demands = datasets["cover"]["report"]["demands"]
     assert [one["demand"] for one in demands] == ["bicycle", "car:50000", "front = 0"]
-    assert made["cover"]["report"]["unmet"] == []
-    assert made["unsure"]["frames"] == 5
-    assert made["split"]["report"]["leakage"]["guard"] is False
-    assert made["grown"]["parents"][0]["name"] == "covering@2"
-    assert made["diff"]["frames_removed"] == 0
+    assert datasets["cover"]["report"]["unmet"] == []
+    assert datasets["unsure"]["frames"] == 5
+    assert datasets["reduced"]["splits"]["train"] == 2
+    assert datasets["split"]["report"]["leakage"]["guard"] is False
+    assert datasets["grown"]["parents"][0]["name"] == "covering@2"
+    assert datasets["diff"]["frames_removed"] == 0
     for text in said[len(made_of) : -2]:
         assert len(text.splitlines()) > 4
     assert all(len(line.split("\t")) == 2 for line in said[-2].splitlines())

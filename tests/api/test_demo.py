@@ -19,13 +19,13 @@ def test_what_is_not_installed_is_said_first(
     """Proves a machine that cannot train hears it before anything is drawn or removed."""
     monkeypatch.setitem(sys.modules, module, None)  # as Python itself notes what it may not import
     assert importlib.util.find_spec(module) is None
-    kept = tmp_path / "demo" / "home" / "of-an-earlier-demo"
-    kept.mkdir(parents=True)
+    file = tmp_path / "demo" / "home" / "of-an-earlier-demo"
+    file.mkdir(parents=True)
     with pytest.raises(
         InvalidInput, match=rf"{module} is not installed here: pip install 'framesift\[train\]'"
     ):
         demo(folder=tmp_path / "demo")
-    assert kept.is_dir()
+    assert file.is_dir()
 
 
 def test_the_last_hint_works(home: Path) -> None:
@@ -35,6 +35,6 @@ def test_the_last_hint_works(home: Path) -> None:
     path = request.rpartition(":8008")[2]
     # The demo's server takes port 8008; here it is any that is free.
     with serving(home, *arguments, authenticates=True) as (url, _):
-        answer = httpx.get(f"{url}{path}", timeout=60)
+        answer = httpx.get(f"{url}{path}", timeout=300)
     assert answer.status_code == 200
     assert answer.json()["classes"]

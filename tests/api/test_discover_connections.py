@@ -46,8 +46,8 @@ def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def manager(home: Path) -> Iterator[TestClient]:
     """Its connection manager."""
     app = create_app(Settings(home=home, cache=None), authenticates=False)
-    with TestClient(app, base_url="http://test/connmgr/v1/") as found:
-        yield found
+    with TestClient(app, base_url="http://test/connmgr/v1/") as client:
+        yield client
 
 
 def status(manager: TestClient, name: str) -> str:
@@ -65,8 +65,8 @@ def scanned(manager: TestClient, name: str) -> dict[str, Any]:
     while status(manager, name) == "Running":
         assert time.monotonic() < until
         time.sleep(0.2)
-    found: dict[str, Any] = manager.get(f"scan/{name}").json()
-    return found
+    scan: dict[str, Any] = manager.get(f"scan/{name}").json()
+    return scan
 
 
 def test_a_connection_from_the_first_request_to_the_last(
@@ -85,12 +85,12 @@ def test_a_connection_from_the_first_request_to_the_last(
     assert (added.status_code, added.text) == (201, "Connection 'nfs1' added")
     one = manager.get("connections/nfs1")
     assert '"name": "nfs1"' in one.text
-    shown = one.json()
-    assert list(shown)[:5] == ["name", "type", "cluster", "datasource", "site"]
-    assert (shown["type"], shown["total_records"], shown["online"]) == ("general", 0, True)
-    assert (shown["mount_point"], shown["platform"]) == (str(root), "NFS")
-    assert (shown["host"], shown["user"]) == ("192.168.1.1", "reader")
-    assert manager.get("connections").json() == [*before.json(), shown]
+    document = one.json()
+    assert list(document)[:5] == ["name", "type", "cluster", "datasource", "site"]
+    assert (document["type"], document["total_records"], document["online"]) == ("general", 0, True)
+    assert (document["mount_point"], document["platform"]) == (str(root), "NFS")
+    assert (document["host"], document["user"]) == ("192.168.1.1", "reader")
+    assert manager.get("connections").json() == [*before.json(), document]
     never = manager.get("scan/nfs1")
     assert (never.status_code, never.json()["reason"]) == (404, "No scan is in progress for nfs1.")
     workspace = open_home(home)
@@ -118,8 +118,8 @@ def test_a_connection_from_the_first_request_to_the_last(
         [f"{SCENES}/{first.name}/label"],  # all of a frame's files, wherever they lie
         [{"dir": f"{root}/{SCENES}", "recursive": False}],
     ):
-        part = manager.post("scan/nfs1/partial", json={"partitions": partitions})
-        assert part.text == "null"
+        partial = manager.post("scan/nfs1/partial", json={"partitions": partitions})
+        assert partial.text == "null"
         assert scanned(manager, "nfs1")["status"] == "Complete"
     # Both scenes lost one, and the first one's is gone; the note is there.
     assert manager.get("connections/nfs1").json()["total_records"] == files - 1 + 1
@@ -132,11 +132,15 @@ def test_a_connection_from_the_first_request_to_the_last(
     assert manager.put("connections/nfs1", json={"name": "a2d2"}).status_code == 409
     renamed = manager.put("connections/nfs1", json={"name": "nfs2", "site": "Munich"})
     assert renamed.text == "Connection 'nfs1' updated"
-    kept = manager.get("connections/nfs2").json()
-    assert (kept["site"], kept["host"], kept["user"]) == ("Munich", "192.168.1.1", "reader")
+    connection = manager.get("connections/nfs2").json()
+    assert (connection["site"], connection["host"], connection["user"]) == (
+        "Munich",
+        "192.168.1.1",
+        "reader",
+    )
     assert manager.put("connections/nfs2", json={"host": "h2", "user": ""}).status_code == 200
-    kept = manager.get("connections/nfs2").json()
-    assert (kept["site"], kept["host"], kept["user"]) == ("Munich", "h2", "")
+    connection = manager.get("connections/nfs2").json()
+    assert (connection["site"], connection["host"], connection["user"]) == ("Munich", "h2", "")
     assert manager.get("connections/nfs1").status_code == 404
     # Stopped before it has begun.
     assert manager.put("scan/nfs2/stop").json()["reason"] == (
@@ -245,25 +249,25 @@ def test_keys_of_an_object_store(
     info = {"access_key": "AKIAHIDDEN", "secret_key": "hidden/secret", "verify_certificates": True}
     body = {"name": "cos", "platform": "S3", "cluster": "cos", "datasource": bucket, "type": "S3",
             "host": server.endpoint, "additional_info": json.dumps(info)}  # fmt: skip
-    with TestClient(app, base_url="http://test/connmgr/v1/") as found:
+    with TestClient(app, base_url="http://test/connmgr/v1/") as client:
         without = {**body, "additional_info": {"region": "us-east-1"}}
-        assert "no credentials" in found.post("connections", json=without).text
-        assert found.post("connections", json=body).status_code == 201
-        assert found.put("connections/cos", json={"site": "munich"}).status_code == 200
-        assert found.post("scan/cos").text == "null"
-        assert scanned(found, "cos")["status"] == "Complete"
-        shown = found.get("connections/cos")
-        assert shown.json()["additional_info"]["keys"] is True
-        assert shown.json()["total_records"] == 1
-        source = found.get("http://test/v1/sources/cos")
+        assert "no credentials" in client.post("connections", json=without).text
+        assert client.post("connections", json=body).status_code == 201
+        assert client.put("connections/cos", json={"site": "munich"}).status_code == 200
+        assert client.post("scan/cos").text == "null"
+        assert scanned(client, "cos")["status"] == "Complete"
+        answer = client.get("connections/cos")
+        assert answer.json()["additional_info"]["keys"] is True
+        assert answer.json()["total_records"] == 1
+        source = client.get("http://test/v1/sources/cos")
         assert source.json()["options"]["sealed_keys"] is True
-        for text in (shown.text, source.text):
+        for text in (answer.text, source.text):
             assert "hidden" not in text.lower()
-        kept = b"".join(path.read_bytes() for path in (home / "records").iterdir())
-        assert b"sealed_keys" in kept
-        assert b"AKIAHIDDEN" not in kept
-        assert b"hidden/secret" not in kept
-        assert found.delete("connections/cos").status_code == 200
+        records = b"".join(path.read_bytes() for path in (home / "records").iterdir())
+        assert b"sealed_keys" in records
+        assert b"AKIAHIDDEN" not in records
+        assert b"hidden/secret" not in records
+        assert client.delete("connections/cos").status_code == 200
 
 
 def test_keys_of_a_scan_that_a_job_array_counts(
@@ -308,6 +312,6 @@ def test_keys_from_the_command_line(
     assert json.loads(added.stdout)["options"] == {
         "endpoint_url": server.endpoint, "sealed_keys": True,
     }  # fmt: skip
-    kept = b"".join(path.read_bytes() for path in (mine / "records").iterdir())
-    assert b"hidden/secret" not in kept
+    records = b"".join(path.read_bytes() for path in (mine / "records").iterdir())
+    assert b"hidden/secret" not in records
     assert (mine / "secret.key").stat().st_mode & 0o777 == 0o600

@@ -75,7 +75,7 @@ LEAVES = st.one_of(
 )  # fmt: skip
 BODIES = st.recursive(
     LEAVES,
-    lambda part: st.lists(part, max_size=3) | st.dictionaries(NAMES, part, max_size=4),
+    lambda value: st.lists(value, max_size=3) | st.dictionaries(NAMES, value, max_size=4),
     max_leaves=8,
 )
 
@@ -89,10 +89,10 @@ def client(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         "pol_id": "idle", "pol_state": "inactive", "action_id": "AUTOTAG",
         "action_params": {"tags": {"x_": "1"}},
     }  # fmt: skip
-    with TestClient(app, raise_server_exceptions=False) as found:
-        found.post("/policyengine/v1/policies", json=idle)
-        found.post("/policyengine/v1/regex", json={"regex_id": "name", "pattern": "a"})
-        yield found
+    with TestClient(app, raise_server_exceptions=False) as client:
+        client.post("/policyengine/v1/policies", json=idle)
+        client.post("/policyengine/v1/regex", json={"regex_id": "name", "pattern": "a"})
+        yield client
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
@@ -117,8 +117,8 @@ def test_every_route_is_among_them(client: TestClient) -> None:
         pattern = re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
         for method in methods:
             if method != "get":
-                asked = [p for m, p in ROUTES if m.lower() == method and pattern.fullmatch(p)]
-                assert asked, (method, path)
+                matches = [p for m, p in ROUTES if m.lower() == method and pattern.fullmatch(p)]
+                assert matches, (method, path)
 
 
 @given(
@@ -138,8 +138,8 @@ def test_every_route_is_among_them(client: TestClient) -> None:
 def test_any_query(client: TestClient, path: str, query: str, accept: str) -> None:
     """Of GET, whatever Accept asks for: no 500, and errors in the documented form."""
     text = "".join(f"%{b:02x}" for b in query.encode())
-    for asked in (text, f"action_id={text}"):
-        answer = client.get(f"{path}?{asked}", headers={"Accept": accept} if accept else {})
+    for body in (text, f"action_id={text}"):
+        answer = client.get(f"{path}?{body}", headers={"Accept": accept} if accept else {})
         assert answer.status_code < 500, (path, query, answer.text)
         if answer.status_code >= 400:
             assert list(answer.json()) == ["reason", "status"], (path, query)
@@ -153,13 +153,13 @@ def test_any_name_in_the_address(client: TestClient, path: str) -> None:
     """404 for what is none, or 405 where the name has a slash; 400 where no path may be such."""
     refused = (404, 405) if is_plain(path) else (400,)
     name = "".join(f"%{b:02x}" for b in path.encode())
-    for place in (
+    for route in (
         "db2whrest/v1/task_status", "db2whrest/v1/report", "db2whrest/v1/buckets",
         "db2whrest/v1/summary_tables", "policyengine/v1/policies", "policyengine/v1/regex",
         "connmgr/v1/connections", "connmgr/v1/scan",
     ):  # fmt: skip
-        answer = client.get(f"/{place}/{name}")
-        assert answer.status_code in refused, (place, answer.text)
+        answer = client.get(f"/{route}/{name}")
+        assert answer.status_code in refused, (route, answer.text)
     assert client.get(f"/policyengine/v1/applications/{name}/schema").status_code in refused
     for action in ("start", "kill"):
         answer = client.post(f"/policyengine/v1/policies/{name}/{action}")
@@ -203,15 +203,15 @@ POLICIES = st.fixed_dictionaries(
 )
 def test_any_policy(client: TestClient, name: str, body: dict[str, object]) -> None:
     """What looks like a policy is kept and shown again, or refused in the documented form."""
-    place = f"/policyengine/v1/policies/{name}"
-    answer = client.post(place, json=body)
+    url_path = f"/policyengine/v1/policies/{name}"
+    answer = client.post(url_path, json=body)
     assert answer.status_code < 500, (body, answer.text)
     if answer.status_code >= 400:
         assert list(answer.json()) == ["reason", "status"]
     elif answer.status_code == 201:
-        kept = client.get(place).json()
-        assert {field: kept[field] for field in body} == body
-        assert client.delete(place).status_code == 200
+        policy = client.get(url_path).json()
+        assert {field: policy[field] for field in body} == body
+        assert client.delete(url_path).status_code == 200
 
 
 @given(pattern=TEXTS | st.text(alphabet="ab()[]{}*+?|\\^$.,0129:=!<>P", max_size=20))

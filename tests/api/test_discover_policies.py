@@ -36,8 +36,8 @@ def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def engine(home: Path) -> Iterator[TestClient]:
     """Its policy engine."""
     app = create_app(Settings(home=home, cache=None), authenticates=False)
-    with TestClient(app, base_url="http://test/policyengine/v1/") as found:
-        yield found
+    with TestClient(app, base_url="http://test/policyengine/v1/") as client:
+        yield client
 
 
 def grep(name: str, text: str) -> str:
@@ -55,15 +55,15 @@ def ended(engine: TestClient, policy: str) -> dict[str, Any]:
         if grep("status", answer.text) not in ("running", "paused"):
             break
         time.sleep(0.2)
-    found: dict[str, Any] = answer.json()
-    return found
+    status: dict[str, Any] = answer.json()
+    return status
 
 
 def search(engine: TestClient, query: str) -> list[dict[str, Any]]:
     """Records by a condition."""
     answer = engine.post("http://test/db2whrest/v1/search", content=json.dumps({"query": query}))
-    found: list[dict[str, Any]] = json.loads(answer.json()["rows"])
-    return found
+    rows: list[dict[str, Any]] = json.loads(answer.json()["rows"])
+    return rows
 
 
 def test_a_policy_from_the_first_request_to_the_last(engine: TestClient) -> None:
@@ -90,8 +90,8 @@ def test_a_policy_from_the_first_request_to_the_last(engine: TestClient) -> None
     one = engine.get("policies/pol2")
     assert grep("pol_id", one.text) == "pol2"
     assert engine.get("policies").text == f"[{one.text}]"
-    shown = one.json()
-    info = json.loads(shown.pop("execution_info"))
+    policy = one.json()
+    info = json.loads(policy.pop("execution_info"))
     assert {name: info[name] for name in ("total_count", "skipped_count")} == {
         "total_count": count, "skipped_count": 0,
     }  # fmt: skip
@@ -99,8 +99,8 @@ def test_a_policy_from_the_first_request_to_the_last(engine: TestClient) -> None
         "start_time", "total_count", "submitted_count", "failed_count", "completed_count",
         "skipped_count", "run_id", "end_time",
     ]  # fmt: skip
-    shown.pop("last_updated")
-    assert shown == {
+    policy.pop("last_updated")
+    assert policy == {
         "pol_id": "pol2", "action_id": "AUTOTAG",
         "action_params": {"tags": {"tag4": "val4", "tag5": "val5"}}, "schedule": "NOW",
         "pol_filter": "filename LIKE ('%front_center%')", "pol_state": "active",

@@ -56,10 +56,10 @@ class Engine:
         """A policy's last run, once it has ended."""
         until = time.monotonic() + 300
         while True:
-            found: dict[str, Any] = self.ask("dora", "GET", f"/{name}/status").json()
-            if found["status"] not in ("running", "paused"):
-                return found
-            assert time.monotonic() < until, found
+            status: dict[str, Any] = self.ask("dora", "GET", f"/{name}/status").json()
+            if status["status"] not in ("running", "paused"):
+                return status
+            assert time.monotonic() < until, status
             time.sleep(0.2)
 
     def tagged(self, tag: str) -> list[tuple[str, str]]:
@@ -105,12 +105,12 @@ def engine(home: Path) -> Iterator[Engine]:
 
 def test_a_collection_admins_policy_from_the_first_request_to_the_last(engine: Engine) -> None:
     """Made, run, changed, removed; of the collection's files alone, whoever starts it."""
-    made = engine.ask("cora", "POST", body=autotag("hers", schedule="NOW"))
-    assert (made.status_code, made.text) == (201, "Policy 'hers' added")
+    answer = engine.ask("cora", "POST", body=autotag("hers", schedule="NOW"))
+    assert (answer.status_code, answer.text) == (201, "Policy 'hers' added")
     assert engine.ended("hers")["completed_count"] == 48
     assert engine.tagged("mark") == [("png", "1")]
-    shown = engine.ask("cora", "GET", "/hers").json()
-    assert (shown["policy_owner"], shown["collections"]) == ("cora", ["images"])
+    policy = engine.ask("cora", "GET", "/hers").json()
+    assert (policy["policy_owner"], policy["collections"]) == ("cora", ["images"])
     changed = {"action_params": {"tags": {"mark": "2"}}, "collections": [], "schedule": "NOW"}
     assert engine.status("cora", "PUT", "/hers", changed) == 200
     engine.ended("hers")
@@ -127,7 +127,7 @@ def test_a_collection_admins_policy_from_the_first_request_to_the_last(engine: E
 def test_a_condition_finds_nothing_beyond_its_collections(engine: Engine) -> None:
     """Not by a subquery either, whose answer would be told by which files are tagged."""
     asks = "fkey in (select fkey from metaocean) and exists (select 1 from {} where {})"
-    for number, (condition, found) in enumerate(
+    for number, (condition, count) in enumerate(
         [
             (asks.format("metaocean", JSON), 0),
             (asks.format("bluadmin.metaocean m", "m.filetype = 'npz'"), 0),
@@ -141,12 +141,12 @@ def test_a_condition_finds_nothing_beyond_its_collections(engine: Engine) -> Non
     ):
         name = f"asks-{number}"
         body = autotag(name, pol_filter=condition, schedule="NOW")
-        if found is None:
+        if count is None:
             assert engine.status("cora", "POST", body=body) == 400
         else:
             assert engine.status("cora", "POST", body=body) == 201, condition
             status = engine.ended(name)
-            assert (status["status"], status["total_count"]) == ("complete", found), status
+            assert (status["status"], status["total_count"]) == ("complete", count), status
     # Bound by its collections is also what a data admin makes.
     body = autotag("bound", pol_filter=asks.format("metaocean", JSON), collections=["images"])
     assert engine.status("dora", "POST", body={**body, "schedule": "NOW"}) == 201
@@ -191,13 +191,13 @@ def test_who_sees_which_and_may_do_what_with_it(engine: Engine) -> None:
         ("otto", "both", (200, 403, 403, 403)), ("otto", "all", (404, 403, 403, 403)),
         ("carl", "both", (200, 403, 400, 403)), ("dora", "both", (200, 200, 400, 200)),
     ):  # fmt: skip
-        found = (
+        statuses = (
             engine.status(user, "GET", f"/{name}/status"),
             engine.status(user, "PUT", f"/{name}", change),
             engine.status(user, "POST", f"/{name}{action}"),
             engine.status(user, "DELETE", f"/{name}"),
         )
-        assert found == expected, (user, name)
+        assert statuses == expected, (user, name)
     # A policy cannot be carried over into another's collection, or away from one's own.
     assert engine.status("carl", "PUT", "/texts", {"collections": ["images"]}) == 403
     assert engine.status("carl", "PUT", "/texts", {"collections": ["texts", "images"]}) == 403

@@ -41,37 +41,37 @@ def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def url(home: Path) -> Iterator[str]:
     """The address of its server."""
-    with serving(home) as (found, _):
-        yield f"{found}/db2whrest/v1"
+    with serving(home) as (address, _):
+        yield f"{address}/db2whrest/v1"
 
 
 @pytest.fixture
 def report(url: str) -> Iterator[dict[str, Any]]:
     """A report that has run."""
-    answer = httpx.post(f"{url}/report", content=json.dumps(AGES), timeout=60)
+    answer = httpx.post(f"{url}/report", content=json.dumps(AGES), timeout=300)
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    yield found
-    httpx.delete(f"{url}/report/{found['report']}")
+    report: dict[str, Any] = answer.json()
+    yield report
+    httpx.delete(f"{url}/report/{report['report']}")
 
 
 def test_a_report_as_documented(url: str, report: dict[str, Any]) -> None:
     """Fields and their order, the question as a string of JSON, the size of the file."""
     answer = httpx.get(f"{url}/report/{report['report']}")
     assert answer.json() == report
-    asked = (
+    body = (
         r"""{\"filters\": [{\"key\": \"mtime\", \"operator\": \">\", \"value\": """
         r"""\"NOW() - 30000 DAYS\"}], \"sort_by\": [{\"datasource\": \"asc\"}], \"name\": """
         r"""\"Age Report Summary. 0-30 Days\", \"query\": \"\", \"group_by\": [\"datasource\"]}"""
     )
     began = report["lastrun"]
-    shown = began[:19].replace("T", "_")
+    timestamp = began[:19].replace("T", "_")
     download = httpx.get(f"{url}/report/{report['report']}/download")
     assert answer.text == (
-        f'{{"name": "Age Report Summary. 0-30 Days", "query": "{asked}", '
+        f'{{"name": "Age Report Summary. 0-30 Days", "query": "{body}", '
         f'"size": {len(download.content)}, "report": "{report["report"]}", '
         f'"duration": {report["duration"]}, '
-        f'"filename": "Age Report Summary. 0-30 Days-{shown}.csv", '
+        f'"filename": "Age Report Summary. 0-30 Days-{timestamp}.csv", '
         f'"lastrun": "{began}", "status": "complete", "schedule": null}}'
     )
     assert len(began) == len("2018-11-01T18:58:14.000Z")
@@ -90,30 +90,30 @@ def test_a_summary_is_downloaded_as_documented(url: str, report: dict[str, Any])
 
 def test_an_empty_summary_has_its_header(url: str) -> None:
     """21 bytes, the size that the documentation shows for one."""
-    asked = {**AGES, "query": "owner='nobody'"}
-    found = httpx.post(f"{url}/report", content=json.dumps(asked), timeout=60).json()
-    assert found["size"] == 21
-    assert httpx.delete(f"{url}/report/{found['report']}").json() == {"status": "success"}
+    request = {**AGES, "query": "owner='nobody'"}
+    report = httpx.post(f"{url}/report", content=json.dumps(request), timeout=300).json()
+    assert report["size"] == 21
+    assert httpx.delete(f"{url}/report/{report['report']}").json() == {"status": "success"}
 
 
 def test_records_have_all_columns(url: str) -> None:
     """Of a search without groups, with at most so many rows."""
-    asked = {"name": "a/b\r\nX: y", "query": "car > 0", "limit": 3}
-    found = httpx.post(f"{url}/report", content=json.dumps(asked), timeout=60).json()
-    answer = httpx.get(f"{url}/report/{found['report']}/download")
+    request = {"name": "a/b\r\nX: y", "query": "car > 0", "limit": 3}
+    report = httpx.post(f"{url}/report", content=json.dumps(request), timeout=300).json()
+    answer = httpx.get(f"{url}/report/{report['report']}/download")
     assert "x" not in answer.headers
     header, *lines = answer.text.splitlines()
     assert header.startswith("path,filename,filetype,datasource,owner,group,revision,site,")
     assert len(lines) == 3
     assert all(line.count(",") == header.count(",") for line in lines)
-    assert '"limit\\": 3' in json.dumps(found["query"])
-    httpx.delete(f"{url}/report/{found['report']}")
+    assert '"limit\\": 3' in json.dumps(report["query"])
+    httpx.delete(f"{url}/report/{report['report']}")
 
 
 def test_a_report_runs_again_and_goes(url: str, report: dict[str, Any]) -> None:
     """PUT replaces the rows; after DELETE nothing of it is left."""
     address = f"{url}/report/{report['report']}"
-    again = httpx.put(address, timeout=60).json()
+    again = httpx.put(address, timeout=300).json()
     assert again["lastrun"] > report["lastrun"]
     either = {"lastrun": "", "filename": "", "duration": 0}
     assert again | either == report | either
@@ -125,7 +125,7 @@ def test_a_report_runs_again_and_goes(url: str, report: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason"),
+    ("body", "reason"),
     [
         ({"name": "x", "query": "ownerzzz=1"}, "SQL0206N"),
         ({"name": "x", "query": "int(filename)=1"}, "SQL0420N"),
@@ -134,9 +134,9 @@ def test_a_report_runs_again_and_goes(url: str, report: dict[str, Any]) -> None:
         ({"name": "x", "filters": [{"key": "a"}]}, "filters.0.operator"),
     ],
 )
-def test_what_cannot_run_is_not_kept(url: str, asked: Any, reason: str) -> None:
+def test_what_cannot_run_is_not_kept(url: str, body: Any, reason: str) -> None:
     """400 with the documented reason."""
-    answer = httpx.post(f"{url}/report", content=json.dumps(asked), timeout=60)
+    answer = httpx.post(f"{url}/report", content=json.dumps(body), timeout=300)
     assert answer.status_code == 400
     assert reason in answer.json()["reason"]
     assert httpx.get(f"{url}/report").json() == []
@@ -149,9 +149,9 @@ def test_a_report_whose_server_was_killed_has_failed(home: Path) -> None:
         said: list[dict[str, Any]] = []
 
         def kill_it() -> None:
-            while not (found := httpx.get(reports).json()):
+            while not (reports_json := httpx.get(reports).json()):
                 time.sleep(0.1)
-            said.append(httpx.put(f"{reports}/{found[0]['report']}").json())
+            said.append(httpx.put(f"{reports}/{reports_json[0]['report']}").json())
             os.kill(process.pid, signal.SIGKILL)
 
         killing = threading.Thread(target=kill_it)
@@ -162,9 +162,9 @@ def test_a_report_whose_server_was_killed_has_failed(home: Path) -> None:
         assert "is running already" in said[0]["reason"]
     with serving(home) as (base, _):
         reports = f"{base}/db2whrest/v1/report"
-        (found,) = httpx.get(reports).json()
-        assert found["status"] == "failed"
-        assert httpx.delete(f"{reports}/{found['report']}").status_code == 200
+        (report,) = httpx.get(reports).json()
+        assert report["status"] == "failed"
+        assert httpx.delete(f"{reports}/{report['report']}").status_code == 200
 
 
 def test_the_buckets(url: str) -> None:
@@ -172,18 +172,18 @@ def test_the_buckets(url: str) -> None:
     answer = httpx.get(f"{url}/buckets/SizeRange", headers={"Accept": "application/json"})
     assert answer.text == SIZE_RANGE
     for name, field in (("TimeSinceAccess", "atime"), ("FileGroup", "filetype")):
-        (found,) = httpx.get(f"{url}/buckets/{name}").json()
-        data = json.loads(found["data"])
-        assert (found["name"], data["name"], data["source_field"]) == (name, name, field)
+        (bucket,) = httpx.get(f"{url}/buckets/{name}").json()
+        data = json.loads(bucket["data"])
+        assert (bucket["name"], data["name"], data["source_field"]) == (name, name, field)
     answer = httpx.get(f"{url}/buckets/nope")
     assert (answer.status_code, answer.json()["status"]) == (404, "error")
 
 
 def test_every_size_is_in_one_range(url: str) -> None:
     """The bucket that searches count by is the one that is shown."""
-    (found,) = httpx.get(f"{url}/buckets/SizeRange").json()
-    ranges = json.loads(found["data"])["ranges"]
-    answer = httpx.post(f"{url}/search", content='{"group_by": ["SizeRange"]}', timeout=60).json()
+    (bucket,) = httpx.get(f"{url}/buckets/SizeRange").json()
+    ranges = json.loads(bucket["data"])["ranges"]
+    answer = httpx.post(f"{url}/search", content='{"group_by": ["SizeRange"]}', timeout=300).json()
     for row in json.loads(answer["rows"]):
         low, high = ranges[row["sizerange"]]
         statement = f"select count(*) from metaocean where size >= {low}"
@@ -208,13 +208,13 @@ def test_the_summary_tables(url: str) -> None:
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert run.stdout == '{"status": "success"}'
-        found = httpx.get(f"{url}/summary_tables/{table}").json()
-        assert found["enabled"] is (setting == "true")
-    asked = '{"enabled": true, "schedule": {"hour": 0, "minute": "14"}}'
-    httpx.put(f"{url}/summary_tables/mrcapacity", content=asked)
-    kept = httpx.get(f"{url}/summary_tables").json()
-    assert kept["mrcapacity"]["schedule"] == {"hour": 0, "minute": "14"}
-    assert kept["duplicates"]["schedule"] == {"minute": "*/5"}
+        table_json = httpx.get(f"{url}/summary_tables/{table}").json()
+        assert table_json["enabled"] is (setting == "true")
+    change = '{"enabled": true, "schedule": {"hour": 0, "minute": "14"}}'
+    httpx.put(f"{url}/summary_tables/mrcapacity", content=change)
+    bodies = httpx.get(f"{url}/summary_tables").json()
+    assert bodies["mrcapacity"]["schedule"] == {"hour": 0, "minute": "14"}
+    assert bodies["duplicates"]["schedule"] == {"minute": "*/5"}
     answer = httpx.put(f"{url}/summary_tables/mrcapacity/start")
     assert answer.text == '{"status": "success"}'
 

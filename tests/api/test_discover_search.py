@@ -30,7 +30,7 @@ from tests.query.catalogs import DrawnFrame, drawn_frames, listed_files
 REAL: list[dict[str, str]] = json.loads(
     (Path(__file__).parents[1] / "query" / "real_statements.json").read_text()
 )
-BODIES = [found["sql"] for found in REAL if found["kind"] == "where"]
+BODIES = [example["sql"] for example in REAL if example["kind"] == "where"]
 PASSWORD = "no-blank-in-it:or-the-script-fails"
 CARS_AHEAD = "front=1 and center=1 and car>=1000 and car<=900000"
 ENDLESS = "size > (select count(*) from " + ",".join(f"metaocean m{n}" for n in range(9)) + ")"
@@ -85,17 +85,17 @@ def post(served: Served, body: Any, **headers: str) -> httpx.Response:
     return httpx.post(url, content=content, headers=headers, timeout=120)
 
 
-def rows(served: Served, **asked: Any) -> list[dict[str, Any]]:
+def rows(served: Served, **search: Any) -> list[dict[str, Any]]:
     """The rows of a search, parsed twice as clients do."""
-    answer = post(served, asked)
+    answer = post(served, search)
     assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = json.loads(answer.json()["rows"])
-    return found
+    rows: list[dict[str, Any]] = json.loads(answer.json()["rows"])
+    return rows
 
 
-def named(found: list[dict[str, Any]]) -> set[str]:
+def named(entries: list[dict[str, Any]]) -> set[str]:
     """The files of some rows."""
-    return {row["filename"] for row in found}
+    return {row["filename"] for row in entries}
 
 
 def cars_ahead(frames: list[DrawnFrame]) -> set[str]:
@@ -118,16 +118,16 @@ def guarded(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def test_the_scripts_of_the_proof_of_concept(guarded: str, tmp_path: Path) -> None:
     """curl, cut, awk and sed as published make the list of files to prefetch of the reply."""
-    given = [guarded, CARS_AHEAD, str(tmp_path), "sdadmin", PASSWORD]
-    subprocess.run(["bash", "-c", SCRIPT, "search", *given], check=True, capture_output=True)
+    command = [guarded, CARS_AHEAD, str(tmp_path), "sdadmin", PASSWORD]
+    subprocess.run(["bash", "-c", SCRIPT, "search", *command], check=True, capture_output=True)
     lines = (tmp_path / "afm").read_text().splitlines()
-    wanted = cars_ahead(drawn_frames())
-    assert wanted
+    expected = cars_ahead(drawn_frames())
+    assert expected
     # The last line is made of what follows the rows, as with the product.
     assert {line for line in lines if line.startswith("a2d2/")} == {
-        f"a2d2/,{key},a2d2,IBM COS,resdnt" for key in wanted
+        f"a2d2/,{key},a2d2,IBM COS,resdnt" for key in expected
     }
-    assert len(lines) == len(wanted) + 1
+    assert len(lines) == len(expected) + 1
 
 
 def test_the_python_class_of_the_proof_of_concept(guarded: str) -> None:
@@ -135,7 +135,7 @@ def test_the_python_class_of_the_proof_of_concept(guarded: str) -> None:
     requests = pytest.importorskip("requests")
     with warnings.catch_warnings(action="ignore"):  # the certificate, as the class does
         result = requests.get(
-            guarded + "/auth/v1/token", auth=("sdadmin", PASSWORD), verify=False, timeout=60
+            guarded + "/auth/v1/token", auth=("sdadmin", PASSWORD), verify=False, timeout=300
         )
         assert result.status_code == 200
         auth = "Bearer " + result.headers["X-Auth-Token"]
@@ -144,7 +144,7 @@ def test_the_python_class_of_the_proof_of_concept(guarded: str) -> None:
             headers={"Authorization": auth, "Content-type": "application/json"},
             json={"query": " and ".join(CARS_AHEAD.split(" and ")), "filters": [], "group_by": [],
                   "sort_by": [], "limit": 100000},
-            verify=False, timeout=60,
+            verify=False, timeout=300,
         )  # fmt: skip
     files: dict[str, list[str]] = {}
     for entry in json.loads(result.json()["rows"]):
@@ -214,21 +214,21 @@ def test_every_text_comes_back(text: str) -> None:
 
 def test_tags_are_text(served: Served) -> None:
     """Every class and position of every frame, as the files themselves say; the rest is null."""
-    found = {row["filename"]: row for row in rows(served)}
-    assert set(found) == set(listed_files())
+    by_filename = {row["filename"]: row for row in rows(served)}
+    assert set(by_filename) == set(listed_files())
     for frame in drawn_frames():
-        row = found[frame.key]
+        row = by_filename[frame.key]
         assert {tag: row[tag] for tag in frame.tags} == {t: str(n) for t, n in frame.tags.items()}
 
 
 @pytest.mark.parametrize("body", BODIES)
 def test_every_real_condition(served: Served, body: str) -> None:
     """What users wrote is answered, with the same rows as the statement of the same condition."""
-    found = post(served, {"query": body, "filters": [], "group_by": [], "sort_by": []}).json()
+    answer_body = post(served, {"query": body, "filters": [], "group_by": [], "sort_by": []}).json()
     statement = f"select filename from metaocean_view where {body}"
-    answer = httpx.post(f"{served[0]}/db2whrest/v1/sql_query", content=statement, timeout=60)
+    answer = httpx.post(f"{served[0]}/db2whrest/v1/sql_query", content=statement, timeout=300)
     lines = csv.reader(answer.text.splitlines())
-    assert sorted(row["filename"] for row in json.loads(found["rows"])) == sorted(
+    assert sorted(row["filename"] for row in json.loads(answer_body["rows"])) == sorted(
         line[1] for line in lines
     )
 
@@ -276,8 +276,8 @@ def test_filters(
         tests = {"=": float.__eq__, ">=": float.__ge__, "<": float.__lt__}
         holds = tests[operator]
         expected = sum(holds(float(f.tags[key]), number) for f in drawn_frames())
-    found = rows(served, filters=[{"key": key, "operator": operator, "value": value}])
-    assert len(found) == expected
+    matches = rows(served, filters=[{"key": key, "operator": operator, "value": value}])
+    assert len(matches) == expected
 
 
 def test_filters_and_the_condition_hold_together(
@@ -300,16 +300,16 @@ def test_order_and_limit(served: Served) -> None:
         },
     ).json()
     assert (answer["count"], answer["doc_count"]) == (7, 24)
-    wanted = sorted(drawn_frames(), key=lambda frame: frame.key, reverse=True)
-    wanted.sort(key=lambda frame: frame.tags["front"])
-    assert [row["filename"] for row in json.loads(answer["rows"])] == [f.key for f in wanted[:7]]
+    expected = sorted(drawn_frames(), key=lambda frame: frame.key, reverse=True)
+    expected.sort(key=lambda frame: frame.tags["front"])
+    assert [row["filename"] for row in json.loads(answer["rows"])] == [f.key for f in expected[:7]]
 
 
 def test_groups_as_a_published_client_reads_them(
     served: Served,
 ) -> None:
     """Field names in any case, answers in lower case; facets as strings of JSON; totals add up."""
-    asked = """{
+    request = """{
        "query": "platform='IBM COS'",
        "filters": [
        ],
@@ -317,18 +317,18 @@ def test_groups_as_a_published_client_reads_them(
        "sort_by": [{"Site": "asc"},{"Count": "desc"}],
        "limit": 100000
     }"""
-    data = post(served, asked).json()
+    data = post(served, request).json()
     files = rows(served)
-    found = json.loads(data["rows"])
-    assert [list(row) for row in found] == 2 * [
+    groups = json.loads(data["rows"])
+    assert [list(row) for row in groups] == 2 * [
         ["site", "owner", "datasource", "filetype", "count", "sum", "sumconsumed"]
     ]
-    for row in found:
+    for row in groups:
         of_group = [f for f in files if f["filetype"] == row["filetype"]]
         assert int(row["count"]) == len(of_group)
         assert int(row["sum"]) == sum(f["size"] for f in of_group)
         assert int(row["sumconsumed"]) == sum(f["sizeconsumed"] for f in of_group)
-    assert [row["filetype"] for row in found] == ["png", "json"]
+    assert [row["filetype"] for row in groups] == ["png", "json"]
     assert list(data["facet_tree"]) == [field.upper() for field in FACETS]
     assert json.loads(data["facet_tree"]["OWNER"]) == [
         {"owner": owner, "count": n} for owner, n in Counter(f["owner"] for f in files).items()
@@ -344,26 +344,26 @@ def test_groups_by_a_tag(served: Served) -> None:
     expected: dict[str | None, int] = dict(
         Counter(str(frame.tags["front"]) for frame in drawn_frames())
     )
-    found = rows(served, group_by=["front"])
-    assert {row["front"]: row["count"] for row in found} == expected | {None: 51}
+    groups = rows(served, group_by=["front"])
+    assert {row["front"]: row["count"] for row in groups} == expected | {None: 51}
 
 
 def test_duplicates(served: Served, catalogued: Path, tmp_path: Path) -> None:
     """Grouped by filename, only files of which there is another of the same name and size."""
-    found = post(served, {"group_by": ["Filename"]}).json()
-    assert (found["table"], found["rows"], found["doc_count"]) == ("duplicates", "[]", 0)
+    document = post(served, {"group_by": ["Filename"]}).json()
+    assert (document["table"], document["rows"], document["doc_count"]) == ("duplicates", "[]", 0)
     home = copy_home(catalogued, tmp_path)
     workspace = open_home(home)
     add_source(workspace, "backup", SAMPLE)
     workspace.close()
     with serving(home) as twice:
-        found = post(twice, {"query": "filetype='png'", "group_by": ["filename"]}).json()
-        assert {row["count"] for row in json.loads(found["rows"])} == {2}
-        assert (found["count"], found["doc_count"]) == (48, 96)
+        document = post(twice, {"query": "filetype='png'", "group_by": ["filename"]}).json()
+        assert {row["count"] for row in json.loads(document["rows"])} == {2}
+        assert (document["count"], document["doc_count"]) == (48, 96)
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason"),
+    ("search", "reason"),
     [
         ({"query": "ownerzzz='x'"}, UNKNOWN),
         ({"group_by": ["ownerzzz"]}, "SQL0206N"),
@@ -395,9 +395,9 @@ def test_duplicates(served: Served, catalogued: Path, tmp_path: Path) -> None:
         ('{"limit": ' + "9" * 5000 + "}", "the body is no JSON"),
     ],
 )
-def test_errors_have_the_documented_form(served: Served, asked: Any, reason: str) -> None:
+def test_errors_have_the_documented_form(served: Served, search: Any, reason: str) -> None:
     """400 with reason and status, whatever is wrong."""
-    answer = post(served, asked)
+    answer = post(served, search)
     assert answer.status_code == 400, answer.text
     assert answer.headers["content-type"] == "application/json"
     assert list(answer.json()) == ["reason", "status"]
@@ -446,8 +446,8 @@ def test_what_takes_ten_seconds_becomes_asynchronous(
 def test_a_client_that_goes_away_stops_its_search(catalogued: Path, tmp_path: Path) -> None:
     """Nobody knows the task's name, so nothing is computed any more, and nothing is left."""
     with serving(copy_home(catalogued, tmp_path)) as (url, process):  # with ten minutes' limit
-        place, body = urlsplit(url), json.dumps({"query": ENDLESS})
-        with socket.create_connection((place.hostname, place.port)) as client:
+        address, body = urlsplit(url), json.dumps({"query": ENDLESS})
+        with socket.create_connection((address.hostname, address.port)) as client:
             head = (
                 "POST /db2whrest/v1/search HTTP/1.1\r\nHost: localhost\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n"

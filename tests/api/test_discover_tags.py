@@ -27,8 +27,8 @@ def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def url(home: Path) -> Iterator[str]:
     """The address of its policy engine."""
-    with serving(home) as (found, _):
-        yield f"{found}/policyengine/v1"
+    with serving(home) as (address, _):
+        yield f"{address}/policyengine/v1"
 
 
 def curl(url: str, method: str, body: str) -> str:
@@ -70,8 +70,8 @@ def test_the_documented_commands(url: str, home: Path) -> None:
     # The command line sees them, and searches have them as columns.
     assert "department" in framesift(home, "tags", "families", "--json").stdout
     search = url.replace("policyengine", "db2whrest") + "/search"
-    found = httpx.post(search, content='{"query": "project is null", "limit": 1}', timeout=60)
-    assert json.loads(found.json()["rows"])[0]["annotations"] is None
+    response = httpx.post(search, content='{"query": "project is null", "limit": 1}', timeout=300)
+    assert json.loads(response.json()["rows"])[0]["annotations"] is None
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_the_documented_commands(url: str, home: Path) -> None:
 def test_what_is_refused(url: str, method: str, path: str, body: str, status: int) -> None:
     """In the documented form, and nothing has changed."""
     before = httpx.get(f"{url}/tags").text
-    answer = httpx.request(method, f"{url}/tags{path}", content=body, timeout=60)
+    answer = httpx.request(method, f"{url}/tags{path}", content=body, timeout=300)
     assert answer.status_code == status, answer.text
     assert list(answer.json()) == ["reason", "status"]
     assert httpx.get(f"{url}/tags").text == before

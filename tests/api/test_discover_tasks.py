@@ -32,8 +32,8 @@ pytestmark = pytest.mark.wide
 REAL: list[dict[str, str]] = json.loads(
     (Path(__file__).parents[1] / "query" / "real_statements.json").read_text()
 )
-ASYNC = [found["sql"] for found in REAL if found["endpoint"].endswith("sql_query_async")]
-STATEMENTS = [found["sql"] for found in REAL if found["kind"] == "statement"]
+ASYNC = [example["sql"] for example in REAL if example["endpoint"].endswith("sql_query_async")]
+STATEMENTS = [example["sql"] for example in REAL if example["kind"] == "statement"]
 ENDLESS = "select count(*) from " + ",".join(f"metaocean m{n}" for n in range(9))
 UNKNOWN = "9c0db090-bd33-41c5-969f-a1603ddf49ab"
 SLOW = """select count(*) from metaocean a, metaocean b, metaocean c, metaocean d,
@@ -51,8 +51,8 @@ def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def url(home: Path) -> Iterator[str]:
     """A server of it."""
-    with serving(home) as (found, _):
-        yield found
+    with serving(home) as (address, _):
+        yield address
 
 
 def ended(address: str) -> httpx.Response:
@@ -66,7 +66,7 @@ def ended(address: str) -> httpx.Response:
 
 def begun(url: str, statement: str, **headers: str) -> str:
     """The address of a new task."""
-    answer = httpx.post(f"{url}{PATH}", content=statement, headers=headers, timeout=60)
+    answer = httpx.post(f"{url}{PATH}", content=statement, headers=headers, timeout=300)
     assert answer.status_code == 202, answer.text
     return str(answer.headers["location"])
 
@@ -112,7 +112,7 @@ def test_real_statements_give_what_they_give_at_once(url: str, statement: str) -
     for accept, between in (("application/json", "}, {"), ("*/*", "\n")):
         headers = {"Accept": accept}
         at_once = httpx.post(
-            f"{url}/db2whrest/v1/sql_query", content=statement, headers=headers, timeout=60
+            f"{url}/db2whrest/v1/sql_query", content=statement, headers=headers, timeout=300
         )
         later = ended(begun(url, statement, **headers))
         assert later.status_code == at_once.status_code
@@ -222,8 +222,8 @@ def test_nobody_waits_for_a_task_whose_address_did_not_go_out(
         socket.socket() as other,
         socket.socket() as client,
     ):
-        place = urlsplit(url)
-        other.connect((place.hostname, place.port))
+        address = urlsplit(url)
+        other.connect((address.hostname, address.port))
         body = json.dumps({"statement": ENDLESS})
         head = "POST /v1/sql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         other.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode() * others)
@@ -231,7 +231,7 @@ def test_nobody_waits_for_a_task_whose_address_did_not_go_out(
         # As little room on the way as there can be: the first answer has 500 kB.
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
-        client.connect((place.hostname, place.port))
+        client.connect((address.hostname, address.port))
         client.sendall(
             b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
             b"POST /db2whrest/v1/sql_query HTTP/1.1\r\nHost: localhost\r\n"
@@ -279,10 +279,10 @@ def test_a_result_is_written_aside(tmp_path: Path) -> None:
     going.set()
     task.future.result(120)
     assert (tasks.files.view(task.id), tasks.files.running(task.id)) == ("anna", False)
-    found = tasks.files.result(task.id)
-    assert found is not None
-    with found.body as body:
-        assert (found.status, found.content_type, found.length) == (200, "text/csv", 4)
+    file = tasks.files.result(task.id)
+    assert file is not None
+    with file.body as body:
+        assert (file.status, file.content_type, file.length) == (200, "text/csv", 4)
         assert body.read() == b"0,1\n"
     assert tasks.files.view(UNKNOWN) is None
     tasks.close()
@@ -298,10 +298,10 @@ def test_a_result_is_bounded(tmp_path: Path) -> None:
 
     task = tasks.start("", "text/csv", endless)
     task.future.result(120)
-    found = tasks.files.result(task.id)
-    assert found is not None
-    with found.body as body:
-        assert found.status == 400
+    file = tasks.files.result(task.id)
+    assert file is not None
+    with file.body as body:
+        assert file.status == 400
         assert b"more than 1,000,000 bytes" in body.read()
     (path,) = tmp_path.iterdir()
     assert path.stat().st_size < 1000
@@ -311,22 +311,22 @@ def test_a_result_is_bounded(tmp_path: Path) -> None:
 def test_a_full_disk_is_a_failure(tmp_path: Path) -> None:
     """The reason fits where the rows did not; here the system allows no longer files."""
     tasks = Tasks(tmp_path, FairQueue(4, 4))
-    held = resource.getrlimit(resource.RLIMIT_FSIZE)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def endless(output: Output, _: Cancellation) -> None:
         while True:
             output.write(b"x" * 999)
 
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, held[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
         task = tasks.start("", "text/csv", endless)
         task.future.result(120)
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, held)
-    found = tasks.files.result(task.id)
-    assert found is not None
-    with found.body as body:
-        assert found.status == 507
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    file = tasks.files.result(task.id)
+    assert file is not None
+    with file.body as body:
+        assert file.status == 507
         assert "cannot be written: File too large" in json.loads(body.read())["reason"]
     tasks.close()
 
@@ -345,8 +345,8 @@ def test_old_results_and_too_many_bytes_go(tmp_path: Path) -> None:
     lost = str(uuid.uuid4())
     (tmp_path / f"{lost}.part").write_bytes(b"half a li")
     files.sweep()
-    kept = {path.stem for path in tmp_path.glob("*.result")}
-    assert kept == {*ids[2:], lost}
+    names = {path.stem for path in tmp_path.glob("*.result")}
+    assert names == {*ids[2:], lost}
     assert list(tmp_path.glob("*.part")) == []
     TaskFiles(tmp_path, Limits(kept=1)).sweep()
     assert {path.stem for path in tmp_path.iterdir()} == {lost}
@@ -361,10 +361,10 @@ def test_an_unexpected_error_is_a_failure(tmp_path: Path) -> None:
 
     task = tasks.start("", "text/csv", wrong)
     task.future.result(120)
-    found = tasks.files.result(task.id)
-    assert found is not None
-    with found.body as body:
-        assert (found.status, json.loads(body.read())["status"]) == (500, "error")
+    file = tasks.files.result(task.id)
+    assert file is not None
+    with file.body as body:
+        assert (file.status, json.loads(body.read())["status"]) == (500, "error")
     tasks.close()
 
 
@@ -387,10 +387,10 @@ def test_tasks_wait_their_turn_and_no_more_than_may(tmp_path: Path) -> None:
     assert not closing.is_alive()
     for task in started:
         assert not tasks.files.running(task.id)
-        found = tasks.files.result(task.id)
-        assert found is not None
-        found.body.close()
-        assert found.status == 500
+        file = tasks.files.result(task.id)
+        assert file is not None
+        file.body.close()
+        assert file.status == 500
 
 
 def test_an_abandoned_task_leaves_nothing(tmp_path: Path) -> None:

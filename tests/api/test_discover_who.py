@@ -53,8 +53,8 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     row_collections.add(records, "images", "filetype = 'png'")
     roles = {"dora": ["dataadmin"], "cora": ["collectionadmin"], "otto": ["datauser"]}
     secrets = {}
-    for name, held in roles.items():
-        secrets[name] = tokens.log_in(records, users.add(records, name, held, PASSWORD))
+    for name, of_user in roles.items():
+        secrets[name] = tokens.log_in(records, users.add(records, name, of_user, PASSWORD))
     for name in ("cora", "otto"):
         row_collections.assign(records, "images", name)
     with TestClient(create_app(Settings(home=home, cache=None))) as client:
@@ -64,8 +64,8 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.mark.parametrize(("user", "files"), [("dora", 75), ("cora", 48), ("otto", 48)])
 def test_a_search_finds_what_may_be_seen(served: Served, user: str, files: int) -> None:
     """Rows, counts beyond the limit, groups, facets and subqueries alike."""
-    found = served.ask(user, "POST", "/search", {"limit": 60}).json()
-    assert (found["count"], found["doc_count"]) == (min(files, 60), files)
+    document = served.ask(user, "POST", "/search", {"limit": 60}).json()
+    assert (document["count"], document["doc_count"]) == (min(files, 60), files)
     grouped = served.ask(user, "POST", "/search", {"group_by": ["filetype"]}).json()
     assert sum(row["count"] for row in json.loads(grouped["rows"])) == files
     for facet in grouped["facet_tree"].values():
@@ -99,8 +99,8 @@ def test_reports_are_for_who_sees_everything(served: Served) -> None:
     """As documented: the data admin's, and nobody else's."""
     body = {"name": "sizes", "group_by": ["filetype"]}
     assert served.ask("otto", "POST", "/report", body).status_code == 403
-    made = served.ask("dora", "POST", "/report", body)
-    report = made.json()["report"]
+    response = served.ask("dora", "POST", "/report", body)
+    report = response.json()["report"]
     for path in ("/report", f"/report/{report}", f"/report/{report}/download"):
         assert served.ask("otto", "GET", path).status_code == 403
         assert served.ask("dora", "GET", path).status_code == 200

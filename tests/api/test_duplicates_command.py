@@ -27,11 +27,13 @@ def test_groups_are_listed(tmp_path: Path) -> None:
     listed = framesift(home, "duplicates", "--json")
     assert listed.returncode == 0, listed.stderr
     groups = json.loads(listed.stdout)
-    found = {tuple((one["scene"], int(one["frame_number"])) for one in g["frames"]) for g in groups}
-    assert found == {((SCENE, number), (OTHER, number)) for number in (1, 3)}
+    frames_of_groups = {
+        tuple((one["scene"], int(one["frame_number"])) for one in g["frames"]) for g in groups
+    }
+    assert frames_of_groups == {((SCENE, number), (OTHER, number)) for number in (1, 3)}
     assert {one["duplicate"] for g in groups for one in g["frames"]} == {
         g["duplicate"] for g in groups
     }
-    shown = framesift(home, "duplicates")
-    assert "4 frames are 2 different ones" in shown.stdout
-    assert shown.stdout.count(f"host1:a2d2:{OTHER}/camera") == 2
+    run = framesift(home, "duplicates")
+    assert "4 frames are 2 different ones" in run.stdout
+    assert run.stdout.count(f"host1:a2d2:{OTHER}/camera") == 2

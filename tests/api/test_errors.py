@@ -35,11 +35,13 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
     errors.OtherVersion: errors.OtherVersion("another version is there", "a.png"),
     errors.SqlError: errors.SqlError(-206, "42703", "no"),
     errors.StorageError: errors.StorageError("full", "/x"),
+    errors.CacheFull: errors.CacheFull("full", "/x", ("streets@2, which job t reads",)),
     errors.SourceFails: errors.SourceFails("no answer"),
     errors.CatalogBusy: errors.CatalogBusy("busy"),
     errors.CatalogDamaged: errors.CatalogDamaged("damaged"),
     errors.CollectionFails: errors.CollectionFails(),
     errors.JobFailed: errors.JobFailed("x", "failed"),
+    errors.StagingCancelled: errors.StagingCancelled("cancelled"),
     errors.EngineFailed: errors.EngineFailed("x"),
 }
 EXPECTED = {
@@ -50,9 +52,9 @@ EXPECTED = {
     "TooManyJobs": 429, "TooManyStreams": 429,
     "ServerBusy": 503, "BodyTooLarge": 413,
     "BadFile": 422, "UnreadableFile": 422, "OtherVersion": 422,
-    "SqlError": 400, "StorageError": 507, "SourceFails": 502,
+    "SqlError": 400, "StorageError": 507, "CacheFull": 507, "SourceFails": 502,
     "CatalogBusy": 503, "CatalogDamaged": 500, "CollectionFails": 500,
-    "JobFailed": 500, "EngineFailed": 502,
+    "JobFailed": 500, "StagingCancelled": 409, "EngineFailed": 502,
 }  # fmt: skip
 
 
@@ -69,9 +71,9 @@ OURS = sorted({k for k in _all(errors.FramesiftError) if k.__module__ == "catalo
 def test_errors_come_back_from_another_process(kind: type[errors.FramesiftError]) -> None:
     """An error that a worker pickled is the same error: class, message and attributes."""
     error = EXAMPLES[kind]
-    found = pickle.loads(pickle.dumps(error))
-    assert type(found) is kind
-    assert (str(found), found.args, vars(found)) == (str(error), error.args, vars(error))
+    copied = pickle.loads(pickle.dumps(error))
+    assert type(copied) is kind
+    assert (str(copied), copied.args, vars(copied)) == (str(error), error.args, vars(error))
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from fastapi import FastAPI
 from starlette.responses import Response
 
 from api.http.fair_queue import FairQueue, Slot
+from api.http.middleware.admission import release_of
 from api.http.middleware.request_context import RequestContext
 from api.http.sql_response import SqlResponse
 from api.services.statements import Statements
@@ -195,3 +197,26 @@ def test_a_statement_that_waits_too_long_for_its_slot(catalogued: Path, tmp_path
     asyncio.run(answered())
     assert [str(error)[:8] for error in refused] == ["SQL0952N"]
     assert (queue.running, queue.waiting) == (0, 0)
+
+
+def test_a_slot_of_facets_rests_while_statements_run() -> None:
+    """For as long as its work took; at once where nobody asks by SQL, and other slots always."""
+
+    async def released() -> None:
+        statements, facets = FairQueue(2, 2), FairQueue(1, 4)
+        scope = {"app": SimpleNamespace(state=SimpleNamespace(statements=statements))}
+        release_of(facets.enter("anna"), "facets", scope)()
+        assert facets.running == 0
+        statement = statements.enter("bert")
+        release_of(facets.enter("anna"), "selection", scope)()
+        assert facets.running == 0
+        release = release_of(facets.enter("anna"), "facets", scope)
+        await asyncio.sleep(0.2)
+        release()
+        release()
+        assert facets.running == 1
+        while facets.running:
+            await asyncio.sleep(0.01)
+        statement.release()
+
+    asyncio.run(asyncio.wait_for(released(), 300))

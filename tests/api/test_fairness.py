@@ -64,22 +64,22 @@ def asking(
     lines = [f"{name}: {value}" for name, value in headers.items()]
     lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
     with contextlib.ExitStack() as stack:
-        made = []
+        threads = []
         for _ in range(times):
             connection = stack.enter_context(connected(url))
             connection.sendall(head(method, path, *lines) + body.encode())
-            made.append(connection)
-        yield made
+            threads.append(connection)
+        yield threads
 
 
 def counted(url: str, headers: dict[str, str]) -> tuple[int, int]:
     """Statements that run, and that wait."""
     text = ask.get(f"{url}/metrics", headers=headers).text
-    found = [
+    counts = [
         re.search(rf'framesift_statements{{state="{state}"}} (\d+)', text)
         for state in ("running", "waiting")
     ]
-    return int(found[0][1] if found[0] else -1), int(found[1][1] if found[1] else -1)
+    return int(counts[0][1] if counts[0] else -1), int(counts[1][1] if counts[1] else -1)
 
 
 def test_a_small_statement_beside_two_hundred(
@@ -96,8 +96,8 @@ def test_a_small_statement_beside_two_hundred(
         ).headers["location"]
         wait_until(lambda: ask.get(task, headers=other).status_code != 303)
         assert ask.get(task, headers=other).text == f"0,{FRAMES}\n"
-        found = ask.post(f"{url}/db2whrest/v1/search", json={"query": "car>0"}, headers=other)
-        assert found.status_code == 200, found.text
+        response = ask.post(f"{url}/db2whrest/v1/search", json={"query": "car>0"}, headers=other)
+        assert response.status_code == 200, response.text
         # Its own are over half of the queue; whichever way it asks.
         with asking(url, greedy, "POST", "/v1/sql", json.dumps({"statement": ENDLESS}), 5):
             wait_until(lambda: counted(url, other) == (2, 205))
@@ -116,7 +116,7 @@ def test_tasks_of_one_wait_for_no_others(
 ) -> None:
     """Tasks take the places of statements: beside many of them another's statement is done."""
     url, greedy, other = served
-    places = [
+    locations = [
         ask.post(f"{url}{SQL}_async", content=SECONDS, headers=greedy).headers["location"]
         for _ in range(4)
     ]
@@ -124,8 +124,8 @@ def test_tasks_of_one_wait_for_no_others(
     wait_until(lambda: counted(url, other) in ((2, 2), (2, 1)))
     rows = ask.post(url + SQL, content="select count(*) from t_car", headers=other)
     assert rows.text == f"0,{FRAMES}\n"
-    for place in places:
-        wait_until(partial(_is_done, place, greedy))
+    for location in locations:
+        wait_until(partial(_is_done, location, greedy))
 
 
 def _is_done(task: str, headers: dict[str, str]) -> bool:

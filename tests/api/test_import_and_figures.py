@@ -28,8 +28,8 @@ def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def url(home: Path) -> Iterator[str]:
     """A server of them."""
-    with serving(home) as (found, _):
-        yield found
+    with serving(home) as (address, _):
+        yield address
 
 
 def test_what_is_too_much(url: str) -> None:
@@ -39,7 +39,7 @@ def test_what_is_too_much(url: str) -> None:
     body = io.BytesIO()
     pq.write_table(pa.table({"filename": column, "wx": column}), body, compression="zstd")
     wide = "filename," + ",".join(f"c{n}" for n in range(1_000)) + "\nx" + ",1" * 1_000
-    with httpx.Client(base_url=url, timeout=60) as client:
+    with httpx.Client(base_url=url, timeout=300) as client:
         before = client.get("/v1/tags?limit=1000").json()["tags"]
         for content, kind, words in (
             (body.getvalue(), "application/vnd.apache.parquet", "the body: its values take more"),
@@ -72,23 +72,23 @@ def test_a_client_that_leaves(url: str, home: Path) -> None:
         wait_until(lambda: is_closed(where.port or 0, port))
         time.sleep(1.0)  # until its request knows, too: nothing shows it
     workspace.close()
-    with httpx.Client(base_url=url, timeout=60) as client:
-        found = re.compile(r'framesift_requests_total\{[^}]*tags/values"[^}]*status="499"\} 1')
-        wait_until(lambda: found.search(client.get("/metrics").text) is not None)
+    with httpx.Client(base_url=url, timeout=300) as client:
+        pattern = re.compile(r'framesift_requests_total\{[^}]*tags/values"[^}]*status="499"\} 1')
+        wait_until(lambda: pattern.search(client.get("/metrics").text) is not None)
         assert client.get("/v1/families/left").status_code == 404
 
 
 def is_closed(ours: int, its: int) -> bool:
     """Whether the server, which listens on one port, has closed a connection from another."""
     ends = f"0100007F:{ours:04X} 0100007F:{its:04X} "
-    found = [line for line in Path("/proc/net/tcp").read_text().splitlines() if ends in line]
-    return all(line.split()[3] not in ("01", "08") for line in found)  # established, left by it
+    lines = [line for line in Path("/proc/net/tcp").read_text().splitlines() if ends in line]
+    return all(line.split()[3] not in ("01", "08") for line in lines)  # established, left by it
 
 
 def test_jobs_in_metrics_are_as_they_are_now(catalogued: Path, tmp_path: Path) -> None:
     """A scan that nobody asks for ends there, too."""
     home = copy_home(catalogued, tmp_path, with_source=True)
-    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=300) as client:
         assert client.post("/v1/scans", json={"source": "a2d2"}).status_code == 202
         line = 'framesift_jobs{kind="scan",state="done"} 1.0'
         wait_until(lambda: line in client.get("/metrics").text)

@@ -45,33 +45,33 @@ def adapters() -> Iterator[tuple[str, TypeAdapter[Any]]]:
 BODIES = list(adapters())
 
 
-def parts_of(schema: Any, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def parts_of(schema: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """A schema and all below it, definitions included."""
     if isinstance(schema, list):
-        for number, part in enumerate(schema):
-            yield from parts_of(part, f"{place}.{number}")
+        for number, subschema in enumerate(schema):
+            yield from parts_of(subschema, f"{path}.{number}")
     if not isinstance(schema, dict):
         return
-    yield place, schema
-    for name, part in schema.items():
+    yield path, schema
+    for name, subschema in schema.items():
         if name in ("properties", "$defs"):
-            for inner, of in part.items():
-                yield from parts_of(of, f"{place}.{inner}")
+            for inner, of in subschema.items():
+                yield from parts_of(of, f"{path}.{inner}")
         elif name in ("items", "prefixItems", "anyOf", "oneOf", "allOf", "additionalProperties"):
-            yield from parts_of(part, place)
+            yield from parts_of(subschema, path)
 
 
 @pytest.mark.parametrize(("name", "adapter"), BODIES, ids=[name for name, _ in BODIES])
 def test_everything_has_a_limit(name: str, adapter: TypeAdapter[Any]) -> None:
     """No list, text or object of a body may be of any length."""
-    for place, part in parts_of(adapter.json_schema(), name):
-        kind = part.get("type")
-        if kind == "string" and not {"enum", "const", "pattern"} & set(part):
-            assert part["maxLength"] <= 1 << 20, (place, part)
+    for path, subschema in parts_of(adapter.json_schema(), name):
+        kind = subschema.get("type")
+        if kind == "string" and not {"enum", "const", "pattern"} & set(subschema):
+            assert subschema["maxLength"] <= 1 << 20, (path, subschema)
         if kind == "array":
-            assert part["maxItems"] <= MOST_MANY, (place, part)
-        if kind == "object" and "properties" not in part:
-            assert part["maxProperties"] <= MOST_MANY, (place, part)
+            assert subschema["maxItems"] <= MOST_MANY, (path, subschema)
+        if kind == "object" and "properties" not in subschema:
+            assert subschema["maxProperties"] <= MOST_MANY, (path, subschema)
 
 
 def errors_of(adapter: TypeAdapter[Any], body: Any) -> int:
@@ -87,9 +87,9 @@ def errors_of(adapter: TypeAdapter[Any], body: Any) -> int:
 def test_a_list_ends_at_its_first_wrong_element(name: str, adapter: TypeAdapter[Any]) -> None:
     """So that a body with thousands of them makes a few errors."""
     fields = {
-        place.rpartition(".")[2]
-        for place, part in parts_of(adapter.json_schema(), name)
-        if part.get("type") in ("array", "object")
+        path.rpartition(".")[2]
+        for path, subschema in parts_of(adapter.json_schema(), name)
+        if subschema.get("type") in ("array", "object")
     }
     wrong: Any = object()
     for field in fields:
@@ -112,8 +112,8 @@ def test_too_many_leaves_are_counted_before_they_are_read() -> None:
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """Of an empty home."""
     home = tmp_path_factory.mktemp("home")
-    with TestClient(create_app(Settings(home=home), authenticates=False)) as found:
-        yield found
+    with TestClient(create_app(Settings(home=home), authenticates=False)) as client:
+        yield client
 
 
 @pytest.mark.parametrize(
@@ -188,11 +188,13 @@ def test_arguments_of_assistants() -> None:
 
     server = tools.server_of(nobody)
     for tool in server._tool_manager.list_tools():
-        for place, part in parts_of(tool.parameters, tool.name):
-            if part.get("type") == "string" and not {"enum", "const", "pattern"} & set(part):
-                assert part["maxLength"] <= 1 << 20, place
-            if part.get("type") == "array":
-                assert part["maxItems"] <= MOST_MANY, place
+        for path, subschema in parts_of(tool.parameters, tool.name):
+            if subschema.get("type") == "string" and not {"enum", "const", "pattern"} & set(
+                subschema
+            ):
+                assert subschema["maxLength"] <= 1 << 20, path
+            if subschema.get("type") == "array":
+                assert subschema["maxItems"] <= MOST_MANY, path
 
 
 def test_a_home_is_not_needed(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.slow
 BODIES = [
     (method, path, example)
     for path, methods in openapi_document()["paths"].items()
-    for method, found in methods.items()
-    for kind, body in found.get("requestBody", {}).get("content", {}).items()
+    for method, operation in methods.items()
+    for kind, body in operation.get("requestBody", {}).get("content", {}).items()
     if kind == "application/json"
     for example in (
         [body["example"]]
@@ -35,37 +35,37 @@ def url(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """A server that can begin no jobs: those would outlive it."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("injected"))
     (home / "jobs").touch()
-    with serving(home, variables={"FRAMESIFT_LOCK_WAIT_S": "5"}) as (found, _):
-        yield found
+    with serving(home, variables={"FRAMESIFT_LOCK_WAIT_S": "5"}) as (address, _):
+        yield address
 
 
-def texts_of(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def texts_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Where the texts of a body stand."""
     if isinstance(value, str):
-        yield place
-    for key, part in value.items() if isinstance(value, dict) else ():
-        yield from texts_of(part, (*place, key))
-    for number, part in enumerate(value) if isinstance(value, list) else ():
-        yield from texts_of(part, (*place, number))
+        yield path
+    for key, child in value.items() if isinstance(value, dict) else ():
+        yield from texts_of(child, (*path, key))
+    for number, child in enumerate(value) if isinstance(value, list) else ():
+        yield from texts_of(child, (*path, number))
 
 
-def put(body: Any, place: tuple[Any, ...], text: str) -> Any:
+def put(body: Any, path: tuple[Any, ...], text: str) -> Any:
     """The body with another text there."""
-    if not place:
+    if not path:
         return text
-    made = copy.deepcopy(body)
-    inner = made
-    for key in place[:-1]:
+    copied = copy.deepcopy(body)
+    inner = copied
+    for key in path[:-1]:
         inner = inner[key]
-    inner[place[-1]] = text
-    return made
+    inner[path[-1]] = text
+    return copied
 
 
 def rows(url: str) -> str:
     """What a statement that got through would have changed."""
     statement = "select count(*), sum(size), sum(int(t_car.value)) from metaocean, t_car"
-    asked = f"{url}/db2whrest/v1/sql_query"
-    return httpx.post(asked, content=statement, timeout=60).text
+    endpoint = f"{url}/db2whrest/v1/sql_query"
+    return httpx.post(endpoint, content=statement, timeout=300).text
 
 
 def test_bodies_are_found() -> None:
@@ -79,15 +79,15 @@ def test_every_text(url: str, method: str, path: str, example: Any) -> None:
     """Each text of a body in turn."""
     before = rows(url)
     target = url + path.replace("{", "").replace("}", "")
-    with httpx.Client(timeout=60) as client:
-        for place in texts_of(example):
+    with httpx.Client(timeout=300) as client:
+        for keys in texts_of(example):
             for text in INJECTIONS:
                 answer = client.request(
                     method,
                     target,
-                    content=json.dumps(put(example, place, text)),
+                    content=json.dumps(put(example, keys, text)),
                     headers={"Content-Type": "application/json"},
                 )
-                assert answer.status_code != 500, (place, text[:60], answer.text)
+                assert answer.status_code != 500, (keys, text[:60], answer.text)
                 assert "root:" not in answer.text
     assert rows(url) == before

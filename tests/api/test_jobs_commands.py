@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from api.cli.commands.jobs.resources import resources_of
 from api.cli.going_on import going_on
+from catalog.errors import InvalidInput
 from catalog.records.datasets import recorded_dataset
 from catalog.records.jobs import recorded_job
-from catalog.records.tables import Job
-from pipeline.jobs.run import submit_validation
-from pipeline.jobs.turn import locked
-from tests.api.servers import FRAMESIFT, environment, framesift, wait_until
+from catalog.records.tables import Job, Task
+from pipeline.jobs.backends.turn import locked
+from pipeline.jobs.inference.validation import submit_validation
+from tests.api.servers import FRAMESIFT, environment, framesift, several, wait_until
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
 
@@ -28,6 +30,45 @@ def test_whoever_stops_following_is_told_what_goes_on(capsys: pytest.CaptureFixt
         "job train-1 goes on; framesift jobs wait train-1 follows it, "
         "framesift jobs cancel train-1 ends it\n"
     )
+
+
+def test_what_a_job_asks_of_machines() -> None:
+    """Options of the command line become the field of POST /v1/jobs; what they cannot be."""
+    asked = ["gpus=1", "nodes=n[1-2]", "mount=/a:/b", "environment=WANDB_MODE", "memory_mb=4000"]
+    assert resources_of("slurm", asked, ["slurm.partition=gpu"]) == {
+        "gpus": 1, "nodes": "n[1-2]", "mounts": {"/a": "/b"}, "environment": ["WANDB_MODE"],
+        "memory_mb": 4000, "options": {"partition": "gpu"},
+    }  # fmt: skip
+    assert resources_of("slurm", None, None) is None
+    for resource, option, words in (
+        ("gpu=1", "", "unknown resource 'gpu': did you mean gpus"),
+        ("gpus=-1", "", "--resource gpus=-1: expected a whole number"),
+        ("gpus", "", "--resource gpus: expected NAME=VALUE"),
+        ("", "hosts.x=1", "expected slurm.NAME=VALUE, for --backend slurm"),
+        ("", "partition=gpu", "expected slurm.NAME=VALUE"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            resources_of("slurm", [resource] if resource else [], [option] if option else [])
+
+
+def test_a_dry_run_prints_what_would_be_submitted(catalogued: Path, tmp_path: Path) -> None:
+    """A script, and nothing is recorded; a backend that cannot give what is asked says so."""
+    home = copy_home(catalogued, tmp_path)
+    workspace = open_home(home)
+    make(workspace, "all")
+    asks = ["--workers", "2", "--dry-run", "--no-prepare"]
+    commands = several(
+        home,
+        ["train", "all", *asks, "--backend", "slurm", "--option", "slurm.partition=gpu"],
+        ["train", "all", *asks, "--resource", "wall_minutes=60"],
+        ["jobs", "list", "--json"],
+    )
+    (status, script, _), (refused, _, words), (_, listed, _) = commands
+    assert status == 0
+    assert "--partition=gpu" in script
+    assert "srun --kill-on-bad-exit=1" in script
+    assert (refused, listed) == (1, "[]\n")
+    assert "wall minutes 60: backend local has no such setting" in words
 
 
 def test_a_job_waits_is_left_cancelled_and_resumed(catalogued: Path, tmp_path: Path) -> None:
@@ -52,13 +93,15 @@ def test_a_job_waits_is_left_cancelled_and_resumed(catalogued: Path, tmp_path: P
         wait_until(lambda: recorded_job(workspace.records, "v").waits != "")
         with workspace.records.session() as session:
             session.query(Job).filter_by(name="v").one().waits = ""
+            session.query(Task).one().waits = ""
     wait_until(lambda: recorded_job(workspace.records, "v").waits != "")
     following.send_signal(signal.SIGINT)
     _, told = following.communicate(timeout=300)
     assert following.returncode == 130
     assert "job v goes on; framesift jobs wait v follows it" in told
-    shown = framesift(home, "jobs", "show", "v").stdout
-    assert "waits for one of 1 slot" in shown
+    output = framesift(home, "jobs", "show", "v").stdout
+    assert "waits for one of 1 slot" in output
+    assert "queued" in output
     assert framesift(home, "jobs", "cancel", "v").returncode == 0
     ended = framesift(home, "jobs", "wait", "v")
     assert (ended.returncode, ended.stderr) == (1, "error: job v cancelled: cancelled\n")

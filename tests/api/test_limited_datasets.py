@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -26,9 +27,11 @@ from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
 from catalog.errors import AlreadyExists, InvalidInput
-from catalog.records.datasets import recorded_datasets
+from catalog.records.datasets import recorded_dataset, recorded_datasets
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
+from pipeline.cache.running import Announcement, StagingAbout
+from pipeline.cache.stager import stager
 from pipeline.jobs.command_job import submit_command
 from pipeline.manifest import Manifest
 from tests.pipeline.homes import FRAMES, copy_home, open_home
@@ -76,8 +79,8 @@ class Served:
         """What a user makes."""
         answer = self.ask(user, "POST", path, json=body)
         assert answer.status_code == 201, answer.text
-        made: Body = answer.json()
-        return made
+        dataset: Body = answer.json()
+        return dataset
 
     def rows(self, name: str) -> list[Body]:
         """Every frame of a dataset, as root exports it."""
@@ -94,9 +97,9 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """The sample frames, users of collections, and datasets of who sees all."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("datasets"))
     records = RecordStore(home / "records" / "records.sqlite")
-    made = {}
+    datasets = {}
     for name, role in USERS.items():
-        made[name] = tokens.log_in(records, users.add(records, name, [role], None))
+        datasets[name] = tokens.log_in(records, users.add(records, name, [role], None))
     for name, rule in RULES.items():
         row_collections.add(records, name, rule)
     for name, whose in ((SEEN[0], "otto cora carl"), (SEEN[1], "otto cora"), (HIDDEN, "carl")):
@@ -104,15 +107,19 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             row_collections.assign(records, name, user)
     app = create_app(Settings(home=home, cache=None, hot_memory_mb=200))
     with TestClient(app) as client:
-        found = Served(client, home, made, {}, {}, {})
-        found.ask("root", "GET", "/v1/classes")
-        assert app.state.workspace.catalog.hot.wait(60)
+        served_home = Served(client, home, datasets, {}, {}, {})
+        served_home.ask("root", "GET", "/v1/classes")
+        assert app.state.workspace.catalog.hot.wait(300)
         halves = {"split": "train=0.5,validation=0.25,test=0.25"}
-        found.hidden = found.make("root", name="hidden", question={"scenes": [HIDDEN]})
-        found.inside = found.make("root", name="inside", question={"scenes": list(SEEN)})
-        found.make("root", name="mixed", question={"scenes": [HIDDEN]})
-        found.mixed = found.make("root", name="mixed", question={"where": "size > 0"}, **halves)
-        yield found
+        served_home.hidden = served_home.make("root", name="hidden", question={"scenes": [HIDDEN]})
+        served_home.inside = served_home.make(
+            "root", name="inside", question={"scenes": list(SEEN)}
+        )
+        served_home.make("root", name="mixed", question={"scenes": [HIDDEN]})
+        served_home.mixed = served_home.make(
+            "root", name="mixed", question={"where": "size > 0"}, **halves
+        )
+        yield served_home
 
 
 def test_owners_are_kept(served: Served) -> None:
@@ -126,21 +133,21 @@ def test_a_dataset_is_what_is_seen_of_it(served: Served) -> None:
     assert 0 < len(rows) < FRAMES
     tags = list(served.mixed["class_pixels"])
     for user in ("otto", "cora"):
-        shown = served.get(user, "/v1/datasets/mixed")
-        assert (shown["version"], shown["snapshot"]) == (2, served.mixed["snapshot"])
-        assert shown["frames"] == len(rows)
-        assert shown["splits"] == dict(Counter(row["split"] for row in rows))
-        assert shown["class_pixels"] == {tag: sum(row[tag] for row in rows) for tag in tags}
-        assert shown["class_frames"] == {tag: sum(row[tag] > 0 for row in rows) for tag in tags}
-        assert (shown["question"], shown["report"], shown["parents"]) == ({}, {}, [])
-        assert (shown["seed"], shown["owner"]) == (0, "")
-        assert shown["id"] not in (served.mixed["id"], served.hidden["id"])
-        for name, params, wanted in (
+        answer = served.get(user, "/v1/datasets/mixed")
+        assert (answer["version"], answer["snapshot"]) == (2, served.mixed["snapshot"])
+        assert answer["frames"] == len(rows)
+        assert answer["splits"] == dict(Counter(row["split"] for row in rows))
+        assert answer["class_pixels"] == {tag: sum(row[tag] for row in rows) for tag in tags}
+        assert answer["class_frames"] == {tag: sum(row[tag] > 0 for row in rows) for tag in tags}
+        assert (answer["question"], answer["report"], answer["parents"]) == ({}, {}, [])
+        assert (answer["seed"], answer["owner"]) == (0, "")
+        assert answer["id"] not in (served.mixed["id"], served.hidden["id"])
+        for name, params, expected in (
             ("mixed", {}, rows),
             ("mixed", {"split": "train"}, [row for row in rows if row["split"] == "train"]),
             ("inside", {}, served.rows("inside")),
         ):
-            check_exports(served, user, name, params, wanted)
+            check_exports(served, user, name, params, expected)
         frames = served.get(user, "/v1/frames", dataset="mixed", limit=3, columns="scene")
         listed = [frame["fkey"] for frame in frames["frames"]]
         while frames["next"]:
@@ -151,8 +158,8 @@ def test_a_dataset_is_what_is_seen_of_it(served: Served) -> None:
         assert sorted(listed) == sorted(row["fkey"] for row in rows)
         classes = served.get(user, "/v1/classes", dataset="mixed")
         assert classes["frames"] == len(rows)
-        counted = {found["tag"]: found["frames"] for found in classes["classes"]}
-        assert counted == shown["class_frames"]
+        counted = {entry["tag"]: entry["frames"] for entry in classes["classes"]}
+        assert counted == answer["class_frames"]
         table = served.get(user, "/v1/statistics/histogram", tag="scene", dataset="mixed@2")
         assert HIDDEN not in json.dumps(table)
         gaps = served.get(user, "/v1/datasets/mixed/gaps", scenes=True, at_least=10**6)
@@ -160,25 +167,27 @@ def test_a_dataset_is_what_is_seen_of_it(served: Served) -> None:
         assert {one["value"] for one in gaps["gaps"] if one["kind"] == "scene"} == set(SEEN)
 
 
-def check_exports(served: Served, user: str, name: str, params: Body, wanted: list[Body]) -> None:
+def check_exports(served: Served, user: str, name: str, params: Body, expected: list[Body]) -> None:
     """Every format holds these frames and no other."""
-    path, fkeys = f"/v1/datasets/{name}/export", [row["fkey"] for row in wanted]
-    wanted = [{**row, "image": told(row["image"]), "label": told(row["label"])} for row in wanted]
+    path, fkeys = f"/v1/datasets/{name}/export", [row["fkey"] for row in expected]
+    expected = [
+        {**row, "image": told(row["image"]), "label": told(row["label"])} for row in expected
+    ]
     texts = {
         format_: served.ask(user, "GET", path, params={"format": format_, **params})
         for format_ in ("csv", "jsonl", "files", "parquet", "fiftyone")
     }
     assert [answer.status_code for answer in texts.values()] == [200] * 5
-    assert [json.loads(line) for line in texts["jsonl"].text.splitlines()] == wanted
-    assert len(texts["csv"].text.splitlines()) == len(wanted) + 1
-    assert texts["files"].text.splitlines() == [row["image"] for row in wanted]
+    assert [json.loads(line) for line in texts["jsonl"].text.splitlines()] == expected
+    assert len(texts["csv"].text.splitlines()) == len(expected) + 1
+    assert texts["files"].text.splitlines() == [row["image"] for row in expected]
     assert pq.read_table(io.BytesIO(texts["parquet"].content))["fkey"].to_pylist() == fkeys
     document = texts["fiftyone"].json()
     assert [sample["fkey"] for sample in document["samples"]] == fkeys
     for answer in texts.values():
         assert answer.content.find(HIDDEN.encode()) == -1
-        for made in (served.mixed, served.hidden, served.inside):
-            assert made["id"] not in answer.text
+        for dataset in (served.mixed, served.hidden, served.inside):
+            assert dataset["id"] not in answer.text
 
 
 def told(path: str | None) -> str | None:
@@ -188,9 +197,9 @@ def told(path: str | None) -> str | None:
 
 def test_the_manifest_that_is_named_holds_no_more(served: Served) -> None:
     """Also as a file: neither the frames nor the question."""
-    shown = served.get("otto", "/v1/datasets/mixed")
-    assert not Path(shown["manifest"]).is_absolute()
-    folder = served.home / shown["manifest"]
+    answer = served.get("otto", "/v1/datasets/mixed")
+    assert not Path(answer["manifest"]).is_absolute()
+    folder = served.home / answer["manifest"]
     manifest = Manifest.read(folder)
     assert manifest.frames["fkey"].to_pylist() == [r["fkey"] for r in served.seen_rows("mixed")]
     written = (folder / "manifest.json").read_text(encoding="utf-8")
@@ -251,11 +260,11 @@ def test_one_that_is_not_seen_is_not_there(
         secret(served), ["nobody", "nobody@1", "nobody@1", "nobody@1", "nobody@01"], strict=True
     ):
         answers = []
-        for asked in (name, never):
-            sent = json.loads(json.dumps(more).replace("NAME", asked).replace('"ETAG"', "0"))
+        for reference in (name, never):
+            sent = json.loads(json.dumps(more).replace("NAME", reference).replace('"ETAG"', "0"))
             if "headers" in sent:
                 sent["headers"] = {"If-None-Match": etag}
-            answers.append(served.ask("cora", method, path.replace("NAME", asked), **sent))
+            answers.append(served.ask("cora", method, path.replace("NAME", reference), **sent))
         assert [answer.status_code for answer in answers] == [404, 404], answers[0].text
         told = [without(a.text, n) for a, n in zip(answers, (name, never), strict=True)]
         assert told[0] == told[1]
@@ -305,14 +314,16 @@ def test_states_are_of_what_is_seen(served: Served) -> None:
 
 def test_comparing(served: Served) -> None:
     """Of both only what is seen counts."""
-    found = served.get("otto", "/v1/datasets/mixed/diff", other="inside")
+    difference = served.get("otto", "/v1/datasets/mixed/diff", other="inside")
     rows = {name: served.seen_rows(name) for name in ("mixed", "inside")}
-    assert (found["frames_before"], found["frames_after"]) == tuple(map(len, rows.values()))
+    assert (difference["frames_before"], difference["frames_after"]) == tuple(
+        map(len, rows.values())
+    )
     before, after = ({row["fkey"] for row in some} for some in rows.values())
-    assert found["added"] == sorted(after - before)
-    assert found["removed"] == sorted(before - after)
-    assert HIDDEN not in json.dumps(found)
-    assert {value["value"] for value in found["scenes"]["values"]} == set(SEEN)
+    assert difference["added"] == sorted(after - before)
+    assert difference["removed"] == sorted(before - after)
+    assert HIDDEN not in json.dumps(difference)
+    assert {value["value"] for value in difference["scenes"]["values"]} == set(SEEN)
 
 
 def test_sets_of_one_s_own(served: Served) -> None:
@@ -324,12 +335,16 @@ def test_sets_of_one_s_own(served: Served) -> None:
         {"method": "uncertain", "tag": "car", "frames": 3},
     ]
     for number, method in enumerate(built):
-        made = served.make("cora", name=f"built{number}", method=method, seed=3)
-        assert made["name"] == f"cora~built{number}"
-        assert made == served.get("cora", f"/v1/datasets/cora~built{number}")
-        assert made["question"]["method"]["method"] == made["report"]["method"] == method["method"]
-        assert {row["scene"] for row in served.rows(made["name"])} <= set(SEEN)
-        assert made["owner"] == "cora"
+        dataset = served.make("cora", name=f"built{number}", method=method, seed=3)
+        assert dataset["name"] == f"cora~built{number}"
+        assert dataset == served.get("cora", f"/v1/datasets/cora~built{number}")
+        assert (
+            dataset["question"]["method"]["method"]
+            == dataset["report"]["method"]
+            == method["method"]
+        )
+        assert {row["scene"] for row in served.rows(dataset["name"])} <= set(SEEN)
+        assert dataset["owner"] == "cora"
     apart = served.make("cora", name="apart", disjoint_from=["cora~built2"], allow_leakage=True)
     assert HIDDEN not in json.dumps(apart)
     whole = served.make("cora", name="whole")
@@ -342,13 +357,13 @@ def test_sets_of_one_s_own(served: Served) -> None:
         allow_leakage=True,
     )  # fmt: skip
     assert (divided["version"], divided["parents"][0]["name"]) == (2, "cora~whole@1")
-    part = served.make("cora", name="cora~part", question={"scenes": [SEEN[0]]})
-    assert part["name"] == "cora~part"
+    piece = served.make("cora", name="cora~part", question={"scenes": [SEEN[0]]})
+    assert piece["name"] == "cora~part"
     grown = served.make(
         "cora", "/v1/datasets/cora~part/extensions", allow_leakage=True,
         demands=[{"question": {"scenes": [SEEN[1]]}, "frames": 2}],
     )  # fmt: skip
-    assert grown["frames"] == part["frames"] + 2
+    assert grown["frames"] == piece["frames"] + 2
 
 
 def test_of_an_older_snapshot(served: Served) -> None:
@@ -357,16 +372,16 @@ def test_of_an_older_snapshot(served: Served) -> None:
     tag = served.ask("root", "POST", "/v1/tags", json={"tag": "mood"})
     assert tag.status_code == 201, tag.text
     assert served.get("cora", "/v1/frames", limit=1)["snapshot"] > before
-    made = served.make("cora", f"/v1/datasets?at={before}", name="old")
-    assert made["snapshot"] == before
-    assert made["frames"] == len(served.seen_rows("mixed"))
+    dataset = served.make("cora", f"/v1/datasets?at={before}", name="old")
+    assert dataset["snapshot"] == before
+    assert dataset["frames"] == len(served.seen_rows("mixed"))
 
 
 def test_names_tell_of_nobody_s_datasets(served: Served) -> None:
     """A name that is taken where it is not seen is as free as any; others' names cannot be had."""
     for name in ("hidden", "mixed", "free"):
-        made = served.make("cora", name=name, question={"scenes": [SEEN[0]]}, seed=77)
-        assert (made["name"], made["version"], made["parents"]) == (f"cora~{name}", 1, [])
+        dataset = served.make("cora", name=name, question={"scenes": [SEEN[0]]}, seed=77)
+        assert (dataset["name"], dataset["version"], dataset["parents"]) == (f"cora~{name}", 1, [])
     for user, name in (("cora", "carl~x"), ("root", "cora~x"), ("cora", "~x"), ("cora", "../x")):
         answer = served.ask(user, "POST", "/v1/datasets", json={"name": name})
         assert answer.status_code == 400, name
@@ -416,13 +431,36 @@ def test_jobs_are_seen_by_who_began_them(served: Served) -> None:
         if user != "otto":
             assert served.ask(user, "POST", f"/v1/jobs/{of}/cancel").status_code == 404
     assert served.get("otto", "/v1/jobs") == {"jobs": [], "next": None}
-    for user, wanted in (("cora", 1), ("otto", 1), ("carl", 0), ("none", 0)):
+    for user, count in (("cora", 1), ("otto", 1), ("carl", 0), ("none", 0)):
         listed = served.get(user, "/v1/stagings")["stagings"]
-        assert [one["dataset"] for one in listed] == ["inside@1"] * wanted
+        assert [one["dataset"] for one in listed] == ["inside@1"] * count
+    assert_running_is_seen_as_done_is(served)
     number = served.get("cora", "/v1/stagings")["stagings"][0]["staging"]
     assert served.ask("cora", "GET", f"/v1/stagings/{number}").status_code == 200
     assert served.ask("carl", "GET", f"/v1/stagings/{number}").status_code == 404
     assert served.get("cora", "/v1/models") == {"models": [], "next": None}
+
+
+def assert_running_is_seen_as_done_is(served: Served) -> None:
+    """Prove that users see the running stagings of what they see whole, and cancel none of them."""
+    cache, found = served.home / "cache", {}
+    records = RecordStore(served.home / "records" / "records.sqlite")
+    with ExitStack() as stack:
+        for name in ("inside", "mixed"):
+            of = recorded_dataset(records, name).content_id
+            found[name] = stack.enter_context(stager(cache))
+            Announcement(found[name], StagingAbout(f"{name}@1", of, "", "root", 2, 9, 2, 9))
+        for user, wanted in (
+            ("root", {"inside", "mixed"}), ("cora", {"inside"}), ("carl", set[str]()),
+        ):  # fmt: skip
+            running = served.get(user, "/v1/stagings/running")["running"]
+            ours = {one["name"]: one for one in running if one["job"] is None}
+            assert set(ours) == {found[name].name for name in wanted}
+            assert {one["user"] for one in ours.values()} <= {"root" if user == "root" else ""}
+        for name, status in (("inside", 403), ("mixed", 404)):
+            path = f"/v1/stagings/running/{found[name].name}"
+            assert served.ask("cora", "POST", f"{path}/cancel").status_code == status
+            assert not (found[name].folder / "cancel").exists()
 
 
 def test_a_job_s_name_tells_of_no_other_s(served: Served) -> None:
@@ -472,9 +510,9 @@ def test_what_others_make_of_one_s_own(served: Served) -> None:
         demands=[{"question": {"scenes": [HIDDEN]}, "frames": 2}],
     )  # fmt: skip
     assert (grown["owner"], grown["version"]) == ("dora", 2)
-    shown = served.get("cora", "/v1/datasets/cora~shared")
-    assert shown["frames"] == grown["frames"] - 2
-    assert (shown["question"], shown["report"], shown["parents"]) == ({}, {}, [])
+    answer = served.get("cora", "/v1/datasets/cora~shared")
+    assert answer["frames"] == grown["frames"] - 2
+    assert (answer["question"], answer["report"], answer["parents"]) == ({}, {}, [])
     demands = {"demands": [{"question": {"scenes": [SEEN[1]]}, "frames": 1}], "allow_leakage": True}
     path = "/v1/datasets/cora~shared/extensions"
     assert served.ask("cora", "POST", path, json=demands).status_code == 403
@@ -486,7 +524,7 @@ def test_what_others_make_of_one_s_own(served: Served) -> None:
     assert (by_cora["report"], by_cora["owner"]) == ({}, "")
     # Another user of the same scene sees her dataset, and not its question.
     carl = served.get("carl", "/v1/datasets/cora~shared@1")
-    assert (carl["frames"], carl["question"], carl["owner"]) == (shown["frames"], {}, "")
+    assert (carl["frames"], carl["question"], carl["owner"]) == (answer["frames"], {}, "")
 
 
 def test_repeated_requests(served: Served) -> None:
@@ -506,11 +544,11 @@ def test_repeated_requests(served: Served) -> None:
 
 def test_what_is_seen_follows_the_collections(served: Served) -> None:
     """Withdrawn, a scene's frames are gone from datasets too, one's own included."""
-    made = served.make("carl", name="mine", question={"scenes": [SEEN[0], HIDDEN]})
-    assert set(made["question"]["scenes"]) == {SEEN[0], HIDDEN}
+    dataset = served.make("carl", name="mine", question={"scenes": [SEEN[0], HIDDEN]})
+    assert set(dataset["question"]["scenes"]) == {SEEN[0], HIDDEN}
     records = RecordStore(served.home / "records" / "records.sqlite")
     with records.session() as session:
-        of = select(Dataset.id).where(Dataset.name == made["name"])
+        of = select(Dataset.id).where(Dataset.name == dataset["name"])
         session.add(
             Job(name="carl~job", kind="validate", backend="local", state="done", request={},
                 owner="carl", dataset_id=session.scalar(of))
@@ -519,10 +557,10 @@ def test_what_is_seen_follows_the_collections(served: Served) -> None:
     path = f"/v1/collections/{HIDDEN}/users/carl"
     assert served.ask("root", "DELETE", path).status_code == 200
     try:
-        shown = served.get("carl", "/v1/datasets/carl~mine")
-        assert 0 < shown["frames"] < made["frames"]
-        assert (shown["question"], shown["report"], shown["owner"]) == ({}, {}, "carl")
-        assert HIDDEN not in json.dumps(shown)
+        answer = served.get("carl", "/v1/datasets/carl~mine")
+        assert 0 < answer["frames"] < dataset["frames"]
+        assert (answer["question"], answer["report"], answer["owner"]) == ({}, {}, "carl")
+        assert HIDDEN not in json.dumps(answer)
         split = served.ask(
             "carl", "POST", "/v1/datasets/carl~mine/splits", json={"split": "a=0.5,b=0.5"}
         )
@@ -535,24 +573,24 @@ def test_what_is_seen_follows_the_collections(served: Served) -> None:
             assert served.ask("carl", "GET", f"/v1/{gone}").status_code == 404
     finally:
         assert served.ask("root", "PUT", path).status_code == 200
-    assert served.get("carl", "/v1/datasets/carl~mine") == made
+    assert served.get("carl", "/v1/datasets/carl~mine") == dataset
     assert served.get("carl", "/v1/datasets/hidden")["frames"] == served.hidden["frames"]
 
 
 def test_damaged_and_lost_manifests(served: Served) -> None:
     """What was written for one's eyes is made anew; of what is damaged nothing is seen."""
-    shown = served.get("otto", "/v1/datasets/mixed")
-    for file in (served.home / shown["manifest"]).iterdir():
+    answer = served.get("otto", "/v1/datasets/mixed")
+    for file in (served.home / answer["manifest"]).iterdir():
         file.unlink()
-    assert served.get("otto", "/v1/datasets/mixed") == shown
-    made = served.make("root", name="damaged", question={"scenes": list(SEEN)})
-    frames = Path(made["manifest"], "frames.parquet")
+    assert served.get("otto", "/v1/datasets/mixed") == answer
+    dataset = served.make("root", name="damaged", question={"scenes": list(SEEN)})
+    frames = Path(dataset["manifest"], "frames.parquet")
     whole = frames.read_bytes()
     frames.write_bytes(b"no table")
     assert served.ask("otto", "GET", "/v1/datasets/damaged").status_code == 404
     assert served.get("otto", "/v1/datasets", name="damaged")["datasets"] == []
     frames.write_bytes(whole)
-    assert served.get("otto", "/v1/datasets/damaged")["frames"] == made["frames"]
+    assert served.get("otto", "/v1/datasets/damaged")["frames"] == dataset["frames"]
 
 
 def test_a_snapshot_that_is_gone(served: Served) -> None:
@@ -572,12 +610,12 @@ def test_a_user_whose_name_is_an_address(served: Served) -> None:
         records, users.add(records, name, ["collectionadmin"], None)
     )
     row_collections.assign(records, SEEN[0], name)
-    made = served.make(name, name="hers")
-    assert made["name"] == f"{name}~hers"
+    dataset = served.make(name, name="hers")
+    assert dataset["name"] == f"{name}~hers"
     for user in (name, "otto", "root"):
-        for spelled in (made["name"], f"{made['name']}@1"):
-            assert served.get(user, f"/v1/datasets/{spelled}")["frames"] == made["frames"]
-    assert served.ask(name, "GET", f"/v1/datasets/{made['name']}@2").status_code == 404
+        for spelled in (dataset["name"], f"{dataset['name']}@1"):
+            assert served.get(user, f"/v1/datasets/{spelled}")["frames"] == dataset["frames"]
+    assert served.ask(name, "GET", f"/v1/datasets/{dataset['name']}@2").status_code == 404
 
 
 def test_a_frame_without_its_label_is_not_seen(served: Served) -> None:
@@ -599,21 +637,21 @@ def test_a_frame_without_its_label_is_not_seen(served: Served) -> None:
 
 def test_many_at_once(served: Served) -> None:
     """Two processes' worth of stores, asked by threads before anything was looked at."""
-    places = [open_home(served.home) for _ in range(2)]
+    workspaces = [open_home(served.home) for _ in range(2)]
     rule = f"{RULES[SEEN[0]]} and size >= 0"  # nobody asked by it before
 
     def look(number: int) -> list[tuple[str, int, str]]:
-        records = places[number % 2].limited_to((rule,), f"u{number}").records
-        found = []
+        records = workspaces[number % 2].limited_to((rule,), f"u{number}").records
+        answers = []
         for dataset in recorded_datasets(records):
             manifest = Manifest.read(Path(dataset.manifest))
             assert set(manifest.frames["scene"].to_pylist()) == {SEEN[0]}
-            found.append((dataset.name, len(manifest), dataset.content_id))
-        return found
+            answers.append((dataset.name, len(manifest), dataset.content_id))
+        return answers
 
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(look, range(8)))
     assert answers[0]
     assert all(answer == answers[0] for answer in answers)
-    for place in places:
-        place.close()
+    for workspace in workspaces:
+        workspace.close()

@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from tests.api.servers import framesift, several
 from tests.pipeline.homes import FRAMES, open_home
+
+pytestmark = pytest.mark.wide
 
 
 def test_log_and_diff(home: Path, tmp_path: Path) -> None:
@@ -36,11 +39,11 @@ def test_log_and_diff(home: Path, tmp_path: Path) -> None:
         ["catalog", "diff", *numbers, "--rows", "5", "--json"],
         ["catalog", "diff", str(after), str(after), "--json"],
     )
-    found = json.loads(counted[1])
-    assert found["tags_added"] == ["weather"]
-    assert found["tags"] == {"weather": {"set": 1, "cleared": 0, "changed": 0}}
-    assert found["changes"] == [{"fkey": fkey, "tag": "weather", "before": None, "after": "rain"}]
-    assert (found["files_added"], found["frames_changed"]) == (0, 1)
+    counts = json.loads(counted[1])
+    assert counts["tags_added"] == ["weather"]
+    assert counts["tags"] == {"weather": {"set": 1, "cleared": 0, "changed": 0}}
+    assert counts["changes"] == [{"fkey": fkey, "tag": "weather", "before": None, "after": "rain"}]
+    assert (counts["files_added"], counts["frames_changed"]) == (0, 1)
     assert "new tags: weather" in told[1]
     assert "rain" in told[1]
     assert json.loads(nothing[1])["tags"] == {}
@@ -67,13 +70,13 @@ def test_check_and_repair(home: Path) -> None:
 
 def test_compact(home: Path) -> None:
     """Nothing that was in use within the hour goes, unless it is told to go now."""
-    kept, gone, wrong = several(
+    all_kept, gone, wrong = several(
         home,
         ["compact", "--keep-days", "0"],
         ["compact", "--keep-days", "0", "--now", "--json"],
         ["compact", "--keep-days", "-1"],
     )
-    assert kept[1].startswith("0 snapshots expired, ")
+    assert all_kept[1].startswith("0 snapshots expired, ")
     done = json.loads(gone[1])
     assert done["expired"]
     assert done["expired"] == sorted(done["expired"])
@@ -85,13 +88,13 @@ def test_backup_and_restore(home: Path, tmp_path: Path) -> None:
     """A home restored elsewhere answers as the first; nothing is overwritten."""
     target, new = tmp_path / "b.tar", tmp_path / "new"
     question = ["select", "--range", "car=1:", "--json"]
-    made, again, asked = several(
+    backup, again, refused = several(
         home,
         ["catalog", "backup", str(target), "--json"],
         ["catalog", "backup", str(target)],
         question,
     )
-    snapshot = json.loads(made[1])["snapshot"]
+    snapshot = json.loads(backup[1])["snapshot"]
     assert (again[0], again[2].count("\n")) == (1, 1)
     assert "already exists" in again[2]
     restored, twice, answered, sources, nothing = several(
@@ -105,7 +108,7 @@ def test_backup_and_restore(home: Path, tmp_path: Path) -> None:
     assert restored[0] == 0, restored
     assert f"snapshot {snapshot}, made " in restored[1]
     assert (twice[0], twice[2].count("\n")) == (1, 1)
-    assert answered[1] == asked[1]
+    assert answered[1] == refused[1]
     assert [source["name"] for source in json.loads(sources[1])] == ["a2d2"]
     assert "no such file or folder" in nothing[2]
     team = framesift(

@@ -96,21 +96,26 @@ def test_an_assistant_finds_frames(open_server: tuple[str, Path]) -> None:
     url, _ = open_server
     catalog = called(url, "describe_catalog")
     assert (catalog["frames"], catalog["datasets"]) == (FRAMES, ["city@1"])
-    assert {found["tag"] for found in catalog["classes"]} >= {"car", "bicycle"}
-    assert sum(found["frames"] for found in catalog["cameras"]) == FRAMES
+    assert {entry["tag"] for entry in catalog["classes"]} >= {"car", "bicycle"}
+    assert sum(entry["frames"] for entry in catalog["cameras"]) == FRAMES
     question = {"ranges": [{"tag": "car", "lowest": 10_000}], "cameras": ["front_center"]}
-    found = called(url, "select", question=question, limit=3)
-    assert found["sentence"].startswith("front-center frames with at least 10,000 car pixels")
-    assert all(frame["car"] >= 10_000 for frame in found["frames"])
-    assert len(found["frames"]) == 3 < found["count"]
-    count = f"select count(*) as n from ({found['sql'].rpartition('order by')[0]}) as f"
-    assert called(url, "sql", statement=count)["rows"] == [[found["count"]]]
+    selection = called(url, "select", question=question, limit=3)
+    assert selection["sentence"].startswith("front-center frames with at least 10,000 car pixels")
+    assert all(frame["car"] >= 10_000 for frame in selection["frames"])
+    assert len(selection["frames"]) == 3 < selection["count"]
+    count = f"select count(*) as n from ({selection['sql'].rpartition('order by')[0]}) as f"
+    assert called(url, "sql", statement=count)["rows"] == [[selection["count"]]]
     rows = called(url, "sql", statement="select fkey from metaocean", limit=2)
     assert (len(rows["rows"]), rows["truncated"]) == (2, True)
     report = called(url, "class_statistics", question=question, by="scene")
-    assert report["frames"] == found["count"] == sum(g["frames"] for g in report["groups"])
+    assert report["frames"] == selection["count"] == sum(g["frames"] for g in report["groups"])
     counted = called(url, "histogram", tags=["car"], question=question, bins=4)
-    assert sum(counted["counts"]) == found["count"]
+    assert sum(counted["counts"]) == selection["count"]
+    axes: dict[str, Any] = {"edges": ["car=10000,50000"], "zero": ["bicycle"], "bins": 2}
+    both = called(url, "histogram", tags=["car", "bicycle"], **axes, dataset="city", split="all")
+    assert both["axes"][0]["edges"] == [10_000, 50_000]
+    assert "zero" in {each["kind"] for each in both["axes"][1]["bins"]}
+    assert 0 < sum(map(sum, both["counts"])) <= FRAMES
     assert called(url, "describe_dataset", name="city")["name"] == "city@1"
     assert called(url, "gaps", dataset="city", at_least=40)["gaps"]
     none = called(url, "select", question={"ranges": [{"tag": "car", "lowest": 9_000_000}]})
@@ -139,8 +144,8 @@ def test_pictures_are_small(open_server: tuple[str, Path]) -> None:
     url, _ = open_server
 
     async def work(client: Client) -> None:
-        found = await client.call_tool("select", {"question": {}, "limit": 1})
-        fkey = json.loads(found.content[0].text)["frames"][0]["fkey"]  # type: ignore[union-attr]
+        answer = await client.call_tool("select", {"question": {}, "limit": 1})
+        fkey = json.loads(answer.content[0].text)["frames"][0]["fkey"]  # type: ignore[union-attr]
         for kind, media in (("image", "jpeg"), ("label", "png"), ("overlay", "jpeg")):
             asked_for = {"fkey": fkey, "kind": kind, "width": 300}
             picture: Any = (await client.call_tool("frame_picture", asked_for)).content[0]
@@ -258,18 +263,18 @@ def test_a_refused_tool_is_in_the_audit_log(home: Path) -> None:
         "type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": [],
         "client": ("127.0.0.1", 1), "server": ("localhost", 80), "app": app,
     }  # fmt: skip
-    asked = RequestContext(scope)
-    asked.caller = Caller("anna", frozenset({"datauser"}), "read", logged_in=False)
-    asked.who = "anna"
-    scope["state"] = {"context": asked, "authentication": Authentication(app, True, Changes())}
+    request = RequestContext(scope)
+    request.caller = Caller("anna", frozenset({"datauser"}), "read", logged_in=False)
+    request.who = "anna"
+    scope["state"] = {"context": request, "authentication": Authentication(app, True, Changes())}
     context: Any = SimpleNamespace(
         request_context=SimpleNamespace(request=Request(scope), params={"name": "sources"})
     )
     with pytest.raises(ToolError, match="sees only rows of collections"):
         asyncio.run(Tools(_desk_of)._told(context, lambda desk: desk.need(READ_ALL_ROWS)))
     (entry,) = audit_log.entries(workspace.records)
-    found = (entry.who, entry.what, entry.target, entry.outcome, entry.address)
-    assert found == ("anna", "tool sources", "/mcp", "403", "127.0.0.1")
+    fields = (entry.who, entry.what, entry.target, entry.outcome, entry.address)
+    assert fields == ("anna", "tool sources", "/mcp", "403", "127.0.0.1")
 
 
 def test_it_can_be_switched_off(home: Path) -> None:
@@ -293,5 +298,5 @@ def test_over_standard_input_and_output(home: Path) -> None:
             result = await client.call_tool("select", {"question": {}})
             return json.loads(str(getattr(result.content[0], "text", "")))
 
-    found = asyncio.run(work())
-    assert found["count"] == FRAMES
+    answers = asyncio.run(work())
+    assert answers["count"] == FRAMES

@@ -13,17 +13,19 @@ PLAIN = ["/v1/sources", "/v1/tags", "/v1/frames?limit=2", "/v1/info", "/openapi.
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
 def test_head_is_get_without_its_body(server: str, path: str, coding: str) -> None:
     """The same status, length, type, ETag and coding; no byte of a body."""
-    asked = {"Accept-Encoding": coding}
-    head, got = (httpx.request(method, server + path, headers=asked) for method in ("HEAD", "GET"))
+    headers = {"Accept-Encoding": coding}
+    head, got = (
+        httpx.request(method, server + path, headers=headers) for method in ("HEAD", "GET")
+    )
     assert (head.status_code, head.content) == (got.status_code, b"")
     changing = {"date", "x-request-id"}
     if got.status_code >= 400:
         changing.add("content-length")  # of a compressed text with the request's id
-    shown = [
+    headers_of = [
         {name: value for name, value in answer.headers.items() if name not in changing}
         for answer in (head, got)
     ]
-    assert shown[0] == shown[1]
+    assert headers_of[0] == headers_of[1]
 
 
 def test_conditions_hold_for_head(server: str) -> None:
@@ -87,10 +89,10 @@ def test_304_says_what_200_would(server: str, coding: str) -> None:
             httpx.get(server + path, headers={"Accept-Encoding": each}).headers["etag"]
             for each in ("identity", "gzip", "zstd")
         ]
-        asked = {"Accept-Encoding": coding}
-        whole = httpx.get(server + path, headers=asked)
+        headers = {"Accept-Encoding": coding}
+        whole = httpx.get(server + path, headers=headers)
         for tag in tags:
-            answer = httpx.get(server + path, headers=asked | {"If-None-Match": tag})
+            answer = httpx.get(server + path, headers=headers | {"If-None-Match": tag})
             assert (answer.status_code, answer.content) == (304, b"")
             for name in ("etag", "vary", "cache-control"):
                 assert answer.headers[name] == whole.headers[name], (name, tag)

@@ -40,8 +40,8 @@ def test_what_is_wanted(accept: str, kind: str | None) -> None:
 def client(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """A server of the sample frames."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("negotiation"))
-    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=60) as found:
-        yield found
+    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=300) as client:
+        yield client
 
 
 def table_of(answer: httpx.Response | httpx2.Response) -> pa.Table:
@@ -62,13 +62,13 @@ def table_of(answer: httpx.Response | httpx2.Response) -> pa.Table:
 
 def test_rows(client: httpx.Client) -> None:
     """Pages and selections in each format: the rows of JSON, and the next page in Link."""
-    asked = {"limit": "10", "columns": "car,scene", "range": "car=0:"}
-    page = client.get("/v1/frames", params=asked)
+    params = {"limit": "10", "columns": "car,scene", "range": "car=0:"}
+    page = client.get("/v1/frames", params=params)
     assert page.headers["vary"].lower().count("accept") == 2  # and Accept-Encoding
     selection = client.post("/v1/selections", json={}).json()
     for kind in ROW_TYPES[1:]:
         accept = {"Accept": kind}
-        answer = client.get("/v1/frames", params=asked, headers=accept)
+        answer = client.get("/v1/frames", params=params, headers=accept)
         assert table_of(answer).to_pylist() == page.json()["frames"], kind
         assert answer.headers["framesift-snapshot"] == str(page.json()["snapshot"])
         seen = 10

@@ -13,9 +13,10 @@ from tests.api.servers import framesift, several
 from tests.pipeline.homes import SAMPLE
 
 ASKING = [
-    ["info"], ["source", "list"], ["source", "remove", "a2d2"], ["ingest", "a2d2"],
+    ["info"], ["show", "f"], ["source", "list"], ["source", "remove", "a2d2"], ["ingest", "a2d2"],
     ["watch", "a2d2"], ["sql", "select count(*) from metaocean"], ["select", "--has", "car"],
-    ["classes"], ["histogram", "car"], ["gaps", "d"], ["tags", "list"], ["dataset", "list"],
+    ["classes"], ["histogram", "car"], ["facets"],
+    ["gaps", "d"], ["tags", "list"], ["dataset", "list"],
     ["dataset", "create", "d"], ["stage", "d"], ["train", "d"], ["jobs", "list"], ["user", "list"],
     ["user", "add", "anna", "--role", "datauser", "--no-password"],
     ["policy", "list"], ["audit"], ["compact"],
@@ -26,13 +27,13 @@ ASKING = [
 def test_a_wrong_home_is_no_new_one(tmp_path: Path) -> None:
     """Commands that ask say that there is nothing, where, and what to do; nothing is made."""
     home = tmp_path / "hmoe"
-    for given, (status, out, err) in zip(ASKING, several(home, *ASKING), strict=True):
-        assert (status, out) == (1, ""), given
-        assert err.startswith(("error: no catalog at ", "error: no records at ")), (given, err)
-        assert str(home) in err, given
-        assert "FRAMESIFT_HOME" in err, given
-        assert "framesift source add" in err, given
-        assert err.count("\n") == 1, given
+    for command, (status, out, err) in zip(ASKING, several(home, *ASKING), strict=True):
+        assert (status, out) == (1, ""), command
+        assert err.startswith(("error: no catalog at ", "error: no records at ")), (command, err)
+        assert str(home) in err, command
+        assert "FRAMESIFT_HOME" in err, command
+        assert "framesift source add" in err, command
+        assert err.count("\n") == 1, command
     assert list(tmp_path.iterdir()) == []
 
 
@@ -43,14 +44,16 @@ def test_a_first_source_makes_a_home_and_says_so(tmp_path: Path) -> None:
     assert run.returncode == 1
     assert not home.exists()
     added = [["source", "add", name, str(SAMPLE), "--datasource", name] for name in ("a", "b")]
-    (_, first, told), (_, second, again), (_, shown, _) = several(home, *added, ["info", "--json"])
+    (_, first, told), (_, second, again), (_, information, _) = several(
+        home, *added, ["info", "--json"]
+    )
     assert first.startswith("added source a: ")
     assert told.splitlines() == [
         f"made new records: {home}/records/records.sqlite",
         f"made a new catalog: {home}/catalog/catalog.sqlite",
     ]
     assert (second.startswith("added source b: "), again) == (True, "")
-    assert {name: json.loads(shown)[name] for name in ("metadata", "data", "records")} == {
+    assert {name: json.loads(information)[name] for name in ("metadata", "data", "records")} == {
         "metadata": f"{home}/catalog/catalog.sqlite",
         "data": f"{home}/catalog/data",
         "records": f"{home}/records/records.sqlite",

@@ -19,14 +19,14 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """As a server answers it."""
     home = tmp_path_factory.mktemp("home")
     with TestClient(create_app(Settings(home=home), authenticates=False)) as client:
-        found: dict[str, Any] = client.get("/openapi.json").json()
-    return found
+        document: dict[str, Any] = client.get("/openapi.json").json()
+    return document
 
 
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Method, path and description of each."""
-    for path, found in document["paths"].items():
-        for method, operation in found.items():
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
             yield method, path, operation
 
 
@@ -56,18 +56,18 @@ def test_every_operation_is_told_in_full(document: dict[str, Any]) -> None:
             own = not below(path, DISCOVER) or status == "422"
             kind = "application/problem+json" if own else "application/json"
             schema = "Problem" if own else "DiscoverProblem"
-            found = answer["content"][kind]["schema"]["$ref"]
-            assert found == f"#/components/schemas/{schema}", (where, status)
+            reference = answer["content"][kind]["schema"]["$ref"]
+            assert reference == f"#/components/schemas/{schema}", (where, status)
     assert seen > 80
 
 
 def test_head_is_told_wherever_it_is_answered(document: dict[str, Any]) -> None:
     """As GET, without a body; not of streams, nor of Discover's routes, which have a contract."""
-    for path, found in document["paths"].items():
-        if below(path, DISCOVER) or path.endswith("/events") or "get" not in found:
-            assert "head" not in found, path
+    for path, path_item in document["paths"].items():
+        if below(path, DISCOVER) or path.endswith("/events") or "get" not in path_item:
+            assert "head" not in path_item, path
             continue
-        head, get = found["head"], found["get"]
+        head, get = path_item["head"], path_item["get"]
         names = {each["name"] for each in get.get("parameters", ())} - {"Range", "If-Range"}
         assert {each["name"] for each in head.get("parameters", ())} == names
         assert head["security"] == get["security"]
@@ -92,7 +92,7 @@ def test_every_body_has_an_example_of_its_schema(document: dict[str, Any]) -> No
         for kind, body in operation.get("requestBody", {}).get("content", {}).items():
             where = f"{method} {path} {kind}"
             examples = [body["example"]] if "example" in body else []
-            examples += [found["value"] for found in body.get("examples", {}).values()]
+            examples += [example["value"] for example in body.get("examples", {}).values()]
             assert examples, where
             schema = {**body["schema"], "components": document["components"]}
             for example in examples:
@@ -113,17 +113,26 @@ def test_every_field_that_v1_answers_is_told(document: dict[str, Any]) -> None:
     assert {"JobBody", "SourceBody", "DatasetBody", "TagBody", "StagingBody"} <= answered
     for name in answered:
         schema = document["components"]["schemas"][name]
-        for field, found in schema["properties"].items():
-            told = "examples" in found or "$ref" in json.dumps(found)
+        for field, field_schema in schema["properties"].items():
+            told = "examples" in field_schema or "$ref" in json.dumps(field_schema)
             if not name.endswith("Body"):
-                told = told or "description" in found
-            assert told or found.get("type") in ("boolean", "integer"), (name, field)
+                told = told or "description" in field_schema
+            assert told or field_schema.get("type") in ("boolean", "integer"), (name, field)
 
 
 def test_lists_have_pages(document: dict[str, Any]) -> None:
     """Every list of /v1 has limit and cursor, and answers next."""
     lists = ["sources", "scans", "datasets", "stagings", "jobs", "models", "tags", "frames"]
-    lists += ["users", "tokens", "collections", "audit", "families", "policies"]
+    lists += [
+        "users",
+        "tokens",
+        "collections",
+        "audit",
+        "families",
+        "policies",
+        "triggers",
+        "webhooks",
+    ]
     for name in lists:
         operation = document["paths"][f"/v1/{name}"]["get"]
         assert {"limit", "cursor"} <= {p["name"] for p in operation["parameters"]}, name
@@ -135,15 +144,15 @@ def test_references_lead_somewhere(document: dict[str, Any]) -> None:
     """No schema is named that is not there."""
     known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
 
-    def walk(found: Any) -> None:
-        if isinstance(found, dict):
-            if isinstance(found.get("$ref"), str):
-                assert found["$ref"] in known, found["$ref"]
-            for part in found.values():
-                walk(part)
-        elif isinstance(found, list):
-            for part in found:
-                walk(part)
+    def walk(schema: Any) -> None:
+        if isinstance(schema, dict):
+            if isinstance(schema.get("$ref"), str):
+                assert schema["$ref"] in known, schema["$ref"]
+            for child in schema.values():
+                walk(child)
+        elif isinstance(schema, list):
+            for child in schema:
+                walk(child)
 
     walk(document["paths"])
     walk(document["components"])

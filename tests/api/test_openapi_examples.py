@@ -17,8 +17,8 @@ from tests.api.servers import until_ready
 DOCUMENT: dict[str, Any] = openapi_document()
 OPERATIONS = [
     (f"{method} {path}", operation)
-    for path, found in DOCUMENT["paths"].items()
-    for method, operation in found.items()
+    for path, path_item in DOCUMENT["paths"].items()
+    for method, operation in path_item.items()
     if method != "head"  # says what GET says
 ]
 
@@ -35,7 +35,7 @@ def check(schema: dict[str, Any], example: Any, where: str) -> None:
 def examples_of(told: dict[str, Any]) -> list[Any]:
     """Those of a parameter or a content."""
     named = told.get("examples", {})
-    values = [found["value"] for found in named.values()] if isinstance(named, dict) else named
+    values = [example["value"] for example in named.values()] if isinstance(named, dict) else named
     return [*values, *([told["example"]] if "example" in told else [])]
 
 
@@ -97,15 +97,15 @@ def test_what_a_server_answers(server: str, path: str, operation: dict[str, Any]
     """
     until_ready(server)
     for kind, content in operation["responses"]["200"].get("content", {"text/html": {}}).items():
-        answer = httpx.get(f"{server}{path}", headers={"Accept": f"{kind}, */*;q=0.1"}, timeout=60)
+        answer = httpx.get(f"{server}{path}", headers={"Accept": f"{kind}, */*;q=0.1"}, timeout=300)
         assert answer.status_code == 200, answer.text
         assert answer.headers["content-type"].partition(";")[0] == kind
         if kind == "application/json" and below(path, DISCOVER):
-            (example,), found = examples_of(content), answer.json()
-            assert type(found) is type(example)
-            if isinstance(found, list):
-                example, found = example[0], found[0] if found else example[0]
-            assert not isinstance(found, dict) or list(found) == list(example)
+            (example,), answer_body = examples_of(content), answer.json()
+            assert type(answer_body) is type(example)
+            if isinstance(answer_body, list):
+                example, answer_body = example[0], answer_body[0] if answer_body else example[0]
+            assert not isinstance(answer_body, dict) or list(answer_body) == list(example)
 
 
 def test_what_is_always_refused(server: str) -> None:
@@ -118,8 +118,8 @@ def test_what_is_always_refused(server: str) -> None:
     assert never == REFUSED
     for where in REFUSED:
         method, path = where.split()
-        place = path.format(application="image", connection="a2d2")
-        answer = httpx.request(method, f"{server}{place}", content="{}", timeout=60)
+        url_path = path.format(application="image", connection="a2d2")
+        answer = httpx.request(method, f"{server}{url_path}", content="{}", timeout=300)
         assert answer.status_code in (400, 404)
         assert list(answer.json()) == ["reason", "status"]
         assert len(answer.json()["reason"]) > len("Not Found")
@@ -128,17 +128,17 @@ def test_what_is_always_refused(server: str) -> None:
 def test_rows_of_statements(server: str) -> None:
     """The examples of rows are what a server answers for such a row, but for its values."""
     url = f"{server}/db2whrest/v1/sql_query"
-    asked = "select platform, datasource, filename from metaocean where filename like '%png' "
-    asked += "order by filename fetch first 1 row only"
+    statement = "select platform, datasource, filename from metaocean where filename like '%png' "
+    statement += "order by filename fetch first 1 row only"
     told = DOCUMENT["paths"]["/db2whrest/v1/sql_query"]["post"]["responses"]["200"]["content"]
-    found = httpx.post(f"{url}_json", content=asked, timeout=60).json()[0]["filename"]
+    filename = httpx.post(f"{url}_json", content=statement, timeout=300).json()[0]["filename"]
     for kind in ("text/csv", "application/x-ndjson", "application/json"):
-        answer = httpx.post(url, content=asked, headers={"Accept": kind}, timeout=60)
+        answer = httpx.post(url, content=statement, headers={"Accept": kind}, timeout=300)
         assert answer.headers["content-type"].partition(";")[0] == kind
         (example,) = examples_of(told[kind])
         text = json.dumps(example) if kind == "application/json" else example
-        assert answer.text == text.replace("camera_lidar_semantic/x.png", found)
-    task = httpx.get(f"{url}_async?select+1+from+metaocean", timeout=60)
+        assert answer.text == text.replace("camera_lidar_semantic/x.png", filename)
+    task = httpx.get(f"{url}_async?select+1+from+metaocean", timeout=300)
     answers = DOCUMENT["paths"]["/db2whrest/v1/sql_query_async"]["get"]["responses"]
     (kind,) = answers["202"]["content"]
     assert task.headers["content-type"].partition(";")[0] == kind
@@ -146,14 +146,14 @@ def test_rows_of_statements(server: str) -> None:
     assert task.headers["location"].startswith(f"{server}/db2whrest/v1/task_status/")
 
 
-def fields(found: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def fields(value: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every schema with examples in the document."""
-    if isinstance(found, dict):
-        if isinstance(found.get("examples"), list):
-            yield where, found
-        for name, part in found.items():
+    if isinstance(value, dict):
+        if isinstance(value.get("examples"), list):
+            yield where, value
+        for name, child in value.items():
             if name not in ("examples", "example"):
-                yield from fields(part, f"{where}.{name}")
+                yield from fields(child, f"{where}.{name}")
 
 
 def test_fields() -> None:
@@ -170,8 +170,8 @@ def test_questions() -> None:
     """Wherever a question is an example, it is one that can be asked."""
     seen = 0
     for schema in DOCUMENT["components"]["schemas"].values():
-        found = schema.get("properties", {}).get("question", {})
-        for example in found.get("examples", ()):
+        schema_of_question = schema.get("properties", {}).get("question", {})
+        for example in schema_of_question.get("examples", ()):
             if isinstance(example, dict):
                 Question.model_validate(example)
                 seen += 1
@@ -180,17 +180,20 @@ def test_questions() -> None:
 
 def test_pictures_can_be_asked_in_parts() -> None:
     """Range, If-Range and If-None-Match, and what else they answer."""
-    for kind in ("images", "labels", "overlays"):
+    for kind in ("images", "labels", "overlays", "predictions"):
         operation = DOCUMENT["paths"][f"/v1/{kind}/{{fkey}}"]["get"]
         names = {parameter["name"] for parameter in operation["parameters"]}
         assert {"Range", "If-Range", "If-None-Match"} <= names
         assert {"206", "304", "406", "416"} <= set(operation["responses"])
     for path in (
-        "frames", "selections", "sql", "classes", "statistics/histogram", "statistics/correlation",
+        "frames", "selections", "sql", "classes", "statistics/histogram", "statistics/facets",
+        "statistics/correlation",
         "datasets/{name}/gaps", "datasets/{name}/diff",
     ):  # fmt: skip
         (operation,) = (
-            found for method, found in DOCUMENT["paths"][f"/v1/{path}"].items() if method != "head"
+            operation
+            for method, operation in DOCUMENT["paths"][f"/v1/{path}"].items()
+            if method != "head"
         )
         assert {"text/csv", "application/json"} <= set(operation["responses"]["200"]["content"])
         assert "406" in operation["responses"]

@@ -36,8 +36,8 @@ DOCUMENT = openapi_document()
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 OPERATIONS = [
     (method, path)
-    for path, found in DOCUMENT["paths"].items()
-    for method in found
+    for path, path_item in DOCUMENT["paths"].items()
+    for method in path_item
     # tests/api/test_v1_jobs.py follows events; tests/api/test_methods.py compares HEAD with GET.
     if not path.endswith("/events") and method != "head"
 ]
@@ -52,8 +52,8 @@ def url(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     workspace.close()
     # Jobs that are begun outlive the server: none can be begun where their folder cannot be made.
     (home / "jobs").touch()
-    with serving(home, variables={"FRAMESIFT_LOCK_WAIT_S": "5"}) as (found, _):
-        yield found
+    with serving(home, variables={"FRAMESIFT_LOCK_WAIT_S": "5"}) as (address, _):
+        yield address
 
 
 @pytest.mark.hypothesis

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from api.frame_images.source_file import _Opened
+from api.frame_images.source_file import SourceFile, _Opened
+from catalog.errors import UnreadableFile
 from catalog.records.tables import Source
 from tests.ingest.s3_server import moto
 
@@ -42,6 +43,29 @@ def test_folders_and_archives_are_opened_anew(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "a.tar", "w") as archive:
         archive.add(tmp_path / "x.png", "x.png")
     opened = _Opened()
-    for place in (tmp_path, tmp_path / "a.tar"):
-        found = source(str(place))
-        assert opened.files(found, tmp_path) is not opened.files(found, tmp_path)
+    for root in (tmp_path, tmp_path / "a.tar"):
+        opened_source = source(str(root))
+        assert opened.files(opened_source, tmp_path) is not opened.files(opened_source, tmp_path)
+
+
+def test_an_object_is_asked_for_by_its_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One request for a part of it, without a listing afterwards; another version is an error."""
+    s3 = moto()
+    s3.sign_in(monkeypatch, tmp_path)
+    bucket = s3.new_bucket("versions")
+    s3.client().put_object(Bucket=bucket, Key="x.png", Body=b"0123456789")
+    record = source(f"s3://{bucket}", endpoint_url=s3.endpoint)
+    files = _Opened().files(record, tmp_path)
+    (entry,) = files.list("x.png")
+    monkeypatch.setattr(files, "list", pytest.fail)
+    picture = SourceFile(record, files, entry)
+    assert picture.read(3, 4) == b"3456"
+    assert picture.read(0, 10) == b"0123456789"
+    s3.client().put_object(Bucket=bucket, Key="x.png", Body=b"9876543210")
+    with pytest.raises(UnreadableFile, match="was changed while it was read; ask again"):
+        picture.read(3, 4)
+    s3.client().delete_object(Bucket=bucket, Key="x.png")
+    with pytest.raises(UnreadableFile, match="cannot be read from its source now"):
+        picture.read(3, 4)

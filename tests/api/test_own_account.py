@@ -49,13 +49,13 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """An admin, and Otto, who sees some rows and may read."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("account"))
     with serving(home, authenticates=True) as (url, _):
-        found = Served(url, home)
+        server = Served(url, home)
         for name, role, scope in (("root", "admin", "admin"), ("otto", "datauser", "read")):
-            users.add(found.records, name, [role], OLD)
-            _, found.tokens[name] = tokens.create(
-                found.records, name, "t", scope, timedelta(days=1)
+            users.add(server.records, name, [role], OLD)
+            _, server.tokens[name] = tokens.create(
+                server.records, name, "t", scope, timedelta(days=1)
             )
-        yield found
+        yield server
 
 
 def test_who_asks(served: Served) -> None:
@@ -68,24 +68,24 @@ def test_who_asks(served: Served) -> None:
 
 def test_one_s_own_password(served: Served) -> None:
     """By the old one only; then that one opens nothing, and the log names no password."""
-    place, logged_in = "/v1/me/password", tokens.log_in(served.records, _user(served, "otto"))
-    wrong = served.ask("PUT", place, "otto", {"current": "wrong", "password": NEW})
+    url_path, logged_in = "/v1/me/password", tokens.log_in(served.records, _user(served, "otto"))
+    wrong = served.ask("PUT", url_path, "otto", {"current": "wrong", "password": NEW})
     assert (wrong.status_code, served.login("otto", OLD)) == (403, 200)
-    assert served.ask("PUT", place, "otto", {"password": NEW}).status_code == 422
+    assert served.ask("PUT", url_path, "otto", {"password": NEW}).status_code == 422
     assert served.ask("PATCH", "/v1/users/otto", "otto", {"password": NEW}).status_code == 403
-    short = served.ask("PUT", place, "otto", {"current": OLD, "password": "x"})
+    short = served.ask("PUT", url_path, "otto", {"current": OLD, "password": "x"})
     assert short.status_code == 400
     served.tokens["login"] = logged_in
     assert served.ask("GET", "/v1/me", "login").status_code == 200
-    done = served.ask("PUT", place, "otto", {"current": OLD, "password": NEW})
+    done = served.ask("PUT", url_path, "otto", {"current": OLD, "password": NEW})
     assert (done.status_code, done.content) == (204, b"")
-    assert served.last()[:3] == (place, "204", "otto")
+    assert served.last()[:3] == (url_path, "204", "otto")
     assert served.ask("GET", "/v1/me", "login").status_code == 401
     assert (served.login("otto", OLD), served.login("otto", NEW)) == (401, 200)
     assert served.ask("GET", "/v1/me", "otto").status_code == 200
-    kept = str([vars(entry) for entry in audit_log.entries(served.records, limit=1000)])
-    assert OLD not in kept
-    assert NEW not in kept
+    log = str([vars(entry) for entry in audit_log.entries(served.records, limit=1000)])
+    assert OLD not in log
+    assert NEW not in log
 
 
 def test_one_s_own_password_by_command(served: Served, tmp_path: Path) -> None:
@@ -143,16 +143,16 @@ def test_the_log_says_what_was_changed(served: Served) -> None:
         assert (target, outcome, who) == (path, str(answer.status_code), "root"), answer.text
         assert noted == note
         if answer.status_code == 201:
-            place = answer.headers["location"]
-            if "/tokens" in place:
+            location = answer.headers["location"]
+            if "/tokens" in location:
                 token = answer.json()
                 assert answer.headers["cache-control"] == "no-store"
                 assert token["token"] not in str(served.last())
-                served.ask("DELETE", place, "root")
+                served.ask("DELETE", location, "root")
                 assert served.last()[3] == "token n of anna: revoked"
             else:
-                assert served.ask("GET", place, "root").status_code == 200, place
-    shown = served.ask("GET", "/v1/audit?who=root&limit=50", "root").json()["entries"]
-    assert "collection c: size > 0" in {entry["note"] for entry in shown}
+                assert served.ask("GET", location, "root").status_code == 200, location
+    entries = served.ask("GET", "/v1/audit?who=root&limit=50", "root").json()["entries"]
+    assert "collection c: size > 0" in {entry["note"] for entry in entries}
     told = framesift(served.home, "audit", "--json").stdout
     assert "user anna: roles admin" in told

@@ -42,35 +42,37 @@ def test_users_tokens_and_collections(home: Path, records: RecordStore) -> None:
         ["token", "list"],
         ["user", "disable", "otto"],
         ["user", "disable", "otto", "--undo"],
+        ["user", "quota", "otto", "--jobs", "2", "--ranks", "8"],
         ["user", "remove", "otto"],
         ["audit"],
         ["audit", "--outcome", "done", "--limit", "2"],
     ]
     ended = several(home, *[[*command, "--json"] for command in commands])
-    found = []
+    outputs = []
     for command, (status, out, err) in zip(commands, ended, strict=True):
         assert (status, err) == (0, ""), command
-        found.append(json.loads(out))
-    assert [user["name"] for user in found[1]] == ["anna", "otto"]
-    assert [user["has_password"] for user in found[1]] == [True, False]
-    assert found[2]["roles"] == ["dataadmin", "datauser"]
-    assert found[3]["token"].startswith("fs_")
-    assert tokens.holder(records, found[3]["token"]) is None  # revoked since
-    assert found[4][0]["scope"] == "write"
-    assert found[3]["token"] not in json.dumps(found[4])
-    assert found[6]["users"] == ["otto"]
-    assert found[7][0]["rule"] == "size > 1000 and datasource = 'a2d2'"
-    assert found[8]["users"] == []
-    assert found[11][0]["state"] == "revoked"
-    assert (found[12]["disabled"], found[13]["disabled"]) == (True, False)
-    assert [entry["what"] for entry in reversed(found[15])] == [
+        outputs.append(json.loads(out))
+    assert [user["name"] for user in outputs[1]] == ["anna", "otto"]
+    assert [user["has_password"] for user in outputs[1]] == [True, False]
+    assert outputs[2]["roles"] == ["dataadmin", "datauser"]
+    assert outputs[3]["token"].startswith("fs_")
+    assert tokens.holder(records, outputs[3]["token"]) is None  # revoked since
+    assert outputs[4][0]["scope"] == "write"
+    assert outputs[3]["token"] not in json.dumps(outputs[4])
+    assert outputs[6]["users"] == ["otto"]
+    assert outputs[7][0]["rule"] == "size > 1000 and datasource = 'a2d2'"
+    assert outputs[8]["users"] == []
+    assert outputs[11][0]["state"] == "revoked"
+    assert (outputs[12]["disabled"], outputs[13]["disabled"]) == (True, False)
+    assert (outputs[14]["jobs"], outputs[14]["ranks"]) == (2, 8)
+    assert [entry["what"] for entry in reversed(outputs[16])] == [
         "user add", "user add", "user roles", "token create", "collection add",
         "collection assign", "collection assign", "collection remove", "token revoke",
-        "user disable", "user disable", "user remove",
+        "user disable", "user disable", "user quota", "user remove",
     ]  # fmt: skip
-    assert all(entry["who"].startswith("command line (") for entry in found[15])
-    assert PASSWORD not in json.dumps(found)
-    assert len(found[16]) == 2
+    assert all(entry["who"].startswith("command line (") for entry in outputs[16])
+    assert PASSWORD not in json.dumps(outputs)
+    assert len(outputs[17]) == 2
 
 
 def test_tables_for_people(home: Path) -> None:
@@ -86,8 +88,12 @@ def test_tables_for_people(home: Path) -> None:
     ended = several(home, *commands)
     assert [status for status, _, _ in ended] == [0] * 8 + [1]
     assert len(ended[1][1].split()) == 1
-    for place, words in ((4, ("anna", "admin")), (5, ("t", "read", "valid")), (6, ("size > 1",))):
-        assert all(word in ended[place][1] for word in words)
+    for position, words in (
+        (4, ("anna", "admin")),
+        (5, ("t", "read", "valid")),
+        (6, ("size > 1",)),
+    ):
+        assert all(word in ended[position][1] for word in words)
     assert "collection assign" in ended[7][1]
     assert "is the last admin" in ended[8][2]
 
@@ -113,9 +119,9 @@ BAD = [
 
 def test_bad_input_is_one_line(home: Path, records: RecordStore) -> None:
     """What was given and what to do; nothing of it kept."""
-    ended = several(home, *[given for given, _ in BAD])
-    for (given, words), (status, out, err) in zip(BAD, ended, strict=True):
-        assert (status, out) == (1, ""), given
+    ended = several(home, *[arguments for arguments, _ in BAD])
+    for (arguments, words), (status, out, err) in zip(BAD, ended, strict=True):
+        assert (status, out) == (1, ""), arguments
         assert err.startswith("error: ")
         assert err.count("\n") == 1
         assert words in err

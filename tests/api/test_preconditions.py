@@ -74,8 +74,8 @@ def test_of_changes_with_one_version_one_is_made(client: httpx.Client) -> None:
             return client.patch("/v1/users/many", json=body, headers=headers).status_code
 
         with ThreadPoolExecutor(8) as pool:
-            found = [each.result() for each in [pool.submit(change) for _ in range(8)]]
-        assert sorted(found) == [200, *[412] * 7]
+            statuses = [each.result() for each in [pool.submit(change) for _ in range(8)]]
+        assert sorted(statuses) == [200, *[412] * 7]
         assert client.get("/v1/users/many").json()["disabled"] is disabled
 
 

@@ -56,9 +56,9 @@ def test_what_nobody_can_read(server: str, head: bytes, status: int) -> None:
     answer = exchange(server, head)
     assert answer.statuses == [status], answer.raw
     assert answer.closed
-    found = problem(answer.raw)
-    assert (found["status"], found["type"]) == (status, "about:blank")
-    assert found["detail"]
+    document = problem(answer.raw)
+    assert (document["status"], document["type"]) == (status, "about:blank")
+    assert document["detail"]
 
 
 @pytest.mark.parametrize(
@@ -89,5 +89,5 @@ def problem(raw: bytes) -> dict[str, object]:
     head, _, body = raw.partition(b"\r\n\r\n")
     assert b"Content-Type: application/problem+json" in head
     assert b"Content-Length: %d" % len(body) in head
-    found: dict[str, object] = json.loads(body)
-    return found
+    document: dict[str, object] = json.loads(body)
+    return document

@@ -85,11 +85,11 @@ LEFT = [
 def test_a_client_that_leaves_before_its_body_has_come(home: Path, size: int) -> None:
     """499 without a traceback: nothing is wrong here, and nothing was done."""
     with serving(home, "--log-format", "json", "--log-level", "info") as (url, process):
-        place = urlsplit(url)
+        address = urlsplit(url)
         for path, kind in LEFT:
             head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
             head += f"Accept: application/json, text/event-stream\r\nContent-Length: {2 * size}"
-            with socket.create_connection((place.hostname, place.port)) as connection:
+            with socket.create_connection((address.hostname, address.port)) as connection:
                 connection.sendall(head.encode() + b"\r\n\r\n" + b"[" * size)
         wait_until(lambda: left(httpx.get(f"{url}/metrics").text) >= len(LEFT))
         process.terminate()
@@ -103,8 +103,10 @@ def test_a_client_that_leaves_before_its_body_has_come(home: Path, size: int) ->
 
 def left(metrics: str) -> float:
     """How many clients left, as the server counts."""
-    found = re.findall(r'^framesift_requests_total\{.*status="499"\} (\S+)$', metrics, re.MULTILINE)
-    return sum(map(float, found))
+    matches = re.findall(
+        r'^framesift_requests_total\{.*status="499"\} (\S+)$', metrics, re.MULTILINE
+    )
+    return sum(map(float, matches))
 
 
 def test_text_is_for_people(home: Path) -> None:
@@ -122,11 +124,11 @@ def test_text_is_for_people(home: Path) -> None:
 @pytest.fixture
 def lines() -> Iterator["queue.Queue[logging.LogRecord]"]:
     """What is logged, formatted as JSON."""
-    found: queue.Queue[logging.LogRecord] = queue.Queue(100)
-    handler = _BoundedHandler(found)
+    records: queue.Queue[logging.LogRecord] = queue.Queue(100)
+    handler = _BoundedHandler(records)
     handler.setFormatter(JsonLines())
     logging.getLogger("api").addHandler(handler)
-    yield found
+    yield records
     logging.getLogger("api").removeHandler(handler)
 
 

@@ -87,9 +87,9 @@ def test_json_progress_goes_to_the_error_output(
 ) -> None:
     """One document on the output; on the error output lines that are JSON, if any."""
     ended = framesift(settings.home, "ingest", "one", "--full", "--json")
-    found = json.loads(ended.stdout)
+    report = json.loads(ended.stdout)
     # The second commit marks the frames again that source two has as well.
-    assert (found["frames"], found["commits"], found["expected_files"]) == (3, 2, 7)
-    assert found["frames_per_s"] > 0
+    assert (report["frames"], report["commits"], report["expected_files"]) == (3, 2, 7)
+    assert report["frames_per_s"] > 0
     for line in ended.stderr.splitlines():
         assert "files_per_s" in json.loads(line)

@@ -67,14 +67,14 @@ def test_options_add_to_a_question(catalogued: Path, tmp_path: Path) -> None:
     run = framesift(catalogued, "select", "--question", "-", *more, "--json",
                     stdin=json.dumps(base))  # fmt: skip
     assert run.returncode == 0, run.stderr
-    asked = json.loads(run.stdout)["question"]
-    assert asked["ranges"] == [{"tag": "car", "lowest": 1}, {"tag": "sky", "lowest": 1}]
-    assert asked["where"] == "(car > 5 -- some\n) and (bicycle >= 0 -- any\n)"
-    assert asked["cameras"] == ["front_center"]
-    assert asked["condition"] == {"kind": "all", "of": [
+    question = json.loads(run.stdout)["question"]
+    assert question["ranges"] == [{"tag": "car", "lowest": 1}, {"tag": "sky", "lowest": 1}]
+    assert question["where"] == "(car > 5 -- some\n) and (bicycle >= 0 -- any\n)"
+    assert question["cameras"] == ["front_center"]
+    assert question["condition"] == {"kind": "all", "of": [
         CONDITION, {"kind": "has", "tag": "car"},
         {"kind": "camera", "names": ["front_center", "front_left"]}]}  # fmt: skip
-    assert (asked["limit"], asked["order"]) == (5, ["car desc"])
+    assert (question["limit"], question["order"]) == (5, ["car desc"])
     frames = json.loads(run.stdout)["frames"]
     assert {frame["camera"] for frame in frames} == {"front_center"}
 
@@ -96,34 +96,34 @@ REFUSED: list[tuple[list[str], tuple[str, ...]]] = [
 
 def test_what_cannot_be_asked_is_one_line(catalogued: Path) -> None:
     """What was given, what is expected, the nearest name."""
-    ended = several(catalogued, *(["select", *given] for given, _ in REFUSED))
+    ended = several(catalogued, *(["select", *arguments] for arguments, _ in REFUSED))
     for (_, parts), (status, out, err) in zip(REFUSED, ended, strict=True):
         assert (status, out, err.count("\n")) == (1, "", 1)
         assert err.startswith("error: ")
-        assert all(part in err for part in parts), err
+        assert all(words in err for words in parts), err
 
 
 def test_no_frames_is_an_answer_with_a_reason(catalogued: Path) -> None:
     """The answer stays what it is; on stderr stands what to change."""
     command = ["select", "--range", "car=9000000:", "--has", "sky"]
-    (status, out, err), (_, shown, _) = several(catalogued, [*command, "--json"], command)
+    (status, out, err), (_, table, _) = several(catalogued, [*command, "--json"], command)
     assert (status, json.loads(out)["count"]) == (0, 0)
     assert err.startswith("no frames: there are no frames with at least 9,000,000 car pixels: the ")
-    assert "0 frames, snapshot" in shown
+    assert "0 frames, snapshot" in table
 
 
 def test_a_datasets_question_replays(home: Path) -> None:
     """The question that a dataset keeps names its snapshot: the same frames after a change."""
     create = ["dataset", "create", "cars", *OPTIONS, "--seed", "4", "--split", "a=0.5,b=0.5",
               "--split-by", "frame", "--json"]  # fmt: skip
-    (status, made, err), (_, chosen, _) = several(home, create, ["select", *OPTIONS, "--json"])
+    (status, dataset, err), (_, chosen, _) = several(home, create, ["select", *OPTIONS, "--json"])
     assert status == 0, err
     workspace = open_home(home)
     with workspace.whole_catalog.writing("changed by a test") as connection:
         connection.execute("UPDATE class_pixels SET car = 0")
     stored = recorded_dataset(workspace.records, "cars").question
     question = Question.of_dataset(stored)
-    assert question.snapshot == json.loads(made)["snapshot"]
+    assert question.snapshot == json.loads(dataset)["snapshot"]
     assert question.seed == 4
     assert ask(workspace, question).frames["fkey"].to_pylist() == fkeys(json.loads(chosen))
     assert len(ask(workspace, question.model_copy(update={"snapshot": None}))) == 0
@@ -153,7 +153,7 @@ def test_the_server_tells_what_can_be_asked(server: str) -> None:
     """The JSON schema and the table of operators; both without a question."""
     schema = httpx.get(f"{server}/v1/selections/schema").json()
     assert {"ranges", "where", "cameras", "scenes", "order", "limit", "sample", "seed",
-            "condition", "snapshot"} == set(schema["properties"])  # fmt: skip
+            "condition", "snapshot", "model"} == set(schema["properties"])  # fmt: skip
     assert schema["$defs"]["TagIs"]["properties"]["op"]["enum"] == list(OPERATORS)
     listed = httpx.get(f"{server}/v1/selections/operators").json()
     assert [row["name"] for row in listed["operators"]] == list(OPERATORS)
@@ -164,7 +164,7 @@ def test_the_server_tells_what_can_be_asked(server: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "at", "status", "part"),
+    ("body", "at", "status", "words"),
     [
         ({"condition": {"kind": "has", "tag": "cra"}}, None, 400, "did you mean car"),
         ({"condition": {"kind": "nearby"}}, None, 422, "condition"),
@@ -175,13 +175,13 @@ def test_the_server_tells_what_can_be_asked(server: str) -> None:
     ],
 )  # fmt: skip
 def test_the_servers_errors(
-    server: str, body: dict[str, Any], at: int | None, status: int, part: str
+    server: str, body: dict[str, Any], at: int | None, status: int, words: str
 ) -> None:
     """The same of both paths, with its status."""
     for path in ("/v1/selections", "/v1/selections/describe"):
         answer = httpx.post(f"{server}{path}", json=body, params={} if at is None else {"at": at})
         assert answer.status_code == status, answer.text
-        assert part in answer.json()["detail"]
+        assert words in answer.json()["detail"]
 
 
 def test_a_body_without_end_is_refused(server: str) -> None:

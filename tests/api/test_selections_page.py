@@ -25,18 +25,18 @@ PAGE = (REPOSITORY / "docs" / "selections.md").read_text(encoding="utf-8")
 
 def example(name: str) -> str:
     """The code below the page's mark of that name."""
-    found = re.search(rf"<!-- example: {name} -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
-    assert found, name
-    return found[1]
+    match = re.search(rf"<!-- example: {name} -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
+    assert match, name
+    return match[1]
 
 
 def test_the_explanation_is_the_programs(home: Path) -> None:
     """Sentence and statement to the letter, but for the snapshot's number."""
-    command, _, shown = example("explain").partition("\n")
+    command, _, explanation = example("explain").partition("\n")
     ((status, out, err),) = several(home, shlex.split(command.removeprefix("$ framesift ")))
     assert (status, err) == (0, "")
     assert re.sub(r"snapshot \d+", "snapshot N", out) == re.sub(
-        r"snapshot \d+", "snapshot N", shown
+        r"snapshot \d+", "snapshot N", explanation
     )
 
 

@@ -103,10 +103,10 @@ def test_the_certificate_stays_as_long_as_it_fits(tmp_path: Path) -> None:
     self_signed(tmp_path / "tls", "0.0.0.0")
     assert (certificate.read_bytes(), key.read_bytes()) == first
     self_signed(tmp_path / "tls", "192.0.2.5")
-    made = x509.load_pem_x509_certificate(certificate.read_bytes())
-    names = made.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    found = {str(name) for name in names.get_values_for_type(x509.IPAddress)}
-    assert found == {"127.0.0.1", "::1", "192.0.2.5"}
+    certificate_before = x509.load_pem_x509_certificate(certificate.read_bytes())
+    names = certificate_before.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    addresses = {str(name) for name in names.get_values_for_type(x509.IPAddress)}
+    assert addresses == {"127.0.0.1", "::1", "192.0.2.5"}
     assert {"localhost", socket.gethostname()} <= set(names.get_values_for_type(x509.DNSName))
     certificate.write_bytes(b"damaged")
     self_signed(tmp_path / "tls", "127.0.0.1")
@@ -129,9 +129,9 @@ def test_one_s_own_certificate(home: Path, tmp_path: Path) -> None:
         (["--tls-cert", tmp_path / "text", "--tls-key", key], "cannot be used"),
         (["--tls-cert", certificate, "--tls-key", tmp_path / "none"], "No such file"),
     ]
-    for given, words in cases:
-        run = framesift(home, "serve", "--port", "0", "--no-auth", *given)
-        assert (run.returncode, run.stdout) == (1, ""), given
+    for files, words in cases:
+        run = framesift(home, "serve", "--port", "0", "--no-auth", *files)
+        assert (run.returncode, run.stdout) == (1, ""), files
         assert run.stderr.startswith("error: ")
         assert words in run.stderr
         assert run.stderr.count("\n") == 1
@@ -150,11 +150,11 @@ print(users.add(records, 'anna', ['admin'], 'a sentence is a good one').password
 print(users.with_password(records, 'anna', 'a sentence is a good one').name)
 print(users.with_password(records, 'anna', 'a sentence is a bad one'))
 """
-    place = str(tmp_path / "records.sqlite")
+    path = str(tmp_path / "records.sqlite")
     run = subprocess.run(
-        [sys.executable, "-c", code, place], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, path], capture_output=True, text=True, check=True
     )
-    modules, kept, name, refused = run.stdout.splitlines()
+    modules, scheme, name, refused = run.stdout.splitlines()
     assert modules == "set()"
-    assert kept.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
+    assert scheme.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
     assert (name, refused) == ("anna", "None")

@@ -43,8 +43,8 @@ def settings(tmp_path: Path) -> Settings:
 
 def test_what_hangs_on_it_is_said_first(settings: Settings) -> None:
     """By route and command alike; without --yes and a terminal nothing is removed."""
-    made = framesift(settings.home, "dataset", "create", "d", "--allow-leakage")
-    assert made.returncode == 0, made.stderr
+    run = framesift(settings.home, "dataset", "create", "d", "--allow-leakage")
+    assert run.returncode == 0, run.stderr
     expected = {
         "name": "one", "files": 7, "frames": 3, "tags": {"weather": 1}, "datasets": ["d@1"],
     }  # fmt: skip

@@ -39,23 +39,23 @@ def served(
     """URL, records, and a token of each caller."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("spelled"))
     records = RecordStore(home / "records" / "records.sqlite")
-    made = {}
+    secrets = {}
     for name, role, scope in CALLERS:
         users.add(records, name, [role], None)
-        made[name] = tokens.create(records, name, "t", scope, timedelta(days=1))[1]
+        secrets[name] = tokens.create(records, name, "t", scope, timedelta(days=1))[1]
     (home / "jobs").touch()  # jobs that are begun would outlive the server
     with serving(home, authenticates=True) as (url, _):
-        yield url, records, made
+        yield url, records, secrets
 
 
 def places() -> list[tuple[str, str]]:
     """Every method and path of the application, filled in."""
     app = create_app(Settings(home=Path("/nowhere")))
-    found = []
+    pairs = []
     for route in iter_route_contexts(app.router.routes):
         path = str(route.path).replace(":path}", "}").replace("{", "").replace("}", "")
-        found += [(method, path) for method in sorted(route.methods or {"GET"})]
-    return found
+        pairs += [(method, path) for method in sorted(route.methods or {"GET"})]
+    return pairs
 
 
 def spelled(path: str) -> list[str]:
@@ -68,14 +68,15 @@ def spelled(path: str) -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", [name for name, _, _ in CALLERS])
 def test_no_spelling_succeeds_where_the_path_is_refused(
     served: tuple[str, RecordStore, dict[str, str]], name: str
 ) -> None:
     """Every route that the caller is refused at (403), in every spelling."""
-    url, _, made = served
+    url, _, secrets = served
     refused = 0
-    with httpx.Client(headers={"Authorization": f"Bearer {made[name]}"}, timeout=60) as client:
+    with httpx.Client(headers={"Authorization": f"Bearer {secrets[name]}"}, timeout=300) as client:
         for method, path in places():
             if path in OPEN or path.endswith("/events"):
                 continue
@@ -92,12 +93,12 @@ def test_no_user_is_made_by_a_line_feed(
     served: tuple[str, RecordStore, dict[str, str]],
 ) -> None:
     """The request by which a dataadmin became an admin."""
-    url, records, made = served
+    url, records, secrets = served
     evil = {"name": "evil", "roles": ["admin"], "password": "pw-evil-12345"}
-    headers = {"Authorization": f"Bearer {made['dora']}"}
+    headers = {"Authorization": f"Bearer {secrets['dora']}"}
     for written in spelled("/v1/users"):
-        place = httpx.URL(url, raw_path=written.encode())
-        answer = httpx.post(place, json=evil, headers=headers)
+        target = httpx.URL(url, raw_path=written.encode())
+        answer = httpx.post(target, json=evil, headers=headers)
         assert answer.status_code in (400, 403, 404), (written, answer.text)
     assert {user.name for user in users.listed(records)} == {name for name, _, _ in CALLERS}
 

@@ -61,9 +61,9 @@ def test_every_format(served: str, format_: str) -> None:
     answer = httpx.post(url, content=FRAME_ROWS, headers={"Accept": ACCEPTED[format_]})
     assert answer.headers["content-type"] == ACCEPTED[format_]
     assert answer.headers["Framesift-Max-Rows"] == "1000000"
-    found = read_back(format_, answer.content)
-    assert len(found) == FRAMES
-    assert csv.text == "".join(f'{n},"{row["fkey"]}",{row["car"]}\n' for n, row in enumerate(found))
+    rows = read_back(format_, answer.content)
+    assert len(rows) == FRAMES
+    assert csv.text == "".join(f'{n},"{row["fkey"]}",{row["car"]}\n' for n, row in enumerate(rows))
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from api.cli.exit_codes import ExitCode
 from tests.api.servers import environment, serving
 from tests.api.test_command_line import COMMANDS
 from tests.pipeline.homes import REPOSITORY
+
+pytestmark = pytest.mark.wide
 
 CATALOG = {"duckdb", "sqlglot"}
 RECORDS = {"sqlalchemy"}
@@ -67,9 +71,9 @@ def imported(home: Path, *commands: list[str], **variables: str) -> list[set[str
 
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     """--version, and --help of every command: no database, no Arrow, no web framework."""
-    asked = [["--version"], *([*name.split(), "--help"] for name in COMMANDS)]
-    for command, found in zip(asked, imported(tmp_path, *asked), strict=True):
-        assert found == set(), command
+    commands = [["--version"], *([*name.split(), "--help"] for name in COMMANDS)]
+    for command, modules in zip(commands, imported(tmp_path, *commands), strict=True):
+        assert modules == set(), command
 
 
 def test_version_imports_no_settings(tmp_path: Path) -> None:
@@ -107,11 +111,11 @@ def test_asking_a_server_imports_no_database(home: Path, tmp_path: Path) -> None
         ["sql", "select count(*) from metaocean"],
         ["select", "--has", "car", "--format", "csv"],
     ]
-    asked = [*plain, *arrow]
+    commands = [*plain, *arrow]
     with serving(home) as (url, _):
-        seen = imported(tmp_path / "none", *asked, FRAMESIFT_SERVER=url)
-    for command, found in zip(asked, seen, strict=True):
-        assert found <= (set() if command in plain else ARROW | {"pyarrow.compute"}), command
+        seen = imported(tmp_path / "none", *commands, FRAMESIFT_SERVER=url)
+    for command, modules in zip(commands, seen, strict=True):
+        assert modules <= (set() if command in plain else ARROW | {"pyarrow.compute"}), command
     assert not (tmp_path / "none").exists()
 
 

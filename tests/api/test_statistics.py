@@ -1,6 +1,7 @@
 """Statistics by command and by server: both answer the same, and what plain SQL counts."""
 
 import json
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,11 @@ from query.run.run_sql import run_sql
 from tests.api.servers import framesift, several
 from tests.api.test_negotiation import table_of
 from tests.pipeline.homes import FRAMES, SAMPLE, copy_home, open_home
+from training.validation.frame_summary import FrameSummary
+from training.validation.metrics.confusion import Confusion
+from training.validation.metrics.table import METRICS
 from training.validation.report import build_report
-from training.validation.shard_file import About, ShardResult
+from training.validation.shard_file import About, ShardResult, metrics_of, open_shard
 
 PIXELS = 1920 * 1208
 
@@ -67,7 +71,11 @@ def a_report(manifest: Path, model_dir: Path) -> dict[str, Any]:
     matrix += np.diag(random.integers(0, 100_000, len(classes)))
     matrix[-1, :] = matrix[:, -1] = 0  # a class in neither truth nor prediction
     about = About("a" * 64, str(model_dir), 300, classes, "city", 1, "d", "validation", 0, 0, 1)
-    return build_report([ShardResult(about, matrix, np.ones(len(classes), np.int64), [])])
+    metrics = {name: metric.empty(len(classes)) for name, metric in METRICS.items()}
+    metrics["scores"] = Confusion(matrix, np.ones(len(classes), np.int64))
+    with tempfile.TemporaryDirectory() as folder:
+        shard, sums = open_shard(ShardResult(about, metrics, []).write(Path(folder)))
+        return build_report([shard], metrics_of(sums, len(classes)), FrameSummary())
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +96,7 @@ COMMANDS = (
     ["histogram", "camera", "Bicycle", "--zero", "Bicycle", *SOME],
     ["histogram", "camera", "bicycle", "--bins", "3"], ["histogram", "front"],
     ["histogram", "car", "--edges", "car=1,10000,20000"], ["histogram", "mtime", "--bins", "2"],
+    ["facets", "car", "camera", *SOME],
     ["correlate", "v"], ["correlate", "t"], ["correlate", "v", "--dataset", "city"],
     ["gaps", "city", "--split", "validation"],
     ["gaps", "city", "--split", "validation", "--at-least", "2"],
@@ -98,9 +107,9 @@ COMMANDS = (
 class Ended:
     """Commands that have run, each with and without --json."""
 
-    def __init__(self, home: Path, *wanted: list[str]) -> None:
+    def __init__(self, home: Path, *commands: list[str]) -> None:
         """Run them in one process: starting Python takes seconds."""
-        both = [words + more for words in wanted for more in ([], ["--json"])]
+        both = [words + more for words in commands for more in ([], ["--json"])]
         self._ended = dict(zip(map(tuple, both), several(home, *both), strict=True))
 
     def shown(self, *words: str) -> list[str]:
@@ -152,8 +161,8 @@ def test_classes(home: Path, client: TestClient, ended: Ended) -> None:
     tree = {"kind": "all", "of": [
         {"kind": "has", "tag": "sky"}, {"kind": "tag", "tag": "car", "op": ">", "value": 5000}
     ]}  # fmt: skip
-    asked = json.dumps({"condition": tree, "cameras": ["front_center"]})
-    assert get(client, "/v1/classes", question=asked, quantiles="true") == some
+    question = json.dumps({"condition": tree, "cameras": ["front_center"]})
+    assert get(client, "/v1/classes", question=question, quantiles="true") == some
     statement = (
         "select count(*) from t_car, t_sky, t_camera where t_car.fkey = t_sky.fkey and t_car.fkey "
         "= t_camera.fkey and int(t_car.value) > 5000 and int(t_sky.value) >= 1 and "
@@ -209,6 +218,35 @@ def test_histograms(home: Path, client: TestClient, ended: Ended) -> None:
     ]
 
 
+def test_facets(client: TestClient, ended: Ended) -> None:
+    """By command and by server: the histogram of each tag under the other conditions, in one."""
+    question = {
+        "condition": {"kind": "all", "of": [
+            {"kind": "has", "tag": "sky"},
+            {"kind": "tag", "tag": "car", "op": ">", "value": 5000},
+            {"kind": "camera", "names": ["front_center"]},
+        ]},
+    }  # fmt: skip
+    asked = {"question": question, "tags": ["car", "camera"]}
+    answer = client.post("/v1/statistics/facets", json=asked).json()
+    told = ended.answered("facets", "car", "camera", *SOME)
+    for each in (answer, told):
+        each.pop("note")
+        each.pop("in_memory")
+    assert answer == told
+    camera, car = answer["facets"]
+    assert (camera["tag"], car["name"], car["asked"]) == ("camera", "Car", True)
+    under = {"range": "sky=1:", "camera": "front_center"}
+    by_itself = client.get("/v1/statistics/histogram", params={"tag": "car", **under}).json()
+    assert sum(car["counts"]) == by_itself["frames"] > answer["matching"] > 0
+    last = ended.shown("facets", "car", "camera", *SOME)[-1]
+    assert last.startswith(f"{answer['matching']} of 24 frames")
+    rows = client.post("/v1/statistics/facets", json=asked, headers={"Accept": "text/csv"}).text
+    assert rows.splitlines()[0] == '"tag","kind","low","high","value","of_all","frames"'
+    ordered = client.post("/v1/statistics/facets", json={"question": {"limit": 3}})
+    assert (ordered.status_code, "limit" in ordered.text) == (400, True)
+
+
 def test_histograms_on_the_terminal(ended: Ended) -> None:
     """Bins below each other with bars; of two tags a table with sums."""
     lines = ended.shown("histogram", "car", "--log", "car")
@@ -259,23 +297,23 @@ def test_correlation(home: Path, client: TestClient, ended: Ended, tmp_path: Pat
     x, y = np.array([(c["share"], c["iou"]) for c in scored]).T
     assert of_job["pearson"] == pytest.approx(np.corrcoef(x, y)[0, 1])
     assert -1 <= of_job["spearman"] <= 1
-    shown = ended.shown("correlate", "v")
-    assert shown[1].split()[0] == scored[0]["tag"]
-    assert shown[-1].startswith(f"v: IoU of {len(scored)} classes against their share in split tr")
+    table = ended.shown("correlate", "v")
+    assert table[1].split()[0] == scored[0]["tag"]
+    assert table[-1].startswith(f"v: IoU of {len(scored)} classes against their share in split tr")
 
 
 def test_gaps(home: Path, client: TestClient, ended: Ended) -> None:
     """What the validation split lacks: true counts, and commands that find the frames."""
-    found = ended.answered("gaps", "city", "--split", "validation", "--at-least", "2")
-    assert get(client, "/v1/datasets/city/gaps", split="validation", at_least=2) == found
+    gaps = ended.answered("gaps", "city", "--split", "validation", "--at-least", "2")
+    assert get(client, "/v1/datasets/city/gaps", split="validation", at_least=2) == gaps
     dataset = recorded_dataset(open_home(home).records, "city")
     manifest = Manifest.read(Path(dataset.manifest))
-    held = manifest.frames["fkey"].to_pylist()
-    assert found["frames"] == dataset.splits["validation"]
-    assert {gap["kind"] for gap in found["gaps"]} == {"class", "camera"}
-    classes = [gap for gap in found["gaps"] if gap["kind"] == "class" and gap["catalog_frames"]]
+    fkeys = manifest.frames["fkey"].to_pylist()
+    assert gaps["frames"] == dataset.splits["validation"]
+    assert {gap["kind"] for gap in gaps["gaps"]} == {"class", "camera"}
+    classes = [gap for gap in gaps["gaps"] if gap["kind"] == "class" and gap["catalog_frames"]]
     assert classes
-    listed = ", ".join(f"'{fkey}'" for fkey in held)
+    listed = ", ".join(f"'{fkey}'" for fkey in fkeys)
     for gap in classes:
         assert gap["frames"] < 2
         having = f"select count(*) from t_{gap['value']} where int(value) > 0"
@@ -320,22 +358,22 @@ def test_tables(client: TestClient) -> None:
     for kind in ROW_TYPES[1:]:
         accept = {"Accept": kind}
 
-        def rows(path: str, accept: dict[str, str] = accept, **asked: Any) -> list[Any]:
-            answer = client.get(path, params=asked, headers=accept)
+        def rows(path: str, accept: dict[str, str] = accept, **params: Any) -> list[Any]:
+            answer = client.get(path, params=params, headers=accept)
             assert "accept" in answer.headers["vary"].lower()
-            found: list[dict[str, Any]] = table_of(answer).to_pylist()
+            entries: list[dict[str, Any]] = table_of(answer).to_pylist()
             # No cell of CSV tells null from an empty text.
-            return [{key: value or None for key, value in row.items()} for row in found]
+            return [{key: value or None for key, value in row.items()} for row in entries]
 
         scores = rows("/v1/statistics/correlation", validation="v")
         assert scores == [{k: v or None for k, v in score.items()} for score in correlation]
-        asked: dict[str, Any] = {"split": "validation", "at_least": 2, "scenes": "true"}
-        found = rows("/v1/datasets/city/gaps", **asked)
-        assert found == [{k: gap[k] or None for k in found[0]} for gap in lacking]
-        found = rows("/v1/datasets/city/diff", other="everything@1")
-        assert [(row["change"], row["fkey"]) for row in found] == changed
+        params: dict[str, Any] = {"split": "validation", "at_least": 2, "scenes": "true"}
+        entries = rows("/v1/datasets/city/gaps", **params)
+        assert entries == [{k: gap[k] or None for k in entries[0]} for gap in lacking]
+        entries = rows("/v1/datasets/city/diff", other="everything@1")
+        assert [(row["change"], row["fkey"]) for row in entries] == changed
         sides = {"added": (False, True), "removed": (True, False), "moved": (True, True)}
-        for row in found:
+        for row in entries:
             assert (bool(row["before"]), bool(row["after"])) == sides[row["change"]]
         few = rows("/v1/datasets/city/diff", other="everything@1", limit=1)
         assert [row["change"] for row in few] == list(
@@ -442,10 +480,12 @@ def test_reports_that_cannot_be_used(home: Path, tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\xff")
     (tmp_path / "others.json").write_text('{"moon": 0.5}')
-    wanted = [["correlate", str(tmp_path / name)] for name in [*contents, "others.json", "no.json"]]
-    found = Ended(home, *wanted)
-    for words in wanted:
-        line = found.failed(*words)
+    commands = [
+        ["correlate", str(tmp_path / name)] for name in [*contents, "others.json", "no.json"]
+    ]
+    ended = Ended(home, *commands)
+    for words in commands:
+        line = ended.failed(*words)
         assert line.startswith("error: ")
         assert Path(words[1]).name in line
 
@@ -462,5 +502,7 @@ def test_the_description_has_schemas_and_examples(client: TestClient) -> None:
         assert description["components"]["schemas"][name]["properties"]
     schemas = description["components"]["schemas"]
     assert schemas["Gap"]["properties"]["sentence"]["examples"]
-    names = {found["name"] for found in description["paths"]["/v1/classes"]["get"]["parameters"]}
+    names = {
+        parameter["name"] for parameter in description["paths"]["/v1/classes"]["get"]["parameters"]
+    }
     assert names >= {"by", "quantiles", "range", "where", "camera", "scene", "dataset", "at"}

@@ -17,10 +17,10 @@ from catalog.values import PLATFORMS
 
 def paths(method: str, below: str = "/v1") -> list[str]:
     """Every path of a method, filled in."""
-    found = iter_route_contexts(create_app(Settings(home=Path("/nowhere"))).router.routes)
+    contexts = iter_route_contexts(create_app(Settings(home=Path("/nowhere"))).router.routes)
     return [
         str(route.path).replace(":path}", "}").replace("{", "").replace("}", "")
-        for route in found
+        for route in contexts
         if method in (route.methods or ()) and str(route.path).startswith(below)
     ]
 
@@ -53,23 +53,23 @@ def test_spectrum_discover_s_routes_ignore_what_they_do_not_know(server: str) ->
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "parameter",
     ["tags?kind=bogus", "jobs?state=bogus", "jobs?kind=bogus", "audit?outcome=abc",
      "scans?state=bogus", "policies?state=bogus", "policies?action=bogus",
      "sources?platform=bogus"],
 )  # fmt: skip
-def test_filters_by_what_cannot_be(server: str, asked: str) -> None:
+def test_filters_by_what_cannot_be(server: str, parameter: str) -> None:
     """422 and not an empty list; what can be is taken."""
-    answer = httpx.get(f"{server}/v1/{asked}")
+    answer = httpx.get(f"{server}/v1/{parameter}")
     assert (answer.status_code, answer.json()["title"]) == (422, "InvalidRequest")
     real = {
         "tags?kind": ["Open"], "jobs?state": ["done", "unknown"], "audit?outcome": ["403", "done"],
         "jobs?kind": ["scan", "policy"], "scans?state": ["running"], "policies?state": ["inactive"],
         "policies?action": ["AUTOTAG"], "sources?platform": list(PLATFORMS),
     }  # fmt: skip
-    for value in real[asked.partition("=")[0]]:
-        place = f"{server}/v1/{asked.partition('=')[0]}={value}"
-        assert httpx.get(place).status_code == 200, place
+    for value in real[parameter.partition("=")[0]]:
+        address = f"{server}/v1/{parameter.partition('=')[0]}={value}"
+        assert httpx.get(address).status_code == 200, address
 
 
 def test_the_sets_of_filters_are_those_of_the_catalog() -> None:
@@ -94,8 +94,8 @@ def test_bodies(server: str, body: bytes, kind: str | None, status: int) -> None
     headers = {} if kind is None else {"Content-Type": kind}
     for path in ("/v1/users", "/v1/jobs", "/v1/sql", "/v1/datasets"):
         answer = httpx.post(server + path, content=body, headers=headers)
-        found: dict[str, Any] = answer.json()
-        assert (answer.status_code, found["status"]) == (status, status), (path, answer.text)
+        document: dict[str, Any] = answer.json()
+        assert (answer.status_code, document["status"]) == (status, status), (path, answer.text)
         assert answer.headers["content-type"] == "application/problem+json"
         if status == 415:
             assert answer.headers["accept"] == "application/json"

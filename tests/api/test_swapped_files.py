@@ -29,14 +29,14 @@ def test_pictures(catalogued: Path, tmp_path: Path) -> None:
     with serving(home) as (url, _), httpx.Client(base_url=url, timeout=120) as client:
         fkey = client.get("/v1/frames", params={"limit": 1}).json()["frames"][0]["fkey"]
         file = tmp_path / "source" / fkey.removeprefix("local:a2d2:")
-        kept = file.with_name("kept.png")
-        file.rename(kept)
+        file_kept = file.with_name("kept.png")
+        file.rename(file_kept)
         os.mkfifo(tmp_path / "pipe")
-        asked = [f"/v1/images/{fkey}", f"/v1/images/{fkey}?width=20", f"/v1/overlays/{fkey}"]
+        paths = [f"/v1/images/{fkey}", f"/v1/images/{fkey}?width=20", f"/v1/overlays/{fkey}"]
         secret = home / "records" / "records.sqlite"
         for target in (secret, Path("/etc/passwd"), Path("/dev/zero"), tmp_path / "pipe"):
             file.symlink_to(target)
-            for path in asked:
+            for path in paths:
                 for headers in ({}, {"Range": "bytes=8-99"}, {"Range": "bytes=-50"}):
                     answer = client.get(path, headers=headers)
                     assert answer.status_code in (404, 422), (target, path, answer.text)
@@ -45,20 +45,20 @@ def test_pictures(catalogued: Path, tmp_path: Path) -> None:
             file.unlink()
         shutil.copyfile(secret, file)  # no link: still no PNG
         for headers in ({}, {"Range": "bytes=0-5"}, {"Range": "bytes=100-200"}):
-            answer = client.get(asked[0], headers=headers)
+            answer = client.get(paths[0], headers=headers)
             assert answer.status_code == 422
             assert "SQLite" not in answer.text
         file.unlink()
         file.symlink_to(file.name)  # in a circle
-        for path in asked:
+        for path in paths:
             assert client.get(path).status_code == 404
         file.unlink()
         file.symlink_to("kept.png")
-        assert client.get(asked[0]).content == kept.read_bytes()
+        assert client.get(paths[0]).content == file_kept.read_bytes()
         folder, elsewhere = file.parent, tmp_path / "elsewhere"
         folder.rename(elsewhere)
         folder.symlink_to(elsewhere)
-        assert client.get(asked[0]).status_code == 404
+        assert client.get(paths[0]).status_code == 404
 
 
 def test_staging_and_training(catalogued: Path, tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def test_a_folder_that_is_replaced(catalogued: Path, tmp_path: Path) -> None:
     palette = Palette.from_class_list(Manifest.read(Path(dataset.manifest)).header.class_list)
 
     def readers() -> list[FrameReader]:
-        found = (Manifest.read(Path(made.manifest)) for made in (dataset, divided))
-        return [FrameReader(manifest, palette, Size(8, 8)) for manifest in found]
+        manifests = (Manifest.read(Path(record.manifest)) for record in (dataset, divided))
+        return [FrameReader(manifest, palette, Size(8, 8)) for manifest in manifests]
 
     early = readers()
     assert all(reader.image(0)[1] == (1208, 1920) for reader in early)
@@ -118,18 +118,18 @@ def test_a_folder_that_is_replaced(catalogued: Path, tmp_path: Path) -> None:
         lambda: remove_source(workspace.whole_catalog, workspace.records, "a2d2"),
     ):
         remove()
-        for made in (dataset, divided):
+        for record in (dataset, divided):
             with pytest.raises(StorageError, match="leads out of"):
-                stage_dataset(workspace.records, made, tmp_path / "cache", workers=1)
+                stage_dataset(workspace.records, record, tmp_path / "cache", workers=1)
             with pytest.raises(StorageError, match="leads out of"):
-                FrameReader(Manifest.read(Path(made.manifest)), palette, Size(8, 8))
+                FrameReader(Manifest.read(Path(record.manifest)), palette, Size(8, 8))
     folder.unlink()
     elsewhere.rename(within / "moved")
     folder.symlink_to("moved")  # links that stay below it may be
     staging = stage_dataset(workspace.records, dataset, tmp_path / "cache", workers=1)
-    places = [staging.manifest, dataset.manifest]
-    for place in places:
-        manifest = Manifest.read(Path(place))
+    manifests = [staging.manifest, dataset.manifest]
+    for link in manifests:
+        manifest = Manifest.read(Path(link))
         assert FrameReader(manifest, palette, Size(8, 8)).image(0)[1] == (1208, 1920)
     workspace.close()
 

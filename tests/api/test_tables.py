@@ -51,8 +51,8 @@ def test_a_statement_on_a_terminal_is_a_table(catalogued: Path) -> None:
         os.close(secondary)
         parts = []
         try:
-            while part := os.read(primary, 1 << 16):
-                parts.append(part)
+            while chunk := os.read(primary, 1 << 16):
+                parts.append(chunk)
         except OSError:  # Linux's end of a terminal
             pass
         os.close(primary)

@@ -25,7 +25,7 @@ def test_extract(home: Path, tmp_path: Path) -> None:
     """Built-in and own extractors run, a second run reads nothing, tags are asked for at once."""
     own = tmp_path / "own.py"
     own.write_text(OWN)
-    first, second, asked, bad, shown = several(
+    first, second, status_run, bad, tags = several(
         home,
         ["tags", "extract", "a2d2", "image", "lidar", "--extractor", f"{own}:Mine", "--json"],
         ["tags", "extract", "a2d2", "image"],
@@ -39,10 +39,10 @@ def test_extract(home: Path, tmp_path: Path) -> None:
     odd = sum(int(name[-13:-4]) % 2 for name in IMAGES)
     assert (mine["bad_files"], len(mine["problems"])) == (odd, odd)
     assert second[1].startswith("tag family image of a2d2: 0 frames read")
-    assert 0 < len(json.loads(asked[1])["frames"]) <= FRAMES - odd
+    assert 0 < len(json.loads(status_run[1])["frames"]) <= FRAMES - odd
     assert json.loads(bad[1])[0]["problems"] == mine["problems"]
-    assert "odd numbers are not liked" in shown[1]
-    assert {status for status, _, _ in (first, second, asked, bad, shown)} == {0}
+    assert "odd numbers are not liked" in tags[1]
+    assert {status for status, _, _ in (first, second, status_run, bad, tags)} == {0}
 
 
 def test_import_families_and_drop(home: Path, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_add_and_set(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "tags.csv"
     file.write_text(f"filename,u2-weather\n{IMAGES[0]},rain\n{IMAGES[1]},snow\n")
     call = ["tags", "import", str(file), "--family", "own"]
-    kept = ["tags", "set", "u2-weather", "--kind", "restricted", "--values", "rain,sun"]
+    command = ["tags", "set", "u2-weather", "--kind", "restricted", "--values", "rain,sun"]
     added, refused, nothing, wider, imported, narrower, as_json, listed, value = several(
         home,
         ["tags", "add", "u2-weather", "--kind", "Restricted", "--values", 'rain,sun,"a, b"'],
@@ -120,8 +120,8 @@ def test_add_and_set(home: Path, tmp_path: Path) -> None:
         ["tags", "families", "--json"],
         ["tags", "set", "u2-weather", "--kind", "Open"],
         call,
-        kept,
-        [*kept, "--values", "snow", "--json"],
+        command,
+        [*command, "--values", "snow", "--json"],
         ["tags", "list", "--json"],
         ["catalog", "check", "--json"],
     )
@@ -148,7 +148,7 @@ def test_import_map(home: Path, tmp_path: Path) -> None:
         f"{IMAGES[0]},48.0,11.0\n{IMAGES[1]},48.0,11.001\n{IMAGES[2]},49.0,11.0\n"
     )
     features.write_text('{"type": "Point", "coordinates": [11.0, 48.0]}')
-    _, joined, found = several(
+    _, joined, selection = several(
         home,
         ["tags", "import", str(file), "--family", "place"],
         ["tags", "import-map", str(features), "--family", "bridge", "--within", "100"],
@@ -158,7 +158,7 @@ def test_import_map(home: Path, tmp_path: Path) -> None:
         "2 of 3 frames with a position lie within 100 m of one of 1 features: "
         "tags near_bridge, bridge_distance_m\n"
     )
-    assert len(json.loads(found[1])["frames"]) == 2
+    assert len(json.loads(selection[1])["frames"]) == 2
 
 
 def test_errors_are_one_line(home: Path, tmp_path: Path) -> None:

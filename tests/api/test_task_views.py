@@ -35,21 +35,23 @@ def add_user(client: TestClient, name: str, role: str) -> dict[str, str]:
     """A new user, and the header that lets them in."""
     body = {"name": name, "roles": [role]}
     assert client.post("/v1/users", json=body).status_code == 201
-    made = client.post("/v1/tokens", json={"user": name, "name": "t", "scope": "write"})
-    return {"Authorization": f"Bearer {made.json()['token']}"}
+    response = client.post("/v1/tokens", json={"user": name, "name": "t", "scope": "write"})
+    return {"Authorization": f"Bearer {response.json()['token']}"}
 
 
 def task_of(client: TestClient, header: dict[str, str]) -> str:
     """Where the result of a user's task is, which is done."""
-    place = client.post(ASYNC, content=STATEMENT, headers=header).headers["location"]
-    wait_until(lambda: client.get(place, headers=header, follow_redirects=False).status_code != 303)
-    return place
+    location = client.post(ASYNC, content=STATEMENT, headers=header).headers["location"]
+    wait_until(
+        lambda: client.get(location, headers=header, follow_redirects=False).status_code != 303
+    )
+    return location
 
 
-def look(client: TestClient, place: str, header: dict[str, str]) -> Any:
+def look(client: TestClient, location: str, header: dict[str, str]) -> Any:
     """Status and rows."""
-    answer = client.get(place, headers=header)
-    peeked = client.get(f"{place}/peek", headers=header)
+    answer = client.get(location, headers=header)
+    peeked = client.get(f"{location}/peek", headers=header)
     assert peeked.status_code == answer.status_code
     return answer.status_code, answer.text.count("\n") if answer.status_code == 200 else 0
 
@@ -60,36 +62,36 @@ def test_a_collection_that_was_withdrawn(client: TestClient) -> None:
     rule = {"name": "all", "rule": "size > 0"}
     assert client.post("/v1/collections", json=rule).status_code == 201
     assert client.put("/v1/collections/all/users/zoe").status_code == 200
-    place = task_of(client, zoe)
-    assert look(client, place, zoe) == (200, 3)
+    location = task_of(client, zoe)
+    assert look(client, location, zoe) == (200, 3)
     assert client.delete("/v1/collections/all/users/zoe").status_code == 200
-    assert look(client, place, zoe) == (404, 0)
+    assert look(client, location, zoe) == (404, 0)
     assert client.put("/v1/collections/all/users/zoe").status_code == 200
-    assert look(client, place, zoe) == (200, 3)
+    assert look(client, location, zoe) == (200, 3)
 
 
 def test_a_role_that_was_taken(client: TestClient) -> None:
     """Who saw everything sees the rows of collections now."""
     gus = add_user(client, "gus", "dataadmin")
-    place = task_of(client, gus)
-    assert look(client, place, gus) == (200, 3)
+    location = task_of(client, gus)
+    assert look(client, location, gus) == (200, 3)
     assert client.patch("/v1/users/gus", json={"roles": ["datauser"]}).status_code == 200
-    assert look(client, place, gus) == (404, 0)
+    assert look(client, location, gus) == (404, 0)
 
 
 def test_another_user_of_the_same_name(client: TestClient) -> None:
     """They are nobody's heir: of a task, of an answer that was kept by its key, of a dataset."""
     old = add_user(client, "gus", "dataadmin")
-    place = task_of(client, old)
+    location = task_of(client, old)
     keyed = {"Idempotency-Key": "one"}
-    wanted = {"name": "mine"}
-    made = client.post("/v1/datasets", json=wanted, headers=old | keyed)
-    assert (made.status_code, made.json()["owner"]) == (201, "gus")
+    request = {"name": "mine"}
+    response = client.post("/v1/datasets", json=request, headers=old | keyed)
+    assert (response.status_code, response.json()["owner"]) == (201, "gus")
     assert client.delete("/v1/users/gus").status_code == 204
     assert client.get("/v1/datasets/mine").json()["owner"] == ""
     new = add_user(client, "gus", "dataadmin")
-    assert look(client, place, new) == (404, 0)
-    again = client.post("/v1/datasets", json=wanted, headers=new | keyed)
+    assert look(client, location, new) == (404, 0)
+    again = client.post("/v1/datasets", json=request, headers=new | keyed)
     assert "idempotency-replayed" not in again.headers
     assert again.status_code == 201
 

@@ -23,9 +23,9 @@ ask = httpx.Client(verify=False, timeout=120, headers={"Connection": "close"})
 def url(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server that speaks TLS."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("tls"))
-    with serving(home, "--tls-self-signed", variables=LIMITS) as (found, _):
-        until_ready(found, ask)
-        yield found
+    with serving(home, "--tls-self-signed", variables=LIMITS) as (address, _):
+        until_ready(address, ask)
+        yield address
 
 
 def client_hello() -> bytes:
@@ -38,8 +38,24 @@ def client_hello() -> bytes:
     return out.read()
 
 
+@contextlib.contextmanager
+def shaken_hands(url: str) -> Iterator[ssl.SSLSocket]:
+    """A connection that has finished its handshake, and has said nothing since."""
+    address = urlsplit(url)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with (
+        socket.create_connection((address.hostname, address.port), timeout=120) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as connection,
+    ):
+        yield connection
+
+
 def test_handshakes_that_do_not_end(url: str) -> None:
-    """Nothing, half of a ClientHello, all of it and no more, no TLS: closed, others served."""
+    """Nothing, half of a ClientHello, all of it and no more, no TLS: closed, others served.
+
+    So is who says nothing after the handshake.
+    """
     hello = client_hello()
     sent = [b"", hello[: len(hello) // 2], hello, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"]
     with contextlib.ExitStack() as stack:
@@ -48,21 +64,10 @@ def test_handshakes_that_do_not_end(url: str) -> None:
             connection = stack.enter_context(connected(url))
             connection.sendall(sent[number % len(sent)])
             connections.append(connection)
+        silent = stack.enter_context(shaken_hands(url))
         for _ in range(5):
             assert ask.get(f"{url}/healthz").status_code == 200
         for connection in connections:
             closed_after(connection)  # raises where it is kept
+        assert closed_after(silent)[1] == b""
     assert ask.get(f"{url}/healthz").status_code == 200
-
-
-def test_who_says_nothing_after_the_handshake(url: str) -> None:
-    """Is let go as without TLS."""
-    place = urlsplit(url)
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with (
-        socket.create_connection((place.hostname, place.port), timeout=120) as plain,
-        context.wrap_socket(plain, server_hostname="localhost") as connection,
-    ):
-        assert ask.get(f"{url}/healthz").status_code == 200
-        assert closed_after(connection)[1] == b""

@@ -130,8 +130,8 @@ def test_answers_are_kept_for_a_day(served: Served) -> None:
     served.ask("POST", "/v1/collections", "k-5", json=collection("daily"))
     with served.records.session() as session:
         key = Keyed.of(served.view(ANNA), "k-5", b"").key
-        kept = session.get_one(IdempotencyKey, key).until - now()
-        assert timedelta(hours=23, minutes=59) < kept <= timedelta(hours=24)
+        lifetime = session.get_one(IdempotencyKey, key).until - now()
+        assert timedelta(hours=23, minutes=59) < lifetime <= timedelta(hours=24)
         session.execute(update(IdempotencyKey).values(until=now() - timedelta(seconds=1)))
     again = served.ask("POST", "/v1/collections", "k-5", json=collection("daily"))
     assert (again.status_code, again.json()["title"]) == (409, "AlreadyExists")
@@ -144,10 +144,10 @@ def test_of_many_at_once_one_creates(served: Served) -> None:
         answers = list(
             pool.map(lambda _: served.ask("POST", "/v1/collections", "k-6", json=body), range(16))
         )
-    made = [answer for answer in answers if answer.status_code == 201]
+    created = [answer for answer in answers if answer.status_code == 201]
     busy = [answer for answer in answers if answer.status_code == 409]
-    assert len(made) + len(busy) == 16
-    assert len({answer.content for answer in made}) == 1
+    assert len(created) + len(busy) == 16
+    assert len({answer.content for answer in created}) == 1
     assert {(a.json()["title"], a.headers["retry-after"]) for a in busy} <= {
         ("RequestUnderWay", "5")
     }
@@ -155,8 +155,10 @@ def test_of_many_at_once_one_creates(served: Served) -> None:
 
 def test_a_request_whose_worker_died_is_made_again(served: Served) -> None:
     """While it may be under way: 409; once nothing has renewed it for a minute, the key is free."""
-    asked = b"/v1/datasets\0\0" + httpx.Request("POST", "http://x", json=dataset("dead")).content
-    keyed = Keyed.of(served.view(ANNA), "k-7", asked)
+    fingerprint = (
+        b"/v1/datasets\0\0" + httpx.Request("POST", "http://x", json=dataset("dead")).content
+    )
+    keyed = Keyed.of(served.view(ANNA), "k-7", fingerprint)
     assert idempotency_keys.begin(served.records, keyed) is None
     busy = served.ask("POST", "/v1/datasets", "k-7", json=dataset("dead"))
     assert (busy.status_code, busy.json()["title"]) == (409, "RequestUnderWay")
@@ -220,9 +222,11 @@ def test_a_change_of_another_state_is_refused(served: Served) -> None:
     token = served.ask("POST", "/v1/tokens", json={"name": "e"}).json()["id"]
     answer = served.ask("DELETE", f"/v1/tokens/{token}", headers={"If-Match": '"x"'})
     assert answer.status_code == 412
-    held = served.ask("GET", f"/v1/tokens/{token}")
-    assert "token" not in held.json()
-    answer = served.ask("DELETE", f"/v1/tokens/{token}", headers={"If-Match": held.headers["etag"]})
+    response = served.ask("GET", f"/v1/tokens/{token}")
+    assert "token" not in response.json()
+    answer = served.ask(
+        "DELETE", f"/v1/tokens/{token}", headers={"If-Match": response.headers["etag"]}
+    )
     assert answer.json()["state"] == "revoked"
 
 
@@ -235,8 +239,8 @@ def unpacked(content: bytes, coding: str) -> bytes:
 
 def raw(served: Served, path: str, **headers: str) -> tuple[Any, bytes]:
     """An answer and its bytes as they came."""
-    asked = {"Authorization": f"Bearer {served.secrets[ANNA]}", **headers}
-    with served.client.stream("GET", path, headers=asked) as answer:
+    all_headers = {"Authorization": f"Bearer {served.secrets[ANNA]}", **headers}
+    with served.client.stream("GET", path, headers=all_headers) as answer:
         return answer, b"".join(answer.iter_raw())
 
 
@@ -296,12 +300,12 @@ def test_what_is_not_compressed(served: Served) -> None:
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
 def test_a_streaming_answer_stays_one(coding: str) -> None:
     """Each part can be read before the next one is made."""
-    made: list[int] = []
+    calls: list[int] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         async def parts() -> Any:
             for number in range(3):
-                made.append(number)
+                calls.append(number)
                 yield f"part {number} ".encode() * 2000
 
         await StreamingResponse(parts(), media_type="text/plain")(scope, receive, send)
@@ -320,7 +324,7 @@ def test_a_streaming_answer_stays_one(coding: str) -> None:
                 text = decoder.decompress(message["body"])
                 if text:
                     read.append(text[:6])
-                    assert len(made) == len(read)
+                    assert len(calls) == len(read)
 
         async def receive() -> Any:
             await anyio.sleep(60)

@@ -3,22 +3,30 @@
 import json
 import time
 from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
+import framesift as framesift_client
+from api.cli.commands.jobs.validate import follow_all
 from api.http.app import create_app
+from api.services.session import Session
 from api.settings import Settings
 from api.workspace import Workspace
+from catalog.errors import JobFailed
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job, now
-from pipeline.jobs.registry import BACKENDS
+from pipeline.jobs.backends.registry import BACKENDS
 from pipeline.jobs.request import JobPaths, write_json
-from tests.api.servers import framesift, serving
+from pipeline.jobs.workflow.moves import RUN, add_task
+from tests.api.servers import framesift, serving, wait_until
 from tests.pipeline.homes import SAMPLE, copy_home, open_home
 from tests.pipeline.test_datasets import make
 
@@ -46,29 +54,38 @@ def recorded(workspace: Workspace, name: str, kind: str, state: str, **paths: st
     files = JobPaths(workspace.jobs / name)
     files.logs.mkdir(parents=True)
     with workspace.records.session() as session:
-        session.add(
-            Job(
-                name=name, kind=kind, backend="local", state=state, handle="1:1",
-                request={"stages": [], "settings": TRAINED}, started=now(), finished=now(),
-                dataset_id=1,
-                paths={"folder": str(files.folder), "logs": str(files.logs), **paths},
-                metrics={"loss": 0.5},
-            )
+        job = Job(
+            name=name, kind=kind, backend="local", state=state, handle="1:1",
+            request={"stages": [], "settings": TRAINED}, started=now(), finished=now(),
+            dataset_id=1,
+            paths={"folder": str(files.folder), "logs": str(files.logs), **paths},
+            metrics={"loss": 0.5},
         )  # fmt: skip
+        session.add(job)
+        session.flush()
+        task = add_task(session, job, RUN)
+        task.state, task.handle, task.started = state, job.handle, job.started
+        if state == "pending":
+            task.handle, task.not_before = "", now() + timedelta(minutes=30)
     return files
+
+
+def dataset_is(client: Any, path: str, name: str) -> bool:
+    """Return whether a job works on that dataset by now."""
+    return bool(client.get(path).json()["dataset"] == name)
 
 
 def events(client: httpx.Client, name: str, last_id: str = "") -> list[tuple[str, dict[str, Any]]]:
     """Id and job of every event until the stream ends."""
     headers = {"Last-Event-ID": last_id} if last_id else {}
-    found = []
+    events_seen = []
     with client.stream("GET", f"/v1/jobs/{name}/events", headers=headers, timeout=300) as answer:
         assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
         for block in "".join(answer.iter_text()).split("\n\n"):
             fields = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line)
             if fields.get("event") == "job":
-                found.append((fields["id"], json.loads(fields["data"])))
-    return found
+                events_seen.append((fields["id"], json.loads(fields["data"])))
+    return events_seen
 
 
 def ended(client: httpx.Client, name: str) -> dict[str, Any]:
@@ -77,8 +94,8 @@ def ended(client: httpx.Client, name: str) -> dict[str, Any]:
     while (job := client.get(f"/v1/jobs/{name}").json())["state"] not in ("done", "failed"):
         assert time.monotonic() < deadline, job
         time.sleep(0.2)
-    found: dict[str, Any] = job
-    return found
+    state: dict[str, Any] = job
+    return state
 
 
 def test_a_scan_is_a_job_that_is_followed(served: tuple[httpx.Client, Workspace]) -> None:
@@ -89,11 +106,11 @@ def test_a_scan_is_a_job_that_is_followed(served: tuple[httpx.Client, Workspace]
     job = answer.json()
     assert answer.headers["location"] == f"/v1/jobs/{job['name']}"
     assert (job["kind"], job["state"]) == ("scan", "pending")
-    found = events(client, job["name"])
-    last_id, last = found[-1]
+    messages = events(client, job["name"])
+    last_id, last = messages[-1]
     assert (last["state"], last["error"]) == ("done", "")
     assert last["metrics"]["frames"] == 24
-    assert len({id_ for id_, _ in found}) == len(found)
+    assert len({id_ for id_, _ in messages}) == len(messages)
     assert last == client.get(f"/v1/jobs/{job['name']}").json()
     # A client that has seen the end is told to come no more.
     seen = client.get(f"/v1/jobs/{job['name']}/events", headers={"Last-Event-ID": last_id})
@@ -126,6 +143,30 @@ def test_logs(served: tuple[httpx.Client, Workspace]) -> None:
     for parameters, status in refused:
         assert client.get(logs, params=parameters).status_code == status
     assert client.get("/v1/jobs/none/logs").status_code == 404
+    with framesift_client.connect(str(client.base_url)) as remote:
+        assert list(remote.jobs.get("logged").follow_logs()) == [("command-0", "one\ntwo\n")]
+
+
+def test_jobs_beside_each_other(served: tuple[httpx.Client, Workspace]) -> None:
+    """The settings in which they differ, and what each measured; the client asks the same."""
+    client, workspace = served
+    for name in ("left", "right"):
+        recorded(workspace, name, "train", "failed")
+    with workspace.records.session() as session:
+        right = session.query(Job).filter_by(name="right").one()
+        right.request = {**right.request, "settings": TRAINED | {"max_steps": 9}}
+        right.metrics = {"loss": 0.25, "miou": 0.5, "staging": {"files": 3}}
+    answer = client.post("/v1/jobs/compare", json={"jobs": ["left", "right"]})
+    compared = answer.json()
+    assert compared["job"]["state"] == ["failed", "failed"]
+    assert compared["settings"] == {"max_steps": [7, 9]}
+    assert compared["metrics"] == {"loss": [0.5, 0.25], "miou": [None, 0.5]}
+    with framesift_client.connect(str(client.base_url)) as remote:
+        assert remote.jobs.compare(["left", remote.jobs.get("right")]) == compared
+    for body, status in (
+        ({"jobs": ["left"]}, 422), ({"jobs": ["left", "none"]}, 404), ({"jobs": []}, 422),
+    ):  # fmt: skip
+        assert client.post("/v1/jobs/compare", json=body).status_code == status
 
 
 def test_a_dataset_is_staged_by_a_job(served: tuple[httpx.Client, Workspace]) -> None:
@@ -176,6 +217,8 @@ def test_refused_jobs(served: tuple[httpx.Client, Workspace]) -> None:
         (train | {"max_steps": 3, "epochs": 1}, 400), (train | {"epochs": 0}, 422),
         (train | {"continue_from": "none"}, 404), (train | {"continue_from": str(SAMPLE)}, 404),
         (train | {"continue_from": "a-scan"}, 400), (validate | {"batch_size": 4}, 422),
+        (train | {"classes": "/etc/passwd"}, 422), (train | {"classes": {"classes": {}}}, 400),
+        (train | {"model": "os:nice"}, 422), (train | {"backbone_weights": "w.h5"}, 422),
         (validate, 400), (validate | {"model": str(SAMPLE)}, 404), ({"kind": "x"}, 422), ({}, 422),
     ):  # fmt: skip
         answer = client.post("/v1/jobs", json=body)
@@ -195,14 +238,28 @@ def test_trainings_and_validations(
     with TestClient(app) as client:
         body = {"kind": "train", "dataset": "all@1", "workers": 1, "max_steps": 7, "seed": 3}
         more = {"learning_rate": 0.5, "height": 64, "name": "t-1", "backend": "keeping"}
+        more |= {"prepare": False, "classes": "a2d2-8", "model": "deeplabv3plus_resnet50"}
         answer = client.post("/v1/jobs", json=body | more)
         assert answer.status_code == 202, answer.text
         assert answer.headers["location"] == "/v1/jobs/t-1"
         job = answer.json()
+        assert job["settings"]["prepare"] is False
         (command,) = job["request"]["stages"][0]["commands"]
         told = dict(pairwise(command))
         assert (told["--max_steps"], told["--seed"], told["--height"]) == ("7", "3", "64")
+        assert told["--model"] == "deeplabv3plus_resnet50"
+        assert '"name": "a2d2-8"' in told["--classes"]
         assert (told["--learning_rate"], told["--split"]) == ("0.5", "train")
+        asks = {"gpus": 2, "wall_minutes": 60, "options": {"partition": "gpu"}}
+        submission = {"backend": "slurm", "resources": asks, "name": "t-0"}
+        answer = client.post("/v1/jobs/dry-run", json=body | submission)
+        assert answer.status_code == 200, answer.text
+        for word in ("sbatch --parsable", "--partition=gpu", "--gres=gpu:2", "training.main"):
+            assert word in answer.json()["submission"]
+        assert client.get("/v1/jobs/t-0").status_code == 404
+        assert not (workspace.jobs / "t-0").exists()
+        answer = client.post("/v1/jobs", json=body | {"resources": asks})
+        assert (answer.status_code, answer.json()["title"]) == (400, "InvalidInput")
         model = Path(job["paths"]["model_dir"])
         model.mkdir(parents=True)
         write_json(model / "model.json", {})
@@ -213,9 +270,29 @@ def test_trainings_and_validations(
         assert (told["--epochs"], told["--continue_from"]) == ("2", str(model.resolve()))
         assert "--max_steps" not in told
         body = {"kind": "validate", "dataset": "all", "model": "t-1", "workers": 3}
+        wrong = client.post("/v1/jobs", json=body | {"fail_below": {"cow": 0.3}})
+        assert (wrong.status_code, wrong.json()["title"]) == (400, "UnknownName")
+        wrong = client.post("/v1/jobs", json=body | {"bad_frames": "skip:all"})
+        assert (wrong.status_code, wrong.json()["title"]) == (400, "InvalidInput")
+        wrong = client.post("/v1/jobs", json=body | {"compare": "none"})
+        assert (wrong.status_code, wrong.json()["title"]) == (404, "NotFound")
+        beside = {"compare": "t-1", "name": "beside", "backend": "keeping", "slices": ["camera"]}
+        answer = client.post("/v1/jobs", json=body | beside)
+        assert answer.status_code == 202, answer.text
+        assert answer.json()["settings"]["compare"] == "t-1"
+        assert answer.json()["settings"]["slices"] == ["camera"]
+        (merge,) = answer.json()["request"]["stages"][1]["commands"]
+        assert merge[-2] == "--slices"
+        assert pq.read_table(merge[-1]).column_names == ["camera"]
+        assert client.post("/v1/jobs/beside/cancel").status_code == 202
+        body |= {"fail_below": {"miou": 0.4, "car": 0.25}, "bad_frames": "skip:5"}
         answer = client.post("/v1/jobs", json=body | {"name": "v-2", "backend": "keeping"})
         assert answer.status_code == 202, answer.text
-        assert len(answer.json()["request"]["stages"][0]["commands"]) == 3
+        evaluate, merge = answer.json()["request"]["stages"]
+        assert len(evaluate["commands"]) == 3
+        flags = ["--fail_below", "miou=0.4,car=0.25", "--bad_frames", "skip:5"]
+        assert merge["commands"][0][-4:] == flags
+        assert dict(pairwise(evaluate["commands"][0]))["--bad_frames"] == "skip:5"
         assert client.post("/v1/jobs/v-2/cancel").status_code == 202
         ended = client.get("/v1/jobs/v-2").json()
         assert (ended["state"], ended["attempt"]) == ("cancelled", 1)
@@ -230,6 +307,55 @@ def test_trainings_and_validations(
         assert (answer.status_code, answer.json()["title"]) == (400, "InvalidInput")
         assert client.post("/v1/jobs/none/resume").status_code == 404
         assert client.post("/v1/jobs/t-1/cancel").status_code == 202
+        asked: dict[str, Any] = {"kind": "predict", "model": "t-1", "backend": "keeping"}
+        asked |= {"workers": 3}
+        answer = client.post("/v1/jobs", json=asked | {"dataset": "all", "name": "p-1"})
+        assert answer.status_code == 202, answer.text
+        predicting, joining = answer.json()["request"]["stages"]
+        assert [len(predicting["commands"]), len(joining["commands"])] == [3, 1]
+        assert answer.json()["split"] == "validation"
+        few: dict[str, Any] = {"question": {"ranges": [{"tag": "car", "lowest": 1}], "limit": 2}}
+        asked |= {"workers": 2, "backend": "local"}
+        for _ in range(2):  # the same frames are one version
+            answer = client.post("/v1/jobs", json=asked | few)
+            assert answer.status_code == 202, answer.text
+            assert [task["name"] for task in answer.json()["tasks"]] == [
+                "select", "stage", "prepare", "run", "collect",
+            ]  # fmt: skip
+            path = f"/v1/jobs/{answer.json()['name']}"
+            is_saved = partial(dataset_is, client, path, "predict-t-1@1")
+            wait_until(is_saved)
+            assert client.post(f"{path}/cancel").status_code == 202
+        assert client.get("/v1/datasets/predict-t-1").json()["frames"] == 2
+        for refused in ({}, few | {"dataset": "all"}, few | {"model": "none"}):
+            assert client.post("/v1/jobs", json=asked | refused).status_code in (400, 404)
+
+
+def test_a_dry_run_of_a_question(served: tuple[httpx.Client, Workspace]) -> None:
+    """By the client: each step, and what would be trained with the frames that answer it now.
+
+    A validation's slices are those of these frames, too.
+    """
+    client, workspace = served
+    few = {"ranges": [{"tag": "car", "lowest": 1}], "limit": 2}
+    path = workspace.jobs / "dry-model" / "model"
+    path.mkdir(parents=True)
+    write_json(path / "model.json", {})
+    recorded(workspace, "dry-model", "train", "done", model_dir=str(path))
+    with framesift_client.connect(str(client.base_url)) as remote:
+        dry = remote.jobs.dry_run("train", question=few, workers=1, save_as="dry", evict=True)
+        sliced = remote.jobs.dry_run(
+            "validate", model="dry-model", question=few, save_as="dry", slices=["camera"]
+        )
+    assert "--slices" in sliced["submission"]
+    assert client.delete("/v1/jobs/dry-model").status_code in (200, 204)
+    assert (dry["dataset"], dry["frames"]) == ("dry@1", 2)
+    assert [step["name"] for step in dry["steps"]] == [
+        "select", "stage", "prepare", "run", "collect", "evict",
+    ]  # fmt: skip
+    assert "training.main" in dry["submission"]
+    assert client.get("/v1/datasets/dry").status_code == 404
+    assert not list(workspace.jobs.glob("train-dry*"))
 
 
 def test_a_command_says_a_job_s_warnings(home: Path) -> None:
@@ -241,10 +367,62 @@ def test_a_command_says_a_job_s_warnings(home: Path) -> None:
     with workspace.records.session() as session:
         job = session.get_one(Job, recorded_job(workspace.records, "v").id)
         job.metrics = {"miou": 0.5, "warnings": [warning]}
-    shown = framesift(home, "jobs", "show", "v")
-    assert shown.returncode == 0, shown.stderr
-    assert f"warning: {warning}" in " ".join(shown.stdout.split())
-    assert shown.stdout.count("warning") == 1
+    run = framesift(home, "jobs", "show", "v")
+    assert run.returncode == 0, run.stderr
+    assert f"warning: {warning}" in " ".join(run.stdout.split())
+    assert run.stdout.count("warning") == 1
+
+
+def test_a_command_fails_below_a_least_score(home: Path) -> None:
+    """A validation that is done fails its command where a score was not reached, and names each."""
+    workspace = open_home(home)
+    make(workspace, "all")
+    recorded(workspace, "v", "validate", "done")
+    below = [
+        {"score": "miou", "least": 0.4, "value": 0.31, "reached": False},
+        {"score": "bicycle", "least": 0.3, "value": None, "reached": False},
+    ]
+    for found, status in ((below, 1), ([], 0)):
+        with workspace.records.session() as session:
+            job = session.get_one(Job, recorded_job(workspace.records, "v").id)
+            job.metrics = {"miou": 0.31, "below": found}
+        waited = framesift(home, "jobs", "wait", "v")
+        assert waited.returncode == status, waited.stderr
+        if found:
+            said = " ".join(waited.stderr.split())
+            assert "job v: miou is 0.3100, below 0.4" in said
+            assert "bicycle is unknown (its class has no truth in the split), below 0.3" in said
+
+
+def test_validations_of_several_datasets_are_one_table(
+    catalogued: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row for each, their warnings, and the first that is below a least score ends it."""
+    workspace = open_home(copy_home(catalogued, tmp_path))
+    make(workspace, "all")
+    jobs = Session(workspace, is_command=True).jobs
+    below = [{"score": "miou", "least": 0.5, "value": 0.4, "reached": False}]
+    worse = {"compared_with": "night", "regressions": ["miou", "car"], "miou_difference": -0.125}
+    worse |= {"miou_difference_low": -0.25, "miou_difference_high": -0.0625}
+    for name, miou, more in (
+        ("v-1", 0.6, worse),
+        ("v-2", 0.4, {"below": below, "warnings": ["x"]}),
+    ):
+        recorded(workspace, name, "validate", "done")
+        with workspace.records.session() as session:
+            job = session.get_one(Job, recorded_job(workspace.records, name).id)
+            job.metrics = {"miou": miou, "frames": 4, "miou_low": 0.1, "miou_high": 0.7, **more}
+    begun = [jobs.get(name) for name in ("v-1", "v-2")]
+    with pytest.raises(JobFailed, match=r"job v-2: miou is 0\.4000, below 0\.5"):
+        follow_all(jobs, begun, detach=False, as_json=False)
+    told = capsys.readouterr().out
+    assert told.count("0.1000 to 0.7000") == 2
+    assert "-0.2500 to -0.0625" in told
+    assert "worse than night: miou, car" in told
+    assert "warning: all@1: x" in told
+    follow_all(jobs, begun[:1], detach=False, as_json=True)
+    assert [job["name"] for job in json.loads(capsys.readouterr().out)] == ["v-1"]
+    workspace.close()
 
 
 def test_jobs_are_listed_by_pages_and_filtered(served: tuple[httpx.Client, Workspace]) -> None:
@@ -263,8 +441,8 @@ def test_jobs_are_listed_by_pages_and_filtered(served: tuple[httpx.Client, Works
         if (cursor := page["next"]) is None:
             break
     assert names == [f"old-{number}" for number in (4, 3, 2, 1, 0)]
-    found = client.get("/v1/jobs", params={"kind": "policy", "state": "done"}).json()["jobs"]
-    assert {job["name"] for job in found} == {"new-2", "new-4", "new-5"}
+    jobs = client.get("/v1/jobs", params={"kind": "policy", "state": "done"}).json()["jobs"]
+    assert {job["name"] for job in jobs} == {"new-2", "new-4", "new-5"}
     assert client.get("/v1/jobs", params={"cursor": "x"}).status_code == 400
     assert client.get("/v1/jobs", params={"limit": 0}).status_code == 422
 
@@ -273,8 +451,8 @@ def test_a_job_that_died_is_listed_as_failed(served: tuple[httpx.Client, Workspa
     """The list looks at what is there, not at what the records last heard."""
     client, workspace = served
     recorded(workspace, "lost", "scan", "running")
-    found = client.get("/v1/jobs", params={"state": "running"}).json()["jobs"]
-    assert "lost" not in {job["name"] for job in found}
+    jobs = client.get("/v1/jobs", params={"state": "running"}).json()["jobs"]
+    assert "lost" not in {job["name"] for job in jobs}
     assert "without writing its final status" in client.get("/v1/jobs/lost").json()["error"]
 
 
@@ -297,6 +475,11 @@ def test_models_and_reports(served: tuple[httpx.Client, Workspace]) -> None:
     )
     assert client.get("/v1/models/m-1").json() == model
     assert (model["dataset"], model["split"], model["settings"]) == ("all@1", "train", TRAINED)
+    dataset = client.get("/v1/datasets/all@1").json()
+    assert dataset["models"] == ["m-1"]  # and back: model, dataset, question
+    assert client.get("/v1/datasets").json()["datasets"][0]["models"] == ["m-1"]
+    for key, origin in (("dataset_id", "id"), ("question", "question"), ("snapshot", "snapshot")):
+        assert model[key] == dataset[origin]
     for name in ("m-2", "v-1", "none"):
         assert client.get(f"/v1/models/{name}").status_code == 404
     assert client.get("/v1/jobs/v-1/report").json() == {"mean_iou": 0.5}
@@ -320,8 +503,6 @@ def test_a_listener_that_leaves_holds_nothing(served: tuple[httpx.Client, Worksp
     """Sixty listeners at once, more than the server has threads: others are answered beside."""
     client, workspace = served
     job = recorded(workspace, "endless", "scan", "pending")
-    with workspace.records.session() as session:
-        session.query(Job).filter_by(name="endless").one().handle = ""  # being submitted just now
     streams = []
     with httpx.Client(base_url=client.base_url, limits=httpx.Limits(max_connections=100)) as many:
         for _ in range(60):

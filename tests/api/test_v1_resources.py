@@ -117,6 +117,37 @@ def test_folders_that_may_be_named(served: Served, roots: Path) -> None:
     assert served.ask("POST", "/v1/sources", "otto", json={}).status_code == 403
 
 
+def test_limits_of_a_source(served: Served, roots: Path) -> None:
+    """Given with it, changed and taken away again; what cannot be kept is refused."""
+    source = {"name": "slow", "uri": str(roots / "one"), "max_mb_per_s": 2.5}
+    for field, value, status, said in (
+        ("max_mb_per_s", 1e-9, 400, "max_mb_per_s: got 1e-09, expected 0.001 to 1,000,000, or 0"),
+        ("max_requests_per_s", -1, 422, "max_requests_per_s"),
+    ):
+        answer = served.ask("POST", "/v1/sources", json={**source, field: value})
+        assert (answer.status_code, said in answer.text) == (status, True)
+    added = served.ask("POST", "/v1/sources", json=source)
+    assert added.json()["options"]["max_mb_per_s"] == 2.5
+    changed = served.ask("PATCH", "/v1/sources/slow", json={"max_requests_per_s": 10}).json()
+    assert (changed["max_mb_per_s"], changed["max_requests_per_s"]) == (2.5, 10)
+    changed = served.ask("PATCH", "/v1/sources/slow", json={"max_mb_per_s": 0}).json()
+    assert (changed["max_mb_per_s"], changed["max_requests_per_s"]) == (0, 10)
+
+
+def test_folders_that_jobs_may_be_led_to(served: Served, roots: Path) -> None:
+    """A mount is read by jobs: admins alone name one, of a new source and of one that is there."""
+    source = {"name": "led", "uri": str(roots / "one"), "mount": "/etc"}
+    answer = served.ask("POST", "/v1/sources", json=source)
+    assert (answer.status_code, "mount: names a folder" in answer.text) == (403, True)
+    assert served.ask("POST", "/v1/sources", json={**source, "mount": ""}).status_code == 201
+    for user, status in ((None, 403), ("root", 200)):
+        who = () if user is None else (user,)
+        answer = served.ask("PATCH", "/v1/sources/led", *who, json={"mount": "/gpfs/a:/b"})
+        assert answer.status_code == status
+    assert answer.json()["mount"] == "/gpfs/a:/b"
+    assert served.ask("PATCH", "/v1/sources/led", json={"mount": ""}).json()["mount"] == ""
+
+
 @pytest.mark.parametrize(
     "uri", ["http://x/y", "https://x", "ftp://x", "gopher://x", "data:x", "s4://b", "jar:file:///x"]
 )
@@ -194,10 +225,10 @@ def test_settings_of_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRAMESIFT_SOURCE_SCHEMES", "S3, file")
     monkeypatch.setenv("FRAMESIFT_SOURCE_HOSTS", "minio:9000,ceph")
     monkeypatch.setenv("FRAMESIFT_SOURCE_ROOTS", "/data:/nfs")
-    found = Settings()
-    assert found.source_schemes == ("s3", "file")
-    assert found.source_hosts == ("minio:9000", "ceph")
-    assert found.source_roots == (Path("/data"), Path("/nfs"))
+    settings = Settings()
+    assert settings.source_schemes == ("s3", "file")
+    assert settings.source_hosts == ("minio:9000", "ceph")
+    assert settings.source_roots == (Path("/data"), Path("/nfs"))
 
 
 def test_tags(served: Served) -> None:
@@ -257,10 +288,10 @@ def test_values_of_tags(served: Served, kind: str) -> None:
         headers={"Content-Type": kind},
     )  # fmt: skip
     assert answer.status_code == 200, answer.text
-    found = answer.json()
-    assert (found["rows"], found["imported"], found["unmatched"]) == (5, 4, 1)
-    assert list(found["columns"]) == [tag]
-    assert found["problems"][0]["key"] == "no.png"
+    document = answer.json()
+    assert (document["rows"], document["imported"], document["unmatched"]) == (5, 4, 1)
+    assert list(document["columns"]) == [tag]
+    assert document["problems"][0]["key"] == "no.png"
     counted = {"statement": f"select count(*) as n from t_{tag}"}
     assert served.ask("POST", "/v1/sql", json=counted).json() == [{"n": 4}]
 

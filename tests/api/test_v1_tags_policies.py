@@ -1,11 +1,14 @@
 """Tags, families, extractions, maps and policies over /v1."""
 
+import json
 import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
@@ -13,6 +16,8 @@ from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import audit_log, tokens, users
 from catalog.records.store import RecordStore
+from catalog.records.tables import Job
+from pipeline.jobs.request import JobPaths
 from tests.pipeline.homes import FRAMES, SAMPLE, copy_home
 
 IMAGES = sorted(path.name for path in SAMPLE.rglob("*_camera_*.png"))
@@ -69,19 +74,19 @@ def test_a_tag_s_kind_changes(served: Served) -> None:
     sent: dict[str, Any] = {"headers": {"Content-Type": "text/csv"}, "params": {"family": "own"}}
     assert served.ask("POST", "/v1/tags/values", content=table, **sent).json()["imported"] == 1
     before = served.ask("GET", "/v1/tags/mood")
-    wanted = {"kind": "restricted", "values": ["bad", "good", "odd"]}
+    change = {"kind": "restricted", "values": ["bad", "good", "odd"]}
     etag = {"If-Match": before.headers["etag"]}
-    changed = served.ask("PATCH", "/v1/tags/mood", json=wanted, headers=etag)
+    changed = served.ask("PATCH", "/v1/tags/mood", json=change, headers=etag)
     assert changed.status_code == 200, changed.text
     assert changed.json() == {**before.json(), "values": ["bad", "good", "odd"]}
     assert served.last() == ("PATCH", "/v1/tags/mood", "200")
-    assert served.ask("PATCH", "/v1/tags/mood", json=wanted, headers=etag).status_code == 412
+    assert served.ask("PATCH", "/v1/tags/mood", json=change, headers=etag).status_code == 412
     for path, wrong, status in (
         ("mood", {"kind": "Restricted", "values": ["good"]}, 400), ("mood", {"kind": "Free"}, 400),
         ("nope", {"kind": "Open"}, 404), ("mood", {}, 422), ("mood", {"kind": "Open", "x": 1}, 422),
     ):  # fmt: skip
         assert served.ask("PATCH", f"/v1/tags/{path}", json=wrong).status_code == status, wrong
-    assert served.ask("PATCH", "/v1/tags/mood", "read", json=wanted).status_code == 403
+    assert served.ask("PATCH", "/v1/tags/mood", "read", json=change).status_code == 403
     assert served.ask("GET", "/v1/tags/mood").json()["values"] == ["bad", "good", "odd"]
 
 
@@ -90,16 +95,16 @@ def test_families_are_listed_and_dropped(served: Served) -> None:
     for family, tag in (("sky", "haze"), ("ground", "mud")):
         body = {"tag": tag, "family": family}
         assert served.ask("POST", "/v1/tags", json=body).status_code == 201
-    found: list[Any] = []
-    asked: dict[str, Any] = {"limit": 1}
-    while asked.get("cursor", "") is not None:
-        page = served.ask("GET", "/v1/families", params=asked).json()
-        found += page["families"]
-        asked["cursor"] = page["next"]
-    assert [one["name"] for one in found][-2:] == ["sky", "ground"]
-    assert found[-1] == {"name": "ground", "columns": {"mud": "VARCHAR"}, "rows": 0}
+    families: list[Any] = []
+    params: dict[str, Any] = {"limit": 1}
+    while params.get("cursor", "") is not None:
+        page = served.ask("GET", "/v1/families", params=params).json()
+        families += page["families"]
+        params["cursor"] = page["next"]
+    assert [one["name"] for one in families][-2:] == ["sky", "ground"]
+    assert families[-1] == {"name": "ground", "columns": {"mud": "VARCHAR"}, "rows": 0}
     one = served.ask("GET", "/v1/families/ground")
-    assert one.json() == found[-1]
+    assert one.json() == families[-1]
     refused = served.ask("DELETE", "/v1/families/ground", headers={"If-Match": '"other"'})
     assert refused.status_code == 412
     dropped = served.ask("DELETE", "/v1/families/ground", headers={"If-Match": one.headers["etag"]})
@@ -115,8 +120,8 @@ def test_a_tag_is_removed(served: Served) -> None:
     """With its values and its view, and not its family's others; older snapshots keep it."""
 
     def sql(statement: str, at: int | None = None) -> Any:
-        asked = {} if at is None else {"at": at}
-        return served.ask("POST", "/v1/sql", "read", json={"statement": statement} | asked)
+        params = {} if at is None else {"at": at}
+        return served.ask("POST", "/v1/sql", "read", json={"statement": statement} | params)
 
     table = f"filename,dry,wet\n{IMAGES[0]},yes,\n{IMAGES[1]},yes,no\n"
     sent: dict[str, Any] = {"headers": {"Content-Type": "text/csv"}, "params": {"family": "air"}}
@@ -168,10 +173,10 @@ def test_a_tag_that_is_read_from_files_stays(served: Served) -> None:
 
 def test_tags_are_extracted_by_a_job(served: Served) -> None:
     """Once for one key; unknown sources and extractors are refused before any job."""
-    wanted = {"source": "a2d2", "extractors": ["image"]}
+    request = {"source": "a2d2", "extractors": ["image"]}
     key = {"Idempotency-Key": "e1"}
-    begun = served.ask("POST", "/v1/extractions", json=wanted, headers=key)
-    again = served.ask("POST", "/v1/extractions", json=wanted, headers=key)
+    begun = served.ask("POST", "/v1/extractions", json=request, headers=key)
+    again = served.ask("POST", "/v1/extractions", json=request, headers=key)
     assert again.json()["name"] == begun.json()["name"]
     job = served.ended(begun)
     assert (job["kind"], job["state"], job["error"]) == ("extract", "done", "")
@@ -184,12 +189,12 @@ def test_tags_are_extracted_by_a_job(served: Served) -> None:
     assert "DELETE /v1/families/image, removes all" in refused.json()["detail"]
     jobs = len(served.ask("GET", "/v1/jobs?kind=extract").json()["jobs"])
     for wrong, status in (
-        ({**wanted, "source": "nope"}, 404), ({**wanted, "extractors": ["imag"]}, 400),
-        ({**wanted, "extractors": []}, 422), ({**wanted, "extractors": ["x.py:Own"]}, 400),
-        ({**wanted, "extractors": ["--errors"]}, 400),
+        ({**request, "source": "nope"}, 404), ({**request, "extractors": ["imag"]}, 400),
+        ({**request, "extractors": []}, 422), ({**request, "extractors": ["x.py:Own"]}, 400),
+        ({**request, "extractors": ["--errors"]}, 400),
     ):  # fmt: skip
         assert served.ask("POST", "/v1/extractions", json=wrong).status_code == status, wrong
-    assert served.ask("POST", "/v1/extractions", "read", json=wanted).status_code == 403
+    assert served.ask("POST", "/v1/extractions", "read", json=request).status_code == 403
     assert len(served.ask("GET", "/v1/jobs?kind=extract").json()["jobs"]) == jobs == 1
 
 
@@ -201,24 +206,68 @@ def test_a_map_is_joined(served: Served) -> None:
     )
     sent: dict[str, Any] = {"headers": {"Content-Type": "text/csv"}, "params": {"family": "place"}}
     assert served.ask("POST", "/v1/tags/values", content=table, **sent).status_code == 200
-    asked = {"family": "bridge", "within": 100}
+    params = {"family": "bridge", "within": 100}
     geo = {"Content-Type": "application/geo+json"}
     point = {"type": "Point", "coordinates": [11.0, 48.0]}
-    done = served.ask("POST", "/v1/tags/map", json=point, headers=geo, params=asked)
+    done = served.ask("POST", "/v1/tags/map", json=point, headers=geo, params=params)
     assert done.status_code == 200, done.text
     assert done.json() == {
         "features": 1, "frames": 3, "near": 2,
         "columns": {"near_bridge": "INTEGER", "bridge_distance_m": "DOUBLE"},
     }  # fmt: skip
     for body, status in (("{", 400), ("[" * 100_000, 400), ('{"type": "Point"}', 400), ("7", 400)):
-        answer = served.ask("POST", "/v1/tags/map", content=body, headers=geo, params=asked)
+        answer = served.ask("POST", "/v1/tags/map", content=body, headers=geo, params=params)
         assert answer.status_code == status, answer.text
         assert answer.json()["detail"].startswith("the body: ")
         assert "/tmp" not in answer.text
-    assert served.ask("POST", "/v1/tags/map", json=point, params=asked).status_code == 415
-    for wrong in ({**asked, "within": -1}, {**asked, "family": "B"}, {**asked, "latitude": "no"}):
+    assert served.ask("POST", "/v1/tags/map", json=point, params=params).status_code == 415
+    for wrong in (
+        {**params, "within": -1},
+        {**params, "family": "B"},
+        {**params, "latitude": "no"},
+    ):
         answer = served.ask("POST", "/v1/tags/map", json=point, headers=geo, params=wrong)
         assert answer.status_code == 400, wrong
+
+
+def test_a_validation_s_scores_are_tags_of_its_model(served: Served, tmp_path: Path) -> None:
+    """What a report says of frames is asked by the model's name, and dropped as one family."""
+    fkeys = [row["fkey"] for row in served.ask("GET", "/v1/frames").json()["frames"]]
+    report = JobPaths(tmp_path / "v-1").report
+    report.mkdir(parents=True)
+    model = {"name": "t-1", "sha256": "a" * 64}
+    (report / "report.json").write_text(json.dumps({"model": model}))
+    scores = {"fkey": fkeys, "uncertainty": [n / len(fkeys) for n in range(len(fkeys))]}
+    pq.write_table(pa.table(scores), report / "frame_scores.parquet")
+    with served.records.session() as session:
+        for kind, name in (("validate", "v-1"), ("train", "t-1")):
+            paths = {"folder": str(tmp_path / name), "logs": str(tmp_path)}
+            more: dict[str, Any] = {"request": {"stages": []}, "metrics": {}}
+            session.add(
+                Job(name=name, kind=kind, backend="local", state="done", paths=paths, **more)
+            )
+    answer = served.ask("POST", "/v1/tags/scores", json={"job": "v-1"})
+    assert (answer.status_code, "validate again" in answer.json()["detail"]) == (400, True)
+    cell = {"truth": "car", "predicted": "sky", "pixels": 9}
+    pq.write_table(
+        pa.Table.from_pylist([{"fkey": fkeys[1], **cell}]), report / "frame_cells.parquet"
+    )
+    answer = served.ask("POST", "/v1/tags/scores", json={"job": "v-1"})
+    assert answer.status_code == 200, answer.text
+    assert answer.json() == {
+        "model": "t-1", "family": "scores_t_1", "prefix": "t_1", "frames": len(fkeys),
+        "unknown": 0, "cells": 1,
+    }  # fmt: skip
+    question = {"model": "t-1", "where": "confusion(Car, sky) >= 9 and uncertainty > 0"}
+    found = served.ask("POST", "/v1/selections", json=question).json()
+    assert [frame["fkey"] for frame in found["frames"]] == [fkeys[1]]
+    assert found["question"]["model"] == "t-1"
+    assert served.ask("DELETE", "/v1/families/scores_t_1").json()["rows"] == len(fkeys)
+    assert served.ask("POST", "/v1/selections", json=question).status_code == 400
+    for job, status in (("t-1", 400), ("none", 404)):
+        assert served.ask("POST", "/v1/tags/scores", json={"job": job}).status_code == status
+    refused = served.ask("POST", "/v1/tags/scores", "read", json={"job": "v-1"})
+    assert refused.status_code == 403
 
 
 POLICY: dict[str, Any] = {
@@ -231,10 +280,10 @@ POLICY: dict[str, Any] = {
 
 def test_a_policy_from_the_first_request_to_the_last(served: Served) -> None:
     """Made, seen by Discover's clients too, run as a job, changed, removed; in the audit log."""
-    made = served.ask("POST", "/v1/policies", json=POLICY, headers={"Idempotency-Key": "p1"})
-    assert made.status_code == 201, made.text
-    assert made.headers["location"] == "/v1/policies/left"
-    body = made.json()
+    response = served.ask("POST", "/v1/policies", json=POLICY, headers={"Idempotency-Key": "p1"})
+    assert response.status_code == 201, response.text
+    assert response.headers["location"] == "/v1/policies/left"
+    body = response.json()
     assert {**body, **POLICY} == body
     assert (body["schedule"], body["state"], body["owner"], body["last_run"]) == (
         None, "active", "dora", None,
@@ -267,8 +316,8 @@ def test_a_policy_from_the_first_request_to_the_last(served: Served) -> None:
     assert "inactive" in served.ask("POST", "/v1/policies/left/runs").json()["detail"]
     always = {"schedule": None, "state": "active"}
     assert served.ask("PATCH", "/v1/policies/left", json=always).json()["schedule"] is None
-    found = served.ask("GET", "/v1/policies", params={"action": "AUTOTAG"}).json()
-    assert [one["name"] for one in found["policies"]] == ["left"]
+    policies = served.ask("GET", "/v1/policies", params={"action": "AUTOTAG"}).json()
+    assert [one["name"] for one in policies["policies"]] == ["left"]
     assert served.ask("GET", "/v1/policies?state=inactive").json()["policies"] == []
     assert served.ask("POST", "/v1/policies/due").json() == {"started": []}
     assert served.ask("DELETE", "/v1/policies/left").status_code == 204

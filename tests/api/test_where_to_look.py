@@ -22,8 +22,8 @@ def test_what_there_is_not_says_what_lists_it(server: str) -> None:
         "jobs/none/events": "framesift jobs list and GET /v1/jobs list them",
         "frames?at=99999": "framesift catalog log, on the server's machine, lists them",
     }
-    for path, part in get.items():
-        assert part in _detail(httpx.get(f"{server}/v1/{path}")), path
+    for path, words in get.items():
+        assert words in _detail(httpx.get(f"{server}/v1/{path}")), path
 
 
 def test_a_version_that_there_is_not(home: Path) -> None:
@@ -35,8 +35,8 @@ def test_a_version_that_there_is_not(home: Path) -> None:
             "no dataset named 'streets@9': 'streets' has no such version, there are 1"
         )
         assert _detail(httpx.get(f"{url}/v1/datasets/nope@9")).endswith("known: streets")
-        wanted = {"kind": "validate", "model": "nosuch", "dataset": "streets"}
-        answer = httpx.post(f"{url}/v1/jobs", json=wanted)
+        request = {"kind": "validate", "model": "nosuch", "dataset": "streets"}
+        answer = httpx.post(f"{url}/v1/jobs", json=request)
         assert answer.status_code == 404
         assert _detail(answer).startswith("no model named 'nosuch': expected the name of a train")
         run = framesift(home, "--server", url, "validate", "nosuch", "streets")

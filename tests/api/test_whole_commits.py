@@ -54,7 +54,7 @@ def replaced(home: Path) -> Iterator["subprocess.Popen[str]"]:
 
 def answers_beside_commits(home: Path, ask: Callable[[], object]) -> "Counter[object]":
     """How often each answer came, from READERS threads, until the commits are done."""
-    found: Counter[object] = Counter()
+    counts: Counter[object] = Counter()
     counting = threading.Lock()
     with replaced(home) as process:
 
@@ -62,14 +62,14 @@ def answers_beside_commits(home: Path, ask: Callable[[], object]) -> "Counter[ob
             while process.poll() is None:
                 answer = ask()
                 with counting:
-                    found[answer] += 1
+                    counts[answer] += 1
 
         with ThreadPoolExecutor(READERS) as pool:
             list(pool.map(read, range(READERS)))
         assert process.stdout is not None
         assert process.stdout.read().strip() == str(COMMITS)
-    print(f"{home.name}: {COMMITS} commits, {dict(found)}")  # noqa: T201
-    return found
+    print(f"{home.name}: {COMMITS} commits, {dict(counts)}")  # noqa: T201
+    return counts
 
 
 def test_in_process(filled: Path) -> None:
@@ -100,8 +100,8 @@ def test_over_rest(filled: Path, workers: int, memory_mb: int) -> None:
             answer = client.post(f"{url}/db2whrest/v1/sql_query", content=STATEMENT)
             return answer.status_code, answer.text.strip()
 
-        found = answers_beside_commits(filled, ask)
-    assert set(found) == {(200, f"0,{FRAMES},{FRAMES}")}
+        counts = answers_beside_commits(filled, ask)
+    assert set(counts) == {(200, f"0,{FRAMES},{FRAMES}")}
 
 
 def test_by_commands(filled: Path) -> None:

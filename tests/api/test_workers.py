@@ -58,12 +58,12 @@ def served(
 
 def workers_of(pid: int) -> set[int]:
     """The processes that serve, of a server's process."""
-    found = set()
+    pids = set()
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         with contextlib.suppress(OSError):
             if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                found.add(int(child))
-    return found
+                pids.add(int(child))
+    return pids
 
 
 def token_of(records: RecordStore, name: str) -> dict[str, str]:
@@ -124,9 +124,9 @@ def test_a_task_is_every_worker_s(
     headers = token_of(records, "tasks")
     answer = ask.post(f"{url}{SQL}_async", content="select count(*) from t_car", headers=headers)
     assert answer.status_code == 202
-    place = answer.headers["location"]
-    wait_until(lambda: ask.get(place, headers=headers).status_code != 303)
-    answers = {ask.get(place, headers=headers).text for _ in range(20)}
+    location = answer.headers["location"]
+    wait_until(lambda: ask.get(location, headers=headers).status_code != 303)
+    answers = {ask.get(location, headers=headers).text for _ in range(20)}
     assert answers == {"0,24\n"}
 
 
@@ -141,9 +141,9 @@ def test_all_workers_answer_and_their_figures_are_one(
         assert ask.get(f"{url}/auth/v1/roles", headers=headers).status_code == 200
     wait_until(lambda: len(workers_of(process.pid)) == 3)
     for _ in range(5):
-        found = re.search(line, ask.get(f"{url}/metrics", headers=headers).text)
-        assert found is not None
-        assert int(found[1]) == 100
+        match = re.search(line, ask.get(f"{url}/metrics", headers=headers).text)
+        assert match is not None
+        assert int(match[1]) == 100
 
 
 def test_a_revoked_token_counts_for_none_of_them(
@@ -186,9 +186,9 @@ def test_a_report_of_one_worker_is_downloaded_from_others(
     url, _, records = served
     headers = token_of(records, "reports")
     body = {"name": "r", "query": "", "filters": [], "group_by": [], "sort_by": [], "limit": 3}
-    made = ask.post(f"{url}/db2whrest/v1/report", json=body, headers=headers).json()
+    report = ask.post(f"{url}/db2whrest/v1/report", json=body, headers=headers).json()
     downloads = {
-        ask.get(f"{url}/db2whrest/v1/report/{made['report']}/download", headers=headers).text
+        ask.get(f"{url}/db2whrest/v1/report/{report['report']}/download", headers=headers).text
         for _ in range(10)
     }
     assert len(downloads) == 1
@@ -353,6 +353,6 @@ def test_the_log_names_the_process(home: Path) -> None:
         process.terminate()
         _, err = process.communicate(timeout=300)
     lines = [json.loads(line) for line in err.splitlines()]
-    asked = [line for line in lines if line.get("route") == "/healthz"]
-    assert len(asked) == 40
-    assert {line["process"] for line in asked} <= {line["process"] for line in lines}
+    requests = [line for line in lines if line.get("route") == "/healthz"]
+    assert len(requests) == 40
+    assert {line["process"] for line in requests} <= {line["process"] for line in lines}

@@ -37,7 +37,7 @@ WRONG: list[tuple[str, object, str]] = [
     ("selections", [], "body: got a list, expected an object"),
     ("selections", None, "body: is missing, expected JSON"),
     ("jobs", {"kind": "train", "dataset": "a", "workrs": 2},
-     "body.train.workrs: there is no such field, did you mean 'workers'?; there are backend,"),
+     "body.train.workrs: there is no such field, did you mean 'workers'?; there are attempts,"),
     ("jobs", {"kind": "trian"}, "body: unknown kind 'trian', did you mean 'train'?; there are"),
     ("policies", {"name": "p", "action": "X", "parameters": {}},
      "body.action: got 'X', expected 'AUTOTAG', 'IMPORT_TAGS' or 'DEEPINSPECT'"),
@@ -51,14 +51,14 @@ WRONG: list[tuple[str, object, str]] = [
 @pytest.mark.parametrize(("route", "body", "message"), WRONG)
 def test_a_wrong_body_is_explained(server: str, route: str, body: object, message: str) -> None:
     """In words of JSON, with the fields that there are and an example; no secret is repeated."""
-    given: dict[str, Any] = {} if body is None else {"json": body}
-    answer = httpx.post(f"{server}/v1/{route}", **given)
+    options: dict[str, Any] = {} if body is None else {"json": body}
+    answer = httpx.post(f"{server}/v1/{route}", **options)
     assert (answer.status_code, answer.json()["title"]) == (422, "InvalidRequest")
     assert answer.json()["detail"].startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("query", "message"),
     [
         ("audit?outcome=abc",
          "query.outcome: got 'abc', expected: Only with this outcome: done, or a status such as 4"),
@@ -68,8 +68,8 @@ def test_a_wrong_body_is_explained(server: str, route: str, body: object, messag
         ("info?x=1", "query.x: no such parameter; this takes none"),
     ],
 )  # fmt: skip
-def test_a_wrong_parameter_is_explained(server: str, asked: str, message: str) -> None:
+def test_a_wrong_parameter_is_explained(server: str, query: str, message: str) -> None:
     """By what the parameter is, and not by a regular expression."""
-    detail = httpx.get(f"{server}/v1/{asked}").json()["detail"]
+    detail = httpx.get(f"{server}/v1/{query}").json()["detail"]
     assert detail.startswith(message)
     assert "^" not in detail

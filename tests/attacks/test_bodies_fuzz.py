@@ -39,41 +39,41 @@ def server(home: Path) -> Iterator[Server]:
         yield server
 
 
-def places_of(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def places_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Where something stands in a body, the body itself included."""
-    yield place
-    for key, part in value.items() if isinstance(value, dict) else ():
-        yield from places_of(part, (*place, key))
-    for number, part in enumerate(value) if isinstance(value, list) else ():
-        yield from places_of(part, (*place, number))
+    yield path
+    for key, child in value.items() if isinstance(value, dict) else ():
+        yield from places_of(child, (*path, key))
+    for number, child in enumerate(value) if isinstance(value, list) else ():
+        yield from places_of(child, (*path, number))
 
 
-def nested(draw: random.Random, part: Any) -> Any:
+def nested(draw: random.Random, value: Any) -> Any:
     """A part inside itself, up to 120 times: the server takes 100 levels."""
     for _ in range(draw.choice((1, 5, 20, 120))):
-        part = [part] if draw.random() < 0.5 else {"of": part, "kind": "all"}
-    return part
+        value = [value] if draw.random() < 0.5 else {"of": value, "kind": "all"}
+    return value
 
 
 def mutated(draw: random.Random, body: Any) -> Any:
     """The body with one to three parts that are others."""
-    made = copy.deepcopy(body)
+    copied = copy.deepcopy(body)
     for _ in range(draw.randint(1, 3)):
-        place = draw.choice(list(places_of(made)))
-        part: Any = made
-        for key in place:
-            part = part[key]
+        path = draw.choice(list(places_of(copied)))
+        value: Any = copied
+        for key in path:
+            value = value[key]
         way = draw.random()
         if way < 0.6:
-            part = draw.choice(ODD)
+            value = draw.choice(ODD)
         elif way < 0.75:
-            part = nested(draw, part)
-        elif way < 0.9 and isinstance(part, list):
-            part = part * draw.choice((2, 50, 2_000))
-        elif isinstance(part, dict):
-            part = {**part, f"field{draw.random()}": draw.choice(ODD)}
-        made = put(made, place, part)
-    return made
+            value = nested(draw, value)
+        elif way < 0.9 and isinstance(value, list):
+            value = value * draw.choice((2, 50, 2_000))
+        elif isinstance(value, dict):
+            value = {**value, f"field{draw.random()}": draw.choice(ODD)}
+        copied = put(copied, path, value)
+    return copied
 
 
 def written(draw: random.Random, body: Any) -> bytes:
@@ -82,8 +82,8 @@ def written(draw: random.Random, body: Any) -> bytes:
     if draw.random() < 0.05:
         return text[: draw.randint(0, len(text))]
     if draw.random() < 0.05:
-        place = draw.randint(0, len(text))
-        return text[:place] + bytes([draw.randint(0, 255)]) + text[place:]
+        position = draw.randint(0, len(text))
+        return text[:position] + bytes([draw.randint(0, 255)]) + text[position:]
     return text
 
 
@@ -92,23 +92,23 @@ def test_mutated_bodies(server: Server, watched: Watched) -> None:
     draw = random.Random(SEED)
     headers = {"Content-Type": "application/json"}
     clients = {account: server.client(account) for account in ACCOUNTS}
-    wrong, asked = [], 0
+    wrong, requests = [], 0
     with watched(server, most_mb=1_000):
         until = time.monotonic() + SECONDS
         while time.monotonic() < until:
             method, path, example = draw.choice(BODIES)
             account = draw.choice(list(clients))
-            place = re.sub(r"\{[^}]+\}", lambda _: draw.choice(("a2d2", "none", "1")), path)
+            url_path = re.sub(r"\{[^}]+\}", lambda _: draw.choice(("a2d2", "none", "1")), path)
             body = written(draw, mutated(draw, example))
             try:
-                answer = clients[account].request(method, place, content=body, headers=headers)
+                answer = clients[account].request(method, url_path, content=body, headers=headers)
             except httpx.TransportError as error:
-                wrong.append((method, place, account, body[:300], repr(error)))
+                wrong.append((method, url_path, account, body[:300], repr(error)))
                 continue
-            asked += 1
+            requests += 1
             if answer.status_code == 500:
-                wrong.append((method, place, account, body[:300], answer.text[:300]))
+                wrong.append((method, url_path, account, body[:300], answer.text[:300]))
     for client in clients.values():
         client.close()
     assert wrong == []
-    assert asked > 50
+    assert requests > 50

@@ -25,15 +25,15 @@ def no_umask(tmp_path: Path) -> Iterator[Path]:
     os.umask(before)
 
 
-def open_to_others(place: Path) -> list[str]:
+def open_to_others(path: Path) -> list[str]:
     """Files at or below a place that others may read or write, by the modes on their way."""
-    mode = stat.S_IMODE(place.lstat().st_mode)
-    if place.is_dir():
+    mode = stat.S_IMODE(path.lstat().st_mode)
+    if path.is_dir():
         if not mode & stat.S_IXOTH:
             return []
-        inside = [found for entry in place.iterdir() for found in open_to_others(entry)]
-        return inside + ([f"{place}/"] if mode & stat.S_IWOTH else [])
-    return [str(place)] if mode & (stat.S_IROTH | stat.S_IWOTH) else []
+        inside = [entry_found for entry in path.iterdir() for entry_found in open_to_others(entry)]
+        return inside + ([f"{path}/"] if mode & stat.S_IWOTH else [])
+    return [str(path)] if mode & (stat.S_IROTH | stat.S_IWOTH) else []
 
 
 def test_a_home_and_its_backups(no_umask: Path) -> None:
@@ -51,9 +51,9 @@ def test_a_home_and_its_backups(no_umask: Path) -> None:
     restored = no_umask / "restored"
     restored.mkdir(mode=0o755)  # as it may be there before
     restore(backups[0], restored)
-    for place in (home, *backups, restored):
-        assert open_to_others(place) == [], place
-        assert place.exists()
+    for folder in (home, *backups, restored):
+        assert open_to_others(folder) == [], folder
+        assert folder.exists()
     assert (restored / "records" / "records.sqlite").stat().st_size
     with closing(open_home(restored)) as opened:
         assert recorded_dataset(opened.records, "streets").frames == dataset.frames

@@ -50,7 +50,7 @@ def earlier(folder: Path, archive: bytes) -> Path:
     folder.mkdir()
     (folder / KERAS_FILE).write_bytes(archive)
     about = asdict(replace(ABOUT, sha256=hashlib.sha256(archive).hexdigest()))
-    for later in ("network", "format", "parent"):
+    for later in ("network", "format", "parent", "class_map"):
         del about[later]
     (folder / ABOUT_FILE).write_text(json.dumps(about))
     return folder
@@ -66,11 +66,14 @@ def archive(network: Any, tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def rewritten(archive: bytes, change: Callable[[str, bytes], bytes], **options: Any) -> bytes:
     """The archive with its files changed."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(made, "w", **options) as new:
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(archive)) as old,
+        zipfile.ZipFile(buffer, "w", **options) as new,
+    ):
         for name in old.namelist():
             new.writestr(name, change(name, old.read(name)))
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def test_a_model_comes_back_to_the_last_bit(network: Any, archive: bytes, tmp_path: Path) -> None:
@@ -155,10 +158,10 @@ def _of_numbers(change: Callable[[Any], None]) -> Callable[[str, bytes], bytes]:
     def changed(name: str, content: bytes) -> bytes:
         if name != "model.weights.h5":
             return content
-        made = io.BytesIO(content)
-        with h5py.File(made, "r+") as file:
+        buffer = io.BytesIO(content)
+        with h5py.File(buffer, "r+") as file:
             change(file)
-        return made.getvalue()
+        return buffer.getvalue()
 
     return changed
 
@@ -230,9 +233,9 @@ def test_weights_of_another_shape(network: Any, tmp_path: Path) -> None:
         (b"", "is no safetensors file"),
     ]
     before = answers(network)
-    for made, said in wrong:
+    for weights, said in wrong:
         with pytest.raises(ValueError, match=said):
-            take_weights(network, made)
+            take_weights(network, weights)
     assert answers(network) == before
     (tmp_path / WEIGHTS_FILE).write_bytes(content + bytes(2 << 20))
     with pytest.raises(BadFile, match="is larger than"):

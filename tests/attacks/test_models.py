@@ -13,11 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from api.cli import chosen
-from api.cli.chosen import Given
-from api.cli.commands.jobs import validate
 from catalog.errors import BadFile, InvalidInput
 from pipeline.jobs.request import read_json
+from tests.api.servers import framesift
 from tests.attacks.arena import Server
 from tests.training.drawn_frames import CLASS_LIST, HEIGHT_PX, WIDTH_PX
 from tests.training.test_checkpoint import checkpoint
@@ -52,7 +50,7 @@ def about_file(folder: Path, **changed: Any) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"format": 3}, "format 3; this version reads 1 to 2"),
+        ({"format": 4}, "format 4; this version reads 1 to 3"),
         ({"height_px": 2**40}, "height_px: 1099511627776 cannot be"),
         ({"width_px": 97}, "width_px: 97 cannot be"),
         ({"step": True}, "step: True cannot be"),
@@ -168,14 +166,12 @@ def test_trained_frames_that_are_none(tmp_path: Path) -> None:
         write_trained_frames(tmp_path / "new", ["a"], tmp_path)
 
 
-def test_a_server_is_asked_for_no_foreign_model() -> None:
+def test_a_server_is_asked_for_no_foreign_model(tmp_path: Path) -> None:
     """The command says so before anything is sent."""
-    chosen.choose(Given(server="http://127.0.0.1:1"))
-    try:
-        with pytest.raises(InvalidInput, match="a server loads no foreign models"):
-            validate("theirs", "streets", trust_model=True)
-    finally:
-        chosen.choose(Given())
+    server = ("--server", "http://127.0.0.1:1")
+    refused = framesift(tmp_path, *server, "validate", "theirs", "streets", "--trust-model")
+    assert refused.returncode == 1
+    assert "a server loads no foreign models" in refused.stderr
 
 
 def test_rest_has_no_word_for_it(attacked: Server) -> None:

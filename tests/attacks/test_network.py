@@ -27,8 +27,8 @@ def test_an_endpoint_that_redirects_into_the_network(home: Path, watched: Watche
                     "action": "IMPORT_TAGS",
                     "parameters": {"source_connection": "evil", "tag_file_path": "bucket/a.csv"},
                 }
-                made = client.post("/v1/policies", json=policy)
-                assert made.status_code == 201, made.text
+                response = client.post("/v1/policies", json=policy)
+                assert response.status_code == 201, response.text
                 started = client.post("/v1/policies/steal/runs")
                 assert started.status_code == 202, started.text
                 job = client.get(started.headers["location"])

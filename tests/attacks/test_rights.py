@@ -18,11 +18,11 @@ def records_of(server: Server) -> RecordStore:
 def test_a_token_revokes_none_of_a_higher_scope(attacked: Server) -> None:
     """A read token that was stolen does not stop its owner's others; itself it may revoke."""
     records = records_of(attacked)
-    held = {
+    secrets = {
         scope: tokens.create(records, "write", f"of-{scope}", scope, timedelta(days=1))
         for scope in ("read", "write")
     }
-    (reads, reading), (writes, writing) = held["read"], held["write"]
+    (reads, reading), (writes, writing) = secrets["read"], secrets["write"]
     with attacked.client("read") as client:
 
         def revoked(number: int, text: str) -> int:
@@ -71,9 +71,9 @@ def test_paths_of_the_server(attacked: Server) -> None:
     """A user of some rows is told none: of a dataset, its exports, and jobs."""
     folder = str(attacked.home)
     with attacked.client("collectionadmin") as client:
-        made = client.post("/v1/datasets", json={"name": "mine"})
-        assert made.status_code == 201, made.text
-        name = f"{made.json()['name']}@1"
+        response = client.post("/v1/datasets", json={"name": "mine"})
+        assert response.status_code == 201, response.text
+        name = f"{response.json()['name']}@1"
         staged = client.post("/v1/stagings", json={"dataset": name})
         assert staged.status_code == 202, staged.text
         job = staged.json()["name"]
@@ -86,6 +86,6 @@ def test_paths_of_the_server(attacked: Server) -> None:
             assert answer.status_code == 200, (path, answer.text)
             assert folder not in answer.text, path
             assert str(Path(__file__).parents[2]) not in answer.text, path
-        assert folder not in made.text + staged.text
+        assert folder not in response.text + staged.text
         exported = client.get(f"/v1/datasets/{name}/export?format=files").text
     assert exported.splitlines()[0].startswith("a2d2/camera_lidar_semantic/")

@@ -22,17 +22,17 @@ HIDDEN = sorted(
 def _mutated(drawn: random.Random) -> str:
     words = drawn.choice([*REAL, *OTHERS]).split()
     for _ in range(drawn.randint(1, 4)):
-        place = drawn.randrange(len(words) + 1)
+        position = drawn.randrange(len(words) + 1)
         kind = drawn.choice(["in", "piece", "out", "twice", "swap"])
         if kind in ("in", "piece"):
-            words.insert(place, drawn.choice(WORDS if kind == "in" else PIECES))
-        elif words[place:] and kind == "out":
-            del words[place]
-        elif words[place:] and kind == "twice":
-            words.insert(place, words[place])
-        elif words[place:]:
+            words.insert(position, drawn.choice(WORDS if kind == "in" else PIECES))
+        elif words[position:] and kind == "out":
+            del words[position]
+        elif words[position:] and kind == "twice":
+            words.insert(position, words[position])
+        elif words[position:]:
             other = drawn.randrange(len(words))
-            words[place], words[other] = words[other], words[place]
+            words[position], words[other] = words[other], words[position]
     return " ".join(words)
 
 
@@ -49,7 +49,7 @@ def test_statements_that_are_nearly_right(home: Path, watched: Watched) -> None:
             statement = _mutated(drawn)
             answer = client.post(SQL, content=statement.encode("utf-8", "replace"))
             assert answer.status_code in (200, 202, 400), (statement, answer.text[:300])
-            shown = [scene for scene in HIDDEN if scene in answer.text]
-            assert answer.status_code != 200 or all(scene in statement for scene in shown)
+            leaked = [scene for scene in HIDDEN if scene in answer.text]
+            assert answer.status_code != 200 or all(scene in statement for scene in leaked)
             if time.monotonic() > until:
                 break

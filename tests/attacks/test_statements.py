@@ -18,9 +18,9 @@ MANY = "metaocean a, metaocean b, metaocean c, metaocean d, metaocean e, metaoce
 def refused(answer: httpx.Response) -> int:
     """The SQLCODE of a refusal."""
     assert answer.status_code == 400, answer.text[:300]
-    found = re.search(r"SQL(\d{4})N", answer.json()["reason"])
-    assert found, answer.text
-    return int(found[1])
+    match = re.search(r"SQL(\d{4})N", answer.json()["reason"])
+    assert match, answer.text
+    return int(match[1])
 
 
 @pytest.mark.parametrize("columns", [2, 30])

@@ -24,7 +24,7 @@ def server(home: Path) -> Iterator[Server]:
         session.add(
             Job(
                 name="endless", kind="scan", backend="of another version", state="running",
-                request={}, paths={"folder": "/nowhere", "logs": "/nowhere"}, owner="",
+                request={}, paths={"folder": "/nowhere", "logs": "/nowhere"}, user="dataadmin",
             )
         )  # fmt: skip
     with arena(home, variables={"FRAMESIFT_STREAMS_EACH": "400"}) as server:

@@ -38,14 +38,20 @@ def test_what_a_killed_writer_left_is_cleared_by_the_next(tmp_path: Path, kind: 
         for name in ("out[1].csv", "out[1].csv", "other.csv")
     ]  # fmt: skip
     parts = [Path(process.stdout.readline().strip()) for process in started if process.stdout]
-    assert [part.is_dir() for part in parts] == [kind == "folder"] * 3
+    assert [file.is_dir() for file in parts] == [kind == "folder"] * 3
     (mine := tmp_path / "out[1].csv.part").touch()
     for killed in (started[0], started[2]):
         killed.kill()
         killed.communicate()
-    with part_of(tmp_path / "out[1].csv") as part:
-        assert [path.exists() for path in (*parts, mine, part)] == [False, True, True, True, True]
-    assert not part.exists()
+    with part_of(tmp_path / "out[1].csv") as partial:
+        assert [path.exists() for path in (*parts, mine, partial)] == [
+            False,
+            True,
+            True,
+            True,
+            True,
+        ]
+    assert not partial.exists()
     clear_parts(tmp_path.glob("*.part"))
     assert [path.exists() for path in (*parts, mine)] == [False, True, False, False]
     started[1].communicate()
@@ -83,16 +89,16 @@ def test_the_block_and_the_disk_decide_together(
         real(handle)
 
     monkeypatch.setattr(os, "fsync", noted)
-    with atomic_path(target, is_folder=is_folder) as part:
-        written = part / "file" if is_folder else part
+    with atomic_path(target, is_folder=is_folder) as partial:
+        written = partial / "file" if is_folder else partial
         written.write_text("whole")
         assert not target.exists()
-    assert synced == [*([written] if is_folder else []), part, tmp_path]
+    assert synced == [*([written] if is_folder else []), partial, tmp_path]
     assert (target / "file" if is_folder else target).read_text() == "whole"
     synced.clear()
     for failed in (OSError(errno.ENOSPC, "No space left on device"), ValueError("wrong")):
-        wanted = StorageError if isinstance(failed, OSError) else ValueError
-        with pytest.raises(wanted, match=r"No space left|wrong"), atomic_path(target):
+        expected = StorageError if isinstance(failed, OSError) else ValueError
+        with pytest.raises(expected, match=r"No space left|wrong"), atomic_path(target):
             raise failed
     with (
         pytest.raises(StorageError, match=r"out: cannot be written: /nowhere/at/all: No such file"),
@@ -111,7 +117,7 @@ def test_a_file_system_without_locks_takes_files_too(
         raise OSError(errno.ENOSYS, "Function not implemented")
 
     monkeypatch.setattr(fcntl, "flock", no_locks)
-    with atomic_path(tmp_path / "model") as part:
-        part.write_bytes(b"weights")
+    with atomic_path(tmp_path / "model") as partial:
+        partial.write_bytes(b"weights")
         clear_parts(tmp_path.glob("*.part"))
     assert (tmp_path / "model").read_bytes() == b"weights"

@@ -35,7 +35,9 @@ def records_of(folder: Path) -> RecordStore:
 
 
 @pytest.fixture(scope="module")
-def made(empty_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
+def catalogue(
+    empty_catalog: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, History]:
     """A catalog with some history, and records of every kind that has its own rules."""
     folder = tmp_path_factory.mktemp("history") / "home"
     shutil.copytree(empty_catalog, folder)
@@ -63,17 +65,17 @@ def made(empty_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
 
 
 @pytest.fixture
-def folder(made: tuple[Path, History], tmp_path: Path) -> Path:
+def folder(catalogue: tuple[Path, History], tmp_path: Path) -> Path:
     """A copy of them that a test may change."""
-    return Path(shutil.copytree(made[0], tmp_path / "home"))
+    return Path(shutil.copytree(catalogue[0], tmp_path / "home"))
 
 
 @pytest.fixture
-def history(made: tuple[Path, History], store: CatalogStore) -> History:
+def history(catalogue: tuple[Path, History], store: CatalogStore) -> History:
     """What was written to the catalog in that folder."""
-    found = copy.copy(made[1])
-    found.store, found.states = store, dict(found.states)
-    return found
+    copied = copy.copy(catalogue[1])
+    copied.store, copied.states = store, dict(copied.states)
+    return copied
 
 
 def rows_of(records: RecordStore) -> dict[str, list[tuple[object, ...]]]:
@@ -92,10 +94,10 @@ def test_a_whole_home_again(history: History, folder: Path, tmp_path: Path, name
     target.parent.mkdir()
     home.mkdir()
     assert compact(history.store, list, keep=AT_ONCE).merged  # leaves files that are yet to go
-    made = back_up(history.store, records, target)
-    assert made.snapshot == history.store.snapshot()
+    backup = back_up(history.store, records, target)
+    assert backup.snapshot == history.store.snapshot()
     assert [path.name for path in target.parent.iterdir()] == [name]
-    assert restore(target, home) == made
+    assert restore(target, home) == backup
     assert {path.name for path in home.iterdir()} == {"catalog", "records"}
     restored = open_store(home)
     assert log(restored) == log(history.store)
@@ -147,7 +149,7 @@ def test_damage_is_noticed(history: History, folder: Path, tmp_path: Path, name:
         else:
             content = bytearray(target.read_bytes())
             if round_number % 2:
-                content = content[: rng.randrange(len(content))]
+                content = content[: rng.randrange(_end_of_files(target))]
             else:
                 _flip_content(target, content, rng)
             harmed.write_bytes(content)
@@ -167,9 +169,15 @@ def _harm(victim: Path, how: int, rng: random.Random) -> None:
         victim.with_name(f"{victim.name}.more").write_bytes(b"x")
     else:
         content = bytearray(victim.read_bytes())
-        place = rng.randrange(len(content))
-        content[place] ^= 255
+        position = rng.randrange(len(content))
+        content[position] ^= 255
         victim.write_bytes(content)
+
+
+def _end_of_files(target: Path) -> int:
+    """Where the last file's bytes end: a tar goes on with blanks, which nobody misses."""
+    with tarfile.open(target) as archive:
+        return max(entry.offset_data + entry.size for entry in archive.getmembers())
 
 
 def _flip_content(target: Path, content: bytearray, rng: random.Random) -> None:
@@ -214,11 +222,11 @@ def test_beside_writers(tmp_path: Path) -> None:
     home.mkdir()
     store, records = open_store(home), records_of(home)
     program = ["-m", "tests.catalog.writers", str(home), "2", "5"]
-    made: list[tuple[Path, Backup]] = []
+    backups: list[tuple[Path, Backup]] = []
 
     def back_up_again() -> None:
-        target = tmp_path / f"b{len(made)}"
-        made.append((target, back_up(store, records, target)))
+        target = tmp_path / f"b{len(backups)}"
+        backups.append((target, back_up(store, records, target)))
 
     back_up_again()
     with Forked(program, cwd=REPOSITORY) as writers:
@@ -229,8 +237,8 @@ def test_beside_writers(tmp_path: Path) -> None:
             writers.kill()
     back_up_again()
     assert writers.returncode == 0
-    assert len({backup.snapshot for _, backup in made}) > 1
-    for target, backup in made[:: max(1, len(made) // 3)]:
+    assert len({backup.snapshot for _, backup in backups}) > 1
+    for target, backup in backups[:: max(1, len(backups) // 3)]:
         new = tmp_path / f"new {target.name}"
         new.mkdir()
         restore(target, new)

@@ -32,8 +32,8 @@ def execute(store: CatalogStore, *statements: str) -> None:
             connection.execute(statement)
 
 
-def kinds(found: list[Finding]) -> list[str]:
-    return [finding.kind for finding in found]
+def kinds(findings: list[Finding]) -> list[str]:
+    return [finding.kind for finding in findings]
 
 
 @pytest.mark.parametrize("seed", SEEDS[:2])
@@ -122,10 +122,10 @@ def test_found_and_put_right(
     before = held(sound)
     break_it(sound)
     snapshot = sound.snapshot()
-    found = check(sound, {})
-    assert kinds(found) == expected
-    assert not any(finding.repaired for finding in found)
-    text = " ".join(finding.what for finding in found)
+    findings = check(sound, {})
+    assert kinds(findings) == expected
+    assert not any(finding.repaired for finding in findings)
+    text = " ".join(finding.what for finding in findings)
     for word in words:
         assert word in text
     assert sound.snapshot() == snapshot
@@ -159,11 +159,11 @@ def test_incomplete_frames(sound: CatalogStore) -> None:
         "DELETE FROM files WHERE filename = 'c-label'",
     )
     for repair in (True, False):
-        found = check(sound, {}, repair=repair)
-        assert kinds(found) == ["frame_incomplete"] * 3
-        assert [finding.what.rpartition(":")[2] for finding in found] == ["a", "b", "c"]
-        assert not any(finding.repaired for finding in found)
-        assert {finding.remedy for finding in found} == {"framesift ingest SOURCE --full"}
+        findings = check(sound, {}, repair=repair)
+        assert kinds(findings) == ["frame_incomplete"] * 3
+        assert [finding.what.rpartition(":")[2] for finding in findings] == ["a", "b", "c"]
+        assert not any(finding.repaired for finding in findings)
+        assert {finding.remedy for finding in findings} == {"framesift ingest SOURCE --full"}
 
 
 @pytest.mark.parametrize("harm", ["missing", "cut"])
@@ -178,13 +178,13 @@ def test_a_data_file_is_lost(sound: CatalogStore, folder: Path, harm: str) -> No
         path.write_bytes(path.read_bytes()[:-10])
     wrong_views(sound)
     for repair in (False, True):
-        found = check(open_store(folder), {}, repair=repair)
-        assert kinds(found)[0] == "missing_file"
-        assert path.name in found[0].what
-        assert "the newest snapshot" in found[0].what
-        assert "from a backup" in found[0].remedy
-        assert not found[0].repaired
-        assert "view" in kinds(found)
+        findings = check(open_store(folder), {}, repair=repair)
+        assert kinds(findings)[0] == "missing_file"
+        assert path.name in findings[0].what
+        assert "the newest snapshot" in findings[0].what
+        assert "from a backup" in findings[0].remedy
+        assert not findings[0].repaired
+        assert "view" in kinds(findings)
 
 
 def test_a_data_file_of_an_old_snapshot_is_lost(sound: CatalogStore) -> None:
@@ -193,18 +193,18 @@ def test_a_data_file_of_an_old_snapshot_is_lost(sound: CatalogStore) -> None:
     (path,) = (data / "main" / "class_pixels").glob("*.parquet")
     execute(sound, "DELETE FROM class_pixels", "DELETE FROM tags_frame")
     path.unlink()
-    (found,) = check(sound, {})
-    assert found.kind == "missing_file"
-    assert "older snapshots" in found.what
+    (finding,) = check(sound, {})
+    assert finding.kind == "missing_file"
+    assert "older snapshots" in finding.what
     compact(sound, list, keep=AT_ONCE, in_use=AT_ONCE)
     assert check(sound, {}) == []
 
 
 def test_named_snapshots(sound: CatalogStore) -> None:
     """A dataset whose snapshot is gone is named; one whose snapshot is there is not."""
-    (found,) = check(sound, {"dataset a@1": 1, "dataset b@2": 77})
-    assert found.kind == "snapshot_gone"
-    assert found.what == "dataset b@2 names snapshot 77, which is not there"
+    (finding,) = check(sound, {"dataset a@1": 1, "dataset b@2": 77})
+    assert finding.kind == "snapshot_gone"
+    assert finding.what == "dataset b@2 names snapshot 77, which is not there"
 
 
 def test_counts_are_compared(sound: CatalogStore) -> None:

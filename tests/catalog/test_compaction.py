@@ -47,13 +47,13 @@ def test_what_columns_hold_is_known_afterwards(store: CatalogStore, folder: Path
         lambda: sized(open_store(folder), b=7),
     ):
         change()
-        for asked in (store, open_store(folder)):
-            with asked.reading() as cursor:
+        for catalog in (store, open_store(folder)):
+            with catalog.reading() as cursor:
                 rows = cursor.execute("SELECT fkey, size FROM metaocean ORDER BY fkey").fetchall()
                 assert dict(rows)["c1:d1:a"] == dict(rows)["c1:d1:d"] == large
                 rows = cursor.execute("SELECT count(*) FROM metaocean WHERE size > 9999").fetchall()
                 assert rows == [(2,)]
-    assert "wrong_statistics" not in {found.kind for found in check(store, {})}
+    assert "wrong_statistics" not in {finding.kind for finding in check(store, {})}
 
 
 def test_a_compaction_that_was_killed_before_they_were_known(
@@ -95,19 +95,19 @@ def test_snapshots_hold_the_same_afterwards(store: CatalogStore, folder: Path, s
     merged = 0
     for _ in range(2):
         history.write(10)
-        kept = set(rng.sample(sorted(history.states), 3))
+        named_snapshots = set(rng.sample(sorted(history.states), 3))
         before = len(parquet_files(store))
-        done = compact(store, kept.copy, keep=AT_ONCE, in_use=AT_ONCE)
+        done = compact(store, named_snapshots.copy, keep=AT_ONCE, in_use=AT_ONCE)
         newest = max(history.states)
         merged += done.merged
         assert len(parquet_files(store)) <= before
         assert held(store) == history.states[newest]
-        for number in kept:
+        for number in named_snapshots:
             assert held(open_store(folder), number) == history.states[number]
         for number in done.expired:
             with pytest.raises(NotFound):
                 held(store, number)
-        history.states = {number: history.states[number] for number in kept}
+        history.states = {number: history.states[number] for number in named_snapshots}
     assert merged > 0
 
 
@@ -127,29 +127,29 @@ def commit(number: int, hour: int) -> Commit:
 
 
 @pytest.mark.parametrize(
-    ("keep_hours", "kept", "expired"),
+    ("keep_hours", "expected", "expired"),
     [(0, [], (1, 2, 3)), (1, [], (1, 2)), (3.25, [], (1,)), (9, [], ()), (0, [2, 4], (1, 3))],
 )
-def test_what_expires(keep_hours: float, kept: list[int], expired: tuple[int, ...]) -> None:
+def test_what_expires(keep_hours: float, expected: list[int], expired: tuple[int, ...]) -> None:
     """A snapshot stays while it was the newest within the time kept, and the newest always."""
-    found = [commit(4, 11), commit(3, 10), commit(2, 8), commit(1, 6)]
+    commits = [commit(4, 11), commit(3, 10), commit(2, 8), commit(1, 6)]
     at = datetime(2026, 1, 1, 11, 30)  # noqa: DTZ001
-    assert outdated(found, kept, timedelta(hours=keep_hours), at) == expired
+    assert outdated(commits, expected, timedelta(hours=keep_hours), at) == expired
 
 
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_clock_that_jumps(committed: bool) -> None:
     """To 2030 and back, with a commit at the wrong time or without: it expires nothing young."""
-    found = [commit(4, 11), commit(3, 10), commit(2, 8), commit(1, 6)]
+    commits = [commit(4, 11), commit(3, 10), commit(2, 8), commit(1, 6)]
     of_2030 = datetime(2030, 1, 1, 12)  # noqa: DTZ001
     week = timedelta(days=7)
     if committed:
-        found.insert(0, replace(commit(5, 0), time=of_2030))
-    assert outdated(found, [], week, of_2030) == ()
-    assert outdated(found, [], week, datetime(2026, 1, 1, 12)) == ()  # noqa: DTZ001
+        commits.insert(0, replace(commit(5, 0), time=of_2030))
+    assert outdated(commits, [], week, of_2030) == ()
+    assert outdated(commits, [], week, datetime(2026, 1, 1, 12)) == ()  # noqa: DTZ001
     daily = [Commit(n, datetime(2029, 12, n), "", "", ()) for n in range(31, 0, -1)]  # noqa: DTZ001
     end = datetime(2029, 12, 31, 23)  # noqa: DTZ001
-    assert outdated([*daily, *found[-4:]], [], week, end)[-1] == 23
+    assert outdated([*daily, *commits[-4:]], [], week, end)[-1] == 23
 
 
 def test_a_reader_goes_on(store: CatalogStore, folder: Path) -> None:
@@ -222,10 +222,10 @@ def test_beside_readers_and_writers(tmp_path: Path) -> None:
     assert deleted > 0
     assert reads > 0
     expected = {
-        f"c1:d1:w{writer}/{number}/{place}"
+        f"c1:d1:w{writer}/{number}/{index}"
         for writer in range(WRITERS)
         for number in range(COMMITS)
-        for place in range(FILES_OF_A_COMMIT)
+        for index in range(FILES_OF_A_COMMIT)
     }
     assert held(store).keys() == expected | {"c1:d1:shared"}
 

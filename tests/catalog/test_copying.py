@@ -28,7 +28,9 @@ from tests.catalog.some_rows import file, frame, local_places, open_store, sourc
 from tests.ingest.s3_server import moto
 from tests.postgres_server import PASSWORD, postgres
 
-TEAM = [pytest.param("postgres-folder", marks=pytest.mark.wide), "postgres-s3"]
+TEAM = [
+    pytest.param(backend, marks=pytest.mark.wide) for backend in ("postgres-folder", "postgres-s3")
+]
 """Places that a catalog is copied to."""
 
 TABLES = ("metaocean_view", "lake.main.files", "lake.main.class_pixels", "lake.main.tags_frame")
@@ -74,16 +76,16 @@ def home(tmp_path: Path) -> tuple[CatalogStore, RecordStore]:
 
 def everything(store: CatalogStore) -> list[object]:
     """What every snapshot has in every table."""
-    found: list[object] = []
+    content: list[object] = []
     for number in range(1, store.snapshot() + 1):
         with store.reading(number) as cursor:
-            found.extend(
+            content.extend(
                 cursor.execute(f"SELECT * FROM {table} ORDER BY fkey").fetchall()
                 for table in TABLES
             )
     with store.reading() as cursor:
-        found.append(cursor.execute("SELECT * FROM lake.snapshots() ORDER BY 1").fetchall())
-    return found
+        content.append(cursor.execute("SELECT * FROM lake.snapshots() ORDER BY 1").fetchall())
+    return content
 
 
 @pytest.mark.parametrize("backend", TEAM)
@@ -129,14 +131,14 @@ def test_what_is_there_is_not_touched(
     add_source(
         full_records, Source(name="z", uri="/z", platform="NFS", cluster="z", datasource="z")
     )
-    for place, of_records in (
+    for target_place, of_records in (
         (used, None),
         (CatalogLocation(used.metadata, target.data), None),
         (CatalogLocation(target.metadata, used.data), None),
         (target, (records, full_records)),
     ):
         with pytest.raises(AlreadyExists):
-            copy_catalog(store, place, of_records)
+            copy_catalog(store, target_place, of_records)
     with pytest.raises(InvalidInput, match="framesift catalog backup"):
         copy_catalog(store, CatalogLocation(tmp_path / "x.sqlite", tmp_path / "x"))
     assert open_at(used).snapshot() == before
@@ -188,8 +190,8 @@ def test_the_command(home: tuple[CatalogStore, RecordStore], tmp_path: Path) -> 
     store, _ = home
     store.close()
     target = new_location("postgres-s3", tmp_path)
-    place = postgres().new()
-    settings = variables(target, place)
+    database = postgres().new()
+    settings = variables(target, database)
     endpoint = {"FRAMESIFT_CATALOG_S3_ENDPOINT": settings["FRAMESIFT_CATALOG_S3_ENDPOINT"]}
     arguments = [
         "catalog", "copy", settings["FRAMESIFT_CATALOG_METADATA"],
@@ -202,7 +204,7 @@ def test_the_command(home: tuple[CatalogStore, RecordStore], tmp_path: Path) -> 
     again = framesift(tmp_path / "home", *arguments, variables=endpoint)
     assert again.returncode == 1
     assert "already exists" in again.stderr
-    shown = framesift(tmp_path / "empty", "info", "--json", variables=settings)
-    found = json.loads(shown.stdout)
-    assert (found["files"], found["sources"], found["datasets"]) == (5, 1, 1)
+    info_run = framesift(tmp_path / "empty", "info", "--json", variables=settings)
+    information = json.loads(info_run.stdout)
+    assert (information["files"], information["sources"], information["datasets"]) == (5, 1, 1)
     assert not (tmp_path / "empty" / "catalog").exists()

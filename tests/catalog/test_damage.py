@@ -20,17 +20,31 @@ from catalog.tags import families
 from tests.api.servers import framesift
 from tests.catalog.histories import held
 from tests.catalog.some_rows import file, frame, local_places, open_store, source_names
+from tests.templates import Templates
 
 PAGE = 4096
 
 
-@pytest.fixture
-def sound(folder: Path) -> Iterator[CatalogStore]:
+def make_three_commits(folder: Path) -> None:
     """A catalog of three commits: snapshots 2 to 4 hold a, a and b, a to c."""
     store = open_store(folder)
     for key in "abc":
         with store.writing(f"{key} added") as connection:
             register(connection, source_names(), [file(key)], [frame(key)], 1)
+    store.close()
+
+
+@pytest.fixture
+def folder(templates: Templates, tmp_path: Path) -> Path:
+    """A folder with a copy of that catalog."""
+    templates.copy(make_three_commits, tmp_path / "home")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def sound(folder: Path) -> Iterator[CatalogStore]:
+    """The catalog."""
+    store = open_store(folder)
     yield store
     store.close()
 
@@ -51,12 +65,12 @@ def test_a_damaged_page_and_the_way_back(sound: CatalogStore, folder: Path) -> N
     before = {number: held(sound, number) for number in (2, 3)}
     broken = newest_file(sound, "files")
     spoil(broken, 4, 200)
-    found = check(sound, {})
-    assert [one.kind for one in found] == ["damaged_file"]
-    assert broken.name in found[0].what
-    assert "the newest snapshot" in found[0].what
-    assert found[0].what.endswith("in snapshot 4")
-    assert "framesift catalog restore --to-snapshot 3" in found[0].remedy
+    findings = check(sound, {})
+    assert [one.kind for one in findings] == ["damaged_file"]
+    assert broken.name in findings[0].what
+    assert "the newest snapshot" in findings[0].what
+    assert findings[0].what.endswith("in snapshot 4")
+    assert "framesift catalog restore --to-snapshot 3" in findings[0].remedy
     sound.close()
     assert go_back(sound.location, 3) == 5
     store = open_store(folder)
@@ -81,10 +95,10 @@ def test_empty_files_of_an_old_catalog(sound: CatalogStore, folder: Path) -> Non
         newest_file(sound, table).write_bytes(b"")
     before = held(sound, 3)
     sound.close()
-    (found,) = [one for one in check(open_store(folder), {}) if one.kind == "missing_file"]
-    assert found.what.startswith("3 data files of the newest snapshot")
-    assert "in snapshots 4 to 5" in found.what
-    assert "--to-snapshot 3" in found.remedy
+    (finding,) = [one for one in check(open_store(folder), {}) if one.kind == "missing_file"]
+    assert finding.what.startswith("3 data files of the newest snapshot")
+    assert "in snapshots 4 to 5" in finding.what
+    assert "--to-snapshot 3" in finding.remedy
     go_back(sound.location, 3)
     assert held(open_store(folder)) == before
 
@@ -119,9 +133,9 @@ def test_damaged_metadata(sound: CatalogStore, page: int) -> None:
     metadata = local_places(sound)[0]
     sound.close()
     spoil(metadata, page * PAGE, PAGE)
-    found = damage(CatalogLocation.in_folder(metadata.parent))
-    assert not found.opens
-    (finding,) = found.findings
+    damaged_file = damage(CatalogLocation.in_folder(metadata.parent))
+    assert not damaged_file.opens
+    (finding,) = damaged_file.findings
     assert finding.kind == "damaged_metadata"
     assert str(metadata) in finding.what
     assert "from a backup" in finding.remedy

@@ -18,16 +18,15 @@ from catalog.maintenance.export import Export, export_iceberg, export_parquet
 from catalog.store import CatalogStore
 from catalog.tags import families
 from tests.catalog.histories import History
-from tests.catalog.some_rows import WHEN, file, frame, source_names
+from tests.catalog.some_rows import WHEN, file, frame, open_store, source_names
+from tests.templates import Templates
 
 WRITERS = {"parquet": export_parquet, "iceberg": export_iceberg}
 
 
-@pytest.fixture
-def filled(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> CatalogStore:
-    """A catalog with tags of every type, exported in several parts."""
-    monkeypatch.setattr(export_module, "PART_ROWS", 3)
-    monkeypatch.setattr(export_module, "_BATCH_ROWS", 2)
+def make_every_type(folder: Path) -> None:
+    """A catalog with tags of every type."""
+    store = open_store(folder)
     History(store, random.Random(1)).write(6)
     with store.writing("made") as connection:
         keys = [f"n{number}" for number in range(8)]
@@ -47,7 +46,16 @@ def filled(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> CatalogStore
         }
     )
     families.write(store, "kinds", columns, rows)
-    return store
+    store.close()
+
+
+@pytest.fixture
+def filled(templates: Templates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CatalogStore:
+    """A copy of that catalog, exported in several parts."""
+    monkeypatch.setattr(export_module, "PART_ROWS", 3)
+    monkeypatch.setattr(export_module, "_BATCH_ROWS", 2)
+    templates.copy(make_every_type, tmp_path / "home")
+    return open_store(tmp_path / "home")
 
 
 def wide(store: CatalogStore, at: int | None = None) -> pa.Table:

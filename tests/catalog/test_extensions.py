@@ -21,9 +21,9 @@ def nothing_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extensions, "_remembered", None)
 
 
-def loaded(found: Extensions) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config=found.settings)
-    found.load(connection)
+def loaded(extensions: Extensions) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(config=extensions.settings)
+    extensions.load(connection)
     return connection
 
 

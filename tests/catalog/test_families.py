@@ -13,6 +13,7 @@ from catalog.lake.schema import CLASS_PIXELS, FILES, FRAME_TAGS
 from catalog.tags import families
 from catalog.values import make_fkey
 from tests.ingest.scene_folders import Home, frame_key, make_tree
+from tests.templates import Templates
 
 
 def _fkey(number: int) -> str:
@@ -25,12 +26,18 @@ def _rows(**columns: list[object]) -> pa.Table:
     return pa.table({"fkey": pa.array(keys, pa.string()), **columns})
 
 
+def make_four_frames(folder: Path) -> None:
+    """A home with frames 1 to 4, and their files."""
+    home = Home.at(folder / "home")
+    home.scan(home.add(make_tree(folder / "tree", frames=4)))
+    home.close()
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    """A catalog with frames 1 to 4."""
-    home = Home.at(tmp_path / "home")
-    home.scan(home.add(make_tree(tmp_path / "tree", frames=4)))
-    return home
+def home(templates: Templates, tmp_path: Path) -> Home:
+    """A copy of that home."""
+    templates.copy(make_four_frames, tmp_path)
+    return Home.at(tmp_path / "home")
 
 
 def test_every_type_reaches_the_views(home: Home) -> None:
@@ -76,11 +83,11 @@ def test_one_commit_and_no_large_table_touched(home: Home) -> None:
     statement = "SELECT data_file FROM ducklake_list_files('lake', ?) ORDER BY data_file"
 
     def data_files() -> list[object]:
-        found: list[object] = []
+        files: list[object] = []
         for table in (FILES, CLASS_PIXELS, FRAME_TAGS):
             with home.store.writing("look") as connection:
-                found += connection.execute(statement, [table]).fetchall()
-        return found
+                files += connection.execute(statement, [table]).fetchall()
+        return files
 
     before, snapshot = data_files(), home.store.snapshot()
     families.write(home.store, "bus", {"speed": "DOUBLE"}, _rows(frame=[1, 2], speed=[1.0, 2.0]))
@@ -130,13 +137,13 @@ def test_drop(home: Home) -> None:
     """A dropped family leaves list, views and current snapshot; its name and tags are free."""
     families.write(home.store, "bus", {"speed": "DOUBLE"}, _rows(frame=[1], speed=[1.0]))
     families.write(home.store, "map", {"near_bridge": "INTEGER"})
-    kept = home.store.snapshot()
+    snapshot = home.store.snapshot()
     assert families.drop(home.store, "bus") == 1
     assert [family.name for family in families.families(home.store)] == ["map"]
     views = {row[0] for row in home.rows("SELECT view_name FROM duckdb_views()")}
     assert "t_speed" not in views
     assert "t_near_bridge" in views
-    assert home.rows(f"SELECT speed FROM lake.main.tags_bus AT (VERSION => {kept})") == [(1.0,)]
+    assert home.rows(f"SELECT speed FROM lake.main.tags_bus AT (VERSION => {snapshot})") == [(1.0,)]
     with pytest.raises(NotFound, match="known: map"):
         families.drop(home.store, "bus")
     families.write(home.store, "other", {"speed": "INTEGER"}, _rows(frame=[2], speed=[2]))
@@ -169,6 +176,6 @@ def test_any_writes_equal_a_dictionary(
             if frame != 5:
                 old = plain.setdefault(frame, {"a": None, "b": None})
                 old.update({tag: row.get(tag) for tag in tags})
-    found = home.rows("SELECT fkey, a, b FROM lake.main.tags_any ORDER BY fkey")
+    stored = home.rows("SELECT fkey, a, b FROM lake.main.tags_any ORDER BY fkey")
     families.drop(home.store, "any")
-    assert found == [(_fkey(frame), row["a"], row["b"]) for frame, row in sorted(plain.items())]
+    assert stored == [(_fkey(frame), row["a"], row["b"]) for frame, row in sorted(plain.items())]

@@ -27,6 +27,7 @@ from tests.catalog.backends import EACH, new_location, open_at
 from tests.catalog.histories import SEEDS
 from tests.catalog.some_rows import file, frame, source_names
 from tests.ingest.s3_server import moto
+from tests.templates import Templates
 
 LIMITS = {"memory_limit": "1GB", "threads": "1"}
 KEYS = [f"it's {number}.png" for number in range(12)]
@@ -34,14 +35,20 @@ LABELS = [f"label {number}.png" for number in range(6)]
 SCENES = ["b", "d", "a", "c", "é", "it's"]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> CatalogStore:
+def make_two_frames(folder: Path) -> None:
     """A catalog with two classes, a frame of each, and a tag family."""
-    made = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1)
-    add_class_tags(made, ["car", "sky"])
-    families.write(made, "weather", {"weather": "VARCHAR", "wet": "DOUBLE"})
-    put(made, [KEYS[0], KEYS[1], LABELS[0]], scene="b", car=1)
-    return made
+    opened = CatalogStore(CatalogLocation.in_folder(folder), threads=1)
+    add_class_tags(opened, ["car", "sky"])
+    families.write(opened, "weather", {"weather": "VARCHAR", "wet": "DOUBLE"})
+    put(opened, [KEYS[0], KEYS[1], LABELS[0]], scene="b", car=1)
+    opened.close()
+
+
+@pytest.fixture
+def store(templates: Templates, tmp_path: Path) -> CatalogStore:
+    """A copy of that catalog."""
+    templates.copy(make_two_frames, tmp_path)
+    return CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1)
 
 
 def put(
@@ -63,27 +70,29 @@ def loaded(store: CatalogStore) -> HotSnapshot:
         return HotSnapshot(cursor, 200, LIMITS, Interruptible())
 
 
-def refreshed(held: HotSnapshot, store: CatalogStore) -> HotSnapshot:
+def refreshed(memory: HotSnapshot, store: CatalogStore) -> HotSnapshot:
     with store.inspecting() as cursor:
-        return held.refreshed(cursor, Interruptible())
+        return memory.refreshed(cursor, Interruptible())
 
 
-def content(held: HotSnapshot) -> dict[str, Any]:
+def content(memory: HotSnapshot) -> dict[str, Any]:
     """Everything that can be asked of it."""
-    with held.reading() as cursor:
+    with memory.reading() as cursor:
         names = cursor.execute(
             "SELECT table_name FROM duckdb_tables() WHERE database_name = 'lake' UNION ALL "
             "SELECT schema_name || '.' || view_name FROM duckdb_views() "
             "WHERE database_name = 'lake' AND NOT internal ORDER BY 1"
         ).fetchall()
-        found: dict[str, Any] = {
+        content_of: dict[str, Any] = {
             name: cursor.execute(
                 f"SELECT * FROM lake.{name if '.' in name else 'main.' + name} ORDER BY ALL"
             ).fetchall()
             for (name,) in names
         }
-        found["snapshot"] = cursor.execute("SELECT * FROM lake.main.current_snapshot()").fetchall()
-    return found
+        content_of["snapshot"] = cursor.execute(
+            "SELECT * FROM lake.main.current_snapshot()"
+        ).fetchall()
+    return content_of
 
 
 def step(store: CatalogStore, rng: random.Random) -> None:
@@ -116,16 +125,16 @@ def step(store: CatalogStore, rng: random.Random) -> None:
 def test_random_histories(store: CatalogStore, seed: int) -> None:
     """After each few commits the refreshed snapshot has what a loaded one has."""
     rng = random.Random(seed)
-    held, refreshes = loaded(store), 0
+    memory, refreshes = loaded(store), 0
     for _ in range(7):
         for _ in range(rng.randint(1, 3)):
             step(store, rng)
         try:
-            held = refreshed(held, store)
+            memory = refreshed(memory, store)
             refreshes += 1
         except MustLoad:
-            held = loaded(store)
-        assert content(held) == content(loaded(store))
+            memory = loaded(store)
+        assert content(memory) == content(loaded(store))
     assert refreshes >= 3
 
 
@@ -137,16 +146,16 @@ def test_in_every_place(backend: str, tmp_path: Path, monkeypatch: pytest.Monkey
     store = open_at(new_location(backend, tmp_path))
     add_class_tags(store, ["car", "sky"])
     put(store, KEYS[:4] + LABELS[:2])
-    held = loaded(store)
+    memory = loaded(store)
     put(store, KEYS[3:6], scene="a", car=4)
     with store.writing("remove") as connection:
         remove(connection, source_names(), [KEYS[0], LABELS[0]])
-    assert content(refreshed(held, store)) == content(loaded(store))
+    assert content(refreshed(memory, store)) == content(loaded(store))
 
 
 def test_a_label_of_another_size(store: CatalogStore) -> None:
     """A frame's row has its label's size, which changes and goes without the frame."""
-    held = loaded(store)
+    memory = loaded(store)
     sizes = "SELECT label_size FROM lake.main.tagged_files WHERE ends_with(fkey, '0.png')"
     for size in (25, None, 30):
         if size is not None:
@@ -154,18 +163,18 @@ def test_a_label_of_another_size(store: CatalogStore) -> None:
         else:
             with store.writing("remove") as connection:
                 remove(connection, source_names(), LABELS)
-        held = refreshed(held, store)
-        with held.reading() as cursor:
+        memory = refreshed(memory, store)
+        with memory.reading() as cursor:
             assert cursor.execute(sizes).fetchall() == [(size,)]
 
 
 def test_values_that_were_not_there(store: CatalogStore) -> None:
     """A text tag of few values takes new ones, and they compare as texts do."""
-    held = loaded(store)
+    memory = loaded(store)
     put(store, [KEYS[2]], scene="a")
     put(store, [KEYS[3]], scene="c'")
-    held = refreshed(held, store)
-    with held.reading() as cursor:
+    memory = refreshed(memory, store)
+    with memory.reading() as cursor:
         kinds = "SELECT data_type FROM duckdb_columns() WHERE column_name = 'scene'"
         assert ("ENUM('a', 'b', 'c''')",) in cursor.execute(kinds).fetchall()
         ordered = "SELECT DISTINCT scene FROM lake.main.tagged_files WHERE scene > 'a' ORDER BY 1"
@@ -176,98 +185,98 @@ def test_kinds_of_tags(store: CatalogStore) -> None:
     """What is of no file is as the catalog has it."""
     with store.writing("kinds") as connection:
         tag_kinds.put(connection, "weather", TagKind("Open"))
-    held = loaded(store)
+    memory = loaded(store)
     with store.writing("kinds") as connection:
         tag_kinds.put(connection, "wet", TagKind("Restricted", ("0.5", "1.0")))
-    with refreshed(held, store).reading() as cursor:
-        found = tag_kinds.kinds(cast(duckdb.DuckDBPyConnection, cursor))
-    assert found == {"weather": TagKind("Open"), "wet": TagKind("Restricted", ("0.5", "1.0"))}
+    with refreshed(memory, store).reading() as cursor:
+        kinds = tag_kinds.kinds(cast(duckdb.DuckDBPyConnection, cursor))
+    assert kinds == {"weather": TagKind("Open"), "wet": TagKind("Restricted", ("0.5", "1.0"))}
 
 
 def test_readers_keep_what_they_read(store: CatalogStore) -> None:
     """Also after its text tags got other types, and with what was prepared before."""
-    held = loaded(store)
-    before = content(held)
+    memory = loaded(store)
+    before = content(memory)
     long = f"SELECT scene, count(*) FROM metaocean_view GROUP BY 1 ORDER BY 1 -- {'x' * 2000}"
-    with held.reading() as cursor:
-        asked = [cursor.execute(long).fetchall() for _ in range(3)]
+    with memory.reading() as cursor:
+        counts = [cursor.execute(long).fetchall() for _ in range(3)]
         for number, scene in enumerate(SCENES):
             put(store, [KEYS[number], KEYS[number + 1]], scene=scene)
-            later = refreshed(held, store)
-            held.retire()
-            held = later
-            asked.append(cursor.execute(long).fetchall())
-        assert all(rows == asked[0] for rows in asked)
-    assert content(held) == content(loaded(store)) != before
+            later = refreshed(memory, store)
+            memory.retire()
+            memory = later
+            counts.append(cursor.execute(long).fetchall())
+        assert all(rows == counts[0] for rows in counts)
+    assert content(memory) == content(loaded(store)) != before
 
 
 def test_what_has_moved_on_is_not_read(store: CatalogStore) -> None:
     """Who begins to read after the tables were refreshed gets no later rows for earlier ones."""
-    held = loaded(store)
+    memory = loaded(store)
     put(store, [KEYS[5]])
-    later = refreshed(held, store)
-    with pytest.raises(Moved), held.reading():
+    later = refreshed(memory, store)
+    with pytest.raises(Moved), memory.reading():
         pass
-    kept = HotSnapshots(store, lambda: held.number, 200, LIMITS)
-    kept._held = held  # as in the moment before the later one takes its place
-    store.hot = kept
-    for at in (held.number, None):
+    snapshots = HotSnapshots(store, lambda: memory.number, 200, LIMITS)
+    snapshots._held = memory  # as in the moment before the later one takes its place
+    store.hot = snapshots
+    for at in (memory.number, None):
         with store.reading(at) as cursor:
             assert snapshot_of(cursor) == (at or later.number)
-            asked = cursor.execute("SELECT count(*) FROM t_car").fetchall()
-            assert asked == [(2 if at else 3,)]
+            count = cursor.execute("SELECT count(*) FROM t_car").fetchall()
+            assert count == [(2 if at else 3,)]
 
 
 def test_a_reader_that_has_asked_nothing_yet(store: CatalogStore) -> None:
     """It reads the snapshot that it was given."""
-    held = loaded(store)
-    with held.reading() as cursor:
+    memory = loaded(store)
+    with memory.reading() as cursor:
         put(store, [KEYS[5]])
-        refreshed(held, store)
+        refreshed(memory, store)
         assert cursor.execute("SELECT count(*) FROM t_car").fetchall() == [(2,)]
         assert cursor.execute("SELECT id FROM lake.main.current_snapshot()").fetchall() == [
-            (held.number,)
+            (memory.number,)
         ]
 
 
 def test_what_has_to_be_loaded(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another tag, too many files, a history that is gone; nothing of it is in the tables."""
     monkeypatch.setattr(hot_snapshot, "_FEW", 2)
-    held = loaded(store)
-    before = content(held)
+    memory = loaded(store)
+    before = content(memory)
     put(store, KEYS[:3])
     with pytest.raises(MustLoad, match="files changed"):
-        refreshed(held, store)
-    assert content(held) == before
-    held = loaded(store)
+        refreshed(memory, store)
+    assert content(memory) == before
+    memory = loaded(store)
     put(store, KEYS[:1])
     put(store, KEYS[:1], car=3)
     compact(store, tuple, keep=timedelta(0), in_use=timedelta(0))
     with pytest.raises(MustLoad, match="tables are others"):
-        refreshed(held, store)
+        refreshed(memory, store)
     for change in (
         lambda: add_class_tags(store, ["bus"]),
         lambda: families.write(store, "light", {"light": "VARCHAR"}),
         lambda: families.drop(store, "weather"),
     ):
-        held = loaded(store)
-        before = content(held)
+        memory = loaded(store)
+        before = content(memory)
         change()
         with pytest.raises(MustLoad, match="tables are others"):
-            refreshed(held, store)
-        assert content(held) == before
+            refreshed(memory, store)
+        assert content(memory) == before
 
 
 def test_changes_add_up(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """One file after the other, until so many have changed that all are loaded again."""
     monkeypatch.setattr(hot_snapshot, "_FEW", 3)
-    held = loaded(store)
+    memory = loaded(store)
     for car in range(3):
         put(store, KEYS[:1], car=car)
-        held = refreshed(held, store)
+        memory = refreshed(memory, store)
     put(store, KEYS[:1], car=9)
     with pytest.raises(MustLoad, match="1 files changed"):
-        refreshed(held, store)
+        refreshed(memory, store)
 
 
 @pytest.mark.parametrize("table", ["class_pixels", "tags_weather", "files"])
@@ -277,7 +286,7 @@ def test_a_row_too_many_is_noticed(
     """In memory a row stayed that the catalog has no longer: of a family, or of a file."""
     rows = {"fkey": [f"c1:d1:{KEYS[0]}"], "weather": ["rain"], "wet": [0.5]}
     families.write(store, "weather", {"weather": "VARCHAR", "wet": "DOUBLE"}, pa.table(rows))
-    held = loaded(store)
+    memory = loaded(store)
     put(store, [KEYS[4]], scene="new")
     with store.writing("take out") as connection:
         connection.execute(f"DELETE FROM lake.main.{table} WHERE fkey = ?", [f"c1:d1:{KEYS[0]}"])
@@ -285,19 +294,19 @@ def test_a_row_too_many_is_noticed(
     changed = f"SELECT 'c1:d1:{KEYS[4]}' AS fkey".replace("it's", "it''s")
     monkeypatch.setattr(wide_refresh, "changed_fkeys", lambda *_: changed)
     with pytest.raises(MustLoad, match="where the catalog has"):
-        refreshed(held, store)
+        refreshed(memory, store)
 
 
 def test_a_refresh_that_fails_is_undone(
     store: CatalogStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last thing that can: rows that are not as many as the catalog's."""
-    held = loaded(store)
-    before = content(held)
+    memory = loaded(store)
+    before = content(memory)
     put(store, [KEYS[4]], scene="new")
     monkeypatch.setattr(wide_refresh, "changed_fkeys", lambda *_: "SELECT 'none' AS fkey")
     with pytest.raises(MustLoad, match="where the catalog has"):
-        refreshed(held, store)
-    assert content(held) == before
+        refreshed(memory, store)
+    assert content(memory) == before
     monkeypatch.undo()
-    assert content(refreshed(held, store)) == content(loaded(store))
+    assert content(refreshed(memory, store)) == content(loaded(store))

@@ -24,6 +24,7 @@ from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
 from tests.catalog.some_rows import file, frame, source_names
+from tests.templates import Templates
 from tests.zygote import run_python
 
 STATEMENTS = (
@@ -34,18 +35,25 @@ STATEMENTS = (
 )
 
 
+def make_one_frame(folder: Path) -> None:
+    """A catalog of one frame."""
+    store = CatalogStore(CatalogLocation.in_folder(folder), threads=1)
+    add_class_tags(store, ["car"])
+    put(store, 1)
+    store.close()
+
+
 @pytest.fixture
-def stores(tmp_path: Path) -> tuple[CatalogStore, CatalogStore]:
+def stores(templates: Templates, tmp_path: Path) -> tuple[CatalogStore, CatalogStore]:
     """The same catalog opened twice: with its newest snapshot in memory, and without."""
+    templates.copy(make_one_frame, tmp_path)
     location = CatalogLocation.in_folder(tmp_path)
     names = {"car": "Car"}
     plain = CatalogStore(location, threads=1, class_names=names.copy)
-    add_class_tags(plain, ["car"])
-    put(plain, 1)
     hot = CatalogStore(location, threads=1, hot_memory_mb=100, class_names=names.copy)
     hot.snapshot()
     assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-    assert hot.hot.wait(60)
+    assert hot.hot.wait(300)
     return hot, plain
 
 
@@ -64,8 +72,8 @@ def rows(store: CatalogStore, statement: str) -> list[tuple[object, ...]]:
 def held(store: CatalogStore) -> int | None:
     """Number of the snapshot in memory."""
     assert isinstance(store.hot, hot_keeper.HotSnapshots)
-    found = store.hot.at(None)
-    return None if found is None else found.number
+    memory = store.hot.at(None)
+    return None if memory is None else memory.number
 
 
 def test_the_same_rows(stores: tuple[CatalogStore, CatalogStore]) -> None:
@@ -103,12 +111,12 @@ def test_it_is_loaded_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         for number in (7, 2, 9, 4, 1):
             image, label = f"it's {number}.png", f"labels/{9 - number}.png"
             files = [file(image), replace(file(label), size=10 + number), file(f"{number}.txt")]
-            made = replace(frame(image, car=number), label=label)
-            register(connection, source_names(), files, [made], number)
+            changed = replace(frame(image, car=number), label=label)
+            register(connection, source_names(), files, [changed], number)
     hot = CatalogStore(location, threads=1, hot_memory_mb=100)
     hot.snapshot()
     assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-    assert hot.hot.wait(60)
+    assert hot.hot.wait(300)
     for statement in (
         *STATEMENTS[:2],
         "SELECT count(*), count(DISTINCT fkey) FROM lake.main.files",
@@ -126,7 +134,7 @@ def test_what_was_committed_is_seen_at_once(stores: tuple[CatalogStore, CatalogS
         put(plain, number)
         assert rows(hot, "SELECT count(*) FROM t_car") == [(number,)]
         assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-        assert hot.hot.wait(60)
+        assert hot.hot.wait(300)
         assert held(hot) == plain.snapshot()
         assert rows(hot, "SELECT count(*) FROM t_car") == [(number,)]
     with hot.reading(at=plain.snapshot() - 1) as cursor:
@@ -143,7 +151,7 @@ def test_a_reader_keeps_its_snapshot(stores: tuple[CatalogStore, CatalogStore]) 
         put(plain, 2)
         assert rows(hot, "SELECT count(*) FROM t_car") == [(2,)]
         assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-        assert hot.hot.wait(60)
+        assert hot.hot.wait(300)
         hot.close()
         assert cursor.execute("SELECT count(*) FROM t_car").fetchall() == [(1,)]
 
@@ -226,9 +234,9 @@ def test_nobody_waits_for_a_load(
     goes_on = threading.Event()
     load = wide_tables.load
 
-    def held_up(*places: duckdb.DuckDBPyConnection) -> wide_tables.Layout:
+    def held_up(*connection: duckdb.DuckDBPyConnection) -> wide_tables.Layout:
         assert goes_on.wait(300)
-        return load(*places)
+        return load(*connection)
 
     monkeypatch.setattr(wide_tables, "load", held_up)
     add_class_tags(plain, ["sky"])
@@ -343,7 +351,7 @@ def test_what_does_not_fit_stays_on_disk(
     for _ in range(3):
         assert rows(small, "SELECT count(*) FROM metaocean") == [(200_001,)]
         assert isinstance(small.hot, hot_keeper.HotSnapshots)
-        assert not small.hot.wait(60)
+        assert not small.hot.wait(300)
     said = [record for record in caplog.records if "does not fit" in record.getMessage()]
     assert len(said) == 1
 
@@ -358,7 +366,7 @@ def test_after_a_long_load_the_next_one_waits(
     monkeypatch.setattr(hot_keeper, "_REST", 1e9)
     put(plain, 2)
     add_class_tags(plain, ["sky"])  # another tag: everything is loaded
-    assert hot.hot.wait(60)
+    assert hot.hot.wait(300)
     assert held(hot) == plain.snapshot()
     put(plain, 3)
     add_class_tags(plain, ["bus"])
@@ -366,7 +374,7 @@ def test_after_a_long_load_the_next_one_waits(
     assert not hot.hot.wait(0.5)
     assert held(hot) is None
     hot.hot._not_before = 0.0
-    assert hot.hot.wait(60)
+    assert hot.hot.wait(300)
     assert held(hot) == plain.snapshot()
 
 
@@ -385,7 +393,7 @@ def test_more_is_held_than_questions_may_take(
     )
     large.snapshot()
     assert isinstance(large.hot, hot_keeper.HotSnapshots)
-    assert large.hot.wait(60)
+    assert large.hot.wait(300)
     assert held(large) == plain.snapshot()
     assert rows(large, "SELECT count(*), max(filename) > '' FROM metaocean") == [(900_001, True)]
 
@@ -430,7 +438,7 @@ def test_class_shares_of_many_frames(tmp_path: Path) -> None:
     hot = CatalogStore(location, hot_memory_mb=200, class_names=names.copy)
     hot.snapshot()
     assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-    assert hot.hot.wait(60)
+    assert hot.hot.wait(300)
     shares = class_shares(hot)
     assert shares == class_shares(plain) == class_shares(hot)
     assert [share.frames for share in shares][1:] == [50_000, 16_666]
@@ -458,9 +466,9 @@ def test_the_newest_is_asked_again_only_when_it_may_have_changed(
         path.write_bytes(b"1" * size)
         for written in tmp_path.iterdir():
             os.utime(written, (time.time() - 3_600, time.time() - 3_600))
-        asked = newest()
-        assert [newest(), newest()] == [asked, asked]
+        number = newest()
+        assert [newest(), newest()] == [number, number]
     monkeypatch.setattr(newest_snapshot, "_TRUSTED_S", 0.0)
-    assert newest() == asked + 1
+    assert newest() == number + 1
     always = NewestSnapshot(lambda: next(numbers), None)
     assert always() < always()

@@ -26,14 +26,14 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     shutil.unpack_archive(FIXTURE, tmp_path)
     old = tmp_path / "home_1" / "records" / "records.sqlite"
     takes = min(_seconds_of_migration(old, tmp_path / f"timed{n}.sqlite") for n in range(3))
-    found = []
+    states = []
     for number in range(KILLS):
         path = tmp_path / f"{number}.sqlite"
         shutil.copy(old, path)
         # The first one at once: it dies before the end on any machine.
         _kill_while_opening(path, number and random.Random(number).uniform(0, takes))
         with closing(sqlite3.connect(path)) as opened:
-            found.append(opened.execute("SELECT version_num FROM alembic_version").fetchall())
+            states.append(opened.execute("SELECT version_num FROM alembic_version").fetchall())
             assert opened.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         records = RecordStore(path)
         assert records._revision() == NEWEST
@@ -41,8 +41,8 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         assert (source.name, recorded_dataset(records, "kept").frames) == ("old", 3)
         assert [scan.kind for scan, _ in recorded_scans(records)] == ["scan"]
         records.engine.dispose()
-    assert all(rows in ([("0001",)], [(NEWEST,)]) for rows in found), found
-    assert [("0001",)] in found  # some died before the end
+    assert all(rows in ([("0001",)], [(NEWEST,)]) for rows in states), states
+    assert [("0001",)] in states  # some died before the end
 
 
 def _seconds_of_migration(old: Path, copy: Path) -> float:

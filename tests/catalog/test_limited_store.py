@@ -64,10 +64,10 @@ def test_every_table_and_view_holds_those_rows(whole: CatalogStore, limited: Lim
     assert fkeys(limited, listed) == tables
     assert len(tables) > 5
     for table in tables:
-        found = fkeys(limited, f"SELECT fkey FROM lake.{table}")
+        keys = fkeys(limited, f"SELECT fkey FROM lake.{table}")
         everything = fkeys(whole, f"SELECT fkey FROM lake.{table}")
-        assert found == [key for key in everything if "mine" in key], table
-        assert not everything or 0 < len(found) < len(everything)
+        assert keys == [key for key in everything if "mine" in key], table
+        assert not everything or 0 < len(keys) < len(everything)
 
 
 FORMS = [
@@ -198,8 +198,11 @@ def test_a_statement_s_condition_stays_above_the_rule(
 
 def test_there_is_nothing_to_write_with(limited: LimitedStore) -> None:
     """It offers what readers need: no writing, no locks, none of DuckLake's own tables."""
-    asked = {name for name in [*dir(limited), *vars(limited)] if not name.startswith("_")}
-    assert asked == {"close", "condition", "kept_still", "reading", "reading_files", "snapshot"}
+    names = {name for name in [*dir(limited), *vars(limited)] if not name.startswith("_")}
+    assert names == {
+        "close", "condition", "kept_still", "reading", "reading_files", "reading_frames",
+        "snapshot",
+    }  # fmt: skip
 
 
 def test_no_plan_is_shown(whole: CatalogStore, limited: LimitedStore) -> None:

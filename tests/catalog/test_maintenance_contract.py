@@ -14,26 +14,47 @@ from catalog.maintenance.compaction import compact
 from catalog.maintenance.export import export_parquet
 from catalog.maintenance.snapshot_diff import diff
 from catalog.records.store import RecordStore
-from tests.catalog.backends import EACH, new_location, open_at
-from tests.catalog.histories import AT_ONCE, History, held
+from catalog.storage.location import CatalogLocation
+from tests.catalog.backends import BACKENDS, EACH, new_location, open_at
+from tests.catalog.histories import AT_ONCE, History, State, held
 from tests.catalog.some_rows import file, open_store, source_names
 from tests.ingest.s3_server import moto
 from tests.postgres_server import postgres
+from tests.templates import Templates
+
+
+def make_history(folder: Path) -> dict[int, State]:
+    """A local catalog of some commits: what its snapshots hold."""
+    written = write_history(new_location(BACKENDS[0], folder))
+    written.store.close()
+    return written.states
+
+
+def write_history(location: CatalogLocation) -> History:
+    """A catalog of some commits."""
+    written = History(open_at(location), random.Random(5))
+    written.write(8)
+    return written
 
 
 @pytest.fixture(params=EACH)
 def history(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    templates: Templates,
+    tmp_path: Path,
 ) -> History:
     """A catalog of some commits in one of the places."""
     name = str(request.param)
+    if name == BACKENDS[0]:
+        states = templates.copy(make_history, tmp_path)
+        store = open_at(new_location(name, tmp_path))
+        return History(store, random.Random(6), dict(states))
     if name.startswith("postgres"):
         postgres()
     if name.endswith("s3"):
         moto().sign_in(monkeypatch, tmp_path)
-    written = History(open_at(new_location(name, tmp_path)), random.Random(5))
-    written.write(8)
-    return written
+    return write_history(new_location(name, tmp_path))
 
 
 def test_old_snapshots_and_compaction(history: History) -> None:
@@ -43,16 +64,16 @@ def test_old_snapshots_and_compaction(history: History) -> None:
     assert [one.commit.number for one in log(store)][: len(numbers)] != []
     for number in numbers:
         assert held(store, number) == states[number]
-    found = diff(store, numbers[0], numbers[-1])
-    assert found.files_added == len(states[numbers[-1]].keys() - states[numbers[0]].keys())
-    kept = numbers[1]
-    done = compact(store, lambda: [kept], keep=AT_ONCE, in_use=AT_ONCE)
+    difference = diff(store, numbers[0], numbers[-1])
+    assert difference.files_added == len(states[numbers[-1]].keys() - states[numbers[0]].keys())
+    snapshot = numbers[1]
+    done = compact(store, lambda: [snapshot], keep=AT_ONCE, in_use=AT_ONCE)
     assert done.expired
     assert held(store) == states[numbers[-1]]
-    assert held(store, kept) == states[kept]
+    assert held(store, snapshot) == states[snapshot]
     with pytest.raises(NotFound, match="has expired"):
         held(store, numbers[2])
-    assert {one.kind for one in check(store, {"d": kept})} <= {"frame_incomplete"}
+    assert {one.kind for one in check(store, {"d": snapshot})} <= {"frame_incomplete"}
 
 
 def test_a_reader_whose_files_are_deleted(history: History) -> None:
@@ -81,8 +102,10 @@ def test_check_repairs(history: History) -> None:
         connection.execute("DROP VIEW lake.bluadmin.t_car")
         connection.execute(f"COPY (SELECT 1) TO '{store.location.data}/main/files/stray.parquet'")
     for repair in (False, True):
-        found = [one for one in check(store, {}, repair=repair) if one.kind != "frame_incomplete"]
-        assert [(one.kind, one.repaired) for one in found] == [
+        findings = [
+            one for one in check(store, {}, repair=repair) if one.kind != "frame_incomplete"
+        ]
+        assert [(one.kind, one.repaired) for one in findings] == [
             ("orphan_file", repair), ("view", repair)
         ]  # fmt: skip
     assert {one.kind for one in check(store, {})} <= {"frame_incomplete"}
@@ -92,9 +115,9 @@ def test_backup_comes_home(history: History, tmp_path: Path) -> None:
     """A backup of any place is restored into a home on this machine, and exported alike."""
     store, home = history.store, tmp_path / "new"
     records = RecordStore(tmp_path / "records.sqlite")
-    made = back_up(store, records, tmp_path / "b.tar")
+    backup = back_up(store, records, tmp_path / "b.tar")
     home.mkdir()
-    assert restore(tmp_path / "b.tar", home) == made
+    assert restore(tmp_path / "b.tar", home) == backup
     restored = open_store(home)
     for number, state in history.states.items():
         assert held(restored, number) == state

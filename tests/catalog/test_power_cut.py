@@ -24,8 +24,8 @@ from tests.postgres_server import postgres
 @pytest.fixture
 def powered(tmp_path: Path) -> Iterator[Disk]:
     """A disk whose power can be cut."""
-    with disk(tmp_path) as made:
-        yield made
+    with disk(tmp_path) as folder:
+        yield folder
 
 
 def commit(store: CatalogStore, key: str) -> None:

@@ -87,8 +87,13 @@ def test_nothing_is_wrong_with_it(home: Path) -> None:
 def test_the_catalog_reads_as_then(home: Path) -> None:
     """Rows, tags of every family, views and old snapshots are there."""
     store = CatalogStore(CatalogLocation.in_folder(home / "catalog"))
-    found = info(store)
-    assert (found.files, found.frames, found.tags, found.snapshot) == (10, 3, 61, OF_THEN + 2)
+    information = info(store)
+    assert (information.files, information.frames, information.tags, information.snapshot) == (
+        10,
+        3,
+        61,
+        OF_THEN + 2,
+    )
     with store.reading() as cursor:
         rows = cursor.execute(
             "SELECT frame_number, car, weather, image_sharpness IS NOT NULL FROM metaocean_view "
@@ -110,16 +115,16 @@ def test_work_goes_on(home: Path) -> None:
     assert run.returncode == 0, run.stderr
     counts = json.loads(run.stdout)
     labels = len(list((home.parent / "source").rglob("*_label_*.png")))
-    shown = json.loads(framesift(home, "info", "--json").stdout)
-    assert shown["frames"] == labels > 3
-    assert shown["files"] == counts["files"] > 10
+    information = json.loads(framesift(home, "info", "--json").stdout)
+    assert information["frames"] == labels > 3
+    assert information["files"] == counts["files"] > 10
     assert counts["bad_files"] == counts["removed"] == 0
     table = home / "more.csv"
     table.write_text("filename,weather\n20260507155109_camera_frontcenter_000000149.png,fog\n")
     imported = framesift(home, "tags", "import", str(table), "--family", "mine", "--json")
     assert json.loads(imported.stdout)["imported"] == 1, imported.stderr
-    asked = framesift(home, "sql", "select weather from metaocean_view where weather = 'fog'")
-    assert "fog" in asked.stdout
+    rows = framesift(home, "sql", "select weather from metaocean_view where weather = 'fog'")
+    assert "fog" in rows.stdout
     listed = json.loads(framesift(home, "dataset", "list", "--json").stdout)
     assert [dataset["name"] for dataset in listed] == ["kept"]
 
@@ -134,13 +139,13 @@ def test_its_dataset_is_read_and_divided_anew(home: Path) -> None:
     divided = framesift(home, "dataset", "split", "kept", "--split", "a=0.5,b=0.5",
                         "--split-by", "frame", "--allow-leakage", "--json")  # fmt: skip
     assert divided.returncode == 0, divided.stderr
-    made = json.loads(divided.stdout)
-    assert (made["version"], made["parents"][0]["name"]) == (2, "kept@1")
-    assert Manifest.read(Path(made["manifest"])).header.format == FORMAT
+    document = json.loads(divided.stdout)
+    assert (document["version"], document["parents"][0]["name"]) == (2, "kept@1")
+    assert Manifest.read(Path(document["manifest"])).header.format == FORMAT
     moved = json.loads(framesift(home, "dataset", "diff", "kept@1", "kept", "--json").stdout)
     assert moved["frames_moved"] == moved["frames_before"] == 3
-    shown = json.loads(framesift(home, "dataset", "show", "kept@1", "--json").stdout)
-    assert (shown["class_frames"], shown["seed"]) == ({}, 0)
+    report = json.loads(framesift(home, "dataset", "show", "kept@1", "--json").stdout)
+    assert (report["class_frames"], report["seed"]) == ({}, 0)
 
 
 def test_where_it_cannot_be_brought_forward(home: Path, tmp_path: Path) -> None:

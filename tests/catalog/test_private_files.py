@@ -56,8 +56,8 @@ def test_an_old_home_is_tightened(tmp_path: Path) -> None:
     records.engine.dispose()
     home.chmod(0o755)
     (home / "records" / "records.sqlite").chmod(0o644)
-    found = Workspace(Settings(home=home, cache=None)).records
-    assert [one.name for one in recorded_sources(found)] == ["a"]
+    tightened = Workspace(Settings(home=home, cache=None)).records
+    assert [one.name for one in recorded_sources(tightened)] == ["a"]
     assert (mode(home), mode(home / "records" / "records.sqlite")) == (0o700, 0o600)
 
 
@@ -68,8 +68,8 @@ def test_a_team_s_home_stays_the_team_s(tmp_path: Path) -> None:
     for folder in (home, home / "records"):
         folder.chmod(0o2775)
     (home / "records" / "records.sqlite").chmod(0o664)
-    found = Workspace(Settings(home=home, cache=None)).records
-    source(found, "a")
+    records = Workspace(Settings(home=home, cache=None)).records
+    source(records, "a")
     files = [home / "records" / f"records.sqlite{end}" for end in ("", "-wal", "-shm")]
     assert [mode(file) for file in files] == [0o660] * 3
     assert (mode(home), mode(home / "records")) == (0o2770, 0o2775)

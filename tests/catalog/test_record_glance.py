@@ -11,17 +11,17 @@ from catalog.storage.postgres import Postgres
 
 def test_the_same_as_the_store(tmp_path: Path) -> None:
     """Class names in class order, and how many there are of each; also beside a writer."""
-    place = tmp_path / "odd # name?%20" / "records.sqlite"
-    store = RecordStore(place)
-    assert record_glance.class_names(place) == {}
+    path = tmp_path / "odd # name?%20" / "records.sqlite"
+    store = RecordStore(path)
+    assert record_glance.class_names(path) == {}
     define_class_tags(store, {"truck": "Truck", "car": "Car", "bicycle": "Bicycle"})
     source = Source(name="a", uri="/a", platform="NFS", cluster="c", datasource="a", site="")
     with store.session() as session:
         session.add(source)
         session.flush()
-        assert record_glance.counts(place) == (0, 0, 0)
-    assert record_glance.counts(place) == (1, 0, 0)
-    assert list((record_glance.class_names(place) or {}).items()) == list(
+        assert record_glance.counts(path) == (0, 0, 0)
+    assert record_glance.counts(path) == (1, 0, 0)
+    assert list((record_glance.class_names(path) or {}).items()) == list(
         recorded_class_names(store).items()
     )
 
@@ -30,7 +30,7 @@ def test_what_is_otherwise_is_left_to_the_store(tmp_path: Path) -> None:
     """No file, another file, another database: none is made, and nothing is guessed."""
     (other := tmp_path / "other.sqlite").write_bytes(b"no database" * 100)
     (tmp_path / "empty.sqlite").touch()
-    for place in (tmp_path / "none.sqlite", other, tmp_path / "empty.sqlite", Postgres("dbname=x")):
-        assert record_glance.class_names(place) is None
-        assert record_glance.counts(place) is None
+    for path in (tmp_path / "none.sqlite", other, tmp_path / "empty.sqlite", Postgres("dbname=x")):
+        assert record_glance.class_names(path) is None
+        assert record_glance.counts(path) is None
     assert not (tmp_path / "none.sqlite").exists()

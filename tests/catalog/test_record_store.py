@@ -44,7 +44,7 @@ from tests.postgres_server import postgres
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty database, made once."""
     path = tmp_path_factory.mktemp("records") / "records.sqlite"
     RecordStore(path).engine.dispose()
@@ -54,20 +54,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def made_database() -> str:
     """Name of an empty database on PostgreSQL, made once."""
-    place = postgres().new()
-    RecordStore(place).engine.dispose()
-    return str(place.keywords["dbname"])
+    database = postgres().new()
+    RecordStore(database).engine.dispose()
+    return str(database.keywords["dbname"])
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.wide)])
 def records(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RecordStore]:
     """An empty database of the test's own."""
-    place: Path | Postgres
+    location: Path | Postgres
     if request.param == "sqlite":
-        place = Path(shutil.copy(request.getfixturevalue("made"), tmp_path))
+        location = Path(shutil.copy(request.getfixturevalue("template"), tmp_path))
     else:
-        place = postgres().new(request.getfixturevalue("made_database"))
-    store = RecordStore(place)
+        location = postgres().new(request.getfixturevalue("made_database"))
+    store = RecordStore(location)
     yield store
     store.engine.dispose()
 
@@ -116,7 +116,7 @@ def test_sources_are_unique(records: RecordStore) -> None:
     with pytest.raises(InvalidInput, match="unknown platform 'tape'"):
         add_source(records, Source(name="t", uri="", platform="tape", cluster="c", datasource="t"))
     add_source(records, source("b", datasource="e"))
-    assert [found.name for found in recorded_sources(records)] == ["a", "b"]
+    assert [entry.name for entry in recorded_sources(records)] == ["a", "b"]
     assert recorded_source(records, "b").datasource == "e"
 
 
@@ -190,44 +190,47 @@ def test_missing_names(records: RecordStore) -> None:
 
 def test_scans_and_problems_go_with_their_source(records: RecordStore) -> None:
     """Problems come in the order they were met; removing a source removes its scans."""
-    held = add_source(records, source())
+    recorded = add_source(records, source())
     with records.session() as session:
-        scans = [Scan(source_id=held.id, state="done") for _ in range(2)]
+        scans = [Scan(source_id=recorded.id, state="done") for _ in range(2)]
         session.add_all(scans)
         session.flush()
     met = [Problem("orphan", key, "r") for key in "zay"]
-    replace_problems(records, held.id, scans[0].id, [], met)
+    replace_problems(records, recorded.id, scans[0].id, [], met)
     assert (
         recorded_problems(records, scan_id=scans[0].id)
-        == recorded_problems(records, source_id=held.id)
+        == recorded_problems(records, source_id=recorded.id)
         == met
     )
     now = Problem("bad_file", "a", "worse")
-    replace_problems(records, held.id, scans[1].id, ["z"], [now])
+    replace_problems(records, recorded.id, scans[1].id, ["z"], [now])
     assert recorded_problems(records, scan_id=scans[0].id) == [met[2]]
-    assert recorded_problems(records, source_id=held.id) == [met[2], now]
-    last = last_scan(records, held.id)
+    assert recorded_problems(records, source_id=recorded.id) == [met[2], now]
+    last = last_scan(records, recorded.id)
     assert last is not None
     assert last.id == scans[1].id
     with records.session() as session:
-        session.delete(session.get_one(Source, held.id))
-    assert last_scan(records, held.id) is None
-    assert recorded_problems(records, source_id=held.id) == []
+        session.delete(session.get_one(Source, recorded.id))
+    assert last_scan(records, recorded.id) is None
+    assert recorded_problems(records, source_id=recorded.id) == []
 
 
 def test_problems_of_some_files(records: RecordStore) -> None:
     """Keys that begin with one of these, exactly: no pattern, and case counts."""
-    held = add_source(records, source())
+    recorded = add_source(records, source())
     with records.session() as session:
-        scan = Scan(source_id=held.id, state="done")
+        scan = Scan(source_id=recorded.id, state="done")
         session.add(scan)
         session.flush()
     keys = ["a/1", "a/2", "A/1", "a_1", "a%", "ab", "ü/1"]
-    replace_problems(records, held.id, scan.id, [], [Problem("orphan", key, "r") for key in keys])
+    replace_problems(
+        records, recorded.id, scan.id, [], [Problem("orphan", key, "r") for key in keys]
+    )
 
     def found(*below: str) -> list[str]:
         return [
-            problem.key for problem in recorded_problems(records, source_id=held.id, below=below)
+            problem.key
+            for problem in recorded_problems(records, source_id=recorded.id, below=below)
         ]
 
     assert found("a/") == ["a/1", "a/2"]
@@ -272,10 +275,10 @@ def test_other_schemas_are_refused(records: RecordStore, revision: str, words: s
         assert session.scalar(text("SELECT version_num FROM alembic_version")) == revision
 
 
-def test_a_damaged_file(made: Path, tmp_path: Path) -> None:
+def test_a_damaged_file(template: Path, tmp_path: Path) -> None:
     """Random bytes, and a file that is cut, are CatalogDamaged in one line."""
     path = tmp_path / "records.sqlite"
-    whole = made.read_bytes()
+    whole = template.read_bytes()
     for damaged in (
         random.Random(1).randbytes(20_000),
         b"text",
@@ -322,7 +325,7 @@ def test_a_session_is_alone(records: RecordStore) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(add_version, range(24)))
-    assert [found.version for found in recorded_datasets(records)] == list(range(1, 26))
+    assert [entry.version for entry in recorded_datasets(records)] == list(range(1, 26))
 
 
 def test_migrating_waits_for_another_process(tmp_path: Path) -> None:

@@ -13,35 +13,42 @@ from catalog.store import CatalogStore
 from catalog.tags import families, tags
 from catalog.values import make_fkey
 from tests.ingest.scene_folders import Home, frame_key, make_tree
+from tests.templates import Templates
 
 WIDE = "SELECT * FROM metaocean_view ORDER BY fkey"
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    """A catalog with frames 1 to 3, and two tags of one family on the first two."""
-    home = Home.at(tmp_path / "home")
-    home.scan(home.add(make_tree(tmp_path / "tree", frames=3)))
+def make_two_tags(folder: Path) -> None:
+    """A home with frames 1 to 3, and two tags of one family on the first two."""
+    home = Home.at(folder / "home")
+    home.scan(home.add(make_tree(folder / "tree", frames=3)))
     keys = [make_fkey("host1", "a2d2", frame_key("camera", number)) for number in (1, 2)]
     rows = pa.table({"fkey": keys, "speed": [1.0, None], "gear": [3, 4]})
     families.write(home.store, "bus", {"speed": "DOUBLE", "gear": "BIGINT"}, rows)
-    return home
+    home.close()
+
+
+@pytest.fixture
+def home(templates: Templates, tmp_path: Path) -> Home:
+    """A copy of that home."""
+    templates.copy(make_two_tags, tmp_path)
+    return Home.at(tmp_path / "home")
 
 
 def test_the_others_of_its_family_stay(home: Home) -> None:
     """With their values; the catalog is whole, and the snapshot before has the tag."""
     before = home.store.snapshot()
-    kept = home.rows("SELECT * FROM t_gear ORDER BY fkey")
+    gears = home.rows("SELECT * FROM t_gear ORDER BY fkey")
     tags.set_kind(home.store, "speed", "Open")
     assert tags.drop_tag(home.store, "speed") == 1
-    assert home.rows("SELECT * FROM t_gear ORDER BY fkey") == kept
+    assert home.rows("SELECT * FROM t_gear ORDER BY fkey") == gears
     (family,) = families.families(home.store)
     assert (family.columns, family.rows) == ({"gear": "BIGINT"}, 2)
     assert check(home.store, {}) == []
     with home.store.reading(before) as cursor:
         assert cursor.execute("SELECT value FROM t_speed").fetchall() == [("1.0",)]
-    found = diff(home.store, before, home.store.snapshot())
-    assert (found.tags_added, found.tags_removed) == ((), ("speed",))
+    difference = diff(home.store, before, home.store.snapshot())
+    assert (difference.tags_added, difference.tags_removed) == ((), ("speed",))
     assert tags.drop_tag(home.store, "gear") == 2
     assert families.families(home.store) == []
     assert check(home.store, {}) == []
@@ -55,8 +62,8 @@ def test_the_columns_keep_their_order(home: Home) -> None:
     families.write(home.store, "bus", {"brake": "DOUBLE"})
     assert check(home.store, {}) == []
     with home.store.reading() as cursor:
-        shown = [column[0] for column in cursor.execute(f"{WIDE} LIMIT 0").description or ()]
-    assert shown[-4:] == ["speed", "gear", "brake", "light"]
+        columns = [column[0] for column in cursor.execute(f"{WIDE} LIMIT 0").description or ()]
+    assert columns[-4:] == ["speed", "gear", "brake", "light"]
     tags.drop_tag(home.store, "gear")
     assert check(home.store, {}) == []
 
@@ -78,10 +85,10 @@ def test_a_snapshot_in_memory_follows(home: Home, tmp_path: Path) -> None:
     hot = CatalogStore(location, threads=1, hot_memory_mb=100)
     hot.snapshot()
     assert hot.hot is not None
-    assert hot.hot.wait(60)
+    assert hot.hot.wait(300)
     tags.drop_tag(home.store, "speed")
     newest = hot.snapshot()
-    assert hot.hot.wait(60)
+    assert hot.hot.wait(300)
     with hot.reading() as cursor, home.store.reading() as plain:
         assert cursor.execute(WIDE).fetchall() == plain.execute(WIDE).fetchall()
         assert "speed" not in [column[0] for column in cursor.execute(WIDE).description or ()]

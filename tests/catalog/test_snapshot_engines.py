@@ -17,37 +17,44 @@ from catalog.limited_store import LimitedStore
 from catalog.store import CatalogStore
 from tests.api.servers import wait_until
 from tests.catalog.some_rows import file, open_store, source_names
+from tests.templates import Templates
 
 COUNT = "SELECT count(*) FROM metaocean"
 LIMIT_MB = 300
 PLACES = 2
 
 
+def make_six_snapshots(folder: Path) -> list[int]:
+    """A catalog of six snapshots, each with a file more: their numbers."""
+    store, numbers = open_store(folder), []
+    for number in range(6):
+        with store.writing("a file") as connection:
+            register(connection, source_names(), [file(f"k{number}")], [], 1)
+        numbers.append(store.snapshot())
+    store.close()
+    return numbers
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[CatalogStore]:
-    """A catalog of six snapshots, each with a file more, as a server opens it."""
+def store(numbers: list[int], tmp_path: Path) -> Iterator[CatalogStore]:
+    """The catalog, as a server opens it."""
     opened = open_store(tmp_path, share_budget=True, memory_limit=f"{LIMIT_MB}MB")  # type: ignore[arg-type]
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def numbers(store: CatalogStore) -> list[int]:
-    """The snapshots."""
-    made = []
-    for number in range(6):
-        with store.writing("a file") as connection:
-            register(connection, source_names(), [file(f"k{number}")], [], 1)
-        made.append(store.snapshot())
-    return made
+def numbers(templates: Templates, tmp_path: Path) -> list[int]:
+    """The snapshots of a catalog in tmp_path."""
+    return templates.copy(make_six_snapshots, tmp_path)
 
 
 def test_all_engines_together_keep_the_limit(store: CatalogStore, numbers: list[int]) -> None:
     """Six threads ask six snapshots: right answers, by two engines of half the memory at most."""
     most = []
 
-    def ask(place: int) -> int:
-        with asked_by(f"user {place}"), store.reading(numbers[place]) as cursor:
+    def ask(position: int) -> int:
+        with asked_by(f"user {position}"), store.reading(numbers[position]) as cursor:
             most.append(len(store.engines))
             time.sleep(0.05)
             row = cursor.execute(COUNT).fetchone()
@@ -122,9 +129,9 @@ def test_a_caller_leaves_places_to_others(
 def test_limited_users_are_within_it(store: CatalogStore, numbers: list[int]) -> None:
     """Their engines of older snapshots have places among the others; one that is none is named."""
     limited = LimitedStore(store, "metaocean.filename <> 'k0'", {})
-    for place, number in enumerate(numbers[:4]):
+    for position, number in enumerate(numbers[:4]):
         with limited.reading(number) as cursor:
-            assert cursor.execute(COUNT).fetchone() == (place,)
+            assert cursor.execute(COUNT).fetchone() == (position,)
         assert len(store.engines) <= PLACES
     for _ in range(2):
         with pytest.raises(NotFound, match="no snapshot named '77'"), limited.reading(77):

@@ -36,10 +36,10 @@ def test_every_snapshot_is_asked_as_it_was(store: CatalogStore, folder: Path, se
     """Rows, tags and views of each snapshot, by this store and by one opened later."""
     history = History(store, random.Random(seed))
     history.write(10)
-    for asked in (store, open_store(folder)):
+    for catalog in (store, open_store(folder)):
         for number, state in history.states.items():
-            assert held(asked, number) == state
-            with asked.reading(number) as cursor:
+            assert held(catalog, number) == state
+            with catalog.reading(number) as cursor:
                 assert snapshot_of(cursor) == number
 
 
@@ -88,10 +88,10 @@ def test_an_expired_snapshot(store: CatalogStore, folder: Path) -> None:
         with open_store(folder).writing("expire") as connection:
             expire(connection, [old])
         assert inside.execute(COUNT).fetchone() == (1,)
-    for asked in (store, open_store(folder)):
+    for catalog in (store, open_store(folder)):
         with pytest.raises(NotFound, match=rf"no snapshot named '{old}'.*newest {new}"):
-            held(asked, old)
-        assert len(held(asked, new)) == 2
+            held(catalog, old)
+        assert len(held(catalog, new)) == 2
 
 
 def test_many_old_snapshots_at_once(store: CatalogStore) -> None:
@@ -107,9 +107,9 @@ def test_many_old_snapshots_at_once(store: CatalogStore) -> None:
     def ask(seed: int) -> None:
         rng = random.Random(seed)
         for _ in range(4):
-            place = rng.randrange(len(numbers))
-            if len(held(store, numbers[place])) != place + 1:
-                failed.append(place)
+            position = rng.randrange(len(numbers))
+            if len(held(store, numbers[position])) != position + 1:
+                failed.append(position)
 
     threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
     for thread in threads:
@@ -134,9 +134,9 @@ def test_the_log(store: CatalogStore) -> None:
     families.write(store, "weather", {"weather": "VARCHAR"})
     with store.writing("x") as connection:
         register(connection, source_names(), [file("b")], [frame("b")], 1)
-    newest, tags, first, made = log(store)
-    assert [made.commit.number, made.files, made.frames] == [1, 0, 0]
-    assert made.commit.reason == "catalog created"
+    newest, tags, first, creation = log(store)
+    assert [creation.commit.number, creation.files, creation.frames] == [1, 0, 0]
+    assert creation.commit.reason == "catalog created"
     assert (first.commit.author, first.commit.reason) == ("someone", "first's")
     assert (first.commit.tables, first.files, first.frames) == (("files",), 1, 0)
     assert (tags.commit.tables, tags.commit.author) == (("tags_weather",), "tags")
@@ -178,25 +178,25 @@ def test_diff_against_the_states(
 
 
 def check_pair(store: CatalogStore, before: int, after: int, old: State, new: State) -> None:
-    found = diff(store, before, after)
+    difference = diff(store, before, after)
     listed = list(changes(store, before, after))
     expected = expected_changes(old, new)
     as_text = {(c.fkey, c.tag, _text(c.before), _text(c.after)) for c in listed}
     assert as_text == expected
     assert len(listed) == len(expected)
-    assert found.files_added == len(new.keys() - old.keys())
-    assert found.files_removed == len(old.keys() - new.keys())
-    assert found.files_changed == 0
+    assert difference.files_added == len(new.keys() - old.keys())
+    assert difference.files_removed == len(old.keys() - new.keys())
+    assert difference.files_changed == 0
     frames = [{f for f, tags in state.items() if "front" in tags} for state in (old, new)]
-    assert found.frames_added == len(frames[1] - frames[0])
-    assert found.frames_removed == len(frames[0] - frames[1])
-    assert found.frames_changed == len({change[0] for change in expected})
-    for tag, counts in found.tags.items():
+    assert difference.frames_added == len(frames[1] - frames[0])
+    assert difference.frames_removed == len(frames[0] - frames[1])
+    assert difference.frames_changed == len({change[0] for change in expected})
+    for tag, counts in difference.tags.items():
         of_tag = [(b, a) for _, name, b, a in expected if name == tag]
         assert counts.set == sum(b is None for b, _ in of_tag)
         assert counts.cleared == sum(a is None for _, a in of_tag)
         assert counts.changed == len(of_tag) - counts.set - counts.cleared
-    assert found.tags.keys() == {change[1] for change in expected}
+    assert difference.tags.keys() == {change[1] for change in expected}
 
 
 def _text(value: object) -> str | None:

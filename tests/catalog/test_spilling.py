@@ -51,9 +51,9 @@ def test_a_name_that_somebody_took(tmp_path: Path) -> None:
     """A link, a file or an open folder of the user's name is not used."""
     program = "from catalog.storage.spill_folder import new_spill_folder; print(new_spill_folder())"
     for how in ("link", "file", "open"):
-        place = tmp_path / how
-        place.mkdir()
-        name = place / f"framesift-{os.getuid()}"
+        path = tmp_path / how
+        path.mkdir()
+        name = path / f"framesift-{os.getuid()}"
         if how == "link":
             name.symlink_to(tmp_path)
         elif how == "file":
@@ -63,12 +63,12 @@ def test_a_name_that_somebody_took(tmp_path: Path) -> None:
             name.chmod(0o777)
         run = subprocess.run(
             [sys.executable, "-c", program],
-            cwd=REPOSITORY, env={**os.environ, "TMPDIR": str(place)},
+            cwd=REPOSITORY, env={**os.environ, "TMPDIR": str(path)},
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         parent = Path(run.stdout.strip()).parents[2]
         assert parent != name
-        assert parent.parent == place
+        assert parent.parent == path
         assert parent.stat().st_mode & 0o777 == 0o700
 
 
@@ -95,16 +95,16 @@ def test_what_a_killed_process_spilled_is_cleared_by_the_next(tmp_path: Path) ->
         for _ in range(2)
     ]  # fmt: skip
     killed, running = started
-    places = [Path(process.stdout.readline().strip()) for process in started if process.stdout]
+    folders = [Path(process.stdout.readline().strip()) for process in started if process.stdout]
     killed.kill()
     killed.communicate()
-    assert [(place / "spilled").exists() for place in places] == [True, True]
+    assert [(folder / "spilled").exists() for folder in folders] == [True, True]
     subprocess.run(
         [sys.executable, "-c", _HOLDS],
         cwd=REPOSITORY, env={**os.environ, "TMPDIR": str(tmp_path)},
         stdin=subprocess.DEVNULL, check=True,
     )  # fmt: skip
-    assert [(place / "spilled").exists() for place in places] == [False, True]
+    assert [(folder / "spilled").exists() for folder in folders] == [False, True]
     running.communicate()
     assert [path.name for path in tmp_path.rglob("*")][1:] == ["spilled", "lock"]
 

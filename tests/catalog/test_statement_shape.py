@@ -12,8 +12,7 @@ from catalog.errors import SqlError
 from catalog.lake import sql_guard as select_only
 from catalog.lake.statement_shape import Shape, shape_of
 from query.run.run_sql import run_sql
-from sample_data.regenerate import COMMITTED_SET
-from tests.query.catalogs import ingested
+from tests.query.catalogs import drawn
 
 
 @pytest.mark.parametrize(
@@ -33,8 +32,8 @@ from tests.query.catalogs import ingested
 )
 def test_numbers_that_are_compared_are_left_out(statement: str, shape: str) -> None:
     """Each by itself, whatever is around it."""
-    found = shape_of(statement)
-    assert found.with_numbers(["#"] * len(found.numbers)) == shape
+    template = shape_of(statement)
+    assert template.with_numbers(["#"] * len(template.numbers)) == shape
 
 
 @pytest.mark.parametrize(
@@ -89,16 +88,16 @@ TEXTS = st.text(
 @given(statement=TEXTS)
 def test_parts_and_numbers_are_the_statement(statement: str) -> None:
     """Nothing is lost, and a shape belongs to one set of numbers."""
-    found = shape_of(statement)
-    assert found.with_numbers(found.numbers) == statement
-    assert all(re.fullmatch("[0-9]{1,9}", number) for number in found.numbers)
-    again = shape_of(found.with_numbers(["1"] * len(found.numbers)))
-    assert again.parts == found.parts
+    shape = shape_of(statement)
+    assert shape.with_numbers(shape.numbers) == statement
+    assert all(re.fullmatch("[0-9]{1,9}", number) for number in shape.numbers)
+    again = shape_of(shape.with_numbers(["1"] * len(shape.numbers)))
+    assert again.parts == shape.parts
 
 
-def test_a_shape_that_passed_opens_no_door(tmp_path: Path) -> None:
+def test_a_shape_that_passed_opens_no_door(catalogued: Path, tmp_path: Path) -> None:
     """What is refused is refused beside an accepted statement of nearly the same text."""
-    store = ingested(tmp_path, COMMITTED_SET)
+    store = drawn(catalogued, tmp_path)
     with store.reading() as cursor:
         assert cursor.execute("SELECT 1 WHERE 2 > 1").fetchall() == [(1,)]
         assert cursor.execute("SELECT 1 WHERE 2 > 3").fetchall() == []

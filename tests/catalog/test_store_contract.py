@@ -178,8 +178,8 @@ def test_rows_replace_rows(store: CatalogStore) -> None:
         add(store, "a", "b", scan=scan, car=scan, sky=2)
     assert fkeys(store) == fkeys(store, "t_car") == ["a", "b"]
     with store.reading() as cursor:
-        found = cursor.execute("SELECT DISTINCT value FROM t_car").fetchall()
-        assert found == [("2",)]
+        values = cursor.execute("SELECT DISTINCT value FROM t_car").fetchall()
+        assert values == [("2",)]
         wide = cursor.execute("SELECT filename, car, front FROM metaocean_view ORDER BY fkey")
         assert wide.fetchall() == [("a", "2", "1"), ("b", "2", "1")]
     store.class_names = {"car": "Car"}.copy
@@ -250,14 +250,14 @@ def test_tag_families(store: CatalogStore) -> None:
     written = families.write(store, "any", kinds, rows)
     assert (written.rows, written.unknown) == (2, ())
     with store.reading() as cursor:
-        found = cursor.execute("SELECT * FROM lake.main.tags_any ORDER BY fkey").to_arrow_table()
-        assert found.to_pylist() == rows.to_pylist()
+        stored = cursor.execute("SELECT * FROM lake.main.tags_any ORDER BY fkey").to_arrow_table()
+        assert stored.to_pylist() == rows.to_pylist()
         assert cursor.execute('SELECT value FROM "t_is-wet"').fetchall() == [("true",)]
     more = rows.select(["fkey"]).append_column("gear", pa.array([1, 2], pa.int32()))
     families.write(store, "any", {"gear": "INTEGER"}, more)
     with store.reading() as cursor:
-        found = cursor.execute("SELECT gear, word FROM metaocean_view ORDER BY fkey").fetchall()
-    assert found == [("1", "ä\n'\""), ("2", "")]
+        stored = cursor.execute("SELECT gear, word FROM metaocean_view ORDER BY fkey").fetchall()
+    assert stored == [("1", "ä\n'\""), ("2", "")]
     assert families.drop(store, "any") == 2
     assert families.families(store) == []
     with pytest.raises(duckdb.CatalogException), store.reading() as cursor:
@@ -288,8 +288,8 @@ def test_four_processes_at_once(
 ) -> None:
     """Processes that find no catalog make it once and lose no commit; fkeys stay unique."""
     location = new_location(backend, tmp_path)
-    place = postgres().new() if backend.startswith("postgres") else tmp_path / "records.sqlite"
-    for name, value in variables(location, place).items():
+    path = postgres().new() if backend.startswith("postgres") else tmp_path / "records.sqlite"
+    for name, value in variables(location, path).items():
         monkeypatch.setenv(name, value)
     writers, commits = 4, 4
     done = run_python("-m", "tests.catalog.writers", tmp_path, str(writers), str(commits))
@@ -303,7 +303,7 @@ def test_four_processes_at_once(
     store = open_at(location)
     assert fkeys(store) == sorted(expected | {"shared"})
     assert store.snapshot() == 1 + writers * commits
-    assert len(recorded_sources(RecordStore(place))) == writers * commits
+    assert len(recorded_sources(RecordStore(path))) == writers * commits
 
 
 def test_a_commit_behind_the_lock_s_back(store: CatalogStore, location: CatalogLocation) -> None:
@@ -403,7 +403,7 @@ def test_secrets_stay_secret(store: CatalogStore, location: CatalogLocation) -> 
     settings = lake.connection.cursor().execute("SELECT value FROM duckdb_settings()").fetchall()
     lake.close()
     assert ("testing",) not in settings  # which is what the environment has for S3
-    shown = f"{location!r} {location.metadata} {location.data} {store!r}"
+    text = f"{location!r} {location.metadata} {location.data} {store!r}"
     with store.reading() as cursor:
         for statement in (
             "SELECT * FROM duckdb_databases()",
@@ -414,12 +414,12 @@ def test_secrets_stay_secret(store: CatalogStore, location: CatalogLocation) -> 
             "SELECT sql FROM duckdb_views()",
         ):
             try:
-                shown += repr(cursor.execute(statement).fetchall())
+                text += repr(cursor.execute(statement).fetchall())
             except (duckdb.Error, SqlError) as error:
-                shown += str(error)
-    assert PASSWORD not in shown
-    assert "'testing'" not in shown
-    assert "secret=" not in shown
+                text += str(error)
+    assert PASSWORD not in text
+    assert "'testing'" not in text
+    assert "secret=" not in text
 
 
 def test_a_later_format_is_refused(store: CatalogStore, location: CatalogLocation) -> None:
@@ -438,13 +438,13 @@ def test_lost_data_files_and_lost_metadata(store: CatalogStore, location: Catalo
         moto().client().delete_object(Bucket=location.data.bucket, Key=lost)
     else:
         (lost,) = [path for path in all_data(location) if "/files/" in path]
-        kept = Path(lost).rename(location.data.parent / "kept")
+        moved = Path(lost).rename(location.data.parent / "kept")
     store.close()
     with pytest.raises(CatalogDamaged, match="from a backup") as error:
         fkeys(store)
     assert Path(lost).name in str(error.value)
     if not isinstance(location.data, S3Prefix):
-        kept.rename(lost)
+        moved.rename(lost)
         assert fkeys(store) == ["a"]
     add(store, "b")
     store.close()

@@ -39,8 +39,8 @@ def test_writers_killed_at_random_moments(
     """SIGKILL, 20 times, from the making of the catalog on: nothing acknowledged is lost."""
     moto().sign_in(monkeypatch, tmp_path)
     location = new_location(backend, tmp_path)
-    place = postgres().new() if backend.startswith("postgres") else tmp_path / "records.sqlite"
-    for name, value in variables(location, place).items():
+    path = postgres().new() if backend.startswith("postgres") else tmp_path / "records.sqlite"
+    for name, value in variables(location, path).items():
         monkeypatch.setenv(name, value)
     done = subprocess.run(
         [sys.executable, "-m", "tests.catalog.killed_writers", tmp_path, str(KILLS), "7"],
@@ -78,17 +78,17 @@ def test_a_server_that_dies_and_comes_back(tmp_path: Path, monkeypatch: pytest.M
         location = CatalogLocation(server.new(), new_prefix(moto()))
         records = RecordStore(server.new())
         store, other = open_at(location), open_at(location)
-        kept: list[str] = []
+        acknowledged: list[str] = []
         errors: list[BaseException] = []
         stop = threading.Event()
 
         def write() -> None:
-            number = len(kept)
+            number = len(acknowledged)
             add(store, f"k{number}")
-            kept.append(f"k{number}")
+            acknowledged.append(f"k{number}")
 
         def read() -> None:
-            before = len(kept)
+            before = len(acknowledged)
             assert info(other).files >= before
 
         def record() -> None:
@@ -107,13 +107,13 @@ def test_a_server_that_dies_and_comes_back(tmp_path: Path, monkeypatch: pytest.M
         for thread in threads:
             thread.start()
         for _ in range(3):
-            before = len(kept), len(errors)
-            wait_until(lambda: len(kept) > before[0])  # noqa: B023 (called at once)
+            before = len(acknowledged), len(errors)
+            wait_until(lambda: len(acknowledged) > before[0])  # noqa: B023 (called at once)
             server.kill()
             wait_until(lambda: len(errors) > before[1])  # noqa: B023
             server.start()
-        before = len(kept), len(errors)
-        wait_until(lambda: len(kept) > before[0])
+        before = len(acknowledged), len(errors)
+        wait_until(lambda: len(acknowledged) > before[0])
         stop.set()
         for thread in threads:
             thread.join(300)
@@ -128,7 +128,7 @@ def test_a_server_that_dies_and_comes_back(tmp_path: Path, monkeypatch: pytest.M
             rows = cursor.execute("SELECT fkey FROM metaocean").fetchall()
         assert len(rows) == len(set(rows))
         # A commit whose answer was lost may be there as well; none that was acknowledged is not.
-        assert {f"c1:d1:{key}" for key in kept} == {row[0] for row in rows}
+        assert {f"c1:d1:{key}" for key in acknowledged} == {row[0] for row in rows}
 
 
 def test_a_server_that_dies_within_a_transaction(tmp_path: Path) -> None:
@@ -155,15 +155,15 @@ def test_a_server_that_dies_within_a_transaction(tmp_path: Path) -> None:
 
 def test_a_full_disk_of_the_server_is_said(tmp_path: Path) -> None:
     """What PostgreSQL itself refuses is StorageError with its reason, and nothing is kept."""
-    place = postgres().new()
-    store = open_at(CatalogLocation(place, tmp_path / "data"))
+    database = postgres().new()
+    store = open_at(CatalogLocation(database, tmp_path / "data"))
     add(store, "a")
-    assert isinstance(place, Postgres)
-    with place.connected() as connection:
+    assert isinstance(database, Postgres)
+    with database.connected() as connection:
         connection.execute(
-            f'ALTER DATABASE "{place.keywords["dbname"]}" SET default_transaction_read_only = on'
+            f'ALTER DATABASE "{database.keywords["dbname"]}" SET default_transaction_read_only = on'
         )
-    fresh = open_at(CatalogLocation(place, tmp_path / "data"))
+    fresh = open_at(CatalogLocation(database, tmp_path / "data"))
     assert info(fresh).files == 1
     with pytest.raises(StorageError, match="read-only"):
         add(fresh, "b")

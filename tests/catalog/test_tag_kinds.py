@@ -1,5 +1,7 @@
 """Kinds of tags: lengths and listed values, held to by every write, as each snapshot had them."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -11,15 +13,23 @@ from catalog.tags import families
 from catalog.tags.tag_kinds import kinds
 from catalog.tags.tag_rules import TYPES, TagKind
 from catalog.tags.tags import add_class_tags, add_tag, set_kind
-from tests.catalog.some_rows import file, frame, source_names
+from tests.catalog.some_rows import file, frame, open_store, source_names
+from tests.templates import Templates
+
+
+def make_three_files(folder: Path) -> None:
+    """A catalog with three files."""
+    store = open_store(folder)
+    with store.writing("made") as connection:
+        register(connection, source_names(), [file(key) for key in "abc"], [frame("a")], 1)
+    store.close()
 
 
 @pytest.fixture
-def filled(store: CatalogStore) -> CatalogStore:
-    """A catalog with three files."""
-    with store.writing("made") as connection:
-        register(connection, source_names(), [file(key) for key in "abc"], [frame("a")], 1)
-    return store
+def filled(templates: Templates, tmp_path: Path) -> CatalogStore:
+    """A copy of that catalog."""
+    templates.copy(make_three_files, tmp_path / "home")
+    return open_store(tmp_path / "home")
 
 
 def write(store: CatalogStore, tag: str, values: list[object], kind: str = "VARCHAR") -> None:
@@ -65,8 +75,8 @@ def test_a_tag_nobody_defined_is_characteristics(filled: CatalogStore) -> None:
 
 def test_restricted(filled: CatalogStore) -> None:
     """One of the values, exactly; unknown values (NULL) are no values and may be."""
-    kept = add_tag(filled, "weather", "text", "restricted", ["rain", "it's sun"])
-    assert kept == TagKind("Restricted", ("rain", "it's sun"))
+    definition = add_tag(filled, "weather", "text", "restricted", ["rain", "it's sun"])
+    assert definition == TagKind("Restricted", ("rain", "it's sun"))
     write(filled, "weather", ["rain", None, "it's sun"])
     for wrong in ("Rain", "rain ", "", "snow"):
         with pytest.raises(InvalidInput) as error:
@@ -79,7 +89,7 @@ def test_restricted(filled: CatalogStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("type_name", "allowed", "good", "bad", "shown"),
+    ("type_name", "allowed", "good", "bad", "values"),
     [
         ("integer", ["01", " 2"], 2, 3, ("1", "2")),
         ("real", ["0.50"], 0.5, 0.25, ("0.5",)),
@@ -92,10 +102,10 @@ def test_restricted_values_have_the_tags_type(
     allowed: list[str],
     good: object,
     bad: object,
-    shown: tuple[str, ...],
+    values: tuple[str, ...],
 ) -> None:
     """Values are compared as the tag shows them, however they were spelled."""
-    assert add_tag(filled, "one", type_name, "Restricted", allowed).allowed == shown
+    assert add_tag(filled, "one", type_name, "Restricted", allowed).allowed == values
     write(filled, "one", [good], TYPES[type_name])
     with pytest.raises(InvalidInput, match="is none of its values"):
         write(filled, "one", [bad], TYPES[type_name])

@@ -44,9 +44,9 @@ WRONG = "wr0ng-but-still-secret"
 )
 def test_a_database_shows_no_password(url: str, expected: str) -> None:
     """Text and repr of a database have everything but its password."""
-    place = Postgres.parse(url)
-    assert str(place) == expected
-    assert "hid" not in repr(place) + place.conninfo
+    location = Postgres.parse(url)
+    assert str(location) == expected
+    assert "hid" not in repr(location) + location.conninfo
 
 
 @pytest.mark.parametrize(
@@ -230,8 +230,8 @@ def test_temporary_keys_are_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     program = tmp_path / "keys.sh"
-    asked = tmp_path / "asked"
-    program.write_text(KEYS_PROGRAM.replace("ASKED", str(asked)))
+    request_log = tmp_path / "asked"
+    program.write_text(KEYS_PROGRAM.replace("ASKED", str(request_log)))
     program.chmod(0o755)
     (tmp_path / "config").write_text(f"[default]\ncredential_process = {program}\n")
     data = S3Prefix(new_prefix(server).bucket, "renewed/", S3Access(server.endpoint))
@@ -249,23 +249,26 @@ def test_temporary_keys_are_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_busy_across_servers_and_processes(tmp_path: Path) -> None:
     """A process that dies frees PostgreSQL's lock, and while it lives it is named."""
-    place = postgres().new()
+    database = postgres().new()
     code = (
         "import sys\nfrom catalog.storage.postgres import Postgres\n"
         "with Postgres.parse(sys.argv[1]).lock('x', 0, 'held'):\n"
         "    print('held', flush=True)\n    sys.stdin.readline()\n"
     )
-    url = postgres().url(str(place.keywords["dbname"]))
+    url = postgres().url(str(database.keywords["dbname"]))
     pipe = subprocess.PIPE
     with Forked(["-c", code, url], stdin=pipe, stdout=pipe) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(CatalogBusy, match=f"process {holder.pid} on "), place.lock("x", 0, "b"):
+        with (
+            pytest.raises(CatalogBusy, match=f"process {holder.pid} on "),
+            database.lock("x", 0, "b"),
+        ):
             pass
-        with place.lock("another", 0, "b"):
+        with database.lock("another", 0, "b"):
             pass
         holder.kill()
-        with place.lock("x", 120, "b") as check:
+        with database.lock("x", 120, "b") as check:
             check()
     assert os.getpid() != holder.pid
 
@@ -314,8 +317,8 @@ def test_on_ceph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_command_says_it_in_one_line(tmp_path: Path) -> None:
     """`framesift info` with a wrong password: one line, exit 1, no password."""
-    place = postgres().new()
-    url = postgres().url(str(place.keywords["dbname"])).replace(":p%40ss", f":{WRONG}")
+    database = postgres().new()
+    url = postgres().url(str(database.keywords["dbname"])).replace(":p%40ss", f":{WRONG}")
     run = framesift(tmp_path, "info", variables={"FRAMESIFT_CATALOG_METADATA": url})
     assert run.returncode == 1
     assert run.stderr.startswith("error: postgresql://")

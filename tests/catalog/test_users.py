@@ -28,6 +28,7 @@ from catalog.errors import (
     UnknownName,
 )
 from catalog.policies.tables import Policy
+from catalog.records.automation.tables import Trigger, Webhook
 from catalog.records.store import RecordStore
 from catalog.records.tables import Base, Dataset, Job, now
 from catalog.storage.postgres import Postgres
@@ -36,15 +37,17 @@ from tests.postgres_server import postgres
 
 PASSWORD = "a sentence is a good one"
 DAY = timedelta(days=1)
+OWNED = (Dataset, Job, Policy, Trigger, Webhook)
+"""What has an owner."""
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.wide)])
 def records(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RecordStore]:
     """An empty database."""
-    place: Path | Postgres = tmp_path / "records.sqlite"
+    location: Path | Postgres = tmp_path / "records.sqlite"
     if request.param == "postgres":
-        place = postgres().new()
-    store = RecordStore(place)
+        location = postgres().new()
+    store = RecordStore(location)
     yield store
     store.engine.dispose()
 
@@ -63,15 +66,15 @@ def test_a_password_is_kept_as_argon2id_only(records: RecordStore) -> None:
     """The right one opens the account; wrong ones, unknown names and no password do not."""
     users.add(records, "anna", ["datauser"], PASSWORD)
     users.add(records, "robot", ["datauser"], None)
-    found = users.with_password(records, "anna", PASSWORD)
-    assert found is not None
-    assert found.name == "anna"
-    assert found.password.startswith("$argon2id$v=19$")
+    user = users.with_password(records, "anna", PASSWORD)
+    assert user is not None
+    assert user.name == "anna"
+    assert user.password.startswith("$argon2id$v=19$")
     assert PASSWORD not in everything(records)
     for name, password in (
         ("anna", PASSWORD + " "),
         ("anna", ""),
-        ("anna", found.password),
+        ("anna", user.password),
         ("Anna", PASSWORD),
         ("robot", ""),
         ("robot", PASSWORD),
@@ -101,8 +104,8 @@ def test_users_are_checked(records: RecordStore) -> None:
     with pytest.raises(InvalidInput, match="no role"):
         users.add(records, "anna", [], PASSWORD)
     assert users.listed(records) == []
-    made = users.add(records, "anna", ["datauser", "admin", "datauser"], None)
-    assert made.roles == ["admin", "datauser"]
+    user = users.add(records, "anna", ["datauser", "admin", "datauser"], None)
+    assert user.roles == ["admin", "datauser"]
     with pytest.raises(AlreadyExists, match="user 'anna'"):
         users.add(records, "anna", ["admin"], None)
     for change in (
@@ -129,8 +132,8 @@ def test_an_admin_is_always_left(records: RecordStore) -> None:
     ):
         with pytest.raises(InvalidInput, match="'anna' is the last admin"):
             change()
-    found = users.recorded(records, "anna")
-    assert (found.roles, found.disabled) == (["admin"], False)
+    record = users.recorded(records, "anna")
+    assert (record.roles, record.disabled) == (["admin"], False)
     users.change(records, "berta", disabled=False)
     users.remove(records, "anna")
     assert [user.name for user in users.listed(records)] == ["berta"]
@@ -140,16 +143,16 @@ def test_a_token_counts_until_it_does_not(records: RecordStore) -> None:
     """Kept as a hash; refused when revoked, expired, of a disabled user, or changed by a letter."""
     users.add(records, "anna", ["admin"], PASSWORD)
     users.add(records, "otto", ["datauser"], PASSWORD)
-    made, secret = tokens.create(records, "otto", "notebook", "read", DAY)
+    token, secret = tokens.create(records, "otto", "notebook", "read", DAY)
     assert secret.startswith("fs_")
     assert len(secret) == 3 + 43  # 256 bits in base64
     assert secret not in everything(records)
-    held = tokens.holder(records, secret)
-    assert held is not None
-    assert (held.user.name, held.token.scope) == ("otto", "read")
+    holder = tokens.holder(records, secret)
+    assert holder is not None
+    assert (holder.user.name, holder.token.scope) == ("otto", "read")
     (listed,) = tokens.listed(records, "otto")
     assert listed[0].last_used is not None
-    for other in (secret[:-1], secret + "A", secret.upper(), secret[3:], made.digest, "", "fs_"):
+    for other in (secret[:-1], secret + "A", secret.upper(), secret[3:], token.digest, "", "fs_"):
         assert tokens.holder(records, other) is None
     users.change(records, "otto", disabled=True)
     assert tokens.holder(records, secret) is None
@@ -160,7 +163,7 @@ def test_a_token_counts_until_it_does_not(records: RecordStore) -> None:
     assert tokens.holder(records, secret) is None
     with records.session() as session:
         session.execute(update(Token).values(expires=now() + DAY))
-    tokens.revoke(records, made.id)
+    tokens.revoke(records, token.id)
     assert tokens.holder(records, secret) is None
     _, other_secret = tokens.create(records, "otto", "other", "read", DAY)
     users.remove(records, "otto")
@@ -185,20 +188,23 @@ def test_a_later_user_of_the_name_is_no_heir(records: RecordStore) -> None:
                         owner=name),
                     Policy(name=name, action="AUTOTAG", parameters={}, condition="",
                            schedule="NOW", state="active", owner=name, updated_by=name),
+                    Trigger(name=name, condition="", min_frames=0, quiet_s=60, split="", steps=[],
+                            owner=name, account=name, scope="write"),
+                    Webhook(name=name, url="https://x", states=[], secret="", owner=name),
                 ]
             )  # fmt: skip
     users.remove(records, "anna")
     users.add(records, "anna", ["dataadmin"], None)
     with records.reading() as session:
-        for kind in (Dataset, Job, Policy):
-            found = session.execute(select(kind.name, kind.owner).order_by(kind.name)).all()
-            assert list(map(tuple, found)) == [("anna", ""), ("otto", "otto")]
+        for kind in OWNED:
+            rows = session.execute(select(kind.name, kind.owner).order_by(kind.name)).all()
+            assert list(map(tuple, rows)) == [("anna", ""), ("otto", "otto")]
 
 
 def test_every_table_with_an_owner_is_known() -> None:
     """What gets an owner some day has to lose it with its user, too."""
     owned = {table.name for table in Base.metadata.tables.values() if "owner" in table.columns}
-    assert owned == {kind.__tablename__ for kind in (Dataset, Job, Policy)}
+    assert owned == {kind.__tablename__ for kind in OWNED}
 
 
 def test_tokens_are_checked(records: RecordStore) -> None:
@@ -223,14 +229,14 @@ def test_a_login_lasts_an_hour_or_until_the_password_changes(records: RecordStor
     """Its token is not listed, goes by itself, and ends with the password."""
     user = users.add(records, "anna", ["admin"], PASSWORD)
     first, second = tokens.log_in(records, user), tokens.log_in(records, user)
-    held = tokens.holder(records, first)
-    assert held is not None
-    assert timedelta(minutes=59) < held.token.expires - now() <= timedelta(hours=1)
+    holder = tokens.holder(records, first)
+    assert holder is not None
+    assert timedelta(minutes=59) < holder.token.expires - now() <= timedelta(hours=1)
     assert tokens.listed(records) == []
-    _, kept = tokens.create(records, "anna", "a", "read", DAY)
+    _, token_secret = tokens.create(records, "anna", "a", "read", DAY)
     users.change(records, "anna", password=PASSWORD + "!")
     assert tokens.holder(records, first) is tokens.holder(records, second) is None
-    assert tokens.holder(records, kept) is not None
+    assert tokens.holder(records, token_secret) is not None
     with records.session() as session:
         tokens_before = len(session.scalars(select(Token)).all())
         session.execute(update(Token).values(expires=now() - 2 * DAY))
@@ -401,12 +407,16 @@ def test_collections_and_their_users(records: RecordStore) -> None:
 def test_one_first_admin(records: RecordStore) -> None:
     """Servers that start at once on an empty home give one token between them, and later none."""
     with ThreadPoolExecutor(4) as pool:
-        given = [t for t in pool.map(lambda _: first_admin.first_token(records), range(4)) if t]
-    (secret,) = given
-    held = tokens.holder(records, secret)
-    assert held is not None
-    assert (held.user.name, held.user.roles, held.token.scope) == ("admin", ["admin"], "admin")
-    assert held.token.expires - now() <= timedelta(days=1)
+        secrets = [t for t in pool.map(lambda _: first_admin.first_token(records), range(4)) if t]
+    (secret,) = secrets
+    holder = tokens.holder(records, secret)
+    assert holder is not None
+    assert (holder.user.name, holder.user.roles, holder.token.scope) == (
+        "admin",
+        ["admin"],
+        "admin",
+    )
+    assert holder.token.expires - now() <= timedelta(days=1)
     assert users.with_password(records, "admin", "") is None
     assert first_admin.first_token(records) is None
 

@@ -18,7 +18,7 @@ from catalog.records.sources import add_source, recorded_source, source_to_chang
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.records.versions import VersionedRecord
-from ingest.scan.change_source import change_options, remove_source
+from ingest.scan.change_source import OptionChange, change_options, remove_source
 from ingest.scan.move_source import move_source
 from ingest.sources.source_options import SourceOptions
 from tests.ingest.scene_folders import Home
@@ -27,7 +27,7 @@ from tests.postgres_server import postgres
 AT_ONCE = 8
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.wide)])
 def records(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RecordStore]:
     """Records with a user, a policy, a source and a collection."""
     is_sqlite = request.param == "sqlite"
@@ -58,9 +58,9 @@ def of(version: str) -> ExpectedVersion:
 
 def set_site(records: RecordStore, site: str, expected: ExpectedVersion) -> None:
     """Change the source."""
-    held = recorded_source(records, "a2d2")
+    recorded = recorded_source(records, "a2d2")
     with records.session() as session:
-        source_to_change(session, held, expected).site = site
+        source_to_change(session, recorded, expected).site = site
 
 
 CHANGES: dict[str, tuple[Callable[[RecordStore], VersionedRecord], Callable[..., object]]] = {
@@ -194,27 +194,29 @@ def test_the_database_itself_compares_versions(records: RecordStore) -> None:
 def test_a_source_s_rows_stay_where_another_version_is_there(tmp_path: Path) -> None:
     """Move, change and removal of a stale version leave the record and the catalog as they are."""
     home = Home.at(tmp_path / "home")
-    held = add_source(home.records, source("a2d2"))
-    change_options(home.store, home.records, "a2d2", exclude=["lost+found"])
-    snapshot, stale = home.store.snapshot(), of(held.version)
-    place = tmp_path / "place"
-    place.mkdir()
+    current = add_source(home.records, source("a2d2"))
+    change_options(home.store, home.records, "a2d2", OptionChange(exclude=["lost+found"]))
+    snapshot, stale = home.store.snapshot(), of(current.version)
+    folder = tmp_path / "place"
+    folder.mkdir()
     for change in (
         lambda: move_source(
-            home.store, home.records, "a2d2", str(place), SourceOptions(), expected=stale
+            home.store, home.records, "a2d2", str(folder), SourceOptions(), expected=stale
         ),
-        lambda: change_options(home.store, home.records, "a2d2", part_of="b", expected=stale),
+        lambda: change_options(
+            home.store, home.records, "a2d2", OptionChange(part_of="b"), expected=stale
+        ),
         lambda: remove_source(home.store, home.records, "a2d2", stale),
     ):
         with pytest.raises(PreconditionFailed, match="source 'a2d2': another version"):
             change()
-    found = recorded_source(home.records, "a2d2")
-    assert (found.uri, home.store.snapshot()) == ("/x", snapshot)
+    recorded = recorded_source(home.records, "a2d2")
+    assert (recorded.uri, home.store.snapshot()) == ("/x", snapshot)
     move_source(
-        home.store, home.records, "a2d2", str(place), SourceOptions(),
-        part_of="b", expected=of(found.version),
+        home.store, home.records, "a2d2", str(folder), SourceOptions(),
+        change=OptionChange(part_of="b"), expected=of(recorded.version),
     )  # fmt: skip
     moved = recorded_source(home.records, "a2d2")
     options = SourceOptions.from_json(moved.options)
-    assert (moved.uri, options.exclude, options.part_of) == (str(place), ("lost+found",), "b")
+    assert (moved.uri, options.exclude, options.part_of) == (str(folder), ("lost+found",), "b")
     remove_source(home.store, home.records, "a2d2", of(moved.version))

@@ -38,8 +38,11 @@ def test_metaocean_has_the_product_s_columns(store: CatalogStore) -> None:
 def test_metaocean_view_has_every_tag_as_text(store: CatalogStore) -> None:
     """The documented columns in their order, then every tag as VARCHAR."""
     add_class_tags(store, ["car", "sky"])
-    found = columns(store, "metaocean_view")
-    before, tags = found[: len(BEFORE_TAGS.split())], found[len(BEFORE_TAGS.split()) :]
+    columns_of_view = columns(store, "metaocean_view")
+    before, tags = (
+        columns_of_view[: len(BEFORE_TAGS.split())],
+        columns_of_view[len(BEFORE_TAGS.split()) :],
+    )
     assert [name for name, _ in before] == BEFORE_TAGS.split()
     assert [name for name, _ in tags[:9]] == [*POSITION_TAGS, "unknown_pixels", "car", "sky"]
     assert {kind for _, kind in tags} == {"VARCHAR"}

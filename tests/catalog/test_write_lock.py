@@ -133,9 +133,9 @@ def test_who_waits_gets_the_lock_in_the_order_of_coming(tmp_path: Path) -> None:
     waiting = [threading.Thread(target=wait, args=(name,)) for name in names]
     greedy = threading.Thread(target=ask_again_and_again)
     with write_lock(lock, 0):
-        for place, thread in enumerate([*waiting, greedy], start=1):
+        for position, thread in enumerate([*waiting, greedy], start=1):
             thread.start()
-            wait_until(partial(has_tickets, lock, place))
+            wait_until(partial(has_tickets, lock, position))
     for thread in waiting:
         thread.join(120)
     over.set()

@@ -66,8 +66,8 @@ def test_register_replaces_rows_and_tags(store: CatalogStore) -> None:
             register(connection, source_names(), [file("a"), file("b")], frames, scan)
         assert fkeys(store) == ["a", "b"]
         with store.reading() as cursor:
-            found = cursor.execute("SELECT value FROM t_car").fetchall()
-        assert found == [(str(f.class_pixels["car"]),) for f in frames]
+            values = cursor.execute("SELECT value FROM t_car").fetchall()
+        assert values == [(str(f.class_pixels["car"]),) for f in frames]
 
 
 def test_register_refuses_a_key_given_twice(store: CatalogStore) -> None:

@@ -42,13 +42,13 @@ def test_users_and_their_tokens(served: Served) -> None:
     assert admin.users.add("anna", ["datauser"], password=PASSWORD)["has_password"]
     assert [user["name"] for user in admin.users] == ["anna", "root"]
     assert admin.users.set("anna", roles=["dataadmin"])["roles"] == ["dataadmin"]
-    made = admin.tokens.create("notebook", user="anna", days=2)
-    assert "token" not in admin.tokens.get(made["id"])
-    with connect(served.url, made["token"]) as anna:
+    created = admin.tokens.create("notebook", user="anna", days=2)
+    assert "token" not in admin.tokens.get(created["id"])
+    with connect(served.url, created["token"]) as anna:
         assert [token["name"] for token in anna.tokens] == ["notebook"]
         with pytest.raises(NotAllowed):
             anna.users.get("root")
-    assert admin.tokens.revoke(made["id"])["state"] == "revoked"
+    assert admin.tokens.revoke(created["id"])["state"] == "revoked"
     assert admin.users.set("anna", disabled=True)["disabled"]
     admin.users.remove("anna")
     with pytest.raises(NotFound):

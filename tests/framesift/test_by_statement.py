@@ -34,23 +34,23 @@ def _fkeys(frames: Any) -> list[str]:
 )
 def test_a_statement_chooses_frames(client: framesift.Client, statement: str) -> None:
     """As many columns as it likes, one of which is fkey; its own end does not end the question."""
-    wanted = _fkeys(client.select(where="car > 10000"))
-    assert 0 < len(wanted) < FRAMES
-    assert _fkeys(client.select(sql=statement)) == wanted
-    assert _fkeys(client.frames(sql=statement)) == wanted
+    expected = _fkeys(client.select(where="car > 10000"))
+    assert 0 < len(expected) < FRAMES
+    assert _fkeys(client.select(sql=statement)) == expected
+    assert _fkeys(client.frames(sql=statement)) == expected
 
 
 def test_a_statement_beside_other_conditions(client: framesift.Client) -> None:
     """All of them hold; what is kept as a dataset's question finds the same frames again."""
     others: dict[str, Any] = {"car": (1, 40_000), "camera": "front_center"}
-    wanted = _fkeys(client.select(where="car > 10000", **others))
+    expected = _fkeys(client.select(where="car > 10000", **others))
     everything = _fkeys(client.select(sql="select fkey from metaocean", **others))
     chosen = client.select(sql=_CARS, where="1 = 2 or camera <> 'x' -- any", **others)
-    assert _fkeys(chosen) == wanted
-    assert 0 < len(wanted) < len(everything)
-    assert _fkeys(client.ask(chosen.question)) == wanted
-    made = client.datasets.create("by-statement", sql=_CARS, **others)
-    assert sorted(_fkeys(made.frames())) == sorted(wanted)
+    assert _fkeys(chosen) == expected
+    assert 0 < len(expected) < len(everything)
+    assert _fkeys(client.ask(chosen.question)) == expected
+    dataset = client.datasets.create("by-statement", sql=_CARS, **others)
+    assert sorted(_fkeys(dataset.frames())) == sorted(expected)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_a_tag_of_that_name_is_reached(home: Path) -> None:
         table = home.parent / "tags.csv"
         table.write_text("fkey,sql\n" + "".join(f"{fkey},{7}\n" for fkey in fkeys))
         client.tags.import_values(table, "mine", key="fkey", type=["sql=bigint"])
-        asked = {"kind": "pixels", "tag": "sql", "lowest": 7}
-        assert _fkeys(client.select(condition=asked)) == fkeys
+        condition = {"kind": "pixels", "tag": "sql", "lowest": 7}
+        assert _fkeys(client.select(condition=condition)) == fkeys
         assert len(client.select(sql="select fkey from t_sql")) == 2
 
 
@@ -109,9 +109,17 @@ def test_a_limited_user_s_statement_and_server(home: Path) -> None:
 
 def test_the_command_line_takes_one_too(catalogued: Path, server: str) -> None:
     """On a home and of a server, beside a WHERE body."""
-    asked = ["select", "--sql", f"{_CARS};", "--where", "camera='front_center'", "--format", "json"]
-    here = command(catalogued, *asked)
-    there = command(catalogued, "--server", server, *asked)
+    arguments = [
+        "select",
+        "--sql",
+        f"{_CARS};",
+        "--where",
+        "camera='front_center'",
+        "--format",
+        "json",
+    ]
+    here = command(catalogued, *arguments)
+    there = command(catalogued, "--server", server, *arguments)
     assert (here.returncode, here.stderr, there.stderr) == (0, "", "")
     assert here.stdout == there.stdout
     assert 0 < here.stdout.count('"fkey"') < FRAMES

@@ -18,10 +18,10 @@ from tests.pipeline.homes import FRAMES, REPOSITORY
 def test_the_public_names_are_these() -> None:
     """What other programs may rely on; a change here is a change of the interface."""
     assert framesift.__all__ == [
-        "AlreadyExists", "Client", "Dataset", "Frame", "FramesiftServerError", "FramesiftWarning",
-        "InvalidQuestion", "Job", "JobFailed", "JobNotDone", "MissingPackage", "NoAnswer",
-        "NotAllowed", "NotAuthenticated", "NotFound", "NotSupported", "Picture", "Policy",
-        "Selection", "ServerFailed", "SqlError", "SqlResult", "Throttled", "UnknownName",
+        "AlreadyExists", "BadFile", "Client", "Dataset", "Frame", "FramesiftServerError",
+        "FramesiftWarning", "InvalidQuestion", "Job", "JobFailed", "JobNotDone", "MissingPackage",
+        "NoAnswer", "NotAllowed", "NotAuthenticated", "NotFound", "NotSupported", "Picture",
+        "Policy", "Selection", "ServerFailed", "SqlError", "SqlResult", "Throttled", "UnknownName",
         "WrongVersion", "connect", "demand", "log_in",
     ]  # fmt: skip
     public = {
@@ -30,28 +30,31 @@ def test_the_public_names_are_these() -> None:
     }
     of_mapping = {"document", "get", "items", "keys", "values"}
     assert public["Client"] == [
-        "ask", "call", "classes", "classes_by", "close", "correlation", "entries", "frame",
-        "frames", "histogram", "info", "me", "select", "set_own_password", "sql",
+        "ask", "call", "classes", "classes_by", "close", "correlation", "entries", "facets",
+        "frame", "frames", "histogram", "info", "me", "prediction", "select", "set_own_password",
+        "sql",
     ]  # fmt: skip
     assert public["Selection"] == ["classes", "of", "save", "to_arrow", "to_pandas"]
     assert sorted(set(public["Dataset"]) - of_mapping) == [
-        "classes", "diff", "divide", "export", "exported", "extend", "frame_count", "frames",
-        "gaps", "id", "name", "owner", "rebuild", "splits", "stage", "to_arrow", "to_pandas",
-        "train", "validate", "version",
+        "classes", "describe", "diff", "divide", "export", "exported", "extend", "frame_count",
+        "frames",
+        "gaps", "id", "name", "owner", "rebuild", "reduce", "remove", "rename", "run", "splits",
+        "stage", "to_arrow", "to_pandas", "train", "validate", "version",
     ]  # fmt: skip
     assert sorted(set(public["Job"]) - of_mapping) == [
-        "cancel", "changes", "file", "finished", "log_chunks", "logs", "metrics", "name", "refresh",
-        "report", "result", "resume", "state", "validate", "wait",
+        "cancel", "changes", "file", "finished", "follow_logs", "log_chunks", "log_sizes", "logs",
+        "metrics", "name", "refresh", "remove", "report", "result", "resume", "state", "timeline",
+        "validate", "wait",
     ]  # fmt: skip
     assert sorted(set(public["Frame"]) - of_mapping) == [
-        "details", "fkey", "image", "label", "overlay",
+        "details", "fkey", "image", "label", "overlay", "prediction",
     ]  # fmt: skip
     assert sorted(set(public["Policy"]) - of_mapping) == ["change", "name", "remove", "run", "runs"]
     assert public["SqlResult"] == ["reader", "rows", "to_arrow", "to_pandas"]
     assert list(inspect.signature(framesift.connect).parameters) == ["url", "token", "ca_bundle"]
     assert list(inspect.signature(framesift.Client.select).parameters)[1:] == [
         "where", "sql", "camera", "scene", "has", "without", "share", "time", "condition", "order",
-        "limit", "sample", "seed", "at", "ranges",
+        "limit", "sample", "seed", "model", "at", "ranges",
     ]  # fmt: skip
 
 
@@ -159,7 +162,7 @@ def test_a_selection_as_a_table(client: framesift.Client) -> None:
 
 def test_classes(client: framesift.Client) -> None:
     """Frames and share of every class."""
-    assert {found["tag"] for found in client.classes()} >= {"car", "bicycle", "pedestrian"}
+    assert {entry["tag"] for entry in client.classes()} >= {"car", "bicycle", "pedestrian"}
 
 
 @pytest.mark.parametrize(
@@ -198,7 +201,7 @@ def test_values_of_another_form_are_refused(
     client: framesift.Client, question: dict[str, Any], message: str
 ) -> None:
     """By one kind of exception, however they are asked for; no list of names is not all names."""
-    for ask in (client.select, lambda **asked: next(client.frames(**asked))):
+    for ask in (client.select, lambda **query: next(client.frames(**query))):
         with pytest.raises(InvalidQuestion, match=message):
             ask(**question)
     assert len(client.select(camera=None, scene=None, has=[], order=[])) == FRAMES

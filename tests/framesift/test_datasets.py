@@ -41,7 +41,7 @@ def test_a_dataset_is_made_and_found(client: framesift.Client, city: Dataset) ->
     assert (city.name, city.version, city.frame_count) == ("city", 1, FRAMES)
     assert sum(city.splits.values()) == FRAMES
     assert client.datasets.get("city@1").id == city.id
-    assert city.id in [found.id for found in client.datasets]
+    assert city.id in [entry.id for entry in client.datasets]
     train = list(city.frames("train", columns=["scene"], page=5))
     assert len(train) == city.splits["train"]
     assert city._repr_html_().count("<img") == 12
@@ -66,6 +66,12 @@ def test_methods_build_sets(client: framesift.Client) -> None:
     assert (
         len([frame for frame in grown.frames(columns=["pedestrian"]) if frame["pedestrian"]]) >= 3
     )
+    smaller = grown.reduce(2, seed=1)
+    assert (smaller.version, smaller.frame_count) == (3, 2)
+    assert smaller["report"]["method"] == "reduce"
+    assert client.datasets.rebuild("covered@3").id == smaller.id
+    with pytest.raises(InvalidQuestion, match="2 are to be kept"):
+        smaller.reduce(2)
     assert covered.diff(grown)["frames_added"] == grown.frame_count - covered.frame_count
 
 
@@ -88,7 +94,7 @@ def test_a_dataset_is_divided_anew_and_asked(city: Dataset) -> None:
     assert changed["frames_moved"] > 0
     gaps = city.gaps(split="validation", at_least=30)["gaps"]
     assert {gap["kind"] for gap in gaps} >= {"class", "camera"}
-    assert {found["tag"] for found in city.classes("train")} >= {"car", "sky"}
+    assert {entry["tag"] for entry in city.classes("train")} >= {"car", "sky"}
 
 
 def test_a_dataset_goes_to_other_programs(city: Dataset, tmp_path: Path) -> None:
@@ -127,7 +133,7 @@ def test_a_job_is_waited_for(
     assert client.jobs.cancel(job.name).state == "done"  # it had ended
     with pytest.raises(FramesiftServerError, match=f"job {job.name} is done"):
         client.jobs.resume(job.name)
-    assert job.name in [found.name for found in client.jobs.list(kind="stage", state="done")]
+    assert job.name in [entry.name for entry in client.jobs.list(kind="stage", state="done")]
     assert job.wait().name == job.name  # at once
     assert "Traceback" not in capsys.readouterr().err
 
@@ -158,7 +164,7 @@ def test_a_source_is_scanned(client: framesift.Client) -> None:
     assert job.metrics["frames"] == FRAMES
     assert next(source.scans())["scan"] == job.metrics["scan"]
     assert source["uri"] == str(SAMPLE)
-    assert "a2d2" in [found.name for found in client.sources]
+    assert "a2d2" in [entry.name for entry in client.sources]
     problems = source.scan(errors=True).wait(progress=False).result()
     assert problems["scan"] == job.metrics["scan"]
 

@@ -67,12 +67,12 @@ def test_pictures_of_a_frame(client: framesift.Client, tmp_path: Path) -> None:
 
 def test_sql_gives_rows_and_arrow(client: framesift.Client) -> None:
     """The same rows as dictionaries, as a table and as batches; at a snapshot."""
-    found = client.sql("select scene, count(*) as frames from metaocean_view group by scene")
-    rows = sorted(found, key=lambda row: str(row["scene"]))
-    table = found.to_arrow().sort_by("scene")
+    result = client.sql("select scene, count(*) as frames from metaocean_view group by scene")
+    rows = sorted(result, key=lambda row: str(row["scene"]))
+    table = result.to_arrow().sort_by("scene")
     assert isinstance(table, pa.Table)
     assert table["frames"].to_pylist() == [row["frames"] for row in rows]
-    assert len(found) == len(rows)
+    assert len(result) == len(rows)
     with client.sql("select fkey from metaocean").reader() as reader:
         assert reader.schema.names == ["fkey"]
         assert sum(batch.num_rows for batch in reader) == 75
@@ -91,7 +91,7 @@ def test_a_refused_statement_has_its_sqlcode(client: framesift.Client) -> None:
 
 def test_statistics(client: framesift.Client) -> None:
     """Classes, histograms and groups agree with each other."""
-    classes = {found["tag"]: found for found in client.classes(camera="front_center")}
+    classes = {entry["tag"]: entry for entry in client.classes(camera="front_center")}
     counted = client.histogram("car", edges={"car": [0, 1, 10_000_000]}, camera="front_center")
     assert max(counted["counts"]) == classes["car"]["frames"]  # beside bins below and above
     both = client.histogram("camera", "car", zero="car", log=["car"], bins=3)
@@ -115,11 +115,11 @@ class _Shown(HTMLParser):
 def test_a_notebook_shows_thumbnails(client: framesift.Client) -> None:
     """At most a dozen small pictures, in the page itself; nothing is fetched by the page."""
     chosen = client.select(car=(1, None))
-    shown = _Shown()
+    display = _Shown()
     text = chosen._repr_html_()
-    shown.feed(text)
-    assert len(chosen) > MOST_PICTURES == len(shown.pictures)
-    assert all(source.startswith("data:image/jpeg;base64,") for source in shown.pictures)
+    display.feed(text)
+    assert len(chosen) > MOST_PICTURES == len(display.pictures)
+    assert all(source.startswith("data:image/jpeg;base64,") for source in display.pictures)
     assert html.escape(chosen.sentence) in text
     assert len(text) < 500_000
     frame = _Shown()
@@ -137,9 +137,9 @@ def test_names_in_a_notebook_are_text(client: framesift.Client) -> None:
         frame._repr_html_(),
         client.sql(f"select '{evil.replace(chr(39), '')}' as a from metaocean")._repr_html_(),
     ):
-        shown = _Shown()
-        shown.feed(text)
-        assert "script" not in shown.tags
+        display = _Shown()
+        display.feed(text)
+        assert "script" not in display.tags
         assert "&lt;script&gt;" in text
     assert "no frame has" in frame._repr_html_()
 

@@ -21,9 +21,9 @@ VALUES = (
 def test_counts_are_integers_in_pandas(client: framesift.Client) -> None:
     """Though Db2 counts in decimals; other decimals stay exact."""
     pytest.importorskip("pandas")
-    found = client.sql(VALUES)
-    frame, (row,) = found.to_pandas(), found.rows
-    assert str(found.to_arrow().schema.field("n").type) == "decimal128(31, 0)"
+    result = client.sql(VALUES)
+    frame, (row,) = result.to_pandas(), result.rows
+    assert str(result.to_arrow().schema.field("n").type) == "decimal128(31, 0)"
     kinds = {name: str(kind) for name, kind in frame.dtypes.items()}
     assert (kinds["n"], kinds["s"], kinds["i"]) == ("int64", "int64", "Int32")
     assert (frame["n"][0], frame["s"][0]) == (row["n"], row["s"])
@@ -72,16 +72,21 @@ def test_selections_and_datasets_in_pandas(client: framesift.Client) -> None:
 def test_a_statement_runs_once(client: framesift.Client) -> None:
     """For its rows, both tables, its length and a notebook, in whatever order."""
     pytest.importorskip("pandas")
-    asked: list[str] = []
-    client._transport._http.event_hooks["request"] = [lambda sent: asked.append(sent.url.path)]
+    statements: list[str] = []
+    client._transport._http.event_hooks["request"] = [lambda sent: statements.append(sent.url.path)]
     for first in ("rows", "to_arrow"):
-        found = client.sql("select fkey from metaocean")
-        count = len(found.rows) if first == "rows" else found.to_arrow().num_rows
-        sizes = {len(found), found.to_arrow().num_rows, len(found.to_pandas()), len(list(found))}
+        result = client.sql("select fkey from metaocean")
+        count = len(result.rows) if first == "rows" else result.to_arrow().num_rows
+        sizes = {
+            len(result),
+            result.to_arrow().num_rows,
+            len(result.to_pandas()),
+            len(list(result)),
+        }
         assert sizes == {count}
-        assert f"<p>{count} rows; the first 20 are shown</p>" in found._repr_html_()
+        assert f"<p>{count} rows; the first 20 are shown</p>" in result._repr_html_()
     client._transport._http.event_hooks["request"] = []
-    assert asked == ["/v1/sql"] * 2
+    assert statements == ["/v1/sql"] * 2
 
 
 def test_rows_are_the_servers_json(client: framesift.Client) -> None:
@@ -96,13 +101,13 @@ def test_a_notebook_fetches_what_it_shows(client: framesift.Client) -> None:
     """Of millions of rows the first: the rest is neither sent nor computed."""
     answers: list[httpx.Response] = []
     client._transport._http.event_hooks["response"] = [answers.append]
-    found = client.sql("select a.fkey from metaocean a, metaocean b, metaocean c, metaocean d")
-    shown = found._repr_html_()
+    result = client.sql("select a.fkey from metaocean a, metaocean b, metaocean c, metaocean d")
+    html = result._repr_html_()
     client._transport._http.event_hooks["response"] = []
     assert answers[0].num_bytes_downloaded < 10_000  # 100 kB, were it all
-    assert shown.count("<tr>") == 21
-    assert "<p>the first 20 rows; there are more</p>" in shown
-    assert found.truncated is None
+    assert html.count("<tr>") == 21
+    assert "<p>the first 20 rows; there are more</p>" in html
+    assert result.truncated is None
 
 
 @pytest.mark.parametrize(("package", "hint"), [

@@ -64,8 +64,8 @@ _DATASET = {"name": "a", "version": 1, "frames": 2}
 def test_a_lost_connection_is_tried_again_with_the_same_key() -> None:
     """Twice; what creates carries a key by which the server tells a repetition."""
     with _answering(None, None, _answer(_DATASET, "201 Created")) as (url, requests):
-        made = framesift.connect(url, "fs_x").datasets.create("a")
-    assert made.frame_count == 2
+        dataset = framesift.connect(url, "fs_x").datasets.create("a")
+    assert dataset.frame_count == 2
     keys = [
         line
         for request in requests
@@ -123,8 +123,8 @@ def test_a_job_is_watched_without_events() -> None:
     done = _answer({**job, "state": "done", "metrics": {"loss": 1.0}})
     running = _answer(job)
     with _answering(running, running, missing, running, cut, done) as (url, requests):
-        found = framesift.connect(url).jobs.get("j").wait(progress=False)
-    assert found.metrics == {"loss": 1.0}
+        result = framesift.connect(url).jobs.get("j").wait(progress=False)
+    assert result.metrics == {"loss": 1.0}
     assert len(requests) == 6
 
 

@@ -31,19 +31,19 @@ def client(
         yield connected
 
 
-def _read(found: SqlResult) -> int:
-    with found.reader() as reader:
-        assert found.max_rows == MOST
+def _read(result: SqlResult) -> int:
+    with result.reader() as reader:
+        assert result.max_rows == MOST
         return sum(batch.num_rows for batch in reader)
 
 
 READ: list[Callable[[SqlResult], Any]] = [
-    lambda found: len(found.rows),
-    lambda found: sum(1 for _ in found),
+    lambda result: len(result.rows),
+    lambda result: sum(1 for _ in result),
     len,
-    lambda found: found.to_arrow().num_rows,
-    lambda found: len(found.to_pandas()),
-    lambda found: found._repr_html_().count("<td>") // 2,
+    lambda result: result.to_arrow().num_rows,
+    lambda result: len(result.to_pandas()),
+    lambda result: result._repr_html_().count("<td>") // 2,
     _read,
 ]
 
@@ -51,15 +51,15 @@ READ: list[Callable[[SqlResult], Any]] = [
 @pytest.mark.parametrize("read", READ)
 def test_a_cut_answer_is_warned_of(client: framesift.Client, read: Callable[..., int]) -> None:
     """At the line that reads it, in every form; a whole one is not."""
-    found = client.sql(LONG)
-    assert (found.truncated, found.max_rows) == (None, None)
+    result = client.sql(LONG)
+    assert (result.truncated, result.max_rows) == (None, None)
     with pytest.warns(FramesiftWarning) as noted:
-        assert read(found) == MOST
+        assert read(result) == MOST
     (warning,) = noted
     assert warning.filename == __file__
     assert f"the first {MOST} rows" in str(warning.message)
     assert LONG in str(warning.message)
-    assert (found.truncated, found.max_rows) == (True, MOST)
+    assert (result.truncated, result.max_rows) == (True, MOST)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         whole = client.sql(SHORT)
@@ -70,20 +70,20 @@ def test_a_cut_answer_is_warned_of(client: framesift.Client, read: Callable[...,
 @pytest.mark.parametrize("read", READ)
 def test_a_warning_can_be_an_exception(client: framesift.Client, read: Callable[..., int]) -> None:
     """Each time, for programs that must not go on with a part."""
-    found = client.sql(LONG)
+    result = client.sql(LONG)
     with warnings.catch_warnings():
         warnings.simplefilter("error", FramesiftWarning)
         for _ in range(2):
             with pytest.raises(FramesiftWarning, match="Narrow the statement"):
-                read(found)
+                read(result)
 
 
 def test_without_pyarrow(client: framesift.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows come as JSON, and are the same; they are counted as well."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    found = client.sql(LONG)
+    result = client.sql(LONG)
     with pytest.warns(FramesiftWarning):
-        rows = found.rows
+        rows = result.rows
     assert len(rows) == MOST
     monkeypatch.undo()
     with pytest.warns(FramesiftWarning):

@@ -49,15 +49,15 @@ def more(_path: str, document: Any) -> Any:
     """A document with a new field in it, and in each entry of its lists; a frame is its columns."""
     if not isinstance(document, dict):
         return document
-    found = {"a_new_field": {"deep": [1]}, **document}
+    document_with_more = {"a_new_field": {"deep": [1]}, **document}
     for name, value in document.items():
         if isinstance(value, list) and name != "frames":
-            found[name] = [
+            document_with_more[name] = [
                 {"a_new_field": 7, **one} if isinstance(one, dict) else one for one in value
             ]
         if name == "frames" and isinstance(value, list):
-            found[name] = [{**one, "a_new_tag": 3} for one in value]
-    return found
+            document_with_more[name] = [{**one, "a_new_tag": 3} for one in value]
+    return document_with_more
 
 
 def test_a_newer_server_says_more(city: Path, tmp_path: Path) -> None:
@@ -84,11 +84,11 @@ def test_a_newer_server_says_more(city: Path, tmp_path: Path) -> None:
             assert client.tags.add("mood", kind="Open")["kind"] == "Open"
             assert list(client.policies) == []
     for command, one, other in zip(READING, here, there, strict=True):
-        expected = [str(part) for part in one]
+        expected = [str(field) for field in one]
         if command == ["tags", "list"]:
             assert "Elastic" in other[1]
             continue
-        assert [str(part) for part in other] == expected, command
+        assert [str(field) for field in other] == expected, command
 
 
 def test_a_job_in_a_state_that_is_not_known(city: Path) -> None:
@@ -109,8 +109,8 @@ def test_a_job_in_a_state_that_is_not_known(city: Path) -> None:
         return document
 
     with serving_as(city, NEWER, edit) as url:
-        found = [one for _ in range(3) for one in framesift.connect(url).jobs.list()]
-    assert [one.finished for one in found] == [False, False, True]
+        jobs = [one for _ in range(3) for one in framesift.connect(url).jobs.list()]
+    assert [one.finished for one in jobs] == [False, False, True]
 
 
 def test_an_older_server_lacks_routes_and_fields(city: Path, tmp_path: Path) -> None:

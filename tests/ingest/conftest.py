@@ -13,8 +13,7 @@ def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty catalog and records, made once: making one takes half a second."""
     folder = tmp_path_factory.mktemp("empty")
     home = Home.at(folder)
-    home.store.close()
-    home.records.engine.dispose()
+    home.close()
     return folder
 
 

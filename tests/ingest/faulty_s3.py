@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 Fault = Callable[[str], str]
-"""Given the path of a read, the fault: "500", "503", "stall", "short", "bytes" or "" for none."""
+"""Given the path of a read, its fault: a status, "stall", "short", "bytes" or "" for none."""
 
-_CODES = {"500": "InternalError", "503": "SlowDown"}
+_CODES = {"403": "AccessDenied", "500": "InternalError", "503": "SlowDown"}
 
 
 class FaultyS3:
@@ -21,12 +21,14 @@ class FaultyS3:
         endpoint: The URL that it serves.
         fault: What is done to a read of an object; may be changed at any time.
         reads: Paths of the objects read, in order.
+        ranges: Path and Range of each read, empty for the whole object.
     """
 
     def __init__(self, target: str) -> None:
         """Serve what the server at ``target`` answers."""
         self.fault: Fault = lambda _: ""
         self.reads: list[str] = []
+        self.ranges: list[tuple[str, str]] = []
         self._target = urlsplit(target).netloc
         outer = self
 
@@ -46,33 +48,34 @@ class FaultyS3:
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
-    def answer(self, asked: BaseHTTPRequestHandler) -> None:
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
         """Answer one request."""
-        is_read = asked.command == "GET" and "?" not in asked.path
+        is_read = request.command == "GET" and "?" not in request.path
         fault = ""
         if is_read:
-            self.reads.append(asked.path)
-            fault = self.fault(asked.path)
-        if fault in ("500", "503"):
+            self.reads.append(request.path)
+            self.ranges.append((request.path, request.headers.get("Range", "")))
+            fault = self.fault(request.path)
+        if fault in _CODES:
             body = f"<?xml version='1.0'?><Error><Code>{_CODES[fault]}</Code></Error>"
-            _send(asked, int(fault), {}, body.encode())
+            _send(request, int(fault), {}, body.encode())
             return
         if fault == "stall":
             time.sleep(3)
         connection = http.client.HTTPConnection(self._target)
-        connection.request(asked.command, asked.path, headers=dict(asked.headers))
-        found = connection.getresponse()
-        content = found.read()
+        connection.request(request.command, request.path, headers=dict(request.headers))
+        response = connection.getresponse()
+        content = response.read()
         connection.close()
-        headers = dict(found.getheaders())
+        headers = dict(response.getheaders())
         length = int(headers.get("Content-Length", len(content)))
         if fault == "bytes":
             middle = len(content) // 2
             content = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
         if fault == "short":
             content = content[: len(content) // 2]
-            asked.close_connection = True
-        _send(asked, found.status, headers, content, length)
+            request.close_connection = True
+        _send(request, response.status, headers, content, length)
 
     def close(self) -> None:
         """Stop serving."""
@@ -81,20 +84,20 @@ class FaultyS3:
 
 
 def _send(
-    asked: BaseHTTPRequestHandler,
+    request: BaseHTTPRequestHandler,
     status: int,
     headers: dict[str, str],
     content: bytes,
     length: int | None = None,
 ) -> None:
-    asked.send_response(status)
+    request.send_response(status)
     for name, value in headers.items():
         if name.lower() not in ("content-length", "transfer-encoding", "connection", "date"):
-            asked.send_header(name, value)
-    asked.send_header("Content-Length", str(len(content) if length is None else length))
-    asked.end_headers()
-    if asked.command != "HEAD":
-        asked.wfile.write(content)
+            request.send_header(name, value)
+    request.send_header("Content-Length", str(len(content) if length is None else length))
+    request.end_headers()
+    if request.command != "HEAD":
+        request.wfile.write(content)
 
 
 @contextmanager

@@ -67,6 +67,11 @@ class Home:
         names = partial(recorded_class_names, records)
         return cls(CatalogStore(location, threads=1, class_names=names), records)
 
+    def close(self) -> None:
+        """Close both."""
+        self.store.close()
+        self.records.engine.dispose()
+
     def add(self, root: Path, platform: str = "NFS", name: str = "a2d2") -> Source:
         """Add a source."""
         return add_source(

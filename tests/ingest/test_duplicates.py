@@ -71,11 +71,11 @@ def test_another_encoding_of_the_label_is_the_same(home: Home, tmp_path: Path) -
     root = make_tree(tmp_path / "tree", frames=1)
     deliver_again(root, (1,))
     stamp, folder = OTHER.replace("_", ""), f"{OTHER}/label/cam_front_center"
-    shown = [[CAR, (0, 255, 0), SKY]]
+    pixels = [[CAR, (0, 255, 0), SKY]]
     put(
         root,
         f"{folder}/{stamp}_label_frontcenter_000000001.png",
-        encode(Picture(shown, filters=(1,))),
+        encode(Picture(pixels, filters=(1,))),
     )
     home.scan(home.add(root))
     assert marks(home) == BOTH[:1]
@@ -119,8 +119,8 @@ def test_etags_of_an_object_store_need_no_read(home: Home, tmp_path: Path) -> No
         return Alike(fkey, "host1", "gone", 7, etag, "0" * 16, None)
 
     md5 = "0123456789abcdef" * 2
-    found = [frame("a", md5), frame("b", f'"{md5}"'), frame("c", md5), frame("d", f"{md5}-2")]
-    digests = _digests(found, found, _Sources(home.records, {}))
+    frames = [frame("a", md5), frame("b", f'"{md5}"'), frame("c", md5), frame("d", f"{md5}-2")]
+    digests = _digests(frames, frames, _Sources(home.records, {}))
     assert digests == {"a": md5, "c": md5}
 
 

@@ -11,8 +11,8 @@ import pytest
 from catalog.errors import StorageError
 from ingest.sources import endpoint_proxy
 from ingest.sources.endpoint_proxy import ENDPOINT, PUBLIC, way_to
-from ingest.sources.s3_bucket import S3Bucket
-from ingest.sources.s3_source import S3Folder
+from ingest.sources.s3.s3_bucket import S3Bucket
+from ingest.sources.s3.s3_source import S3Folder
 from ingest.sources.source_options import SourceOptions
 from tests.ingest.redirecting_server import SECRET, redirecting
 from tests.ingest.s3_server import moto

@@ -131,9 +131,9 @@ def test_the_engine_makes_no_difference(
     assert _without_times(everything(home)) == _without_times(second)
 
 
-def _without_times(found: list[Any]) -> list[Any]:
+def _without_times(rows: list[Any]) -> list[Any]:
     """Copying a tree changes inodes and the times of change of its files' metadata."""
-    (metaocean, view, *tags), problems = found
+    (metaocean, view, *tags), problems = rows
     return [len(metaocean), len(view), tags, problems]
 
 
@@ -266,8 +266,8 @@ def test_a_cluster_of_this_machine_answers_its_own_client_only(home: Home, tmp_p
     with open_engine(EngineChoice("dask", workers=1)) as engine:
         assert isinstance(engine, DaskEngine)
         assert home.scan(source, engine=engine).counts.frames == 3
-        found = engine.client.scheduler_info()
-        addresses = [found["address"], *found["workers"]]
+        information = engine.client.scheduler_info()
+        addresses = [information["address"], *information["workers"]]
         assert len(addresses) == 2
         for address in addresses:
             assert address.startswith("tls://127.0.0.1:")
@@ -280,9 +280,12 @@ def _refusal(address: str) -> str:
     """What a client hears that speaks TLS and has no certificate."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    place = ("127.0.0.1", int(address.rpartition(":")[2]))
+    address_pair = ("127.0.0.1", int(address.rpartition(":")[2]))
     try:
-        with socket.create_connection(place, 60) as plain, context.wrap_socket(plain) as client:
+        with (
+            socket.create_connection(address_pair, 60) as plain,
+            context.wrap_socket(plain) as client,
+        ):
             client.sendall(bytes(8))
             return str(client.recv(100))
     except OSError as error:
@@ -326,7 +329,7 @@ def test_a_job_array_without_an_engine(
     """Units written, each counted by a process of its own (some twice), collected: the same."""
     root, first, second = expected
     source = home.add(root)
-    for number, wanted in enumerate((first, second)):
+    for number, unit in enumerate((first, second)):
         folder = tmp_path / f"units-{number}"
         units = units_of(home, source, folder)
         assert home.rows("SELECT count(*) FROM t_car") == [(number * (FRAMES - 1),)]
@@ -335,7 +338,7 @@ def test_a_job_array_without_an_engine(
             done = run_python("-m", "ingest.scan.unit_files", folder, str(element), check=True)
             assert done.stdout.startswith(f"unit {element}: ")
         collect(home, source, folder)
-        assert _without_times(everything(home)) == _without_times(wanted)
+        assert _without_times(everything(home)) == _without_times(unit)
         if number == 0:
             change(root)
     scan = last_scan(home.records, source.id)

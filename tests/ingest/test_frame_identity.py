@@ -70,11 +70,11 @@ def test_either_tree_may_go_and_come_back(
     source = home.add(trees)
     home.scan(source)
     both = state(home)
-    for gone, kept in ((FIRST, SECOND), (SECOND, FIRST)):
+    for gone, remaining in ((FIRST, SECOND), (SECOND, FIRST)):
         (trees / gone).rename(tmp_path / "away")
         result = home.scan(source)
         assert (result.counts.frames, result.counts.bytes_read) == (0, 0)
-        assert {tree for tree, _ in cars(home)} == {kept}
+        assert {tree for tree, _ in cars(home)} == {remaining}
         assert state(home) == scanned_alone(empty_home, tmp_path, trees, f"without_{gone}")
         (tmp_path / "away").rename(trees / gone)
         home.scan(source)

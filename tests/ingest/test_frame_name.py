@@ -35,10 +35,10 @@ def name(
 )
 def test_all_kinds_of_all_cameras(prefix: str, camera: str, kind: str, extension: str) -> None:
     """Every kind of file of all six cameras parses, below any folders, to the same frame."""
-    found = parse(prefix + name(kind, camera, extension=extension))
-    assert found is not None
-    assert found.frame == FrameId(prefix, SCENE, camera, STAMP, 6882)
-    assert (found.kind, found.extension) == (kind, extension)
+    parsed = parse(prefix + name(kind, camera, extension=extension))
+    assert parsed is not None
+    assert parsed.frame == FrameId(prefix, SCENE, camera, STAMP, 6882)
+    assert (parsed.kind, parsed.extension) == (kind, extension)
 
 
 def test_position_tags_of_the_cameras() -> None:

@@ -76,8 +76,8 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
         }
     )
     pq.write_table(table, file, row_group_size=7_000)
-    found = _read_parquet(file, 2**30)
-    assert found.to_pylist() == table.to_pylist()
+    frames = _read_parquet(file, 2**30)
+    assert frames.to_pylist() == table.to_pylist()
     nested = tmp_path / "nested.parquet"
     pq.write_table(pa.table({"filename": ["a"], "list": [["a"]]}), nested)
     with pytest.raises(InvalidInput, match="column 'list' is list"):
@@ -114,8 +114,8 @@ def test_nobody_waits(scanned: Home, tmp_path: Path) -> None:
     """It ends, whenever its client goes, and has written nothing."""
     name = frame_key("camera", 1).rpartition("/")[2]
     file = wide(tmp_path / "w.csv", 20, name)
-    for asked in (0, 3, 20, 21):
-        left = chain(repeat(False, asked), repeat(True))
+    for count in (0, 3, 20, 21):
+        left = chain(repeat(False, count), repeat(True))
         with pytest.raises(InvalidInput, match="nobody waits"):
             import_tags(scanned.store, file, "wide", stopped=left.__next__)
         assert families.families(scanned.store) == []

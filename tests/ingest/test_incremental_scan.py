@@ -51,7 +51,7 @@ def test_every_key_is_told_once(old: list[str], new: list[str], marks: random.Ra
     sizes = {key: marks.randint(1, 2) for key in new}
     listed = [File(key, sizes[key], NOW) for key in sorted(new)]
     known = [KnownFile(key, 1, NOW, "") for key in sorted(old)]
-    told = {found.key: found.change for found in compare(listed, known)}
+    told = {change.key: change.change for change in compare(listed, known)}
     assert list(told) == sorted({*old, *new})
     for key, change in told.items():
         if key not in old:
@@ -89,7 +89,7 @@ def test_an_etag_is_believed_before_a_time(
     """
     before = KnownFile("a", 1, NOW, known)
     listed = File("a", 1, NOW.replace(year=2000) if mtime_differs else NOW, etag=etag)
-    assert [found.change for found in compare([listed], [before])] == [change]
+    assert [change.change for change in compare([listed], [before])] == [change]
 
 
 def test_folders_are_listed_in_the_order_of_whole_keys(tmp_path: Path) -> None:

@@ -35,13 +35,13 @@ def _slow(point: tuple[float, float], geometry: Any, steps: int = 400) -> float:
     if geometry.geom_type == "Polygon" and geometry.contains(shapely.Point(point)):
         return 0.0
     outline = geometry.boundary if geometry.geom_type == "Polygon" else geometry
-    places = (
+    points = (
         [geometry]
         if geometry.geom_type == "Point"
         else [outline.interpolate(k / steps, normalized=True) for k in range(steps + 1)]
     )
     here = _in_space(*point)
-    return min(float(np.linalg.norm(_in_space(at.x, at.y) - here)) for at in places)
+    return min(float(np.linalg.norm(_in_space(at.x, at.y) - here)) for at in points)
 
 
 def _collection(*geometries: Any) -> bytes:
@@ -72,15 +72,15 @@ def test_distances_are_those_in_space(
     within: float,
 ) -> None:
     """Anywhere below 60 degrees: within 0.2 % and 2 m of the distance to every feature in turn."""
-    places = [(longitude + x, latitude + y) for x, y in points]
+    positions = [(longitude + x, latitude + y) for x, y in points]
     geometries = []
     for corners in shapes:
         moved = [(longitude + x, latitude + y) for x, y in corners]
         many = len(set(moved))
         geometries.append(shapely.Point(moved[0]) if many < 2 else shapely.LineString(moved))
-    found = nearest_distances(np.array(places), np.array(geometries, dtype=object), within)
-    for place, distance in zip(places, found, strict=True):
-        slow = min((_slow(place, geometry) for geometry in geometries), default=math.inf)
+    distances = nearest_distances(np.array(positions), np.array(geometries, dtype=object), within)
+    for position, distance in zip(positions, distances, strict=True):
+        slow = min((_slow(position, geometry) for geometry in geometries), default=math.inf)
         # The slow way looks at places up to 6 km / 400 apart: it may be that much too far.
         margin = 2 + 0.002 * within + 15
         if distance == math.inf:

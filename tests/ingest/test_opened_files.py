@@ -37,29 +37,29 @@ def root(tmp_path: Path) -> Path:
 
 def opened(root: Path) -> int:
     """How many descriptors of this process are of the folder or of what lies in it."""
-    found = 0
+    count = 0
     for descriptor in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):  # another thread has closed it
-            found += descriptor.readlink().is_relative_to(root.resolve())
-    return found
+            count += descriptor.readlink().is_relative_to(root.resolve())
+    return count
 
 
 def links_out(root: Path) -> dict[str, str]:
     """Keys of a folder below which everything leads elsewhere, and where."""
-    made = {
+    targets = {
         "absolute": str(root.parent / "secret"), "relative": "../secret", "proc": "/proc/self/maps",
         "chain": "relative", "device": "/dev/zero", "terminal": "/dev/tty", "folder": "../hidden",
         "dots": "a/../../secret", "twin": f"{root}2/f",
     }  # fmt: skip
     (root.parent / "root2").mkdir()
     (root.parent / "root2" / "f").write_bytes(SECRET)
-    for name, target in made.items():
+    for name, target in targets.items():
         (root / name).symlink_to(target)
     os.mkfifo(root / "pipe")
     os.mkfifo(root.parent / "pipe_out")
     (root / "to_pipe").symlink_to("../pipe_out")
-    keys = [*made, "pipe", "to_pipe", "folder/f"]
-    return {key: made.get(key, "") for key in keys}
+    keys = [*targets, "pipe", "to_pipe", "folder/f"]
+    return {key: targets.get(key, "") for key in keys}
 
 
 def test_links_that_lead_out_are_not_read(root: Path) -> None:
@@ -110,23 +110,23 @@ def test_a_file_and_its_folder_are_swapped_while_they_are_read(root: Path) -> No
 
     swapping = threading.Thread(target=swap)
     swapping.start()
-    found: set[bytes] = set()
+    contents: set[bytes] = set()
     until = time.monotonic() + 60
     try:
         for number in count():
             # On a busy machine the other thread may have been at work in none of them.
-            if number >= 300 and (found == {b"mine", b""} or time.monotonic() > until):
+            if number >= 300 and (contents == {b"mine", b""} or time.monotonic() > until):
                 break
             for key in ("a/f", "b/f"):
                 try:
-                    found.add(source.read(key))
+                    contents.add(source.read(key))
                 except UnreadableFile:
-                    found.add(b"")
-            found.update(b"listed" for entry in source.list("b/") if entry.size == len(SECRET))
+                    contents.add(b"")
+            contents.update(b"listed" for entry in source.list("b/") if entry.size == len(SECRET))
     finally:
         stop.set()
         swapping.join()
-    assert found == {b"mine", b""}
+    assert contents == {b"mine", b""}
 
 
 def test_a_folder_is_swapped_while_it_is_listed(root: Path) -> None:

@@ -107,7 +107,7 @@ def test_prefixes_keep_scenes_of_the_same_name_apart() -> None:
     image, label = paired([f"a/{key('camera')}", f"b/{key('label')}"])
     assert [frame.id.prefix for frame in image.unlabelled] == ["a/"]
     assert [frame.id.prefix for frame in label.frames] == ["b/"]
-    copies = [f"{place}/{key(kind)}" for place in "ab" for kind in ("camera", "label")]
+    copies = [f"{folder}/{key(kind)}" for folder in "ab" for kind in ("camera", "label")]
     assert [len(scene.frames) for scene in paired(copies)] == [1, 1]
 
 

@@ -9,7 +9,7 @@ SCENE = "a2d2/20180807_145028/"
 
 
 @pytest.mark.parametrize(
-    ("whole", "flat", "listed", "held", "left"),
+    ("whole", "flat", "listed", "keys", "left"),
     [
         (["x"], [], ("x/",), ("x/a", "x/y/b"), ("y/a", "xx/a", "x")),
         (["/x/", "x/y", "w"], [], ("w/", "x/"), ("w/a", "x/a", "x/y/b"), ("z",)),
@@ -25,14 +25,14 @@ SCENE = "a2d2/20180807_145028/"
     ],
 )
 def test_parts(
-    whole: list[str], flat: list[str], listed: tuple[str, ...], held: tuple[str, ...],
+    whole: list[str], flat: list[str], listed: tuple[str, ...], keys: tuple[str, ...],
     left: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Folders in order, none below another; of what they hold, what was asked for."""
-    part = Part.of(whole, flat)
-    assert part.folders == listed
-    assert not any(map(part.leaves_out, held))
-    assert all(map(part.leaves_out, left))
+    partial = Part.of(whole, flat)
+    assert partial.folders == listed
+    assert not any(map(partial.leaves_out, keys))
+    assert all(map(partial.leaves_out, left))
 
 
 @pytest.mark.parametrize("folder", ["..", "a/../b", "a//b", "./a", "a/."])

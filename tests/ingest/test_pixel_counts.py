@@ -48,10 +48,10 @@ def test_real_labels_count_exactly(a2d2_root: Path, palette: Palette) -> None:
         merged: Counter[str] = Counter()
         for entry, pixels in facts["by_list_entry"].items():
             merged[entry[:-2] if entry[-1].isdigit() else entry] += pixels
-        found = count_pixels(label.read_bytes(), palette)
-        assert by_class(found, palette) == dict(merged)
-        assert (found.width, found.height) == (facts["width"], facts["height"])
-        assert found.unknown == facts["unknown_pixels"] == 0
+        counts = count_pixels(label.read_bytes(), palette)
+        assert by_class(counts, palette) == dict(merged)
+        assert (counts.width, counts.height) == (facts["width"], facts["height"])
+        assert counts.unknown == facts["unknown_pixels"] == 0
 
 
 def test_sample_labels_count_exactly(sample_root: Path, palette: Palette) -> None:

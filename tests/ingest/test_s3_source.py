@@ -22,11 +22,11 @@ from ingest.labels.palette import Palette
 from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import pair_frames
 from ingest.scan.read_frame import frame_record, read_frame
-from ingest.sources import s3_listing
 from ingest.sources.local_folder import LocalFolder
 from ingest.sources.object_file import number_of
-from ingest.sources.s3_bucket import S3Address, S3Bucket
-from ingest.sources.s3_source import S3Folder
+from ingest.sources.s3 import s3_listing
+from ingest.sources.s3.s3_bucket import S3Address, S3Bucket
+from ingest.sources.s3.s3_source import S3Folder
 from ingest.sources.source_files import SourceFiles
 from ingest.sources.source_options import SourceOptions
 from tests.ingest.s3_server import S3Server, breaking_proxy, ceph, moto
@@ -160,7 +160,7 @@ def test_long_listing_in_pages_and_shards(
     def together(shard: Any) -> None:
         if next(numbers) < 7:
             with suppress(threading.BrokenBarrierError):  # told below, by the barrier
-                met.wait(timeout=60)
+                met.wait(timeout=300)
         fill(shard)
 
     monkeypatch.setattr(s3_listing._Shard, "_fill", together)
@@ -221,7 +221,7 @@ def test_too_large_an_object_is_not_read(server: S3Server, monkeypatch: pytest.M
     """The limit on sizes holds before the bytes are moved."""
     bucket = server.new_bucket("large")
     put(server, bucket, ["0123456789"])
-    monkeypatch.setattr("ingest.sources.s3_source.MAX_FILE_BYTES", 9)
+    monkeypatch.setattr("ingest.sources.s3.s3_source.MAX_FILE_BYTES", 9)
     with pytest.raises(BadFile, match="has 10 bytes; at most 9 are read"):
         open_folder(server, bucket).read("0123456789")
 
@@ -268,7 +268,9 @@ def test_keys_revoked_during_a_scan_stop_it(
     """Refused credentials are no fault of a file: read raises StorageError, not BadFile."""
     bucket = ceph_server.new_bucket("revoked")
     put(ceph_server, bucket, ["a"])
-    monkeypatch.setattr("ingest.sources.s3_source.S3Bucket.page", lambda *a, **k: ([], [], False))
+    monkeypatch.setattr(
+        "ingest.sources.s3.s3_source.S3Bucket.page", lambda *a, **k: ([], [], False)
+    )
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong-secret")
     folder = open_folder(ceph_server, bucket)
     with pytest.raises(StorageError, match="secret key is wrong"):
@@ -396,7 +398,7 @@ def make_certificates(folder: Path) -> tuple[Path, Path, Path]:
          "-CA", authority, "-CAkey", folder / "ca.key",
          "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE"],
     ):  # fmt: skip
-        subprocess.run([str(part) for part in command], check=True, capture_output=True)
+        subprocess.run([str(word) for word in command], check=True, capture_output=True)
     return authority, certificate, key
 
 

@@ -46,7 +46,7 @@ def test_the_whole_sample_set(home: Home, sample_root: Path) -> None:
     names = recorded_class_names(home.records)
     assert len(names) == 38
     columns = ", ".join(f'"{tag}"' for tag in names)
-    found = {
+    counts_of_labels = {
         Path(str(label)).name: {
             name: int(str(pixels))
             for name, pixels in zip(names.values(), counts, strict=True)
@@ -55,7 +55,7 @@ def test_the_whole_sample_set(home: Home, sample_root: Path) -> None:
         for label, *counts in home.rows(f"SELECT label_file, {columns} FROM metaocean_view "
                                         "WHERE label_file IS NOT NULL")
     }  # fmt: skip
-    assert found == noted
+    assert counts_of_labels == noted
 
 
 def test_rows_of_a_file_system(home: Home, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from cryptography.fernet import Fernet
 
 from catalog.errors import InvalidInput, StorageError
 from ingest.sources import sealed_keys
-from ingest.sources.s3_bucket import session_of
+from ingest.sources.s3.s3_bucket import session_of
 from ingest.sources.schemes import open_source
 from ingest.sources.sealed_keys import AccessKeys, SecretKey, seal, unseal
 from ingest.sources.source_options import SourceOptions
@@ -23,9 +23,9 @@ KEYS = AccessKeys("AKIAEXAMPLE", "very/secret+key")
 def key(tmp_path: Path) -> Iterator[SecretKey]:
     """Where this process's key is; as before afterwards."""
     before = sealed_keys._key
-    made = SecretKey(tmp_path / "home" / "secret.key")
-    sealed_keys.use(made)
-    yield made
+    secret = SecretKey(tmp_path / "home" / "secret.key")
+    sealed_keys.use(secret)
+    yield secret
     sealed_keys._key = before
 
 

@@ -57,10 +57,12 @@ def bucket(
     server.put_folder(name, make_tree(tmp_path / "tree", FRAMES))
     for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", VARIABLE):
         monkeypatch.delenv(variable, raising=False)
-    given = Fernet.generate_key().decode() if request.param == "in the environment" else ""
-    key = SecretKey(tmp_path / "home" / "secret.key", given)
-    if given:
-        monkeypatch.setenv(VARIABLE, given)
+    environment_key = (
+        Fernet.generate_key().decode() if request.param == "in the environment" else ""
+    )
+    key = SecretKey(tmp_path / "home" / "secret.key", environment_key)
+    if environment_key:
+        monkeypatch.setenv(VARIABLE, environment_key)
     before = sealed_keys._key
     sealed_keys.use(key)
     options = SourceOptions(

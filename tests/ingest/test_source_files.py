@@ -37,12 +37,12 @@ def test_listing_is_sorted_and_keeps_folders_together(tmp_path: Path) -> None:
     """Every folder in sorted order, its files together, the same each time."""
     names = ["b/2", "b/10", "a/z/1", "a.txt", "a/b", "b/1", "Z", "a-b/1"]
     touch(tmp_path, *names)
-    found = keys(tmp_path)
-    assert found == keys(tmp_path)
-    assert sorted(found) == sorted(names)
-    folders = [key.rpartition("/")[0] for key in found if key.startswith("b/")]
+    listed = keys(tmp_path)
+    assert listed == keys(tmp_path)
+    assert sorted(listed) == sorted(names)
+    folders = [key.rpartition("/")[0] for key in listed if key.startswith("b/")]
     assert folders == ["b"] * 3
-    assert found.index("b/1") + 2 == found.index("b/2")
+    assert listed.index("b/1") + 2 == listed.index("b/2")
 
 
 def test_a_row_says_what_the_file_system_says(tmp_path: Path) -> None:
@@ -130,9 +130,9 @@ def test_very_deep_folders(tmp_path: Path) -> None:
         here = deeper
     os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=here))
     os.close(here)
-    found = keys(tmp_path)
+    listed = keys(tmp_path)
     subprocess.run(["rm", "-r", str(tmp_path / "d")], check=True)  # pytest itself would recurse
-    assert found == ["d/" * 1200 + "f"]
+    assert listed == ["d/" * 1200 + "f"]
 
 
 def test_reading(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_reading(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"0123456789")
     source = LocalFolder(tmp_path)
     assert source.read("f") == b"0123456789"
-    assert [source.read_range("f", *part) for part in ((0, 3), (8, 5), (20, 1))] == [
+    assert [source.read_range("f", *span) for span in ((0, 3), (8, 5), (20, 1))] == [
         b"012",
         b"89",
         b"",
@@ -154,9 +154,9 @@ def test_files_that_cannot_be_read(tmp_path: Path, key: str) -> None:
     source = LocalFolder(tmp_path)
     with pytest.raises(BadFile) as whole:
         source.read(key)
-    with pytest.raises(BadFile) as part:
+    with pytest.raises(BadFile) as error:
         source.read_range(key, 0, 1)
-    assert whole.value.file == part.value.file == key
+    assert whole.value.file == error.value.file == key
     assert str(whole.value).startswith(key)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.sources.s3_page import read_page
-from ingest.sources.s3_source import S3Folder
+from ingest.sources.s3.s3_page import read_page
+from ingest.sources.s3.s3_source import S3Folder
 from ingest.sources.schemes import open_source
 from ingest.sources.source_options import SourceOptions
 from tests.ingest.png_writer import Picture, chunk, encode
@@ -43,10 +43,10 @@ IN_PROGRESS = b"<RestoreStatus><IsRestoreInProgress>true</IsRestoreInProgress></
 def test_what_a_listing_tells(told: bytes, state: str | None, tier: str) -> None:
     """Storage class and restoration of an object, as AWS documents its listing."""
     page = read_page(PAGE % (CONTENTS % told))
-    (found,) = page.objects
-    assert (found.key, found.size, found.etag) == ("a b c\n", 12, "e1")
-    assert found.modified.isoformat() == "2026-11-21T14:08:18"
-    assert (found.state, found.storage_class) == (state, tier)
+    (entry,) = page.objects
+    assert (entry.key, entry.size, entry.etag) == ("a b c\n", 12, "e1")
+    assert entry.modified.isoformat() == "2026-11-21T14:08:18"
+    assert (entry.state, entry.storage_class) == (state, tier)
     assert (page.prefixes, page.more) == (["c d/"], True)
 
 

@@ -80,14 +80,14 @@ def _pixel(rng: Random, colour_type: int) -> Pixel:
 
 def _slow(picture: Picture) -> tuple[list[int], int]:
     """Pixels of each listed class; and of none."""
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for row in picture.rows:
         for pixel, many in Counter(row).items():
             rgb = picture.palette[pixel[0]] if picture.palette else pixel
             rgb = rgb[:3] if len(rgb) >= 3 else (rgb[0],) * 3
-            found[rgb[0] << 16 | rgb[1] << 8 | rgb[2]] += many
-    listed = [found[colour] for colour in LISTED.colours]
-    return listed, found.total() - sum(listed)
+            counts[rgb[0] << 16 | rgb[1] << 8 | rgb[2]] += many
+    listed = [counts[colour] for colour in LISTED.colours]
+    return listed, counts.total() - sum(listed)
 
 
 def _stream(rng: Random, picture: Picture) -> bytes:
@@ -115,8 +115,8 @@ def _by_stretches(stream: bytes, picture: Picture) -> tuple[list[int], int, str]
 
 def _by_libdeflate(raw: bytes, picture: Picture) -> tuple[list[int], int, str]:
     """The same of filtered rows, as counted once they are inflated."""
-    found = count_pixels(around(picture, zlib.compress(raw, level=0)), LISTED)
-    return found.counts.tolist(), found.unknown, found.digest
+    counts = count_pixels(around(picture, zlib.compress(raw, level=0)), LISTED)
+    return counts.counts.tolist(), counts.unknown, counts.digest
 
 
 def _damages(rng: Random, stream: bytes) -> list[bytes]:
@@ -141,16 +141,16 @@ def agree(seed: int) -> bool:
     rng = Random(seed)
     picture = _label(rng)
     stream = _stream(rng, picture)
-    found = _by_stretches(stream, picture)
+    counts = _by_stretches(stream, picture)
     plain = _by_libdeflate(raw_rows(picture), picture)
     assert plain[:2] == _slow(picture)
-    assert found in (None, plain), seed
+    assert counts in (None, plain), seed
     for damaged in _damages(rng, stream):
         wrong = _by_stretches(damaged, picture)
         # A bit may stand between the blocks' end and a whole byte; and now and then Adler-32 fits.
         taken = None if wrong is None else zlib_takes(damaged)
         assert wrong is None or (taken and wrong == _by_libdeflate(taken, picture)), seed
-    return found is not None
+    return counts is not None
 
 
 def agree_whatever_it_is(seed: int) -> None:
@@ -158,8 +158,8 @@ def agree_whatever_it_is(seed: int) -> None:
     rng = Random(seed)
     picture = rng.choice([_label, _any_picture])(rng)
     stream = _stream(rng, picture)
-    found = count_pixels(around(picture, stream), LISTED)
-    assert (found.counts.tolist(), found.unknown) == _slow(picture), seed
+    counts = count_pixels(around(picture, stream), LISTED)
+    assert (counts.counts.tolist(), counts.unknown) == _slow(picture), seed
     for damaged in _damages(rng, stream):
         if zlib_takes(damaged) is None:
             with pytest.raises(BadFile):
@@ -201,17 +201,17 @@ def test_labels_of_the_sample_frames_and_real_ones(monkeypatch: pytest.MonkeyPat
     ways = []
     for path in sorted(root.rglob("*_label_*.png"))[:16]:
         png = path.read_bytes()
-        wanted = np.zeros(256, np.int64)
+        expected = np.zeros(256, np.int64)
         for pixels, rgb in open_png(png).getcolors(1 << 24) or []:
             red, green, blue = rgb  # type: ignore[misc]
-            wanted[palette.lookup_table[red << 16 | green << 8 | blue]] += pixels
-        found = np.zeros(256, np.int64)
+            expected[palette.lookup_table[red << 16 | green << 8 | blue]] += pixels
+        totals = np.zeros(256, np.int64)
         chunks = take_apart(png)
         size = chunks.header.height, chunks.header.width
         digest = np.zeros(1, np.uint64)
-        ways.append(stretch_rows.count(chunks.pixels, *size, palette.lookup_table, found, digest))
+        ways.append(stretch_rows.count(chunks.pixels, *size, palette.lookup_table, totals, digest))
         if ways[-1]:
-            assert found.tolist() == wanted.tolist()
+            assert totals.tolist() == expected.tolist()
             assert f"{int(digest[0]):016x}" == count_pixels(png, palette).digest
     assert ways.count(True) * 3 >= len(ways)
 
@@ -222,9 +222,9 @@ def test_the_widest_rows(wider: int) -> None:
     picture = Picture([[(255, 0, 0)] * (stretch_rows.WIDEST + wider)] * 5, filters=(1,))
     rle = zlib.compressobj(strategy=zlib.Z_RLE)
     stream = rle.compress(raw_rows(picture)) + rle.flush()
-    found = _by_stretches(stream, picture)
-    assert (found is None) == bool(wider)
-    assert found is None or found[:2] == _slow(picture)
+    counts = _by_stretches(stream, picture)
+    assert (counts is None) == bool(wider)
+    assert counts is None or counts[:2] == _slow(picture)
     assert count_pixels(around(picture, stream), LISTED).counts.tolist() == _slow(picture)[0]
 
 
@@ -287,8 +287,8 @@ def test_every_tie_of_the_paeth_filter() -> None:
     below: list[Pixel] = [(sample,) for _, _, left in triples for sample in (left, 85)]
     grey = [(0, 4), (0, 0)]
     by_paeth, plain = (
-        count_pixels(around(found, zlib.compress(raw_rows(found))), LISTED)
-        for found in (Picture([above, below], 0, filters=filters) for filters in grey)
+        count_pixels(around(picture, zlib.compress(raw_rows(picture))), LISTED)
+        for picture in (Picture([above, below], 0, filters=filters) for filters in grey)
     )
     assert by_paeth.digest == plain.digest
 

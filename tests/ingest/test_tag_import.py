@@ -63,8 +63,8 @@ def test_what_sql_wrote_is_taken(cars: Home, tmp_path: Path) -> None:
     before = cars.rows("SELECT fkey, value FROM t_weather ORDER BY fkey")
     statement = "SELECT fkey, weather FROM metaocean_view WHERE weather IS NOT NULL"
     file = tmp_path / "tags.csv"
-    found = run_sql(cars.store, statement).rows
-    file.write_bytes(b"".join(encoded("csv-named", found.schema, found.to_batches())))
+    answer = run_sql(cars.store, statement).rows
+    file.write_bytes(b"".join(encoded("csv-named", answer.schema, answer.to_batches())))
     families.drop(cars.store, "sky")
     result = import_tags(cars.store, file, "sky")
     assert (result.imported, result.unmatched, result.ignored) == (2, 0, ())
@@ -300,10 +300,10 @@ def test_any_table_equals_reading_it_slowly(
     result = import_tags(cars.store, file, "mine", types={"mine": "VARCHAR"})
     assert result.rows == len(rows)
     assert result.imported + result.problems.num_rows == len(rows)
-    held = cars.rows("SELECT fkey, mine FROM lake.main.tags_mine") if expected else []
+    stored = cars.rows("SELECT fkey, mine FROM lake.main.tags_mine") if expected else []
     if expected:
         families.drop(cars.store, "mine")
-    assert {str(key): value for key, value in held} == expected
+    assert {str(key): value for key, value in stored} == expected
 
 
 def test_scene_is_a_word_of_the_catalog(cars: Home, tmp_path: Path) -> None:

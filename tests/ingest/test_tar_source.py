@@ -50,11 +50,11 @@ def moto_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> S3Server:
 
 def info(name: str, size: int = 0, kind: bytes = tarfile.REGTYPE, **more: Any) -> tarfile.TarInfo:
     """A member's header."""
-    made = tarfile.TarInfo(name)
-    made.size, made.type, made.mtime = size, kind, 1_600_000_000
+    member = tarfile.TarInfo(name)
+    member.size, member.type, member.mtime = size, kind, 1_600_000_000
     for attribute, value in more.items():
-        setattr(made, attribute, value)
-    return made
+        setattr(member, attribute, value)
+    return member
 
 
 def write_tar(path: Path, members: list[Member], form: int = tarfile.GNU_FORMAT) -> Path:
@@ -85,7 +85,7 @@ def folder_as_tar(folder: Path, path: Path, prefix: str = "./") -> Path:
 
 _NAMES = st.lists(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0"), min_size=1,
-            max_size=120).filter(lambda part: part not in (".", "..")),
+            max_size=120).filter(lambda name: name not in (".", "..")),
     min_size=1, max_size=3,
 ).map("/".join)  # fmt: skip
 _MEMBERS = st.lists(
@@ -109,14 +109,14 @@ def generate(path: Path, members: list[tuple[str, bytes, str]], form: int) -> No
 
 def by_tarfile(path: Path) -> dict[str, bytes]:
     """What tarfile reads: of several members of a name, the last, if it is a file."""
-    found: dict[str, bytes | None] = {}
+    contents_by_name: dict[str, bytes | None] = {}
     with tarfile.open(path) as tar:
         for member in tar:
-            key = "/".join(part for part in member.name.split("/") if part not in ("", "."))
+            key = "/".join(piece for piece in member.name.split("/") if piece not in ("", "."))
             if not member.isdir():
                 opened = tar.extractfile(member) if member.isreg() else None
-                found[key] = opened.read() if opened else None
-    return {key: content for key, content in found.items() if content is not None}
+                contents_by_name[key] = opened.read() if opened else None
+    return {key: content for key, content in contents_by_name.items() if content is not None}
 
 
 @pytest.mark.attacks
@@ -247,8 +247,8 @@ def test_damaged_index_is_made_anew(tmp_path: Path) -> None:
     """A half-written or foreign index file is replaced."""
     path = write_tar(tmp_path / "a.tar", [("x", b"1")])
     index = tmp_path / "index"
-    (kept,) = [open_tar(str(path), index_folder=index).index.path]
-    kept.write_bytes(kept.read_bytes()[:100])
+    (index_file,) = [open_tar(str(path), index_folder=index).index.path]
+    index_file.write_bytes(index_file.read_bytes()[:100])
     assert contents(open_tar(str(path), index_folder=index)) == {"x": b"1"}
 
 
@@ -263,12 +263,12 @@ def test_truncated_archive(keep: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("member", [0, 1, 2])
-@pytest.mark.parametrize("place", [0, 124, 150, 156, 400])
-def test_a_damaged_header_is_no_end(member: int, place: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("position", [0, 124, 150, 156, 400])
+def test_a_damaged_header_is_no_end(member: int, position: int, tmp_path: Path) -> None:
     """One byte of any member's header flipped: refused, for the rest would seem removed."""
     path = write_tar(tmp_path / "a.tar", [(name, b"1") for name in "abc"])
     damaged = bytearray(path.read_bytes())
-    damaged[member * 1024 + place] ^= 1
+    damaged[member * 1024 + position] ^= 1
     path.write_bytes(damaged)
     with pytest.raises(BadFile, match="damaged"):
         open_tar(str(path))
@@ -277,8 +277,8 @@ def test_a_damaged_header_is_no_end(member: int, place: int, tmp_path: Path) -> 
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(places=st.lists(st.tuples(st.integers(0, 8191), st.integers(0, 255)), min_size=1))
-def test_any_damage_is_a_clear_error(tmp_path: Path, places: list[tuple[int, int]]) -> None:
+@given(changes=st.lists(st.tuples(st.integers(0, 8191), st.integers(0, 255)), min_size=1))
+def test_any_damage_is_a_clear_error(tmp_path: Path, changes: list[tuple[int, int]]) -> None:
     """Random bytes anywhere: our own error, or every member, read or named as one that cannot be.
 
     Names that stand in extended headers have no checksum, and may come out as others.
@@ -286,17 +286,17 @@ def test_any_damage_is_a_clear_error(tmp_path: Path, places: list[tuple[int, int
     members = [("a", b"1" * 700), ("x" * 130, b"2"), ("ü" * 90, b"3" * 600)]
     path = write_tar(tmp_path / "damaged.tar", members, tarfile.PAX_FORMAT)
     damaged = bytearray(path.read_bytes())
-    for place, value in places:
-        damaged[place % len(damaged)] = value
+    for position, value in changes:
+        damaged[position % len(damaged)] = value
     path.write_bytes(damaged)
     try:
         source = open_tar(str(path))
-        found = contents(source)
+        read = contents(source)
     except FramesiftError as error:
         assert "\n" not in str(error)  # noqa: PT017 (either outcome is right)
         return
-    assert len(found) + len(list(source.problems())) == len(members)
-    assert found.get("a", damaged[512:1212]) == damaged[512:1212]
+    assert len(read) + len(list(source.problems())) == len(members)
+    assert read.get("a", damaged[512:1212]) == damaged[512:1212]
 
 
 def test_header_that_claims_gigabytes(tmp_path: Path) -> None:
@@ -423,7 +423,7 @@ def test_scans_give_the_same_rows_wherever_the_data_lies(
     moto_server.put_folder(bucket, sample_root, "a2d2/")
     moto_server.client().upload_file(str(path), bucket, "sample.tar")
     monkeypatch.setenv("AWS_ENDPOINT_URL", moto_server.endpoint)
-    found = []
+    scans = []
     for number, uri in enumerate(
         [str(sample_root), f"s3://{bucket}/a2d2", str(path), f"s3://{bucket}/sample.tar"]
     ):
@@ -434,8 +434,8 @@ def test_scans_give_the_same_rows_wherever_the_data_lies(
         assert (result.counts.frames > 10, result.counts.bad_files) == (True, 0)
         files = home.rows("SELECT fkey, filename, path, size FROM metaocean ORDER BY fkey")
         pixels = home.rows("SELECT * FROM lake.main.class_pixels ORDER BY fkey")
-        found.append((files, pixels))
-    assert found[1:] == found[:1] * 3
+        scans.append((files, pixels))
+    assert scans[1:] == scans[:1] * 3
 
 
 @pytest.mark.ceph

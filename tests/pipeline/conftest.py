@@ -8,6 +8,9 @@ import pytest
 from api.workspace import Workspace
 from tests.pipeline.homes import copy_home, open_home
 
+# Its assertions tell what they compared.
+pytest.register_assert_rewrite("tests.pipeline.backend_suite")
+
 
 @pytest.fixture
 def workspace(catalogued: Path, tmp_path: Path) -> Iterator[Workspace]:

@@ -30,14 +30,14 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 def build(workspace: Workspace, name: str, method: Method | None, **more: object) -> Dataset:
     """A dataset of all frames by a method."""
-    wanted = {"name": name, "question": Question(), "method": method} | more
-    return make_dataset(workspace, NewDataset.model_validate(wanted))
+    request = {"name": name, "question": Question(), "method": method} | more
+    return make_dataset(workspace, NewDataset.model_validate(request))
 
 
 def frames(dataset: Dataset, column: str = "fkey") -> list[str]:
     """A column of its manifest."""
-    found: list[str] = Manifest.read(Path(dataset.manifest)).frames[column].to_pylist()
-    return found
+    values: list[str] = Manifest.read(Path(dataset.manifest)).frames[column].to_pylist()
+    return values
 
 
 def test_fkey_hash_is_the_catalogs(many: Workspace) -> None:
@@ -51,17 +51,17 @@ def test_fkey_hash_is_the_catalogs(many: Workspace) -> None:
 
 def test_a_stratified_sample(many: Workspace) -> None:
     """Every camera has its part; the report says what each stratum gave."""
-    made = build(many, "sampled", Sample(frames=60, stratify=("camera",)))
-    assert made.frames == 60
-    assert set(Counter(frames(made, "camera")).values()) == {10}
-    strata = made.report["largest_strata"]
+    dataset = build(many, "sampled", Sample(frames=60, stratify=("camera",)))
+    assert dataset.frames == 60
+    assert set(Counter(frames(dataset, "camera")).values()) == {10}
+    strata = dataset.report["largest_strata"]
     assert [row["frames"] for row in strata] == [10] * 6
     assert [row["available"] for row in strata] == [2_500] * 6
     again = build(many, "sampled", Sample(frames=60, stratify=("camera",)))
-    assert (again.version, again.content_id) == (1, made.content_id)
+    assert (again.version, again.content_id) == (1, dataset.content_id)
     other = build(many, "sampled", Sample(frames=60, stratify=("camera",)), seed=1)
     assert (other.version, other.seed) == (2, "1")
-    assert set(frames(other)) != set(frames(made))
+    assert set(frames(other)) != set(frames(dataset))
 
 
 def test_allocations(many: Workspace) -> None:
@@ -72,8 +72,8 @@ def test_allocations(many: Workspace) -> None:
     shares = Sample(
         frames=50, stratify=("camera",), allocation={"front_center": 0.8, "rear_center": 0.2}
     )
-    given = build(many, "given", shares)
-    assert Counter(frames(given, "camera")) == {"front_center": 40, "rear_center": 10}
+    reference = build(many, "given", shares)
+    assert Counter(frames(reference, "camera")) == {"front_center": 40, "rear_center": 10}
 
 
 def test_matched_to_shares_and_to_a_dataset(many: Workspace) -> None:
@@ -82,14 +82,14 @@ def test_matched_to_shares_and_to_a_dataset(many: Workspace) -> None:
         "camera": {"front_center": 0.6, "*": 0.4},
         "bicycle": {"present": 0.9, "absent": 0.1},
     }
-    made = build(many, "matched", Match(frames=200, targets=targets, tolerance=0.01))
-    report = made.report
+    dataset = build(many, "matched", Match(frames=200, targets=targets, tolerance=0.01))
+    report = dataset.report
     assert report["tolerance_met"] is True
     assert report["unmet"] == []
-    assert Counter(frames(made, "camera"))["front_center"] in (118, 119, 120, 121, 122)
+    assert Counter(frames(dataset, "camera"))["front_center"] in (118, 119, 120, 121, 122)
     by_name = {one["marginal"]: one for one in report["marginals"]}
     achieved = {row["value"]: row["frames"] for row in by_name["bicycle"]["values"]}
-    assert achieved["present"] == made.class_frames["bicycle"]
+    assert achieved["present"] == dataset.class_frames["bicycle"]
     like = build(
         many, "alike", Match(frames=100, like="matched@1", by=("camera", "bicycle"), tolerance=0.01)
     )
@@ -103,9 +103,9 @@ def test_matched_to_shares_and_to_a_dataset(many: Workspace) -> None:
 def test_what_cannot_be_matched_is_told(many: Workspace) -> None:
     """A camera that does not exist, wanted in half of the frames."""
     targets = {"camera": {"nose": 0.5, "front_center": 0.5}}
-    made = build(many, "nose", Match(frames=100, targets=targets))
-    assert made.report["tolerance_met"] is False
-    (nose,) = [one for one in made.report["unmet"] if one["value"] == "nose"]
+    dataset = build(many, "nose", Match(frames=100, targets=targets))
+    assert dataset.report["tolerance_met"] is False
+    (nose,) = [one for one in dataset.report["unmet"] if one["value"] == "nose"]
     assert (nose["wanted"], nose["achieved"], nose["available"], nose["short_by"]) == (50, 0, 0, 50)
 
 
@@ -116,26 +116,26 @@ def test_cover(many: Workspace) -> None:
         Demand.parse("camera/car:1000=5"),
         Demand(question=Question(where="scene = 'none'"), frames=3, name="nowhere"),
     )
-    made = build(many, "covering", Cover(demands=demands))
-    assert made.class_frames["bicycle"] >= 40
-    manifest = Manifest.read(Path(made.manifest))
+    dataset = build(many, "covering", Cover(demands=demands))
+    assert dataset.class_frames["bicycle"] >= 40
+    manifest = Manifest.read(Path(dataset.manifest))
     car = list(manifest.header.classes).index("Car")
     pixels = np.array(manifest.frames["class_pixels"].to_pylist())[:, car]
     cameras = np.array(manifest.frames["camera"].to_pylist())
     assert all((pixels[cameras == camera] >= 1000).sum() >= 5 for camera in set(cameras.tolist()))
     assert len(set(cameras.tolist())) == 6
-    assert [one["demand"] for one in made.report["unmet"]] == ["nowhere"]
-    assert made.report["lower_bound"] <= made.frames
+    assert [one["demand"] for one in dataset.report["unmet"]] == ["nowhere"]
+    assert dataset.report["lower_bound"] <= dataset.frames
 
 
 def test_uncertain(many: Workspace) -> None:
     """The highest scores are preferred, no scene gives more than its limit."""
-    made = build(many, "unsure", Uncertain(tag="sky", frames=40, per_scene=3, pool=2))
-    assert made.frames == 40
-    assert max(Counter(frames(made, "scene")).values()) <= 3
-    assert made.report["scores"]["mean"] > made.report["scores_of_all"]["mean"]
+    dataset = build(many, "unsure", Uncertain(tag="sky", frames=40, per_scene=3, pool=2))
+    assert dataset.frames == 40
+    assert max(Counter(frames(dataset, "scene")).values()) <= 3
+    assert dataset.report["scores"]["mean"] > dataset.report["scores_of_all"]["mean"]
     low = build(many, "sure", Uncertain(tag="sky", frames=40, lowest=True))
-    assert low.report["scores"]["mean"] < made.report["scores_of_all"]["mean"]
+    assert low.report["scores"]["mean"] < dataset.report["scores_of_all"]["mean"]
     with pytest.raises(InvalidInput, match="camera: it is no number"):
         build(many, "x", Uncertain(tag="camera", frames=1))
 
@@ -143,17 +143,19 @@ def test_uncertain(many: Workspace) -> None:
 def test_splits_are_kept_apart_and_stratified(many: Workspace) -> None:
     """No scene on two sides, in any way of splitting, until the guard is switched off."""
     for by in ("scene", "frame"):
-        made = build(many, f"by-{by}", None, split=SPLIT, split_by=by, stratify_splits=("camera",))
+        dataset = build(
+            many, f"by-{by}", None, split=SPLIT, split_by=by, stratify_splits=("camera",)
+        )
         sides: dict[str, set[str]] = {}
-        for scene, split in zip(frames(made, "scene"), frames(made, "split"), strict=True):
+        for scene, split in zip(frames(dataset, "scene"), frames(dataset, "split"), strict=True):
             sides.setdefault(scene, set()).add(split)
         assert len(sides) == SCENES
-        assert all(len(found) == 1 for found in sides.values())
-        leakage = made.report["leakage"]
+        assert all(len(splits) == 1 for splits in sides.values())
+        leakage = dataset.report["leakage"]
         assert (leakage["guard"], leakage["shared_scenes"]) == (True, 0)
         assert leakage["smallest_gap_s"] >= leakage["min_gap_s"] == 10
-        assert {row["stratum"] for row in made.report["split_strata"]} == set(
-            frames(made, "camera")
+        assert {row["stratum"] for row in dataset.report["split_strata"]} == set(
+            frames(dataset, "camera")
         )
     leaky = build(many, "leaky", None, split=SPLIT, split_by="frame", allow_leakage=True)
     assert list(leaky.splits.values()) == [7_500, 4_500, 3_000]
@@ -183,10 +185,12 @@ def test_disjoint_from_a_dataset(many: Workspace) -> None:
             (Cover(demands=(Demand.parse("car=9"),)), Question()),
         )
     ):
-        made = build(many, f"second-{number}", method, question=question, disjoint_from=("first",))
-        assert not scenes & set(frames(made, "scene"))
-        assert made.report["disjoint_from"] == ["first@1"]
-        assert made.report["left_out_as_too_near"] >= len(first.splits)
+        dataset = build(
+            many, f"second-{number}", method, question=question, disjoint_from=("first",)
+        )
+        assert not scenes & set(frames(dataset, "scene"))
+        assert dataset.report["disjoint_from"] == ["first@1"]
+        assert dataset.report["left_out_as_too_near"] >= len(first.splits)
     rest = build(many, "rest", None, disjoint_from=("first",), min_gap_s=90.0)
     assert len(set(frames(rest, "scene"))) == SCENES - len(scenes) - 1
 
@@ -194,14 +198,14 @@ def test_disjoint_from_a_dataset(many: Workspace) -> None:
 def test_a_dataset_divided_anew(many: Workspace) -> None:
     """The same frames in other splits, as the next version, with its parent."""
     first = build(many, "whole", Sample(frames=600))
-    wanted = NewSplit(split="train=0.8,validation=0.2", stratify_splits=("camera", "car:1,1000"))
-    second = divide_dataset(many, "whole", wanted)
+    request = NewSplit(split="train=0.8,validation=0.2", stratify_splits=("camera", "car:1,1000"))
+    second = divide_dataset(many, "whole", request)
     assert (second.version, second.frames) == (2, first.frames)
     assert frames(second) == frames(first)
     assert second.parents == [{"name": "whole@1", "id": first.content_id}]
     assert Manifest.read(Path(second.manifest)).header.parents == tuple(second.parents)
     assert second.class_pixels == first.class_pixels
-    assert divide_dataset(many, "whole@1", wanted).version == 2
+    assert divide_dataset(many, "whole@1", request).version == 2
     by_tag = divide_dataset(
         many, "whole@1", NewSplit(split="a=0.5,b=0.5", stratify_splits=("front",))
     )
@@ -255,8 +259,8 @@ def test_a_method_says_how_many(workspace: Workspace) -> None:
     for question in (Question(limit=3), Question(sample=3)):
         with pytest.raises(InvalidInput, match="leave out the question's limit and sample"):
             build(workspace, "x", Cover(demands=(Demand.parse("car=1"),)), question=question)
-    made = build(workspace, "x", Cover(demands=(Demand.parse("car=3"),)))
-    assert made.frames == 3 < FRAMES
+    dataset = build(workspace, "x", Cover(demands=(Demand.parse("car=3"),)))
+    assert dataset.frames == 3 < FRAMES
 
 
 def test_drives_stay_on_one_side(workspace: Workspace, tmp_path: Path) -> None:
@@ -274,13 +278,13 @@ def test_drives_stay_on_one_side(workspace: Workspace, tmp_path: Path) -> None:
     )
     run = framesift(workspace.home, "tags", "import", str(table), "--family", "recording")
     assert run.returncode == 0, run.stderr
-    made = build(workspace, "driven", None, split="train=0.6,validation=0.4")
-    assert made.report["leakage"]["shared_drives"] == 0
-    assert made.report["leakage"]["groups"] == 4
+    dataset = build(workspace, "driven", None, split="train=0.6,validation=0.4")
+    assert dataset.report["leakage"]["shared_drives"] == 0
+    assert dataset.report["leakage"]["groups"] == 4
     sides: dict[str, set[str]] = {}
-    for scene, split in zip(frames(made, "scene"), frames(made, "split"), strict=True):
+    for scene, split in zip(frames(dataset, "scene"), frames(dataset, "split"), strict=True):
         sides.setdefault(drive_of.get(scene, scene), set()).add(split)
-    assert all(len(found) == 1 for found in sides.values())
+    assert all(len(splits) == 1 for splits in sides.values())
     again = divide_dataset(workspace, "driven", NewSplit(split="a=0.5,b=0.5", split_by="drive"))
     assert again.report["leakage"]["shared_drives"] == 0
     first = build(workspace, "first", None, question=Question(scenes=(scenes[0],)))

@@ -30,8 +30,8 @@ def cache(tmp_path: Path) -> Path:
 @pytest.fixture
 def own(cache: Path) -> Iterator[Stager]:
     """A staging of this process."""
-    with stager(cache) as made:
-        yield made
+    with stager(cache) as stager_of_test:
+        yield stager_of_test
 
 
 def elsewhere(cache: Path, name: str) -> Stager:

@@ -54,14 +54,15 @@ def test_the_next_scan_obeys(home: Workspace, tmp_path: Path) -> None:
     changed = change("a2d2", exclude=["notes", "*.bak"])
     assert changed.model_dump() == {
         "name": "a2d2", "uri": str(tmp_path / "tree"), "exclude": ["notes", "*.bak"],
-        "part_of": "a2d2", "same": None, "changed": None, "missing": None, "new": None,
+        "part_of": "a2d2", "mount": "", "max_mb_per_s": 0, "max_requests_per_s": 0,
+        "same": None, "changed": None, "missing": None, "new": None,
     }  # fmt: skip
     assert scan(home).removed == MANY
     (tmp_path / "tree").rename(tmp_path / "moved")
     # Compared by the former list.
-    found = change("a2d2", uri=str(tmp_path / "moved"), exclude=[])
-    assert (found["uri"], found["missing"], found["new"]) == (str(tmp_path / "moved"), 0, 0)
-    assert found["exclude"] == []
+    source = change("a2d2", uri=str(tmp_path / "moved"), exclude=[])
+    assert (source["uri"], source["missing"], source["new"]) == (str(tmp_path / "moved"), 0, 0)
+    assert source["exclude"] == []
     counts = scan(home)
     assert (counts.added, counts.removed) == (MANY, 0)
 
@@ -79,6 +80,7 @@ def test_what_cannot_be_changed(home: Workspace, tmp_path: Path) -> None:
     assert (source.uri, source.options) == (str(tmp_path / "tree"), {})
 
 
+@pytest.mark.wide
 def test_by_command_and_client(home: Workspace) -> None:
     """A server's source, too, by the names that it was added with; '' empties."""
     home.close()
@@ -92,8 +94,20 @@ def test_by_command_and_client(home: Workspace) -> None:
     source, other = recorded_source(home.records, "a2d2"), recorded_source(home.records, "labels")
     assert [one.name for one in others_of_data_set(home.records, source)] == [other.name]
     assert ask("--exclude", "")["exclude"] == []
+    assert ask("--max-mb-per-s", "250")["max_mb_per_s"] == 250
+    refused = command(home.home, "source", "set", "labels", "--max-requests-per-s", "-1")
+    assert "max_requests_per_s: got -1.0, expected 0 or more" in refused.stderr
     with serving(home.home) as (url, _):
-        found = framesift.connect(url).sources.get("labels").set(part_of="", exclude=("x", "y"))
-        assert (found["part_of"], found["exclude"]) == ("labels", ["x", "y"])
-        said = command(home.home, "--server", url, "source", "set", "labels", "--exclude", "z")
-        assert said.stdout == "source labels leaves out z, from the next ingest on\n"
+        changed = framesift.connect(url).sources.get("labels").set(part_of="", exclude=("x", "y"))
+        assert (changed["part_of"], changed["exclude"]) == ("labels", ["x", "y"])
+        changed = framesift.connect(url).sources.get("labels").set(max_requests_per_s=12.5)
+        assert (changed["max_mb_per_s"], changed["max_requests_per_s"]) == (250, 12.5)
+        said = command(
+            home.home, "--server", url, "source", "set", "labels", "--exclude", "z",
+            "--max-mb-per-s", "0",
+        )  # fmt: skip
+        assert said.stdout == (
+            "source labels leaves out z, from the next ingest on\n"
+            "from source labels a staging takes any number of MB and at most 12.5 requests "
+            "a second\n"
+        )

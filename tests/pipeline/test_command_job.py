@@ -12,7 +12,8 @@ from catalog.errors import AlreadyExists
 from catalog.records.scans import recorded_scans
 from catalog.records.tables import Job
 from pipeline.jobs.command_job import submit_command
-from pipeline.jobs.follow import cancel, command_metrics, refresh
+from pipeline.jobs.follow import cancel, refresh
+from pipeline.jobs.metrics import command_metrics
 from pipeline.jobs.request import JobPaths
 from pipeline.jobs.state import FINISHED
 from tests.pipeline.test_local_jobs import eventually
@@ -91,6 +92,7 @@ def test_a_job_finds_the_same_places(tmp_path: Path, monkeypatch: pytest.MonkeyP
     }
 
 
+@pytest.mark.wide
 def test_a_result_may_be_long(own_source: Workspace, tmp_path: Path) -> None:
     """2,500 bad labels, more than any end of a log: metrics, and every problem in the result."""
     scene = tmp_path / "source" / "camera_lidar_semantic" / "20260311_130314"

@@ -25,54 +25,55 @@ from tests.pipeline.homes import FRAMES, SAMPLE
 
 def make(workspace: Workspace, name: str, where: str | None = None, **more: object) -> Dataset:
     """A dataset of the drawn frames."""
-    wanted = {"name": name, "question": Question(where=where)} | more
-    return make_dataset(workspace, NewDataset.model_validate(wanted))
+    request = {"name": name, "question": Question(where=where)} | more
+    return make_dataset(workspace, NewDataset.model_validate(request))
 
 
 def test_frames_and_distributions_are_compared(workspace: Workspace) -> None:
     """Added, removed, and shares as counted from the manifests."""
     front = make(workspace, "front", "front = 1")
     cars = make(workspace, "cars", "car >= 50000")
-    found = diff_datasets(workspace.records, front, cars)
+    difference = diff_datasets(workspace.records, front, cars)
     one, other = (
-        set(Manifest.read(Path(made.manifest)).frames["fkey"].to_pylist()) for made in (front, cars)
+        set(Manifest.read(Path(dataset.manifest)).frames["fkey"].to_pylist())
+        for dataset in (front, cars)
     )
-    assert (set(found.added), set(found.removed)) == (other - one, one - other)
-    assert found.frames == (len(one), len(other))
-    assert found.moved == ()
-    shares = {change.value: change for change in found.pixels.values}
+    assert (set(difference.added), set(difference.removed)) == (other - one, one - other)
+    assert difference.frames == (len(one), len(other))
+    assert difference.moved == ()
+    shares = {change.value: change for change in difference.pixels.values}
     assert shares["Car"].before == pytest.approx(
         front.class_pixels["car"] / sum(front.class_pixels.values())
     )
-    presence = {change.value: change for change in found.presence.values}
+    presence = {change.value: change for change in difference.presence.values}
     assert presence["Car"].after == 1.0
     assert presence["Bicycle"].before == front.class_frames["bicycle"] / front.frames
-    assert 0 < found.pixels.distance.total_variation < 1
-    rows = diff_to_rows(found).to_pylist()
-    assert [row["fkey"] for row in rows] == [*found.added, *found.removed]
+    assert 0 < difference.pixels.distance.total_variation < 1
+    rows = diff_to_rows(difference).to_pylist()
+    assert [row["fkey"] for row in rows] == [*difference.added, *difference.removed]
     assert {tuple(row.values())[1:] for row in rows} == {
         ("added", None, "all"), ("removed", "all", None)
     }  # fmt: skip
-    assert diff_to_rows(found, 0).num_rows == 0
+    assert diff_to_rows(difference, 0).num_rows == 0
     same = diff_datasets(workspace.records, front, front)
     assert (same.added, same.removed, same.moved) == ({}, {}, ())
     assert same.scenes.distance.total_variation == 0
-    assert len(diff_to_json(found, 1)["removed"]) == min(1, len(found.removed))
+    assert len(diff_to_json(difference, 1)["removed"]) == min(1, len(difference.removed))
 
 
 def test_frames_that_change_sides_are_named(workspace: Workspace) -> None:
     """Divided anew: nothing added or removed, every move told."""
     first = make(workspace, "all", split="train=0.75,validation=0.25")
     second = divide_dataset(workspace, "all", NewSplit(split="train=0.25,validation=0.75"))
-    found = diff_datasets(workspace.records, first, second)
-    assert (found.added, found.removed) == ({}, {})
+    difference = diff_datasets(workspace.records, first, second)
+    assert (difference.added, difference.removed) == ({}, {})
     sides = [
         dict(zip(rows["fkey"].to_pylist(), rows["split"].to_pylist(), strict=True))
-        for rows in (Manifest.read(Path(made.manifest)).frames for made in (first, second))
+        for rows in (Manifest.read(Path(dataset.manifest)).frames for dataset in (first, second))
     ]
     moved = {fkey for fkey, split in sides[0].items() if sides[1][fkey] != split}
-    assert {frame.fkey for frame in found.moved} == moved
-    assert {tuple(row.values()) for row in diff_to_rows(found).to_pylist()} == {
+    assert {frame.fkey for frame in difference.moved} == moved
+    assert {tuple(row.values()) for row in diff_to_rows(difference).to_pylist()} == {
         (fkey, "moved", sides[0][fkey], sides[1][fkey]) for fkey in moved
     }
     assert moved
@@ -81,8 +82,8 @@ def test_frames_that_change_sides_are_named(workspace: Workspace) -> None:
 @pytest.fixture
 def exported(workspace: Workspace) -> tuple[Manifest, list[str]]:
     """A manifest, and its class tags."""
-    made = make(workspace, "all", split="train=0.75,validation=0.25")
-    manifest = Manifest.read(Path(made.manifest))
+    dataset = make(workspace, "all", split="train=0.75,validation=0.25")
+    manifest = Manifest.read(Path(dataset.manifest))
     return manifest, list(class_tags(workspace, manifest))
 
 
@@ -108,8 +109,8 @@ def test_tables_hold_the_manifests_rows(
     counted = 0
     label = np.asarray(Image.open(lines[0]["label"]).convert("RGB"))
     for colour in sky:
-        wanted = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
-        counted += int((label == wanted).all(axis=2).sum())
+        expected = [int(colour[offset : offset + 2], 16) for offset in (1, 3, 5)]
+        counted += int((label == expected).all(axis=2).sum())
     assert counted == lines[0]["sky"]
 
 
@@ -133,8 +134,8 @@ def test_names_that_are_no_line(exported: tuple[Manifest, list[str]]) -> None:
     names = manifest.frames["image"].to_pylist()
     for odd, with_labels in (("a\n/etc/passwd", False), ("a\rb", False), ("a\tb", True)):
         column = pa.array([*names[:-1], odd])
-        place = manifest.frames.column_names.index("image")
-        forged = Manifest(manifest.header, manifest.frames.set_column(place, "image", column))
+        position = manifest.frames.column_names.index("image")
+        forged = Manifest(manifest.header, manifest.frames.set_column(position, "image", column))
         with pytest.raises(InvalidInput, match=r"is no line; csv and jsonl take every name"):
             export_text(forged, tags, "files", with_labels=with_labels)
         assert next(iter(export_text(forged, tags, "csv")))

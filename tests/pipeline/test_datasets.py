@@ -39,8 +39,8 @@ def make(
 ) -> Dataset:
     """A dataset of the frames within the ranges."""
     question = Question(ranges=tuple(LabelRange.parse(text) for text in ranges))
-    wanted = NewDataset(name=name, question=question, split=split, split_by=split_by, seed=seed)
-    return make_dataset(workspace, wanted)
+    request = NewDataset(name=name, question=question, split=split, split_by=split_by, seed=seed)
+    return make_dataset(workspace, request)
 
 
 def test_a_dataset_lies_on_disk_as_its_record_says(workspace: Workspace) -> None:
@@ -75,7 +75,7 @@ def test_scenes_stay_on_one_side(workspace: Workspace) -> None:
     )
     for scene, split in rows:
         sides.setdefault(scene, set()).add(split)
-    assert all(len(found) == 1 for found in sides.values())
+    assert all(len(splits) == 1 for splits in sides.values())
     for name, count in manifest.header.splits.items():
         assert len(manifest.split(name)) == count > 0
 
@@ -93,12 +93,12 @@ def test_the_same_question_is_the_same_dataset(workspace: Workspace) -> None:
 def test_another_question_is_a_new_version_and_the_old_one_stays(workspace: Workspace) -> None:
     """Version 1's files are byte for byte what they were after version 2 was made."""
     first = make(workspace)
-    kept = {path.name: path.read_bytes() for path in Path(first.manifest).iterdir()}
+    contents = {path.name: path.read_bytes() for path in Path(first.manifest).iterdir()}
     second = make(workspace, "streets", "car=10000:")
     assert (second.version, second.frames) != (1, FRAMES)
     assert second.version == 2
     assert second.content_id != first.content_id
-    assert {path.name: path.read_bytes() for path in Path(first.manifest).iterdir()} == kept
+    assert {path.name: path.read_bytes() for path in Path(first.manifest).iterdir()} == contents
     assert make(workspace).version == 1
 
 
@@ -311,8 +311,8 @@ def test_creations_at_once_get_versions_of_their_own(workspace: Workspace) -> No
     """Several at once on one name: as many versions as contents, each whole."""
     texts = ["car=1:", "car=10000:", "bicycle=1:", "car=1:"]
     with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda text: make(workspace, "streets", text), texts))
-    assert sorted({dataset.version for dataset in made}) == [1, 2, 3]
-    assert made[0].version == made[3].version
-    for dataset in made:
+        datasets = list(pool.map(lambda text: make(workspace, "streets", text), texts))
+    assert sorted({dataset.version for dataset in datasets}) == [1, 2, 3]
+    assert datasets[0].version == datasets[3].version
+    for dataset in datasets:
         assert Manifest.read(Path(dataset.manifest)).header.id == dataset.content_id

@@ -7,6 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import create_engine
 
 from api.schemas.datasets import NewDataset, NewExtension, NewSplit
 from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
@@ -19,6 +22,7 @@ from catalog.maintenance.copying import copy_catalog
 from catalog.records.datasets import recorded_dataset
 from catalog.records.home_places import HomePlaces
 from catalog.records.jobs import recorded_job
+from catalog.records.migrate import MIGRATIONS
 from catalog.records.sources import recorded_source
 from catalog.records.stagings import recorded_stagings
 from catalog.records.store import RecordStore
@@ -79,17 +83,44 @@ def test_a_home_is_moved(workspace: Workspace, tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     workspace.home.rename(moved)
     there = open_home(moved)
-    found = recorded_dataset(there.records, "streets")
-    assert found.manifest == str(moved / "datasets" / "streets" / "v1")
-    assert read_manifest(there.records, found).header.id == dataset.content_id
-    staged = newest_manifest(there.records, found)
+    recorded = recorded_dataset(there.records, "streets")
+    assert recorded.manifest == str(moved / "datasets" / "streets" / "v1")
+    assert read_manifest(there.records, recorded).header.id == dataset.content_id
+    staged = newest_manifest(there.records, recorded)
     assert staged.is_relative_to(moved)
     assert all(Path(path).is_file() for path in Manifest.read(staged).image_paths())
-    assert stage_dataset(there.records, found, there.cache).files_copied == 0
+    assert stage_dataset(there.records, recorded, there.cache).files_copied == 0
     job = recorded_job(there.records, "train-1")
     assert Path(job.paths["model_dir"], "model.json").is_file()
     assert job.request["stages"][0]["commands"][0][2] == str(moved / "jobs" / "train-1")
-    assert make(there, split=SPLIT).id == found.id
+    assert make(there, split=SPLIT).id == recorded.id
+
+
+def bring_back(records: Path, revision: str) -> None:
+    """Have records in SQLite an earlier schema, with what that can hold."""
+    older = records.with_name("older.sqlite")
+    engine = create_engine(f"sqlite:///{older}")
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+    engine.dispose()
+    with closing(sqlite3.connect(older)) as opened:
+        opened.execute("ATTACH ? AS newer", (str(records),))
+        tables = opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            if table != "alembic_version":
+                rows = opened.execute(f"SELECT name FROM pragma_table_info('{table}')")
+                columns = ", ".join(f'"{name}"' for (name,) in rows)
+                opened.execute(
+                    f"INSERT OR REPLACE INTO {table} ({columns}) "
+                    f"SELECT {columns} FROM newer.{table}"
+                )
+        opened.commit()
+    for rest in ("-wal", "-shm"):
+        records.with_name(f"{records.name}{rest}").unlink(missing_ok=True)
+    older.replace(records)
 
 
 def test_records_of_an_earlier_release_are_brought_forward(
@@ -102,7 +133,9 @@ def test_records_of_an_earlier_release_are_brought_forward(
     model = trained(workspace, dataset)
     workspace.close()
     home = workspace.home
-    with closing(sqlite3.connect(home / "records" / "records.sqlite")) as opened:
+    records = home / "records" / "records.sqlite"
+    bring_back(records, BEFORE)
+    with closing(sqlite3.connect(records)) as opened:
         for table, columns in (
             ("datasets", ("manifest",)),
             ("stagings", ("cache", "manifest")),
@@ -113,9 +146,6 @@ def test_records_of_an_earlier_release_are_brought_forward(
                     f"UPDATE {table} SET {column} = replace(replace({column}, '@datasets', "
                     "'/gone/home/datasets'), '@home', '/gone/home')"
                 )
-        for table in ("users", "tokens", "collections", "sources", "policies"):
-            opened.execute(f"ALTER TABLE {table} DROP COLUMN version")  # of revision 0012
-        opened.execute(f"UPDATE alembic_version SET version_num = '{BEFORE}'")
         opened.commit()
     assert "/gone/home/jobs/train-1" in texts(home)
     there = open_home(home)
@@ -132,15 +162,15 @@ def test_a_backup_has_datasets_and_models(workspace: Workspace, tmp_path: Path) 
     lost = make(workspace, "lost")
     shutil.rmtree(lost.manifest)
     model = trained(workspace, dataset)
-    made = back_up(workspace.whole_catalog, workspace.records, tmp_path / "b.tar")
-    assert (made.datasets, made.models, made.missing) == (1, 1, ("lost@1",))
+    backup = back_up(workspace.whole_catalog, workspace.records, tmp_path / "b.tar")
+    assert (backup.datasets, backup.models, backup.missing) == (1, 1, ("lost@1",))
     home = tmp_path / "new"
     home.mkdir()
-    assert restore(tmp_path / "b.tar", home) == made
+    assert restore(tmp_path / "b.tar", home) == backup
     shutil.rmtree(workspace.home)
     there = open_home(home)
-    found = recorded_dataset(there.records, "streets")
-    assert read_manifest(there.records, found).header.id == dataset.content_id
+    recorded = recorded_dataset(there.records, "streets")
+    assert read_manifest(there.records, recorded).header.id == dataset.content_id
     job = recorded_job(there.records, "train-1")
     assert Path(job.paths["model_dir"]) == home / model.relative_to(workspace.home)
     assert Path(job.paths["model_dir"], "model.safetensors").read_text() == "model.safetensors"
@@ -178,18 +208,18 @@ def test_a_second_host_reads_what_was_copied_to_a_team(
     else:
         names = {path.relative_to(files).as_posix() for path in files.rglob("*.json")}
     assert {"datasets/streets/v1/manifest.json", "models/train-1/model.json"} <= names
-    found = recorded_dataset(second.records, "streets")
-    assert read_manifest(second.records, found).header.id == dataset.content_id
+    recorded = recorded_dataset(second.records, "streets")
+    assert read_manifest(second.records, recorded).header.id == dataset.content_id
     killed = user_folder() / "manifests" / "of-a-killed-process"
     killed.mkdir(parents=True, exist_ok=True)
-    made = make(second, "streets", "car=10000:")
+    created = make(second, "streets", "car=10000:")
     if backend == "postgres-s3":
         assert not killed.exists()
     third = team_home(tmp_path / "third", location, RecordStore(database))
     assert read_manifest(third.records, recorded_dataset(third.records, "streets")).header.id == (
-        made.content_id
+        created.content_id
     )
-    folder = manifest_folder(third.records, found)
+    folder = manifest_folder(third.records, recorded)
     assert json.loads((folder / HEADER_FILE).read_text())["id"] == dataset.content_id
     second.close()
     third.close()
@@ -229,7 +259,7 @@ BEFORE = "0010"
 def made_in_every_way(workspace: Workspace) -> list[Dataset]:
     """Datasets of a question, samples, a method, apart from another, divided anew, extended."""
     whole = make(workspace, "whole", split=SPLIT, seed=3)
-    wanted = [
+    requests = [
         NewDataset(name="sample", question=Question(sample=9, seed=5), split="a=0.5,b=0.5"),
         NewDataset(
             name="drawn", question=Question(), seed=7,
@@ -242,7 +272,7 @@ def made_in_every_way(workspace: Workspace) -> list[Dataset]:
     ]  # fmt: skip
     scene = Manifest.read(Path(whole.manifest)).frames["scene"][0].as_py()
     make_dataset(workspace, NewDataset(name="small", question=Question(scenes=(scene,))))
-    made = [make_dataset(workspace, one) for one in wanted]
+    datasets = [make_dataset(workspace, one) for one in requests]
     divided = divide_dataset(workspace, "drawn", NewSplit(split="a=0.5,b=0.5", seed=2))
     grown = grow_dataset(
         workspace,
@@ -252,27 +282,27 @@ def made_in_every_way(workspace: Workspace) -> list[Dataset]:
         ),
     )
     again = divide_dataset(workspace, "sample", NewSplit(split="x=0.5,y=0.5", split_by="frame"))
-    return [whole, *made, divided, grown, again]
+    return [whole, *datasets, divided, grown, again]
 
 
 def test_lost_manifests_are_found_and_rebuilt(workspace: Workspace) -> None:
     """However a dataset was made: its manifest comes back with the same rows; check tells of it."""
-    made = made_in_every_way(workspace)
-    before = {one.manifest: Manifest.read(Path(one.manifest)) for one in made}
+    datasets = made_in_every_way(workspace)
+    before = {one.manifest: Manifest.read(Path(one.manifest)) for one in datasets}
     assert check_belongings(workspace.records) == []
-    model = trained(workspace, made[0])
+    model = trained(workspace, datasets[0])
     (model / "model.json").unlink()
-    for one in made:
+    for one in datasets:
         shutil.rmtree(one.manifest)
-    Path(made[0].manifest).mkdir()
-    Path(made[0].manifest, HEADER_FILE).write_text("{")
-    found = check_belongings(workspace.records)
-    kinds = [finding.kind for finding in found]
-    assert sorted(kinds) == ["missing_manifest"] * len(made) + ["missing_model"]
-    assert all("framesift dataset rebuild" in one.remedy for one in found[:-1])
-    for one in reversed(made):  # what others are made of is made again with them
+    Path(datasets[0].manifest).mkdir()
+    Path(datasets[0].manifest, HEADER_FILE).write_text("{")
+    findings = check_belongings(workspace.records)
+    kinds = [finding.kind for finding in findings]
+    assert sorted(kinds) == ["missing_manifest"] * len(datasets) + ["missing_model"]
+    assert all("framesift dataset rebuild" in one.remedy for one in findings[:-1])
+    for one in reversed(datasets):  # what others are made of is made again with them
         assert rebuild_dataset(workspace, f"{one.name}@{one.version}").id == one.id
-    for one in made:
+    for one in datasets:
         manifest = Manifest.read(Path(one.manifest))
         assert manifest.frames.equals(before[one.manifest].frames), one.name
         written = dict(vars(manifest.header)) | {"frames_sha256": ""}
@@ -285,8 +315,8 @@ def test_what_cannot_be_rebuilt_equal_is_not_written(workspace: Workspace) -> No
     dataset = make(workspace, split=SPLIT)
     shutil.rmtree(dataset.manifest)
     with workspace.records.session() as session:
-        kept = session.get_one(Dataset, dataset.id)
-        kept.question = {**kept.question, "where": "car > 20000"}
+        record = session.get_one(Dataset, dataset.id)
+        record.question = {**record.question, "where": "car > 20000"}
     with pytest.raises(InvalidInput, match=r"streets@1: made again .* Nothing was written"):
         rebuild_dataset(workspace, "streets")
     assert not Path(dataset.manifest).exists()

@@ -6,14 +6,18 @@ from pathlib import Path
 import pytest
 
 from api.schemas.datasets import NewDataset
+from api.services.accounts.callers import Caller
+from api.services.call import Call
 from api.services.datasets.new_dataset import make_dataset
 from api.workspace import Workspace
+from catalog.accounts import users
 from catalog.errors import InvalidInput, TooManyJobs
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Dataset
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import Stage
+from pipeline.jobs.resources import Resources
 from pipeline.jobs.state import FINISHED
 from pipeline.jobs.submit import JobOrder, Plan, resume, submit
 from tests.pipeline.test_local_jobs import eventually, shell
@@ -29,7 +33,7 @@ def dataset(workspace: Workspace) -> Dataset:
 
 @pytest.mark.attacks
 def test_jobs_of_one_user(workspace: Workspace, dataset: Dataset) -> None:
-    """Two of anna's at most, waiting or running; one that was cancelled counts no more."""
+    """Two of anna's at most, waiting or running; a cancelled one does not count."""
     records = workspace.limited_to(("1 = 1",), "anna").records
     queue = replace(workspace.job_queue, jobs_each=2)
 
@@ -38,11 +42,11 @@ def test_jobs_of_one_user(workspace: Workspace, dataset: Dataset) -> None:
 
     names = [begin(), begin()]
     try:
-        with pytest.raises(TooManyJobs, match="user 'anna' has 2 jobs that wait or run"):
+        with pytest.raises(TooManyJobs, match="user 'anna' has 2 jobs that wait or run, as many"):
             begin()
         # Who sees every row is not counted, nor are anna's for them.
-        wanted = JobOrder("train", "admins", None, dataset)
-        names.append(submit(workspace.records, queue, wanted, lambda _: SLEEP).name)
+        order = JobOrder("train", "admins", None, dataset)
+        names.append(submit(workspace.records, queue, order, lambda _: SLEEP).name)
         cancel(records, recorded_job(records, names[0]))
         first = recorded_job(workspace.records, names[0])
         eventually(lambda: refresh(workspace.records, first).state in FINISHED)
@@ -58,12 +62,47 @@ def test_jobs_of_one_user(workspace: Workspace, dataset: Dataset) -> None:
 
 
 @pytest.mark.attacks
+def test_quota_of_an_account(workspace: Workspace, dataset: Dataset) -> None:
+    """Jobs and ranks of one who sees every row; what settings say where the account does not."""
+    records = workspace.records
+    user = users.add(records, "otto", ["dataadmin"], None)
+    caller = Caller.of(user, "write", logged_in=False)
+    sleeping: list[str] = []
+
+    def begin(ranks: int) -> None:
+        order = JobOrder("train", "t", None, dataset, resources=Resources(ranks=ranks))
+        queue = Call(workspace, caller).job_queue
+        sleeping.append(submit(records, queue, order, lambda _: SLEEP).name)
+
+    users.change(records, "otto", most_jobs=1, most_ranks=3)
+    begin(2)
+    try:
+        with pytest.raises(TooManyJobs, match="user 'otto' has 1 jobs that wait or run, as many"):
+            begin(1)
+        users.change(records, "otto", most_jobs=0)
+        with pytest.raises(TooManyJobs, match=r"has 2 ranks .* of 3 .*: ask for at most 1, wait"):
+            begin(2)
+        begin(1)
+        with pytest.raises(TooManyJobs, match=r"has 3 ranks .* of 3 that the user may: wait for"):
+            begin(1)
+        users.change(records, "otto", most_ranks=0)
+        assert Call(workspace, caller).job_queue.ranks_each == 1024
+        command = Call(workspace, is_command=True).job_queue
+        assert (command.jobs_each, command.ranks_each) == (None, None)
+    finally:
+        for name in sleeping:
+            cancel(records, recorded_job(records, name))
+            job = recorded_job(records, name)
+            eventually(lambda job=job: refresh(records, job).state in FINISHED)  # type: ignore[misc]
+
+
+@pytest.mark.attacks
 def test_workers_of_one_job(workspace: Workspace, dataset: Dataset) -> None:
     """As many as there are cores, or settings say; nothing is recorded of one that has more."""
     queue = replace(workspace.job_queue, workers=3)
-    wanted = JobOrder("train", "t", None, dataset, workers=1024)
+    order = JobOrder("train", "t", None, dataset, resources=Resources(ranks=1024))
     with pytest.raises(InvalidInput, match=r"workers 1,024: .* may have at most 3; ask for fewer"):
-        submit(workspace.records, queue, wanted, lambda _: SLEEP)
+        submit(workspace.records, queue, order, lambda _: SLEEP)
     assert recorded_jobs(workspace.records) == []
 
 

@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from catalog.errors import StorageError, UnknownName
-from pipeline.jobs.backend import JobStatus
+from catalog.errors import InvalidInput, StorageError, UnknownName
+from pipeline.jobs.backends.interface import JobStatus
+from pipeline.jobs.backends.local import LocalBackend
+from pipeline.jobs.backends.process import ProcessId
+from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.environment import Need, inherited
-from pipeline.jobs.local import LocalBackend
-from pipeline.jobs.process import ProcessId
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.registry import backend
 from pipeline.jobs.request import JobPaths, JobRequest, Stage, read_json
+from pipeline.jobs.resources import Resources
 from pipeline.jobs.state import FINISHED
 from tests.pipeline.homes import REPOSITORY
 from tests.zygote import Forked
@@ -45,7 +46,7 @@ def submit(
     """Start a job in the folder; its handle."""
     folder.mkdir(parents=True, exist_ok=True)
     request = JobRequest("job", "train", stages, environment, parallel, attempt=attempt)
-    return LOCAL.submit(request, JobPaths(folder), queue or JobQueue(folder))
+    return LOCAL.submit(request, JobPaths(folder), queue or JobQueue(folder), "name")
 
 
 def eventually(condition: Callable[[], object], seconds: float = 120.0) -> None:
@@ -56,15 +57,36 @@ def eventually(condition: Callable[[], object], seconds: float = 120.0) -> None:
         time.sleep(0.02)
 
 
+def local_status(handle: str, paths: JobPaths) -> JobStatus:
+    """Where one job stands."""
+    return LOCAL.statuses({handle: paths})[handle]
+
+
 def ended(handle: str, folder: Path) -> JobStatus:
     """The status once the job has ended."""
-    eventually(lambda: LOCAL.status(handle, JobPaths(folder)).state in FINISHED)
-    return LOCAL.status(handle, JobPaths(folder))
+    eventually(lambda: local_status(handle, JobPaths(folder)).state in FINISHED)
+    return local_status(handle, JobPaths(folder))
 
 
 def runs(pid_file: Path) -> bool:
     """Whether the process whose number a script wrote still runs."""
     return ProcessId.of(int(pid_file.read_text())).start_ticks != 0
+
+
+def test_a_stage_that_only_saves_time_may_fail(tmp_path: Path) -> None:
+    """A killed one, or the real one that finds nothing to prepare; the next runs all the same."""
+    preparing = (
+        sys.executable, "-P", "-m", "pipeline.prepared.before_training", str(tmp_path), "40x32",
+        "--job", "job",
+    )  # fmt: skip
+    killed = Stage("first", (shell("kill -9 $$"),), optional=True)
+    nothing = Stage("prepare", (preparing,))
+    after = Stage("train", (shell("echo trained"),))
+    handle = submit(tmp_path / "job", killed, nothing, after)
+    status, paths = ended(handle, tmp_path / "job"), JobPaths(tmp_path / "job")
+    assert (status.state, status.error) == ("done", "")
+    assert "no prepared form of 40x32: " in paths.log("prepare", 0).read_text()
+    assert paths.log("train", 0).read_text() == "trained\n"
 
 
 def test_stages_run_in_order_and_commands_leave_logs(tmp_path: Path) -> None:
@@ -164,9 +186,9 @@ echo ready > {0}/ready
 @pytest.mark.parametrize("last", ["while :; do sleep 0.1; done", "exit 1", "exit 0"])
 def test_nothing_a_command_started_outlives_its_stage(tmp_path: Path, last: str) -> None:
     """Cancelled, failed or done: children that ignore SIGTERM and sessions of their own end too."""
-    patient = "import pipeline.jobs.local_runner as r, sys; from pathlib import Path\n"
+    patient = "import pipeline.jobs.backends.local_runner as r, sys; from pathlib import Path\n"
     patient += "r._GRACE_S = r._CHECKPOINT_S = 0.3; folder = Path(sys.argv[1])\n"
-    patient += "sys.exit(r.main(folder, r.Slots(folder / 'slots', 1)))"
+    patient += "sys.exit(r.main('name', folder, r.Slots(folder / 'slots', 1)))"
     script = STUBBORN.format(tmp_path, last)
     paths = JobPaths(tmp_path / "job")
     paths.logs.mkdir(parents=True)
@@ -178,7 +200,7 @@ def test_nothing_a_command_started_outlives_its_stage(tmp_path: Path, last: str)
     if last.startswith("while"):
         LOCAL.cancel(handle, paths)
     runner.wait(120)
-    state = LOCAL.status(handle, paths).state
+    state = local_status(handle, paths).state
     assert state == {"exit 1": "failed", "exit 0": "done"}.get(last, "cancelled")
     for name in ("parent", "child", "stranger"):
         assert not runs(tmp_path / name), name
@@ -199,7 +221,7 @@ def test_cancel_ends_the_job(tmp_path: Path) -> None:
     assert not runs(tmp_path / "pid")
     assert not (tmp_path / "two").exists()
     LOCAL.cancel(handle, JobPaths(tmp_path / "job"))
-    assert LOCAL.status(handle, JobPaths(tmp_path / "job")).state == "cancelled"
+    assert local_status(handle, JobPaths(tmp_path / "job")).state == "cancelled"
 
 
 LAUNCHER = """#!/bin/sh
@@ -242,7 +264,7 @@ def test_a_killed_runner_is_a_failed_job_and_its_commands_end(tmp_path: Path) ->
         Stage("only", (shell(f"echo $$ > {tmp_path}/pid; exec sleep 60"),)),
     )
     eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
-    assert LOCAL.status(handle, JobPaths(tmp_path / "job")).state == "running"
+    assert local_status(handle, JobPaths(tmp_path / "job")).state == "running"
     os.kill(ProcessId.parse(handle).pid, signal.SIGKILL)
     status = ended(handle, tmp_path / "job")
     assert status.state == "failed"
@@ -264,7 +286,7 @@ def test_the_job_outlives_its_submitter(tmp_path: Path) -> None:
         cwd=REPOSITORY, capture_output=True, text=True, check=True, start_new_session=True,
     )  # fmt: skip
     handle = submitter.stdout.strip()
-    assert LOCAL.status(handle, JobPaths(tmp_path)).state not in FINISHED
+    assert local_status(handle, JobPaths(tmp_path)).state not in FINISHED
     (tmp_path / "go").touch()
     assert ended(handle, tmp_path).state == "done"
     assert JobPaths(tmp_path).log("only", 0).read_text() == "late\n"
@@ -274,7 +296,12 @@ def test_a_job_whose_handle_was_lost_is_still_found(tmp_path: Path) -> None:
     """The runner says who it is, so that a submitter that died early does not lose it."""
     handle = submit(tmp_path, Stage("only", (shell("sleep 60"),)))
     eventually(lambda: read_json(JobPaths(tmp_path).status).get("state") == "running")
-    assert LOCAL.status("", JobPaths(tmp_path)).state == "running"
+    assert local_status("", JobPaths(tmp_path)).state == "running"
+    assert LOCAL.find("name", JobPaths(tmp_path)) == handle
+    assert LOCAL.find("framesift-job-2", JobPaths(tmp_path)) is None
+    (tmp_path / "status.json").unlink()  # as before the runner's first word
+    assert LOCAL.find("name", JobPaths(tmp_path)) == handle
+    assert LOCAL.find("nam", JobPaths(tmp_path)) is None
     LOCAL.cancel("", JobPaths(tmp_path))
     assert ended(handle, tmp_path).state == "cancelled"
 
@@ -309,12 +336,12 @@ def test_the_users_own_folders_are_not_taken_for_ours(tmp_path: Path) -> None:
     (tmp_path / "pipeline" / "__init__.py").write_text("raise SystemExit('not ours')")
     code = (
         "import sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
-        "from pipeline.jobs.local import LocalBackend\n"
+        "from pipeline.jobs.backends.local import LocalBackend\n"
         "from pipeline.jobs.queue import JobQueue\n"
         "from pipeline.jobs.request import JobPaths, JobRequest, Stage\n"
         "request = JobRequest('j', 'train', (Stage('only', (('/bin/true',),)),))\n"
         "folder = Path(sys.argv[1])\n"
-        "print(LocalBackend().submit(request, JobPaths(folder), JobQueue(folder)))"
+        "print(LocalBackend().submit(request, JobPaths(folder), JobQueue(folder), 'name'))"
     )
     job = tmp_path / "job"
     job.mkdir()
@@ -349,7 +376,7 @@ def test_a_folder_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> N
     (tmp_path / "file").touch()
     queue = JobQueue(tmp_path / "file")
     with pytest.raises(StorageError, match="the job cannot be started: Not a directory"):
-        LOCAL.submit(JobRequest("j", "train", ()), JobPaths(tmp_path / "file" / "job"), queue)
+        LOCAL.submit(JobRequest("j", "train", ()), JobPaths(tmp_path / "file" / "job"), queue, "j")
 
 
 def test_an_unknown_backend_names_the_known_ones() -> None:
@@ -424,14 +451,16 @@ def test_jobs_wait_for_a_slot_in_their_order(tmp_path: Path) -> None:
         return str(read_json(paths(name).status).get("state"))
 
     handles = {name: begun(name) for name in ("first", "killed", "second", "third")}
-    assert [state(name) for name in handles] == ["running", "pending", "pending", "pending"]
-    status = LOCAL.status(handles["third"], paths("third"))
-    assert (status.state, status.waits) == ("pending", "for one of 1 slot; 2 came before it")
+    assert [state(name) for name in handles] == ["running", "queued", "queued", "queued"]
+    status = local_status(handles["third"], paths("third"))
+    assert (status.state, status.waits) == ("queued", "for one of 1 slot; 2 came before it")
     assert status.started is None
     # Scans wait for no training.
     scan = JobRequest("scan", "scan", (Stage("only", (shell("exit 0"),)),))
     (tmp_path / "scan").mkdir()
-    assert ended(LOCAL.submit(scan, paths("scan"), queue), tmp_path / "scan").state == "done"
+    assert (
+        ended(LOCAL.submit(scan, paths("scan"), queue, "scan"), tmp_path / "scan").state == "done"
+    )
     os.kill(ProcessId.parse(handles["killed"]).pid, signal.SIGKILL)
     LOCAL.cancel(handles["first"], paths("first"))
     eventually(lambda: state("second") == "running")
@@ -460,11 +489,54 @@ def test_more_slots_run_more_jobs_and_fewer_fewer(tmp_path: Path) -> None:
     LOCAL.cancel(handles["a"], JobPaths(tmp_path / "a"))
     ended(handles["a"], tmp_path / "a")
     time.sleep(0.5)
-    assert state("c") == "pending"
+    assert state("c") == "queued"
     LOCAL.cancel(handles["b"], JobPaths(tmp_path / "b"))
     eventually(lambda: state("c") == "running")
     LOCAL.cancel(handles["c"], JobPaths(tmp_path / "c"))
     ended(handles["c"], tmp_path / "c")
+
+
+def test_jobs_have_gpus_and_cores_for_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that a job asks for, or it waits; a shard sees its own, ranks those of their job."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,MIG-a/1,2")
+    queue = JobQueue(tmp_path, training_slots=3)
+    wait = f"until [ -e {tmp_path}/go ]; do sleep 0.1; done"
+    says = shell(f"echo gpus=$CUDA_VISIBLE_DEVICES cores=$(nproc); {wait}")
+    handles: dict[str, str] = {}
+
+    def begin(name: str, resources: Resources, commands: int = 1) -> JobPaths:
+        paths = JobPaths(tmp_path / name)
+        paths.folder.mkdir()
+        stage = Stage("only", (says,) * commands)
+        request = JobRequest(name, "train", (stage,), resources=resources)
+        handles[name] = LOCAL.submit(request, paths, queue, name)
+        return paths
+
+    def said(paths: JobPaths, index: int = 0) -> str:
+        log = paths.log("only", index)
+        eventually(lambda: log.exists() and "cores=" in log.read_text())
+        return log.read_text().split()[0]
+
+    shards = begin("shards", Resources(ranks=2, gpus=1), 2)
+    assert {said(shards), said(shards, 1)} == {"gpus=0", "gpus=MIG-a/1"}
+    large = begin("large", Resources(ranks=2, gpus=1))
+    eventually(lambda: local_status(handles["large"], large).waits == "for 2 free GPUs of 3")
+    assert local_status(handles["large"], large).state == "queued"
+    LOCAL.cancel(handles["shards"], shards)
+    assert said(large) == "gpus=0,MIG-a/1"
+    one = begin("one", Resources(gpus=1, cores=1))
+    assert said(one) == "gpus=2"
+    assert one.log("only", 0).read_text().split()[1] == "cores=1"
+    assert said(begin("rest", Resources())) == "gpus=0,MIG-a/1,2"  # which asks for none
+    (tmp_path / "go").touch()
+    for name in ("large", "one", "rest"):
+        assert ended(handles[name], tmp_path / name).state == "done"
+    with pytest.raises(InvalidInput, match="GPUs: a job of 2 processes asks for 4, and this machi"):
+        LOCAL.check(Resources(ranks=2, gpus=2), queue)
+    with pytest.raises(InvalidInput, match="cores: a job of 1 process asks for 100000"):
+        LOCAL.check(Resources(cores=100_000), queue)
 
 
 def test_the_next_attempt_waits_for_what_the_last_one_left(tmp_path: Path) -> None:
@@ -478,8 +550,8 @@ def test_the_next_attempt_waits_for_what_the_last_one_left(tmp_path: Path) -> No
     assert ended(handle, tmp_path / "job").state == "failed"
     again = submit(tmp_path / "job", Stage("only", (shell("exit 5"),)), attempt=2)
     paths = JobPaths(tmp_path / "job")
-    eventually(lambda: LOCAL.status(again, paths).waits)
-    assert LOCAL.status(again, paths).waits == "for the end of what its last attempt started"
+    eventually(lambda: local_status(again, paths).waits)
+    assert local_status(again, paths).waits == "for the end of what its last attempt started"
     (tmp_path / "go").touch()
     status = ended(again, tmp_path / "job")
     # The reason is its own, and not what the last attempt printed.

@@ -6,17 +6,17 @@ import shutil
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from catalog.records.jobs import recorded_job
-from pipeline.jobs.process import ProcessId
+from pipeline.jobs.backends.process import ProcessId
 from pipeline.manifest import Manifest
 from tests.api.servers import framesift
 from tests.pipeline.homes import SAMPLE, open_home
+from tests.training.drawn_home import ask
 
 SCENES = 3
 
@@ -44,29 +44,25 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def ask(home: Path, *command: str) -> Any:
-    """What a command says with --json."""
-    run = framesift(home, *command, "--json")
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
-
-
 @pytest.mark.training
 def test_from_source_to_report(home: Path) -> None:
     """Two Horovod workers, two shards, and a report that accounts for every labelled pixel."""
     size = ["--height", "64", "--width", "96"]
     trained = ask(
         home, "train", "few", "--workers", "2", "--max-steps", "3", "--batch-size", "2",
-        "--name", "t", *size,
+        "--name", "t", "--prepare", *size,
     )  # fmt: skip
-    shown = ask(home, "jobs", "show", "t")
-    assert shown == trained
-    assert (shown["state"], shown["error"], shown["kind"]) == ("done", "", "train")
-    assert shown["metrics"]["step"] == 3
-    assert shown["metrics"]["first_loss"] > 0
-    assert shown["metrics"]["loss"] > 0
-    assert (Path(shown["paths"]["model_dir"]) / "model.json").is_file()
-    assert "cache" in shown["paths"]["manifest"]
+    job = ask(home, "jobs", "show", "t")
+    assert job == trained
+    assert (job["state"], job["error"], job["kind"]) == ("done", "", "train")
+    assert job["metrics"]["step"] == 3
+    assert job["metrics"]["first_loss"] > 0
+    assert job["metrics"]["loss"] > 0
+    assert (Path(job["paths"]["model_dir"]) / "model.json").is_file()
+    assert "cache" in job["paths"]["manifest"]
+    logs = framesift(home, "jobs", "logs", "t").stdout
+    assert "prepare-0.log" in logs
+    assert "reading frames from the prepared form" in logs
 
     validated = ask(home, "validate", "t", "few", "--workers", "2", "--name", "v")
     assert (validated["state"], validated["error"]) == ("done", "")
@@ -87,6 +83,7 @@ def test_from_source_to_report(home: Path) -> None:
     assert report["per_class"]
     logs = framesift(home, "jobs", "logs", "v").stdout
     assert all(f"==> {name}.log <==" in logs for name in ("merge-0", "validate-0", "validate-1"))
+    assert "reading images from the prepared form" in logs
 
 
 @pytest.mark.training
@@ -95,7 +92,8 @@ def test_an_ended_training_leaves_no_worker(home: Path, how: str) -> None:
     """Cancelled, or its runner killed: Horovod's launcher and every worker are gone."""
     name = f"ended-{how}"
     ask(home, "train", "few", "--workers", "2", "--max-steps", "100000", "--batch-size", "2",
-        "--height", "64", "--width", "96", "--name", name, "--detach")  # fmt: skip
+        "--height", "64", "--width", "96", "--name", name, "--attempts", "1",
+        "--detach")  # fmt: skip
     deadline = time.monotonic() + 600
     while not ask(home, "jobs", "show", name)["metrics"].get("step"):
         assert time.monotonic() < deadline, framesift(home, "jobs", "logs", name).stdout
@@ -133,12 +131,12 @@ def _goes_on(home: Path, name: str) -> None:
 
 def _processes_of(folder: Path) -> list[str]:
     """Command lines that name a job's folder."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         try:
             line = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
         except OSError:
             continue
         if str(folder).encode() in line:
-            found.append(line.replace(b"\0", b" ").decode(errors="replace"))
-    return found
+            pids.append(line.replace(b"\0", b" ").decode(errors="replace"))
+    return pids

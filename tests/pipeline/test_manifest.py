@@ -62,20 +62,20 @@ def manifest(frames: int = 10, **changes: object) -> Manifest:
     return Manifest(ManifestHeader(**(header | changes)), rows)  # type: ignore[arg-type]
 
 
-def keys(part: Manifest) -> list[str]:
+def keys(shard: Manifest) -> list[str]:
     """Its frames, in order."""
-    found: list[str] = part.frames["fkey"].to_pylist()
-    return found
+    fkeys: list[str] = shard.frames["fkey"].to_pylist()
+    return fkeys
 
 
 def test_what_is_written_reads_back(tmp_path: Path) -> None:
     """Header and rows survive the disk, from the folder's path and from the header file's."""
     written = manifest().write(tmp_path / "deep" / "down")
     for path in (tmp_path / "deep" / "down", tmp_path / "deep" / "down" / HEADER_FILE):
-        found = Manifest.read(path)
-        assert found.header == written.header
-        assert found.frames.equals(written.frames)
-        assert found.folder == tmp_path / "deep" / "down"
+        manifest_read = Manifest.read(path)
+        assert manifest_read.header == written.header
+        assert manifest_read.frames.equals(written.frames)
+        assert manifest_read.folder == tmp_path / "deep" / "down"
 
 
 def test_nothing_but_the_two_files_is_left(tmp_path: Path) -> None:
@@ -91,10 +91,10 @@ def test_shards_are_disjoint_and_cover_everything(frames: int, shards: int) -> N
     """Every frame is in exactly one shard, in order, and shards differ by one frame at most."""
     whole = manifest(frames)
     parts = [keys(whole.shard(index, shards)) for index in range(shards)]
-    assert sorted(key for part in parts for key in part) == sorted(keys(whole))
+    assert sorted(key for shard in parts for key in shard) == sorted(keys(whole))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
-    order = {key: place for place, key in enumerate(keys(whole))}
-    assert all(part == sorted(part, key=order.__getitem__) for part in parts)
+    order = {key: position for position, key in enumerate(keys(whole))}
+    assert all(shard == sorted(shard, key=order.__getitem__) for shard in parts)
 
 
 @pytest.mark.parametrize(("index", "of"), [(-1, 2), (2, 2), (0, 0), (0, -1)])
@@ -123,9 +123,9 @@ def test_an_unknown_split_names_the_known_ones() -> None:
 
 def test_paths_lie_below_the_sources_root() -> None:
     """Image and label paths are root and key, in order."""
-    part = manifest(2)
-    assert part.image_paths() == ["/data/a2d2/image-0.png", "/data/a2d2/image-1.png"]
-    assert part.label_paths() == ["/data/a2d2/label-0.png", "/data/a2d2/label-1.png"]
+    shard = manifest(2)
+    assert shard.image_paths() == ["/data/a2d2/image-0.png", "/data/a2d2/image-1.png"]
+    assert shard.label_paths() == ["/data/a2d2/label-0.png", "/data/a2d2/label-1.png"]
 
 
 def _drop_frames(folder: Path) -> None:
@@ -233,9 +233,9 @@ def test_the_module_is_a_leaf() -> None:
 def _as_format(folder: Path, format_: int) -> None:
     """What an earlier release wrote in place of the manifest of ``manifest()``."""
     rows = pq.read_table(folder / FRAMES_FILE)
-    kept = [name for name in rows.column_names if not name.endswith(("version", "digest"))]
-    rows = rows.select(kept).rename_columns(
-        ["source" if name == "image_source" else name for name in kept]
+    columns = [name for name in rows.column_names if not name.endswith(("version", "digest"))]
+    rows = rows.select(columns).rename_columns(
+        ["source" if name == "image_source" else name for name in columns]
     )
     pq.write_table(rows.drop_columns(["label_source"]), folder / FRAMES_FILE)
     header = json.loads((folder / HEADER_FILE).read_text())
@@ -252,24 +252,28 @@ def test_earlier_formats_are_read(tmp_path: Path, format_: int) -> None:
     """Formats 1 to 3: the same files and pixels, sources as the fkeys name them, no versions."""
     written = manifest().write(tmp_path)
     _as_format(tmp_path, format_)
-    found = Manifest.read(tmp_path)
-    assert found.header.format == format_
-    assert found.header.datasources == {"a2d2": "local:a2d2"}
-    assert (found.image_paths(), found.label_paths()) == (
+    manifest_read = Manifest.read(tmp_path)
+    assert manifest_read.header.format == format_
+    assert manifest_read.header.datasources == {"a2d2": "local:a2d2"}
+    assert (manifest_read.image_paths(), manifest_read.label_paths()) == (
         written.image_paths(),
         written.label_paths(),
     )
-    assert found.frames["class_pixels"].equals(written.frames["class_pixels"])
-    assert {file.version for file in [*found.images(), *found.labels()] if file} == {None}
+    assert manifest_read.frames["class_pixels"].equals(written.frames["class_pixels"])
+    assert {
+        file.version for file in [*manifest_read.images(), *manifest_read.labels()] if file
+    } == {None}
 
 
 def test_a_relative_root_lies_beside_the_manifest(tmp_path: Path) -> None:
     """A staged manifest finds its files wherever its cache is mounted or moved to."""
     manifest(roots={"a2d2": "../../local:a2d2"}, staged=True).write(tmp_path / "a/.manifests/d")
     (tmp_path / "a").rename(tmp_path / "b")
-    found = Manifest.read(tmp_path / "b/.manifests/d")
-    assert found.header.roots == {"a2d2": str(tmp_path / "b" / "local:a2d2")}
-    assert all(path.startswith(f"{tmp_path}/b/local:a2d2/image-") for path in found.image_paths())
+    manifest_read = Manifest.read(tmp_path / "b/.manifests/d")
+    assert manifest_read.header.roots == {"a2d2": str(tmp_path / "b" / "local:a2d2")}
+    assert all(
+        path.startswith(f"{tmp_path}/b/local:a2d2/image-") for path in manifest_read.image_paths()
+    )
 
 
 def test_frames_without_a_label_are_counted_and_refused_by_name() -> None:
@@ -278,14 +282,14 @@ def test_frames_without_a_label_are_counted_and_refused_by_name() -> None:
     rows = whole.frames.to_pylist()
     for row in rows[:4]:
         row.update(dict.fromkeys((*(n for n in row if n.startswith("label")), "class_pixels")))
-    part = Manifest(whole.header, pa.Table.from_pylist(rows, FRAMES_SCHEMA))
-    assert part.unlabelled() == 4
-    assert part.label_paths()[3:5] == [None, "/data/a2d2/label-4.png"]
-    assert part.labels()[0] is None
-    assert len(part.images()) == 10
+    shard = Manifest(whole.header, pa.Table.from_pylist(rows, FRAMES_SCHEMA))
+    assert shard.unlabelled() == 4
+    assert shard.label_paths()[3:5] == [None, "/data/a2d2/label-4.png"]
+    assert shard.labels()[0] is None
+    assert len(shard.images()) == 10
     with pytest.raises(
         InvalidInput, match=r"made-up@1: 3 of the 7 frames of train have no label.*labelled = 1"
     ):
-        part.split("train").need_labels()
-    assert class_matrix(part.frames, 2)[:5].tolist() == [[0, 0]] * 4 + [[4, 0]]
+        shard.split("train").need_labels()
+    assert class_matrix(shard.frames, 2)[:5].tolist() == [[0, 0]] * 4 + [[4, 0]]
     assert len(whole.need_labels()) == 10

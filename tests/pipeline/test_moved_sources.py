@@ -45,11 +45,11 @@ def moved(tmp_path: Path) -> Workspace:
 def test_a_moved_source_is_re_pointed(moved: Workspace, tmp_path: Path) -> None:
     """Rows show the new folder, the next scan finds nothing to do, datasets read from there."""
     new = tmp_path / "new"
-    found = Session(moved, is_command=True).sources.change("a2d2", uri=str(new))
-    assert (found["changed"], found["missing"], found["new"]) == (0, 0, 0)
+    source = Session(moved, is_command=True).sources.change("a2d2", uri=str(new))
+    assert (source["changed"], source["missing"], source["new"]) == (0, 0, 0)
     with moved.catalog.reading() as cursor:
         rows = cursor.execute("SELECT path, filename FROM metaocean").fetchall()
-    assert len(rows) == found["same"] > 48
+    assert len(rows) == source["same"] > 48
     assert all(Path(path, name).is_file() and path.startswith(f"{new}/") for path, name in rows)
     counts = scan_source(
         moved.whole_catalog, moved.records, recorded_source(moved.records, "a2d2")
@@ -80,8 +80,8 @@ def test_what_is_not_the_same_is_refused_unless_wanted(moved: Workspace, tmp_pat
         source = framesift.connect(url).sources.get("a2d2")
         with pytest.raises(framesift.FramesiftServerError, match="1 are missing"):
             source.place(str(new))
-        found = source.place(str(new), differing=True)
-        assert (found["uri"], found["changed"], found["missing"], found["new"]) == (
+        opened = source.place(str(new), differing=True)
+        assert (opened["uri"], opened["changed"], opened["missing"], opened["new"]) == (
             str(new), 1, 1, 1,
         )  # fmt: skip
         assert framesift.connect(url).sources.get("a2d2")["uri"] == str(new)

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from ingest.extractors.image import Image
 from ingest.extractors.run import run_extractor
 from pipeline.policies import csv_import, runs
 from pipeline.policies.report import Report
-from pipeline.policies.schedule import check_schedule, is_due, next_time
+from pipeline.policies.schedule import check_schedule, is_due, last_of, next_time
 from query.run.run_sql import run_sql
 from tests.api.servers import environment, framesift
 from tests.pipeline.homes import copy_home, open_home
@@ -53,20 +53,20 @@ def policy(
     workspace: Workspace, parameters: dict[str, Any], condition: str = "", **more: Any
 ) -> Policy:
     """An AUTOTAG policy, or another, checked and kept."""
-    given = {"name": "p", "action": "AUTOTAG", "schedule": "NOW", "state": "active", "explicit": "true"}  # fmt: skip  # noqa: E501
-    made = Policy(
+    settings = {"name": "p", "action": "AUTOTAG", "schedule": "NOW", "state": "active", "explicit": "true"}  # fmt: skip  # noqa: E501
+    created = Policy(
         parameters=parameters, condition=condition, collections=more.pop("collections", []),
-        owner="anna", updated_by="anna", **{**given, **more},
+        owner="anna", updated_by="anna", **{**settings, **more},
     )  # fmt: skip
-    check(workspace, made)
-    return policy_records.add(workspace.records, made)
+    check(workspace, created)
+    return policy_records.add(workspace.records, created)
 
 
-def done(workspace: Workspace, made: Policy, batch_rows: int = 50_000) -> PolicyRun:
+def done(workspace: Workspace, created: Policy, batch_rows: int = 50_000) -> PolicyRun:
     """A run of it, here, to its end."""
-    run = policy_runs.begin(workspace.records, made)
-    work = work_of(workspace, made, batch_rows)
-    return runs.perform(workspace.whole_catalog, workspace.records, made, run, work)
+    run = policy_runs.begin(workspace.records, created)
+    work = work_of(workspace, created, batch_rows)
+    return runs.perform(workspace.whole_catalog, workspace.records, created, run, work)
 
 
 def counts(run: PolicyRun) -> tuple[int, int, int, int, int]:
@@ -85,23 +85,26 @@ def test_the_same_values_for_what_is_found(workspace: Workspace) -> None:
     """A new tag is made, one that is there keeps its kind, and other files keep what they have."""
     tags.add_tag(workspace.whole_catalog, "weather", "text", "Restricted", ["rain", "sun"])
     tags.add_tag(workspace.whole_catalog, "rank", "integer")
-    made = policy(
+    created = policy(
         workspace,
         {"tags": {"Weather": "rain", "rank": 7, "project": 'Ünic\'ode "x"', "seen": True}},
         "filename like ('%/camera/%front%') and filetype='png' -- the end",
     )
-    found = done(workspace, made, batch_rows=5)
-    wanted = "where filename like '%/camera/%front%' and filetype='png'"
-    fkeys = {fkey for (fkey,) in values(workspace, "fkey", where=wanted)}
-    assert (found.state, counts(found)) == ("complete", (len(fkeys), len(fkeys), len(fkeys), 0, 0))
-    for fkey, *given in values(workspace, "fkey", "weather", "rank", "project", "seen"):
+    result = done(workspace, created, batch_rows=5)
+    condition = "where filename like '%/camera/%front%' and filetype='png'"
+    fkeys = {fkey for (fkey,) in values(workspace, "fkey", where=condition)}
+    assert (result.state, counts(result)) == (
+        "complete",
+        (len(fkeys), len(fkeys), len(fkeys), 0, 0),
+    )
+    for fkey, *stored in values(workspace, "fkey", "weather", "rank", "project", "seen"):
         expected = ["rain", "7", 'Ünic\'ode "x"', "true"] if fkey in fkeys else [None] * 4
-        assert given == expected
+        assert stored == expected
     policy_records.change(workspace.records, "p", "otto", {"parameters": {"tags": {"rank": 8}}})
     changed = policy_records.recorded(workspace.records, "p")
     assert (changed.owner, changed.updated_by) == ("anna", "otto")
     assert done(workspace, changed).completed == len(fkeys)
-    assert set(values(workspace, "weather", "rank", where=wanted)) == {("rain", "8")}
+    assert set(values(workspace, "weather", "rank", where=condition)) == {("rain", "8")}
     with workspace.catalog.reading() as cursor:
         from catalog.tags.tag_kinds import kinds
 
@@ -127,12 +130,16 @@ def test_the_same_values_for_what_is_found(workspace: Workspace) -> None:
 )  # fmt: skip
 def test_a_part_of_another_field(workspace: Workspace, rule: dict[str, Any], expected: Any) -> None:
     """As Python takes it; files from which nothing is taken are skipped."""
-    given = {"name": "setFromExistingField", "existingField": "FileName", "newField": "u2-source"}
-    found = done(workspace, policy(workspace, {"rule": {**given, **rule}}))
+    rule_fields = {
+        "name": "setFromExistingField",
+        "existingField": "FileName",
+        "newField": "u2-source",
+    }
+    result = done(workspace, policy(workspace, {"rule": {**rule_fields, **rule}}))
     rows = values(workspace, "filename", "u2-source")
     assert [taken for _, taken in rows] == [expected(name) for name, _ in rows]
     tagged = sum(taken is not None for _, taken in rows)
-    assert counts(found) == (len(rows), len(rows), tagged, 0, len(rows) - tagged)
+    assert counts(result) == (len(rows), len(rows), tagged, 0, len(rows) - tagged)
 
 
 def part(parts: list[str], number: int) -> str | None:
@@ -164,26 +171,26 @@ def test_long_values_are_cut_and_others_fail(workspace: Workspace) -> None:
     }
     for tag, pattern, field in (("number_", "[0-9]{9}", "filename"), ("kind_", ".*", "filetype")):
         rule = {"action": "regex", "existingField": field, "regexPattern": pattern, "newField": tag}
-        found = done(workspace, policy(workspace, {"rule": rule}, name=tag))
+        result = done(workspace, policy(workspace, {"rule": rule}, name=tag))
         rows = values(workspace, field, tag)
-        assert found.failed + found.completed + found.skipped == found.total == len(rows)
-        for given, taken in rows:
-            assert taken == next(map(as_kept[tag], re.findall(pattern, given)), None)
+        assert result.failed + result.completed + result.skipped == result.total == len(rows)
+        for value, taken in rows:
+            assert taken == next(map(as_kept[tag], re.findall(pattern, value)), None)
 
 
 def test_a_registered_pattern_is_used_as_it_is_at_the_run(workspace: Workspace) -> None:
     """A rule names it; changed, the next run takes the new one; gone, the run fails."""
     policy_regexes.add(workspace.records, "camera", "front_[a-z]+", "")
     rule = {"action": "regex", "existingField": "filename", "regex_id": "camera", "newField": "x_"}
-    made = policy(workspace, {"rule": rule}, "filename like '%cam_front_center%'")
-    done(workspace, made)
+    created = policy(workspace, {"rule": rule}, "filename like '%cam_front_center%'")
+    done(workspace, created)
     policy_regexes.change(workspace.records, "camera", "cam_[a-z]+", None)
-    done(workspace, made)
+    done(workspace, created)
     assert set(values(workspace, "x_")) >= {("cam_front",)}
     policy_regexes.remove(workspace.records, "camera")
     with pytest.raises(NotFound, match="no regex named 'camera'"):
-        done(workspace, made)
-    failed = policy_runs.last(workspace.records, made.id)
+        done(workspace, created)
+    failed = policy_runs.last(workspace.records, created.id)
     assert failed is not None
     assert (failed.state, failed.error.partition(":")[0]) == ("failed", "no regex named 'camera'")
 
@@ -192,13 +199,13 @@ def test_files_of_collections_only(workspace: Workspace) -> None:
     """What one of the policy's collections has, and its condition finds."""
     row_collections.add(workspace.records, "images", "filetype='png' -- no more")
     row_collections.add(workspace.records, "lidar", "filetype='npz'")
-    made = policy(workspace, {"tags": {"x_": "1"}}, "size > 0", collections=["images", "lidar"])
-    assert done(workspace, made).completed == sum(
+    created = policy(workspace, {"tags": {"x_": "1"}}, "size > 0", collections=["images", "lidar"])
+    assert done(workspace, created).completed == sum(
         kind in ("png", "npz") for (kind,) in values(workspace, "filetype")
     )
     row_collections.remove(workspace.records, "lidar")
     with pytest.raises(NotFound, match="collection"):
-        done(workspace, made)
+        done(workspace, created)
 
 
 @pytest.mark.parametrize(
@@ -246,11 +253,11 @@ def test_what_cannot_be_kept(
 
 def test_a_column_that_comes_later(workspace: Workspace) -> None:
     """A policy may name a tag that is added before it runs; until then its runs fail."""
-    made = policy(workspace, {"tags": {"x_": "1"}}, "later = 'yes'")
+    created = policy(workspace, {"tags": {"x_": "1"}}, "later = 'yes'")
     with pytest.raises(SqlError, match="LATER"):
-        done(workspace, made)
+        done(workspace, created)
     tags.add_tag(workspace.whole_catalog, "later", "text")
-    assert counts(done(workspace, made)) == (0, 0, 0, 0, 0)
+    assert counts(done(workspace, created)) == (0, 0, 0, 0, 0)
 
 
 def test_values_of_a_csv_file(own_source: Workspace, tmp_path: Path) -> None:
@@ -277,11 +284,11 @@ def test_values_of_a_csv_file(own_source: Workspace, tmp_path: Path) -> None:
         "agent": "ImportTags", "source_connection": "a2d2", "tag_file_path": "a2d2/labels.csv",
         "tag_file_type": "csv",
     }  # fmt: skip
-    made = policy(workspace, parameters, "datasource='a2d2' ", action="IMPORT_TAGS")
-    found = done(workspace, made, batch_rows=2)
+    created = policy(workspace, parameters, "datasource='a2d2' ", action="IMPORT_TAGS")
+    result = done(workspace, created, batch_rows=2)
     # Six rows, and three columns that no policy may set.
-    assert (found.state, counts(found)) == ("complete", (12, 12, 3, 9, 0))
-    rows = {name: given for name, *given in values(workspace, "filename", "bus", "tree")}
+    assert (result.state, counts(result)) == ("complete", (12, 12, 3, 9, 0))
+    rows = {name: stored for name, *stored in values(workspace, "filename", "bus", "tree")}
     assert [rows[name] for name in names[:7]] == [
         ["1", "3"], [None, None], ["a, b", "-7"], [None] * 2, [None] * 2, [None] * 2, [None] * 2,
     ]  # fmt: skip
@@ -311,8 +318,8 @@ def test_what_is_no_tag_file(workspace: Workspace) -> None:
     """Refused whole, in words."""
     tags.add_tag(workspace.whole_catalog, "bus", "text")
     parameters = {"source_connection": "a2d2", "tag_file_path": "a2d2/x.csv"}
-    made = policy(workspace, parameters, action="IMPORT_TAGS")
-    report = Report(workspace.records, policy_runs.begin(workspace.records, made).id)
+    created = policy(workspace, parameters, action="IMPORT_TAGS")
+    report = Report(workspace.records, policy_runs.begin(workspace.records, created).id)
     for content, words in (
         (b"", "is empty"),
         (b"\xff\xfe\x00", "cannot be read as CSV"),
@@ -321,27 +328,29 @@ def test_what_is_no_tag_file(workspace: Workspace) -> None:
         (b'name,bus\n"' + b"x" * 200_000 + b'",1\n', "field larger than field limit"),
     ):
         with pytest.raises(InvalidInput, match=words):
-            csv_import.run(workspace.whole_catalog, workspace.whole_catalog, made, content, report)
+            csv_import.run(
+                workspace.whole_catalog, workspace.whole_catalog, created, content, report
+            )
 
 
 def test_extractors_read_what_is_found(workspace: Workspace) -> None:
     """Frames of the condition get the family's tags; other files are skipped, others untouched."""
     parameters = {"agent": "image", "extract_tags": ["image_brightness"]}
-    made = policy(workspace, parameters, "filename like '%front_center%'", action="DEEPINSPECT")
-    found = done(workspace, made)
+    created = policy(workspace, parameters, "filename like '%front_center%'", action="DEEPINSPECT")
+    result = done(workspace, created)
     rows = values(workspace, "filename", "image_brightness")
     read = {name for name, value in rows if value is not None}
     assert read == {n for n, _ in rows if "/camera/cam_front_center" in n and n.endswith(".png")}
     total = sum("front_center" in name for name, _ in rows)
-    assert counts(found) == (total, total, len(read), 0, total - len(read))
+    assert counts(result) == (total, total, len(read), 0, total - len(read))
     (family,) = [each for each in families.families(workspace.catalog) if each.name == "image"]
     assert family.columns == {"image_brightness": "DOUBLE"}  # what was asked for, and no more
     run_extractor(workspace.whole_catalog, recorded_source(workspace.records, "a2d2"), Image())
     contrasts = dict(values(workspace, "filename", "image_contrast"))
     assert all(contrasts[name] is not None for name in read)  # they were still to be read
-    for agent, wanted, words in (("none", [], "extractor"), ("image", ["vin"], "tag of agent")):
+    for agent, fields, words in (("none", [], "extractor"), ("image", ["vin"], "tag of agent")):
         with pytest.raises(UnknownName, match=words):
-            policy(workspace, {"agent": agent, "extract_tags": wanted}, action="DEEPINSPECT")
+            policy(workspace, {"agent": agent, "extract_tags": fields}, action="DEEPINSPECT")
 
 
 def tagged(workspace: Workspace) -> int:
@@ -371,20 +380,20 @@ def test_a_run_pauses_goes_on_and_is_killed_between_batches(
     workspace: Workspace, slow: pytest.MonkeyPatch
 ) -> None:
     """What it says it has done is what is there; killed while paused it goes no further."""
-    made = policy(workspace, {"tags": {"x_": "1"}})
+    created = policy(workspace, {"tags": {"x_": "1"}})
     store, records = workspace.whole_catalog, workspace.records
-    run = policy_runs.begin(records, made)
+    run = policy_runs.begin(records, created)
     ended: list[PolicyRun] = []
-    work = work_of(workspace, made, batch_rows=1)
+    work = work_of(workspace, created, batch_rows=1)
     thread = threading.Thread(
-        target=lambda: ended.append(runs.perform(store, records, made, run, work))
+        target=lambda: ended.append(runs.perform(store, records, created, run, work))
     )
     thread.start()
 
     def now() -> PolicyRun:
-        found = runs.newest(store, records, made)
-        assert found is not None
-        return found
+        run = runs.newest(store, records, created)
+        assert run is not None
+        return run
 
     def has_done_more(than: int) -> bool:
         return now().completed > than
@@ -393,11 +402,11 @@ def test_a_run_pauses_goes_on_and_is_killed_between_batches(
         for _ in range(2):
             before = now().completed
             eventually(partial(has_done_more, before))
-            runs.ask(store, records, made, "pause")
+            runs.ask(store, records, created, "pause")
             eventually(lambda: now().state == "paused")
             assert tagged(workspace) == now().completed < now().total
             with pytest.raises(InvalidInput, match="running"):
-                policy_runs.begin(records, made)
+                policy_runs.begin(records, created)
             for change in (
                 lambda: policy_records.remove(records, "p"),
                 lambda: policy_records.change(records, "p", "anna", {"condition": ""}),
@@ -406,8 +415,8 @@ def test_a_run_pauses_goes_on_and_is_killed_between_batches(
                     change()
             time.sleep(0.6)  # longer than it takes to look whether it may go on
             assert (now().state, tagged(workspace)) == ("paused", now().completed)
-            runs.ask(store, records, made, "resume")
-        runs.ask(store, records, made, "kill")
+            runs.ask(store, records, created, "resume")
+        runs.ask(store, records, created, "kill")
     finally:
         policy_runs.want(records, run.id, "kill")
         thread.join(300)
@@ -415,9 +424,9 @@ def test_a_run_pauses_goes_on_and_is_killed_between_batches(
     assert 2 <= now().completed == tagged(workspace) < now().total
     for action in ("pause", "resume", "kill"):
         with pytest.raises(InvalidInput, match="not running"):
-            runs.ask(store, records, made, action)
+            runs.ask(store, records, created, action)
     slow.undo()
-    assert done(workspace, made).completed == tagged(workspace) == now().total
+    assert done(workspace, created).completed == tagged(workspace) == now().total
 
 
 _SLOW = """
@@ -432,14 +441,14 @@ sys.exit(main())
 
 def test_a_run_whose_process_dies(workspace: Workspace) -> None:
     """SIGKILL leaves whole batches, the run counts as failed, and the next one does all of it."""
-    made = policy(workspace, {"tags": {"x_": "1"}})
+    created = policy(workspace, {"tags": {"x_": "1"}})
     store, records = workspace.whole_catalog, workspace.records
     words = ["policy", "run", "p"]
     slow = ["-c", _SLOW, *words, "--batch-rows", "1"]
     process = Forked(slow, environment(workspace.home))
 
     def now() -> PolicyRun | None:
-        return runs.newest(store, records, made)
+        return runs.newest(store, records, created)
 
     eventually(lambda: (run := now()) is not None and run.completed >= 2)
     process.send_signal(signal.SIGKILL)
@@ -452,7 +461,7 @@ def test_a_run_whose_process_dies(workspace: Workspace) -> None:
     assert run.returncode == 0, run.stderr
     assert f'"completed": {tagged(workspace)}' in run.stdout
     assert tagged(workspace) == dead.total
-    assert [each.state for each in runs.history(store, records, made)] == ["complete", "failed"]
+    assert [each.state for each in runs.history(store, records, created)] == ["complete", "failed"]
 
 
 @pytest.mark.parametrize(
@@ -475,11 +484,19 @@ def test_a_run_whose_process_dies(workspace: Workspace) -> None:
 def test_schedules(schedule: dict[str, Any], after: str, following: str | None) -> None:
     """The first time after another, in UTC, as cron has it; due from then on."""
     moment = datetime.fromisoformat(after)
-    found = next_time(schedule, moment)
-    assert found == (None if following is None else datetime.fromisoformat(following))
-    if found is not None:
-        assert is_due(schedule, moment, found)
-        assert not is_due(schedule, found, found)
+    time = next_time(schedule, moment)
+    assert time == (None if following is None else datetime.fromisoformat(following))
+    if time is not None:
+        assert is_due(schedule, moment, time)
+        assert not is_due(schedule, time, time)
+
+
+def test_a_clock_that_was_wrong_holds_no_schedule() -> None:
+    """Runs that lie ahead do not count: what is due now is due."""
+    at, ahead = datetime.fromisoformat("2026-11-21T08:00"), timedelta(days=400)
+    assert last_of([at - timedelta(hours=2), at + ahead], at) == at - timedelta(hours=2)
+    assert is_due({"minute": 0}, last_of([at + ahead], at), at)
+    assert not is_due({"minute": 30}, last_of([at + ahead], at), at)
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,18 @@ import pytest
 
 from api.schemas.stagings import Staged
 from api.services.stagings import Stagings
-from catalog.errors import BadFile, InvalidInput, StorageError
+from catalog.errors import BadFile, CacheFull, InvalidInput, StorageError
 from catalog.storage.file_version import version_of
 from ingest.labels.palette import Palette
+from pipeline.cache.beat import Watch
+from pipeline.cache.lease import Holder, held_leases, leased
+from pipeline.cache.limits import Limits, write_limits
+from pipeline.cache.room import Room
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
-from pipeline.prepared.form import PreparedRows, prepared_rows
+from pipeline.prepared.before_training import prepare_or_say
+from pipeline.prepared.class_file import class_text
+from pipeline.prepared.form import PreparedRows, form_bytes, prepared_rows
 from pipeline.prepared.prepare import BLOCK_FRAMES, prepare
 from pipeline.prepared.size import Size
 from pipeline.staging.fetch import FailedFile
@@ -68,8 +74,8 @@ def test_every_frame_is_what_decoding_gives(tmp_path: Path, processes: int) -> N
     files = draw_frames(tmp_path, 2 * BLOCK_FRAMES + 3, unknown=True)
     folder = staged(tmp_path, {"train": files[:20], "validation": files[20:]})
     told: list[tuple[int, int]] = []
-    made = prepare(folder, SIZE, processes=processes, progress=lambda *n: told.append(n))
-    assert (made.frames, made.made, made.bad) == (len(files), len(files), ())
+    summary = prepare(folder, SIZE, processes=processes, progress=lambda *n: told.append(n))
+    assert (summary.frames, summary.made, summary.bad) == (len(files), len(files), ())
     assert told[-1] == (len(files), len(files))
     for split in ("train", "validation"):
         frames, rows = opened(folder, split)
@@ -87,7 +93,7 @@ def test_every_frame_is_what_decoding_gives(tmp_path: Path, processes: int) -> N
             assert prepared.image(row)[1] == decoding.image(row)[1] == (64, 96)
             assert (prepared.frame(row).label == decoding.frame(row).label).all()
     assert prepare(folder, SIZE, processes=processes).made == 0
-    assert [path.name for path in (tmp_path / ".prepared").iterdir()] == [made.folder.name]
+    assert [path.name for path in (tmp_path / ".prepared").iterdir()] == [summary.folder.name]
 
 
 def test_real_frames_are_what_decoding_gives(a2d2_root: Path, tmp_path: Path) -> None:
@@ -116,15 +122,15 @@ def test_damaged_and_unlabelled_frames_are_decoded_as_without_a_form(tmp_path: P
     whole, status = path.read_bytes(), path.stat()
     path.write_bytes(whole[:60] + bytes(len(whole) - 60))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    made = prepare(folder, SIZE)
-    assert made.made == 3
-    assert len(made.bad) == 1
+    prepared = prepare(folder, SIZE)
+    assert prepared.made == 3
+    assert len(prepared.bad) == 1
     frames, rows = opened(folder, "train")
     reader = FrameReader(frames, PALETTE, SIZE, prepared=rows)
     with pytest.raises(BadFile) as refused:
         reader.small(1)
-    assert str(refused.value) == f"{made.bad[0].file}: {made.bad[0].reason}"
-    assert made.bad[0].file == str(path)
+    assert str(refused.value) == f"{prepared.bad[0].file}: {prepared.bad[0].reason}"
+    assert prepared.bad[0].file == str(path)
     with pytest.raises(BadFile, match="has no label"):
         reader.small(2)
     assert reader.image(2)[1] == (64, 96)
@@ -141,24 +147,24 @@ def test_damage_is_noticed_and_made_again(
 ) -> None:
     """Proves a row that was changed on the disk is decoded instead, said, and alone made again."""
     folder = staged(tmp_path, {"train": draw_frames(tmp_path, 3)})
-    made = prepare(folder, SIZE)
+    prepared = prepare(folder, SIZE)
     frames, good = opened(folder, "train")
     assert good is not None
-    wanted = [np.array(array) for array in good.small(2) or ()]
+    expected = [np.array(array) for array in good.small(2) or ()]
     for name in ("images.npy", "labels.npy"):
-        damage(made.folder / name)
+        damage(prepared.folder / name)
     _, rows = opened(folder, "train")
     assert rows is not None
     assert rows.small(1) is not None
     assert rows.small(2) is None
     reader = FrameReader(frames, PALETTE, SIZE, prepared=rows)
-    assert [array.tolist() for array in reader.small(2)] == [array.tolist() for array in wanted]
+    assert [array.tolist() for array in reader.small(2)] == [array.tolist() for array in expected]
     reader.small(2)
     assert capsys.readouterr().out.count("lacks frames, or some were damaged") == 1
     assert prepare(folder, SIZE).made == 1
     _, rows = opened(folder, "train")
     assert rows is not None
-    assert [array.tolist() for array in rows.small(2) or ()] == [a.tolist() for a in wanted]
+    assert [array.tolist() for array in rows.small(2) or ()] == [a.tolist() for a in expected]
 
 
 @pytest.mark.parametrize("file", ["images.npy", "labels.npy", "frames.npy", "prepared.json"])
@@ -194,6 +200,7 @@ def test_what_decides_the_arrays_is_in_the_key(tmp_path: Path) -> None:
     assert len(list((tmp_path / ".prepared").iterdir())) == 3
 
 
+@pytest.mark.wide
 def test_a_staging_names_the_frames_that_cannot_be_decoded(
     catalogued: Path, tmp_path: Path
 ) -> None:
@@ -203,13 +210,14 @@ def test_a_staging_names_the_frames_that_cannot_be_decoded(
     stagings = Stagings(workspace)
     failed: list[FailedFile] = []
 
-    def stage() -> Staged:
+    def stage(*, verify: bool = False) -> Staged:
         return stagings.run(
             "streets",
             cache=None,
             workers=1,
             progress=lambda _: None,
             failed=failed.append,
+            verify=verify,
             prepare="40x32",
         )
 
@@ -226,11 +234,64 @@ def test_a_staging_names_the_frames_that_cannot_be_decoded(
         refused.value
     )
     assert [failure.place for failure in failed] == [str(label)]
-    label.unlink()
-    again = stage()
+    repair = f"framesift cache verify streets@1 --cache {workspace.cache}"
+    assert failed[0].reason.endswith(f"; {repair} fetches it again")
+    again = stage(verify=True)
     assert again.prepared is not None
     assert (again.files_copied, again.prepared.made) == (1, 1)
     workspace.close()
+
+
+def test_a_form_takes_room_in_its_cache(tmp_path: Path) -> None:
+    """Proves it counts, is held with its dataset, and goes when it was used least recently."""
+    folder = staged(tmp_path, {"train": draw_frames(tmp_path, 2)})
+    headers = 4096 + len(class_text(CLASS_LIST))
+    space = form_bytes(len(Manifest.read(folder)), SIZE) + headers
+    with leased(tmp_path, folder.name, Holder("drawn@1")) as lease:
+        room = Room(tmp_path, lease)
+        write_limits(tmp_path, Limits(hard_bytes=space - 1))
+        with pytest.raises(CacheFull):
+            prepare(folder, SIZE, room=room)
+        write_limits(tmp_path, Limits(hard_bytes=space))
+        form = prepare(folder, SIZE, room=room).folder
+        with pytest.raises(CacheFull, match="drawn@1, used by a staging"):
+            room.make(space, 1)
+    with leased(tmp_path, "another-v1", Holder("another@1")) as lease:
+        Room(tmp_path, lease).make(space, 1)
+    assert not form.exists()
+    assert list((tmp_path / ".prepared").iterdir()) == []
+
+
+def test_a_training_s_job_makes_the_form_or_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Proves its stage says what stands in the way, and makes the form once that is gone."""
+    files = draw_frames(tmp_path, 3)
+    write_manifest(tmp_path / "plain", tmp_path, {"train": files})
+    folder = staged(tmp_path, {"train": files})
+    damage(tmp_path / files[1].label)
+
+    def stage() -> str:
+        prepare_or_say(folder, SIZE, "train-1")
+        return capsys.readouterr().out
+
+    write_limits(tmp_path, Limits(hard_bytes=100))
+    said = stage()
+    assert "no prepared form of 40x32: cache" in said
+    assert "limited to" in said
+    assert said.endswith("the training decodes its frames\n")
+    write_limits(tmp_path, Limits())
+    (tmp_path / ".prepared").write_text("in the way")
+    assert "no prepared form of 40x32" in stage()
+    (tmp_path / ".prepared").unlink()
+    said = stage()
+    assert f"failed: {tmp_path / files[1].label}: " in said
+    assert "prepared 2 frames" in said
+    assert opened(folder, "train")[1] is not None
+    assert "drawn@1 is prepared at 40x32" in stage()
+    assert held_leases(tmp_path, Watch()) == []
+    prepare_or_say(tmp_path / "plain", SIZE, "train-1")
+    assert "is no staged manifest" in capsys.readouterr().out
 
 
 def test_refusals(tmp_path: Path) -> None:

@@ -4,15 +4,15 @@ The backend here only keeps what it is given; tests/pipeline/test_main_job.py ru
 """
 
 import json
-import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from api.schemas.jobs import JobBody
@@ -20,6 +20,7 @@ from api.workspace import Workspace
 from catalog.errors import (
     AlreadyExists,
     BadFile,
+    InUse,
     InvalidInput,
     JobFailed,
     NotFound,
@@ -28,16 +29,26 @@ from catalog.errors import (
 )
 from catalog.records.datasets import recorded_dataset, recorded_datasets
 from catalog.records.jobs import recorded_job, recorded_jobs
-from catalog.records.tables import Dataset, Job, now
+from catalog.records.tables import Dataset, Job, Task
 from pipeline.jobs import installed
-from pipeline.jobs.backend import JobStatus
+from pipeline.jobs.backends.interface import JobStatus
+from pipeline.jobs.backends.launch import on_this_machine
+from pipeline.jobs.backends.registry import BACKENDS
 from pipeline.jobs.follow import cancel, refresh, wait
+from pipeline.jobs.inference.prediction import submit_prediction
+from pipeline.jobs.inference.validation import submit_validation
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.registry import BACKENDS
-from pipeline.jobs.request import JobPaths, JobRequest, read_json, write_json
-from pipeline.jobs.run import submit_training, submit_validation
+from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, read_json, write_json
+from pipeline.jobs.resources import Resources
+from pipeline.jobs.run import submit_training
 from pipeline.jobs.submit import resume
 from pipeline.jobs.train_settings import TrainSettings
+from pipeline.jobs.workflow.remove import remove
+from pipeline.jobs.workflow.submission import submitting
+from pipeline.manifest import Manifest
+from pipeline.manifest_store import read_manifest
+from pipeline.prepared.training_input import USUAL_SIZE, pays
+from pipeline.runs.class_map import chosen_classes
 from pipeline.staging.stage import stage_dataset
 from tests.api.servers import wait_until
 from tests.pipeline.homes import copy_home, open_home
@@ -50,19 +61,31 @@ class Keeping:
     """A backend that keeps the request, and whose status is what status.json says."""
 
     name = "keeping"
+    stages_beside = True
 
-    def check_workers(self, workers: int, queue: JobQueue) -> None:
-        """Any number."""
+    def check(self, resources: Resources, queue: JobQueue) -> None:
+        """Any."""
 
-    def submit(self, request: JobRequest, paths: JobPaths, queue: JobQueue) -> str:
+    def submit(self, request: JobRequest, paths: JobPaths, queue: JobQueue, name: str) -> str:
         """Keep it."""
         write_json(paths.request, request.to_json())
         return "kept"
 
-    def status(self, handle: str, paths: JobPaths) -> JobStatus:
+    def find(self, name: str, paths: JobPaths) -> str | None:
+        """The one handle, where a request was kept."""
+        return "kept" if paths.request.exists() else None
+
+    def statuses(self, handles: Mapping[str, JobPaths]) -> dict[str, JobStatus]:
         """What a test wrote."""
-        found = read_json(paths.status)
-        return JobStatus(found.get("state", "running"), found.get("error", ""))
+        said = {handle: read_json(paths.status) for handle, paths in handles.items()}
+        return {
+            handle: JobStatus(document.get("state", "running"), document.get("error", ""))
+            for handle, document in said.items()
+        }
+
+    def describe(self, request: JobRequest, paths: JobPaths, queue: JobQueue, name: str) -> str:
+        """Nothing is submitted anywhere."""
+        return ""
 
     def cancel(self, handle: str, paths: JobPaths) -> None:
         """Note it."""
@@ -72,7 +95,7 @@ class Keeping:
 class Refusing(Keeping):
     """A backend that takes no jobs."""
 
-    def submit(self, request: JobRequest, paths: JobPaths, queue: JobQueue) -> str:
+    def submit(self, request: JobRequest, paths: JobPaths, queue: JobQueue, name: str) -> str:
         """Refuse it."""
         raise JobFailed(request.name, "the queue is closed")
 
@@ -126,32 +149,35 @@ def model_folder(folder: Path) -> Path:
 
 def commands(job: Job, home: Workspace) -> list[list[str]]:
     """The job's commands, one list per stage and command, with this machine's paths replaced."""
-    places = {str(home.home): "HOME", sys.executable: "PYTHON"}
-    found = []
+    names = {str(home.home): "HOME", PYTHON: "PYTHON"}
+    lines = []
     for stage in job.request["stages"]:
         for command in stage["commands"]:
             text = "\0".join(command)
-            for place, name in places.items():
-                text = text.replace(place, name)
-            found.append([stage["title"], *text.split("\0")])
-    return found
+            for path, name in names.items():
+                text = text.replace(path, name)
+            lines.append([stage["title"], *text.split("\0")])
+    return lines
 
 
 MAIN = ["PYTHON", "-P", "-m", "training.main", "--manifest", "HOME/datasets/streets/v1"]
 
 
-def test_training_is_one_horovod_command(home: Workspace) -> None:
-    """The whole command line, as data."""
+def test_training_is_one_program_for_ranks(home: Workspace) -> None:
+    """The whole command line, as data; a launcher and Python are the backend's."""
     job = train(home, "first", workers=2, max_steps=7, height=64, width=96, learning_rate=0.01)
     assert commands(job, home) == [
         [
-            "train", "PYTHON", "-P", "-m", "training.local_ranks", "-np", "2", "-H", "localhost:2",
-            "--gloo", *MAIN,
+            "train", *MAIN,
             "--model_dir", "HOME/jobs/first/model", "--exec_mode", "train", "--split", "train",
             "--batch_size", "4", "--seed", "0", "--num_workers", "2", "--max_steps", "7",
             "--learning_rate", "0.01", "--height", "64", "--width", "96",
         ]
     ]  # fmt: skip
+    assert [stage["ranks"] for stage in job.request["stages"]] == [2]
+    assert on_this_machine(JobRequest.from_json(job.request).stages[0], "py")[0][:9] == (
+        "py", "-P", "-m", "training.local_ranks", "-np", "2", "-H", "localhost:2", "--gloo",
+    )  # fmt: skip
     assert job.paths["model_dir"] == str(home.jobs / "first" / "model")
     assert job.paths["manifest"] == recorded_dataset(home.records, "streets").manifest
     assert read_json(JobPaths(home.jobs / "first").request) == job.request
@@ -160,9 +186,33 @@ def test_training_is_one_horovod_command(home: Workspace) -> None:
 
 def test_one_worker_needs_no_launcher(home: Workspace) -> None:
     """Without other workers the program is started itself."""
-    (command,) = commands(train(home, "single", workers=1), home)
-    assert command[1:3] == ["PYTHON", "-P"]
+    job = train(home, "single", workers=1)
+    ((command,),) = (on_this_machine(s, "py") for s in JobRequest.from_json(job.request).stages)
+    assert command[:4] == ("py", "-P", "-m", "training.main")
     assert "--num_workers" in command
+
+
+def test_what_a_backend_cannot_give_is_refused(
+    home: Workspace, streets: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is recorded: a limit of a scheduler's here, a variable that no job gets."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"wall_minutes": 60}, "wall minutes 60: backend local has no such setting"),
+        ({"options": {"partition": "gpu"}}, "options partition=gpu: backend local has no such"),
+        ({"environment": ("NOT_SET",)}, "environment NOT_SET: is not set where the job"),
+        ({"environment": ("AWS_SECRET_ACCESS_KEY",)}, "no job inherits it"),
+    ]
+    for resources, words in refused:
+        with pytest.raises(InvalidInput, match=words):
+            submit_training(
+                home.records, home.job_queue, streets, TrainSettings(workers=1),
+                resources=Resources.from_json(resources),
+            )  # fmt: skip
+    for field in ("cores", "ranks_per_node", "memory_mb", "wall_minutes"):
+        with pytest.raises(InvalidInput, match="0: expected at least 1"):
+            Resources.from_json({field: 0})
+    assert recorded_jobs(home.records) == []
 
 
 def test_validation_is_shards_and_a_merge(home: Workspace, streets: Dataset) -> None:
@@ -192,8 +242,69 @@ def test_validation_is_shards_and_a_merge(home: Workspace, streets: Dataset) -> 
     )  # fmt: skip
     assert "--trust_model" in commands(trusting, home)[0]
     assert trusting.request["settings"]["trust_model"] is True
+    other = model_folder(home.home / "other")
+    beside = submit_validation(
+        home.records, home.job_queue, str(model), streets,
+        workers=1, compare=str(other), name="beside", backend_name="keeping",
+    )  # fmt: skip
+    evaluate, merge = commands(beside, home)
+    assert evaluate[evaluate.index("--compare_dir") + 1] == "HOME/other"
+    assert merge[-1] == "--compared"
+    assert beside.request["settings"]["compare"] == str(other)
+    write_json(model / "model.json", {"classes": ["Car", "Sky"]})
+    write_json(other / "model.json", {"classes": ["Car"]})
+    with pytest.raises(InvalidInput, match=r"knows 2 classes, dataset streets has"):
+        submit_validation(home.records, home.job_queue, str(model), streets, name="no")
+    with pytest.raises(InvalidInput, match=r"knows 2 classes, dataset streets has"):
+        submit_prediction(home.records, home.job_queue, str(model), streets, name="no")
+    classes = read_manifest(home.records, streets).header.classes
+    write_json(model / "model.json", {"classes": list(classes)})
+    with pytest.raises(InvalidInput, match=r"knows 1 classes and model .* 38, not all the same"):
+        submit_validation(
+            home.records, home.job_queue, str(model), streets, compare=str(other), name="no"
+        )
     assert job.request["parallel"] == 2
     assert job.paths["report"] == str(home.jobs / "check" / "report" / "report.json")
+
+
+def test_a_checkpoint_or_a_file_is_a_model(home: Workspace, streets: Dataset) -> None:
+    """MODEL@STEP is made a model in the job's folder first; of files, those of a model's folder."""
+    train(home, name="first")
+    folder = home.jobs / "first" / "model"
+    folder.mkdir(parents=True)
+    for name, step in (("checkpoint.npz", 20_000), ("checkpoint-1.npz", 10_000)):
+        np.savez(folder / name, about=np.array(json.dumps({"step": step})))
+    (folder / "checkpoint-2.npz").write_bytes(b"PK cut")
+
+    def validate(model: str, **options: str) -> Job:
+        return submit_validation(
+            home.records, home.job_queue, model, streets, workers=1, backend_name="keeping",
+            **options,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    job = validate("first@10000", compare="first@20000")
+    exported, other, evaluate, _ = commands(job, home)
+    where = f"HOME/jobs/{job.name}/checkpoints/first@"
+    assert exported == [
+        "export", "PYTHON", "-P", "-m", "training.export_checkpoint",
+        "--model_dir", "HOME/jobs/first/model", "--step", "10000", "--out", f"{where}10000",
+    ]  # fmt: skip
+    assert other[-1] == f"{where}20000" == evaluate[evaluate.index("--compare_dir") + 1]
+    assert evaluate[evaluate.index("--model_dir") + 1] == f"{where}10000"
+    assert job.paths["model_dir"].endswith("checkpoints/first@10000")
+    with pytest.raises(InvalidInput, match=r"no checkpoint of step 5; it has 10,000, 20,000"):
+        validate("first@5")
+    with pytest.raises(InvalidInput, match=r"did not finish, and left first@10000, first@20000"):
+        validate("first")
+    model = model_folder(home.home / "its@1")
+    for path in (model, model / "model.json"):
+        assert validate(str(path)).paths["model_dir"] == str(model)
+    (home.home / "net.h5").write_bytes(b"")
+    with pytest.raises(InvalidInput, match=r"net\.h5: is no model: expected a folder"):
+        validate(str(home.home / "net.h5"))
+    write_json(JobPaths(home.jobs / "first").status, {"state": "done"})
+    with pytest.raises(InUse, match="uses its model"):
+        remove(home.records, recorded_job(home.records, "first"))
 
 
 def test_a_dataset_that_is_not_divided_gives_all_its_frames(home: Workspace) -> None:
@@ -230,12 +341,124 @@ def test_a_run_begins_with_another_s_weights(home: Workspace, tmp_path: Path) ->
     assert job.paths["continued_from"] == str(checkpoint.parent)
 
 
+def test_classes_and_the_network_are_the_users(home: Workspace, streets: Dataset) -> None:
+    """The program is told the whole map; a label class that it lacks starts nothing."""
+    map_ = chosen_classes("a2d2-8")
+    assert map_ is not None
+    job = train(home, "eight", classes="a2d2-8", model="my_nets:tiny")
+    (command,) = commands(job, home)
+    assert json.loads(command[command.index("--classes") + 1]) == map_.as_json()
+    assert command[command.index("--model") + 1] == "my_nets:tiny"
+    model = home.jobs / "eight" / "model" / "model.json"
+    model.parent.mkdir(parents=True)
+    model.write_text(json.dumps({"class_map": map_.as_json()}))
+    check = {"backend_name": "keeping", "fail_below": {"vehicle": 0.5}}
+    job = submit_validation(home.records, home.job_queue, "eight", streets, **check)  # type: ignore[arg-type]
+    command = commands(job, home)[0]
+    assert command[command.index("--model") + 1] == "my_nets:tiny"
+    job = submit_validation(home.records, home.job_queue, str(model.parent), streets, **check)  # type: ignore[arg-type]
+    assert "--model" not in commands(job, home)[0]  # a folder's word is not enough to run code
+    with pytest.raises(UnknownName, match="unknown score 'car'"):
+        submit_validation(home.records, home.job_queue, "eight", streets, fail_below={"car": 0.5})
+    with pytest.raises(InvalidInput, match="dataset streets has the label classes Bicycle, Pedes"):
+        train(home, classes={"classes": {"Vehicle": ["Car"]}})
+    (command,) = commands(train(home, "scored", evaluate_every=2), home)
+    assert command[command.index("--exec_mode") + 1] == "train_and_evaluate"
+    assert command[command.index("--evaluate_every") + 1] == "2"
+    (command,) = commands(train(home, "skips", bad_frames="skip:7"), home)
+    assert command[command.index("--bad_frames") + 1] == "skip:7"
+    exchange = {"compression": "fp16", "fusion_mb": 32, "reduce": "average"}
+    (command,) = commands(train(home, "exchanging", horovod=exchange), home)
+    assert command[command.index("--horovod") + 1] == "fusion_mb=32,compression=fp16"
+    (command,) = commands(train(home, "halves", precision="mixed_float16"), home)
+    assert command[command.index("--precision") + 1] == "mixed_float16"
+    for settings, message in (
+        ({"target_miou": 0.5}, "give evaluate every, too"),
+        ({"target_miou": 1.5, "evaluate_every": 1}, "target miou 1.5: expected a number above 0"),
+        ({"horovod": {"reduce": "sum"}}, "horovod reduce=sum: expected some of"),
+        ({"horovod": {"fusion_mb": -1}}, "horovod fusion_mb=-1: expected"),
+        ({"bad_frames": "drop"}, "expected fail, skip"),
+        ({"precision": "float8"}, "unknown precision 'float8'"),
+        ({"evaluate_every": 1, "split": "validation"}, "split validation is trained on"),
+        ({"classes": "a2d2-9"}, "unknown class map"), ({"model": "big"}, "unknown network"),
+        ({"model": "os:system;"}, "expected MODULE:FUNCTION"),
+        ({"backbone_weights": "w.h5"}, "network small_unet has no such backbone"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput, match=message):
+            train(home, **settings)
+
+
 def test_a_staged_dataset_is_read_from_the_cache(
     home: Workspace, streets: Dataset, tmp_path: Path
 ) -> None:
     """The newest staging's manifest is what the job gets."""
     staging = stage_dataset(home.records, streets, tmp_path / "cache")
     assert train(home).paths["manifest"] == staging.manifest
+
+
+def test_a_training_that_decodes_much_prepares_its_frames_first(
+    home: Workspace, streets: Dataset, tmp_path: Path
+) -> None:
+    """A stage of its own, where the rule or the user wants it; of folders, too, in the cache."""
+    with pytest.raises(InvalidInput, match="prepare: goes with frames that are staged or lie"):
+        submit_training(
+            home.records,
+            home.job_queue,
+            streets,
+            replace(TrainSettings(), prepare=True),
+            stage=False,
+            backend_name="keeping",
+        )
+    in_place = train(home, workers=64)
+    assert [line[0] for line in commands(in_place, home)] == ["prepare", "train"]
+    place = Path(in_place.paths["manifest"])
+    assert place.parent == home.cache / ".manifests"
+    own = Manifest.read(Path(streets.manifest))
+    assert Manifest.read(place).image_paths() == own.image_paths()
+    assert [line[0] for line in commands(train(home, max_steps=1), home)] == ["train"]
+    staging = stage_dataset(home.records, streets, tmp_path / "cache")
+    preparing, training = commands(train(home, "first", workers=64), home)
+    assert preparing == [
+        "prepare", "PYTHON", "-P", "-m", "pipeline.prepared.before_training", staging.manifest,
+        "240x152", "--job", "first", "--user", "",
+    ]  # fmt: skip
+    assert training[0] == "train"
+    cases: tuple[tuple[dict[str, object], list[str]], ...] = (
+        ({"workers": 64, "prepare": False}, ["train"]),
+        ({"workers": 64, "max_steps": 1, "batch_size": 1}, ["train"]),
+        ({"workers": 64, "height": 155}, ["train"]),  # which no network has
+        ({"max_steps": 1}, ["train"]),
+        ({"max_steps": 1, "prepare": True, "height": 64, "width": 96}, ["prepare", "train"]),
+    )
+    for settings, stages in cases:
+        job = train(home, **settings)  # type: ignore[arg-type]
+        assert [line[0] for line in commands(job, home)] == stages, settings
+    stage = JobRequest.from_json(job.request).stages[0]
+    assert (stage.optional, stage.commands[0][5]) == (True, "96x64")
+
+
+@pytest.mark.parametrize(
+    ("examples", "workers", "split_frames", "expected"),
+    [
+        (2_400, 2, 33_004, False),  # few steps
+        (33_004, 2, 33_004, False),  # one epoch
+        (66_008, 1, 33_004, True),  # more than its memory holds: each epoch decodes
+        (66_008, 2, 33_004, True),
+        (330_040, 1, 7_000, False),  # its memory holds them: each frame is decoded once
+        (330_040, 8, 7_000, True),  # by each worker
+        (40_199, 2, 33_004, False),  # hardly more than the form costs
+        (40_200, 2, 33_004, True),
+    ],
+)
+def test_what_pays(examples: int, workers: int, split_frames: int, expected: bool) -> None:
+    """Where workers would decode more frames than the dataset, of 40,000, has."""
+    assert expected is pays(
+        dataset_frames=40_000,
+        split_frames=split_frames,
+        examples=examples,
+        workers=workers,
+        size=USUAL_SIZE,
+    )
 
 
 def test_made_up_names_are_free(home: Workspace, streets: Dataset) -> None:
@@ -337,11 +560,11 @@ def test_a_refused_submission_is_a_failed_job(home: Workspace) -> None:
 
 
 def test_a_jobs_folder_that_cannot_be_made_is_a_storage_error(home: Workspace) -> None:
-    """One line; the record says that it failed."""
+    """One line, and nothing is recorded."""
     home.jobs.write_text("in the way")
-    with pytest.raises(StorageError, match="Not a directory"):
+    with pytest.raises(StorageError, match=r"cannot be locked: (Not a directory|File exists)"):
         train(home, "first")
-    assert recorded_job(home.records, "first").state == "failed"
+    assert recorded_jobs(home.records) == []
 
 
 def test_metrics_show_up_in_the_record(home: Workspace) -> None:
@@ -394,17 +617,14 @@ def test_a_finished_job_stays_as_it_was(home: Workspace) -> None:
 
 
 def test_a_job_under_submission_is_not_taken_for_a_dead_one(home: Workspace) -> None:
-    """Somebody lists the jobs before the handle is kept: pending, and failed only much later."""
+    """While its submitter has no handle yet, it is pending; once that is gone, it is looked for."""
     job = train(home, "first")
     with home.records.session() as session:
-        kept = session.get_one(Job, job.id)
-        kept.handle, kept.backend = "", "local"
-    assert refresh(home.records, recorded_job(home.records, "first")).state == "pending"
-    with home.records.session() as session:
-        session.get_one(Job, job.id).created = now() - timedelta(minutes=5)
-    found = refresh(home.records, recorded_job(home.records, "first"))
-    assert found.state == "failed"
-    assert "exited without writing its final status" in found.error
+        task = session.query(Task).filter_by(job_id=job.id).one()
+        task.handle = session.get_one(Job, job.id).handle = ""
+    with submitting(Path(job.paths["folder"])):
+        assert refresh(home.records, recorded_job(home.records, "first")).state == "pending"
+    assert refresh(home.records, recorded_job(home.records, "first")).handle == "kept"
 
 
 def failed(home: Workspace, name: str) -> Job:
@@ -452,15 +672,16 @@ def test_who_looked_at_the_last_attempt_does_not_end_the_next(
     """A slow look finds the end of the first attempt, and keeps it when the second has begun."""
     train(home, "first")
     early = recorded_job(home.records, "first")
-    resumed = resume(home.records, home.job_queue, failed(home, "first"))
+    statuses = Keeping.statuses
 
-    def slow(_self: Keeping, _handle: str, _paths: JobPaths) -> JobStatus:
-        return JobStatus("failed", "no GPU")
+    def slow(_self: Keeping, handles: Mapping[str, JobPaths]) -> dict[str, JobStatus]:
+        monkeypatch.setattr(Keeping, "statuses", statuses)
+        resume(home.records, home.job_queue, failed(home, "first"))
+        return dict.fromkeys(handles, JobStatus("failed", "no GPU"))
 
-    monkeypatch.setattr(Keeping, "status", slow)
-    assert refresh(home.records, early).state == "pending"
-    assert recorded_job(home.records, "first").state == "pending"
-    assert refresh(home.records, resumed).state == "failed"
+    monkeypatch.setattr(Keeping, "statuses", slow)
+    refreshed = refresh(home.records, early)
+    assert (refreshed.state, refreshed.request["attempt"]) == ("pending", 2)
 
 
 def test_a_job_names_what_it_was_asked_for(home: Workspace, streets: Dataset) -> None:
@@ -493,6 +714,9 @@ def test_a_node_without_the_training_programs_says_so(
     with pytest.raises(InvalidInput) as error:
         submit_training(home.records, home.job_queue, streets, TrainSettings())
     assert str(error.value) == (f"{module} is not installed here: pip install 'framesift[train]'")
+    monkeypatch.setattr(installed, "version_info", (3, 13, 0))
+    with pytest.raises(InvalidInput, match=r"need Python 3\.11 \(this is 3\.13\)"):
+        submit_training(home.records, home.job_queue, streets, TrainSettings())
     assert recorded_jobs(home.records) == []
 
 

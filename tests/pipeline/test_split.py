@@ -28,14 +28,14 @@ def shares(draw: st.DrawFn) -> dict[str, Fraction]:
 @st.composite
 def divisions(draw: st.DrawFn) -> tuple[Hashes, Codes, Codes, dict[str, Fraction]]:
     """Frames with their groups and strata, and shares of no more splits than groups."""
-    wanted = draw(shares())
-    sizes = draw(st.lists(st.integers(1, 30), min_size=len(wanted), max_size=20))
+    targets = draw(shares())
+    sizes = draw(st.lists(st.integers(1, 30), min_size=len(targets), max_size=20))
     groups = np.repeat(np.arange(len(sizes)), sizes)
     random = np.random.default_rng(draw(st.integers(0, 99)))
     strata = random.integers(0, draw(st.integers(1, 3)), len(groups))
     order = random.permutation(len(groups))
     hashes = random.integers(0, 2**64, len(groups), dtype=np.uint64)
-    return hashes, groups[order], strata[order], wanted
+    return hashes, groups[order], strata[order], targets
 
 
 def one_stratum(count: int) -> Codes:
@@ -49,11 +49,11 @@ def test_groups_stay_whole_and_no_split_is_empty(
     division: tuple[Hashes, Codes, Codes, dict[str, Fraction]], seed: int
 ) -> None:
     """Frames of one group never meet on two sides, and every split gets something."""
-    hashes, groups, strata, wanted = division
-    sides = assign_splits(hashes, groups, strata, wanted, seed)
+    hashes, groups, strata, targets = division
+    sides = assign_splits(hashes, groups, strata, targets, seed)
     for group in range(groups.max() + 1):
         assert len(set(sides[groups == group].tolist())) == 1
-    assert set(sides.tolist()) == set(range(len(wanted)))
+    assert set(sides.tolist()) == set(range(len(targets)))
 
 
 @given(divisions(), st.integers(0, 5))
@@ -61,17 +61,17 @@ def test_shares_are_met_as_well_as_whole_groups_allow(
     division: tuple[Hashes, Codes, Codes, dict[str, Fraction]], seed: int
 ) -> None:
     """No split is above its share by more than the largest group."""
-    hashes, groups, _, wanted = division
-    sides = assign_splits(hashes, groups, one_stratum(len(groups)), wanted, seed)
-    held = np.bincount(sides, minlength=len(wanted))
+    hashes, groups, _, targets = division
+    sides = assign_splits(hashes, groups, one_stratum(len(groups)), targets, seed)
+    counts = np.bincount(sides, minlength=len(targets))
     largest = np.bincount(groups).max()
-    for side, share in enumerate(wanted.values()):
-        assert held[side] <= share * len(groups) + largest
+    for side, share in enumerate(targets.values()):
+        assert counts[side] <= share * len(groups) + largest
 
 
-def off(sides: Codes, strata: Codes, wanted: dict[str, Fraction]) -> tuple[float, float]:
+def off(sides: Codes, strata: Codes, targets: dict[str, Fraction]) -> tuple[float, float]:
     """Largest amount that a split is off by in all frames, and in one stratum [frames]."""
-    parts = np.array([float(share) for share in wanted.values()])
+    parts = np.array([float(share) for share in targets.values()])
     table = np.zeros((strata.max() + 1, len(parts)))
     np.add.at(table, (strata, sides), 1)
     of_all = np.abs(table.sum(axis=0) - parts * len(sides)).max()
@@ -84,7 +84,7 @@ def off(sides: Codes, strata: Codes, wanted: dict[str, Fraction]) -> tuple[float
     st.integers(0, 3),
 )
 def test_single_frames_meet_their_shares(
-    sizes: list[int], wanted: dict[str, Fraction], seed: int
+    sizes: list[int], targets: dict[str, Fraction], seed: int
 ) -> None:
     """Divided by frame: to within one frame in all, to within two in each stratum.
 
@@ -92,9 +92,9 @@ def test_single_frames_meet_their_shares(
     """
     strata = np.repeat(np.arange(len(sizes)), sizes)
     hashes = np.random.default_rng(seed).integers(0, 2**64, len(strata), dtype=np.uint64)
-    sides = assign_splits(hashes, np.arange(len(strata)), strata, wanted, seed)
-    of_all, of_one = off(sides, strata, wanted)
-    given_away = sum(max(0.0, 1 - float(share) * len(strata)) for share in wanted.values())
+    sides = assign_splits(hashes, np.arange(len(strata)), strata, targets, seed)
+    of_all, of_one = off(sides, strata, targets)
+    given_away = sum(max(0.0, 1 - float(share) * len(strata)) for share in targets.values())
     assert of_all < 1 + given_away + 1e-6
     assert of_one < 2 + given_away + 1e-6
 
@@ -105,11 +105,11 @@ def test_the_seed_decides_and_the_order_of_frames_does_not(
     division: tuple[Hashes, Codes, Codes, dict[str, Fraction]], seed: int
 ) -> None:
     """The same frames and seed give the same sides, however they are listed and numbered."""
-    hashes, groups, strata, wanted = division
-    sides = dict(zip(hashes, assign_splits(hashes, groups, strata, wanted, seed), strict=True))
+    hashes, groups, strata, targets = division
+    sides = dict(zip(hashes, assign_splits(hashes, groups, strata, targets, seed), strict=True))
     order = np.random.default_rng(seed).permutation(len(hashes))
     renumbered = (groups.max() - groups)[order]
-    again = assign_splits(hashes[order], renumbered, strata[order], wanted, seed)
+    again = assign_splits(hashes[order], renumbered, strata[order], targets, seed)
     assert sides == dict(zip(hashes[order], again, strict=True))
 
 
@@ -118,11 +118,11 @@ def test_another_seed_divides_otherwise() -> None:
     hashes = np.random.default_rng(0).integers(0, 2**64, 40, dtype=np.uint64)
     halves = {"a": Fraction(1, 2), "b": Fraction(1, 2)}
     for groups in (np.arange(40) // 2, np.arange(40)):
-        found = {
+        divisions_seen = {
             tuple(assign_splits(hashes, groups, one_stratum(40), halves, seed).tolist())
             for seed in range(8)
         }
-        assert len(found) > 1
+        assert len(divisions_seen) > 1
 
 
 @pytest.mark.parametrize("kinds", [2, 4])
@@ -135,13 +135,13 @@ def test_whole_groups_and_strata_at_once(kinds: int) -> None:
         random.random(len(groups)) < 0.8, mostly[groups], random.integers(0, kinds, len(groups))
     )
     hashes = random.integers(0, 2**64, len(groups), dtype=np.uint64)
-    wanted = {"train": Fraction(7, 10), "validation": Fraction(2, 10), "test": Fraction(1, 10)}
-    sides = assign_splits(hashes, groups, strata, wanted, 0)
-    of_all, of_one = off(sides, strata, wanted)
+    targets = {"train": Fraction(7, 10), "validation": Fraction(2, 10), "test": Fraction(1, 10)}
+    sides = assign_splits(hashes, groups, strata, targets, 0)
+    of_all, of_one = off(sides, strata, targets)
     assert of_all <= 20  # half a group
     assert of_one <= 20
-    blind = assign_splits(hashes, groups, one_stratum(len(groups)), wanted, 0)
-    assert of_one < off(blind, strata, wanted)[1] / 3
+    blind = assign_splits(hashes, groups, one_stratum(len(groups)), targets, 0)
+    assert of_one < off(blind, strata, targets)[1] / 3
 
 
 def test_no_single_step_would_bring_the_splits_nearer() -> None:
@@ -150,21 +150,21 @@ def test_no_single_step_would_bring_the_splits_nearer() -> None:
     groups = np.repeat(np.arange(12), random.integers(1, 30, 12))
     strata = random.integers(0, 2, len(groups))
     hashes = random.integers(0, 2**64, len(groups), dtype=np.uint64)
-    wanted = {"train": Fraction(3, 5), "validation": Fraction(2, 5)}
-    sides = assign_splits(hashes, groups, strata, wanted, 0)
+    targets = {"train": Fraction(3, 5), "validation": Fraction(2, 5)}
+    sides = assign_splits(hashes, groups, strata, targets, 0)
     of_group = np.array([sides[groups == group][0] for group in range(12)])
 
     def missed(by_group: Codes) -> float:
         """Squares of what the splits have too many or too few, as the docstring weighs them."""
         frames = by_group[groups]
         squares = 0.0
-        for share, side in zip(wanted.values(), range(2), strict=True):
+        for share, side in zip(targets.values(), range(2), strict=True):
             of_side = frames == side
             squares += 2 * ((of_side.sum() - float(share) * len(groups)) / len(groups)) ** 2
             for stratum in range(2):
-                held = (of_side & (strata == stratum)).sum()
+                count = (of_side & (strata == stratum)).sum()
                 size = (strata == stratum).sum()
-                squares += ((held - float(share) * size) / size) ** 2
+                squares += ((count - float(share) * size) / size) ** 2
         return squares
 
     best = missed(of_group)

@@ -63,11 +63,11 @@ def server(proxy: FaultyS3) -> Iterator[FaultyS3]:
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
+def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
     """The drawn folder of each source, and the URI that it is added by."""
     base, bucket = tmp_path_factory.mktemp("sources"), "staged-sources"
     moto().new_bucket(bucket)
-    found = {}
+    roots = {}
     for number, name in enumerate(SOURCES):
         folder = draw_source(base / name, number)
         uri = str(folder)
@@ -82,20 +82,24 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, st
             body = Path(uri).read_bytes()
             moto().client().put_object(Bucket=bucket, Key="packed/a2d2.tar", Body=body)
             uri = f"s3://{bucket}/packed/a2d2.tar"
-        found[name] = folder, uri
-    return found
+        roots[name] = folder, uri
+    return roots
 
 
 @pytest.fixture(scope="module")
 def home(
     proxy: FaultyS3,
-    places: dict[str, tuple[Path, str]],
+    roots: dict[str, tuple[Path, str]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """A home with a source of each kind, and the dataset "streets" of all of them."""
-    home = tmp_path_factory.mktemp("home") / "home"
+    return new_home(tmp_path_factory.mktemp("home") / "home", proxy, roots)
+
+
+def new_home(home: Path, proxy: FaultyS3, roots: dict[str, tuple[Path, str]]) -> Path:
+    """Make such a home; its folder."""
     workspace = open_home(home)
-    for name, (_, uri) in places.items():
+    for name, (_, uri) in roots.items():
         add(workspace, name, uri, proxy)
     make(workspace)
     workspace.close()
@@ -143,19 +147,19 @@ def dataset(workspace: Workspace) -> Dataset:
 
 
 def test_every_kind_of_source_is_staged(
-    workspace: Workspace, server: FaultyS3, places: dict[str, tuple[Path, str]], tmp_path: Path
+    workspace: Workspace, server: FaultyS3, roots: dict[str, tuple[Path, str]], tmp_path: Path
 ) -> None:
     """Byte for byte, from folder, tar, S3 and a tar in S3; a second time without any of them."""
     staged = stage(workspace, tmp_path / "cache")
     assert len(staged) == FRAMES * len(SOURCES)
     own = Manifest.read(Path(dataset(workspace).manifest))
-    assert set(own.header.roots.values()) == {uri for _, uri in places.values()}
+    assert set(own.header.roots.values()) == {uri for _, uri in roots.values()}
     for there, here in zip(
         [*own.images(), *own.labels()], [*staged.images(), *staged.labels()], strict=True
     ):
         assert there is not None
         assert here is not None
-        assert (places[there.source][0] / there.key).read_bytes() == Path(here.path).read_bytes()
+        assert (roots[there.source][0] / there.key).read_bytes() == Path(here.path).read_bytes()
     server.fault = lambda _: "500"
     assert stage(workspace, tmp_path / "cache").frames.equals(staged.frames)
 
@@ -239,7 +243,7 @@ def test_a_source_that_is_down_ends_the_staging(
 
 
 def test_an_object_that_was_overwritten_is_refused(
-    workspace: Workspace, server: FaultyS3, places: dict[str, tuple[Path, str]], tmp_path: Path
+    workspace: Workspace, server: FaultyS3, roots: dict[str, tuple[Path, str]], tmp_path: Path
 ) -> None:
     """Another ETag, of as many bytes: named with both, nothing of it in the cache."""
     key = own_images(workspace)[0].removeprefix("s3://staged-sources/")
@@ -267,13 +271,13 @@ def test_an_archive_whose_member_changed_is_refused(
         packed.add(folder, ".")
     own = open_home(tmp_path / "home")
     add(own, "own", str(archive), server)
-    made = make(own)
+    source = make(own)
     image = sorted(folder.rglob("*camera_front*.png"))[0]
     image.write_bytes(image.read_bytes())
     with tarfile.open(archive, "w") as packed:
         packed.add(folder, ".")
     with pytest.raises(StorageError, match=r"1 of 4 files could not be staged.*has changed since"):
-        stage_dataset(own.records, made, tmp_path / "cache", indexes=own.indexes)
+        stage_dataset(own.records, source, tmp_path / "cache", indexes=own.indexes)
     own.close()
 
 
@@ -296,3 +300,30 @@ def test_the_chain_from_every_kind_of_source_to_a_report(
     done("validate", "chain", "streets", "--workers", "1", "--name", "scores")
     report = json.loads((home / "jobs" / "scores" / "report" / "report.json").read_text())
     assert report["frames"] == FRAMES * len(SOURCES)
+
+
+@pytest.mark.training
+def test_a_job_stages_beside_itself_what_is_not_staged(
+    server: FaultyS3, roots: dict[str, tuple[Path, str]], tmp_path: Path
+) -> None:
+    """Train and validate read through from sources of every kind; only the staging has keys."""
+    home = new_home(tmp_path / "home", server, roots)  # where nothing was staged before
+    for command in (
+        ["train", "streets", "--max-steps", "6", "--batch-size", "2", "--workers", "2",
+         "--name", "beside", "--height", "64", "--width", "96", "--start-after", "20%"],
+        ["validate", "beside", "streets", "--workers", "2", "--name", "scores-beside"],
+    ):  # fmt: skip
+        run = framesift(home, *command)
+        assert run.returncode == 0, run.stderr
+    report = json.loads((home / "jobs" / "scores-beside" / "report" / "report.json").read_text())
+    assert report["frames"] == FRAMES * len(SOURCES)
+    shown = json.loads(framesift(home, "jobs", "show", "beside", "--json").stdout)
+    staging = shown["metrics"]["staging"]
+    assert staging["files"] == staging["of_files"] == 2 * FRAMES * len(SOURCES)
+    assert shown["settings"]["start_after"] == 20
+    # The validation found everything there.
+    scores = json.loads(framesift(home, "jobs", "show", "scores-beside", "--json").stdout)
+    assert scores["metrics"]["staging"]["fetched_bytes"] == 0
+    for job in ("beside", "scores-beside"):
+        for path in (home / "jobs" / job).rglob("*"):
+            assert not path.is_file() or SECRET.encode() not in path.read_bytes()

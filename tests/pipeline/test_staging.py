@@ -17,16 +17,18 @@ import pyarrow as pa
 import pytest
 
 from api.workspace import Workspace
-from catalog.errors import BadFile, NotFound, StorageError
+from catalog.errors import BadFile, CacheFull, NotFound, StorageError
 from catalog.records.sources import recorded_source
 from catalog.records.tables import Dataset, Staging
 from ingest.scan.scan import scan_source
 from pipeline.cache.checksums import recording
+from pipeline.cache.lease import Holder, leased
+from pipeline.cache.limits import Limits, write_limits
 from pipeline.cache.stager import stager
 from pipeline.manifest import Manifest
 from pipeline.staging.fetch import fetch_files
 from pipeline.staging.opened_sources import OpenedSources
-from pipeline.staging.plan import StagingPlan, check_space, plan_staging
+from pipeline.staging.plan import StagingPlan, make_cache, plan_staging
 from pipeline.staging.progress import Progress
 from pipeline.staging.stage import newest_manifest, stage_dataset
 from tests import disks
@@ -46,7 +48,7 @@ def files_below(folder: Path) -> list[Path]:
 
 def copies(cache: Path) -> list[Path]:
     """The copied files: without manifests and locks."""
-    hidden = {".manifests", ".parts", ".claims", ".checksums"}
+    hidden = {".manifests", ".parts", ".claims", ".checksums", ".leases", ".statistics"}
     return [path for path in files_below(cache) if not hidden & set(path.relative_to(cache).parts)]
 
 
@@ -227,6 +229,27 @@ def test_a_cache_that_is_too_small_is_refused_before_anything_is_copied(
     assert copies(small_disk) == []
 
 
+def test_a_limited_cache_makes_room_for_the_next_dataset(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """The older dataset stays while a job reads it; then it goes, and lies in its source again."""
+    cache = tmp_path / "cache"
+    many, few = make(workspace, "many", "car=10000:"), make(workspace, "few", "car=0:9999")
+    first = stage_dataset(workspace.records, many, cache)
+    write_limits(cache, Limits(hard_bytes=first.bytes))
+    with (
+        leased(cache, Path(first.manifest).name, Holder("many@1", job="train-1")),
+        pytest.raises(CacheFull, match="many@1, used by job train-1"),
+    ):
+        stage_dataset(workspace.records, few, cache)
+    assert len(copies(cache)) == first.files + 1  # and the limits
+    second = stage_dataset(workspace.records, few, cache)
+    assert newest_manifest(workspace.records, few) == Path(second.manifest)
+    assert newest_manifest(workspace.records, many) == Path(many.manifest)
+    assert sum(path.stat().st_size for path in cache.glob("local:*/**/*.png")) <= first.bytes
+    assert list((cache / ".leases").glob("[!.]*")) == []
+
+
 def test_a_disk_that_fills_up_on_the_way_is_one_line(
     workspace: Workspace, small_disk: Path
 ) -> None:
@@ -244,8 +267,8 @@ def test_a_disk_that_fills_up_on_the_way_is_one_line(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MB."""
-    with disks.small_disk(tmp_path / "small", "size=1m") as place:
-        yield place
+    with disks.small_disk(tmp_path / "small", "size=1m") as folder:
+        yield folder
 
 
 def test_what_was_staged_is_there_after_a_power_cut(workspace: Workspace, tmp_path: Path) -> None:
@@ -261,23 +284,20 @@ def test_what_was_staged_is_there_after_a_power_cut(workspace: Workspace, tmp_pa
 
 
 @needs_root
-def test_a_cache_without_permission_is_one_line(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_cache_without_permission_is_one_line(tmp_path: Path) -> None:
     """As another user: the cache is named, and what to do."""
-    manifest = Path(make(workspace).manifest)
     readable(tmp_path)
-    workspace.home.chmod(0o755)
     (tmp_path / "cache").mkdir(mode=0o755)
     code = (
         "import sys; from pathlib import Path\n"
         "from catalog.errors import StorageError\n"
-        "from pipeline.manifest import Manifest\n"
-        "from pipeline.staging.plan import check_space, plan_staging\n"
-        "cache = Path(sys.argv[2])\n"
-        "try: check_space(plan_staging(Manifest.read(Path(sys.argv[1])), cache), cache)\n"
+        "from pipeline.staging.plan import make_cache\n"
+        "cache = Path(sys.argv[1])\n"
+        "try: make_cache(cache)\n"
         "except StorageError as error: print(error)\n"
     )
     run = subprocess.run(
-        [*as_nobody(), sys.executable, "-c", code, str(manifest), str(tmp_path / "cache")],
+        [*as_nobody(), sys.executable, "-c", code, str(tmp_path / "cache")],
         cwd=REPOSITORY, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.stderr == ""
@@ -303,19 +323,18 @@ _SLOW = """
 import sys, time
 from pathlib import Path
 from catalog.records.datasets import recorded_dataset
-from pipeline.staging import fetch
+from pipeline.staging import arrival
 from pipeline.staging.stage import stage_dataset
 from tests.pipeline.homes import open_home
 
-def slow(arrival, piece, write=fetch._Arrival.write):
-    write(arrival, piece[:1000])
-    arrival._file.flush()
-    print(arrival._file.name, flush=True)
+def slow(content, direct, write=arrival._InMemory._write):
+    content._part.write_bytes(content._buffer.view[:1000])
+    print(content._part, flush=True)
     time.sleep(0.05 if FEW.pop(0) else 600)
-    write(arrival, piece[1000:])
+    write(content, direct)
 
 FEW = [True] * 6 + [False] * 99
-fetch._Arrival.write = slow
+arrival._InMemory._write = slow
 workspace = open_home(Path(sys.argv[1]))
 stage_dataset(workspace.records, recorded_dataset(workspace.records, "streets"), Path(sys.argv[2]))
 """
@@ -415,11 +434,10 @@ def test_a_staged_manifest_that_is_gone_or_damaged_is_not_used(
     assert newest_manifest(workspace.records, dataset) == Path(dataset.manifest)
 
 
-def test_the_check_for_permission_leaves_nothing(workspace: Workspace, tmp_path: Path) -> None:
+def test_the_check_for_permission_leaves_nothing(tmp_path: Path) -> None:
     """Many checks at once do not disturb each other, and leave the cache empty."""
-    plan = plan_staging(Manifest.read(Path(make(workspace).manifest)), tmp_path / "cache")
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: check_space(plan, tmp_path / "cache"), range(100)))
+        list(pool.map(lambda _: make_cache(tmp_path / "cache"), range(100)))
     assert list((tmp_path / "cache").iterdir()) == []
 
 
@@ -492,3 +510,17 @@ def test_a_staging_killed_at_any_moment_shows_no_wrong_byte(
     monkeypatch.setattr("pipeline.cache.beat.EXPIRES_S", 0.0)
     stage_dataset(workspace.records, dataset, cache)
     assert list((cache / ".parts").iterdir()) == []
+
+
+def test_a_file_that_frames_share_is_planned_once(workspace: Workspace, tmp_path: Path) -> None:
+    """Named again it is the same file; with another version it is one more, named twice or not."""
+    manifest = Manifest.read(Path(make(workspace).manifest))
+    rows = manifest.frames
+    place = rows.column_names.index("image_version")
+    others = pa.array(["mtime:1"] * FRAMES, pa.string())
+    changed = rows.set_column(place, rows.schema.field(place), others)
+    plan = plan_staging(
+        replace(manifest, frames=pa.concat_tables([rows, rows, changed, changed])), tmp_path
+    )
+    assert plan.files == len(plan.missing) == len(set(plan.missing)) == 3 * FRAMES
+    assert sum(plan.files_of.values()) == 3 * FRAMES

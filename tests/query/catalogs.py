@@ -1,6 +1,7 @@
 """Catalogs for the tests of query/, and the same data as plain Python for comparison."""
 
 import json
+import shutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,10 +23,17 @@ from sample_data.regenerate import COMMITTED_COUNTS, COMMITTED_SET
 POSITIONS = ("front", "side", "rear", "center", "left_", "right_")
 
 
+def drawn(catalogued: Path, folder: Path) -> CatalogStore:
+    """A catalog of the drawn frames as the bucket a2d2: a copy of the catalogued home's."""
+    shutil.copytree(catalogued / "catalog", folder, dirs_exist_ok=True)
+    location = CatalogLocation.in_folder(folder)
+    return CatalogStore(location, memory_limit="1GB", class_names=class_names)
+
+
 def ingested(folder: Path, root: Path) -> CatalogStore:
     """A catalog that holds the source at ``root`` as the bucket a2d2."""
     location = CatalogLocation.in_folder(folder)
-    store = CatalogStore(location, threads=2, memory_limit="1GB", class_names=class_names)
+    store = CatalogStore(location, memory_limit="1GB", class_names=class_names)
     records = RecordStore(folder / "records.sqlite")
     source = add_source(
         records,

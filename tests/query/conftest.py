@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from catalog.store import CatalogStore
-from sample_data.regenerate import COMMITTED_SET
-from tests.query.catalogs import DrawnFrame, drawn_frames, ingested
+from tests.query.catalogs import DrawnFrame, drawn, drawn_frames, ingested
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
+def store(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
     """The catalog of the drawn frames."""
-    return ingested(tmp_path_factory.mktemp("drawn"), COMMITTED_SET)
+    return drawn(catalogued, tmp_path_factory.mktemp("drawn"))
 
 
 @pytest.fixture(scope="session")

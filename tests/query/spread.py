@@ -105,7 +105,7 @@ def _frame(frame: SpreadFrame, key: str, lacking: str) -> Frame:
 def spread_store(folder: Path, frames: list[SpreadFrame]) -> CatalogStore:
     """A new catalog with the frames."""
     location = CatalogLocation.in_folder(folder)
-    store = CatalogStore(location, threads=2, memory_limit="1GB", class_names=CLASSES.copy)
+    store = CatalogStore(location, memory_limit="1GB", class_names=CLASSES.copy)
     put(store, frames)
     return store
 

@@ -25,8 +25,8 @@ from query.question.condition import (
     earliest,
     latest,
 )
-from sample_data.regenerate import COMMITTED_SET
-from tests.query.catalogs import DrawnFrame, class_names, drawn_frames, ingested
+from tests.query import catalogs
+from tests.query.catalogs import DrawnFrame, class_names, drawn_frames
 
 PIXELS = 1920 * 1208
 
@@ -82,9 +82,9 @@ def tagged_frames() -> list[TaggedFrame]:
     return frames
 
 
-def tagged_store(folder: Path) -> CatalogStore:
+def tagged_store(catalogued: Path, folder: Path) -> CatalogStore:
     """A catalog of them."""
-    store = ingested(folder, COMMITTED_SET)
+    store = catalogs.drawn(catalogued, folder)
     rows = [
         {"fkey": frame.fkey, **{tag: frame.tags[tag] for tag in TYPES}}
         for frame in tagged_frames()

@@ -166,12 +166,12 @@ class _Web:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-        asked = self.asked
+        statements = self.asked
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 """Note who asks."""
-                asked.append(self.path)
+                statements.append(self.path)
                 self.send_error(404)
 
             do_HEAD = do_GET  # noqa: N815
@@ -186,10 +186,10 @@ class _Web:
 @pytest.fixture(scope="module")
 def web() -> Iterator[_Web]:
     """A server that must not be asked for anything."""
-    made = _Web()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+    server = _Web()
+    yield server
+    server.server.shutdown()
+    server.server.server_close()
 
 
 @pytest.fixture(scope="module")
@@ -224,11 +224,11 @@ def refused(store: CatalogStore, text: str) -> None:
     """SqlError with a code and a state, on one line, and nothing of the canary in it."""
     with pytest.raises(SqlError) as error:
         run_sql(store, text, max_rows=100, timeout_s=5)
-    found = error.value
-    assert found.sqlcode < 0
-    assert len(found.sqlstate) == 5
-    assert "\n" not in str(found)
-    assert CANARY not in str(found)
+    error_value = error.value
+    assert error_value.sqlcode < 0
+    assert len(error_value.sqlstate) == 5
+    assert "\n" not in str(error_value)
+    assert CANARY not in str(error_value)
 
 
 @pytest.mark.parametrize("text", STATEMENTS)
@@ -334,8 +334,8 @@ def test_overloads(store: CatalogStore, name: str) -> None:
          OVERLOADS[name]],
         cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=600,
     )  # fmt: skip
-    found, megabytes = map(int, run.stdout.split())
-    assert found in (-952, -955, -137, 1000), run.stdout
+    rows, megabytes = map(int, run.stdout.split())
+    assert rows in (-952, -955, -137, 1000), run.stdout
     assert megabytes < 1_200  # 300 MB of DuckDB's, 250 of the process itself
     assert time.monotonic() - began < 300
 

@@ -36,22 +36,24 @@ def mutations(draw: st.DrawFn, texts: list[str]) -> str:
     """A real statement with words taken out, doubled, exchanged or put in."""
     words = draw(st.sampled_from(texts)).split()
     for _ in range(draw(st.integers(1, 4))):
-        place = draw(st.integers(0, len(words)))
+        position = draw(st.integers(0, len(words)))
         kind = draw(st.sampled_from(["in", "piece", "out", "twice", "swap", "letters"]))
         if kind in ("in", "piece"):
-            words.insert(place, draw(st.sampled_from(WORDS if kind == "in" else PIECES)))
-        elif not words[place:]:
+            words.insert(position, draw(st.sampled_from(WORDS if kind == "in" else PIECES)))
+        elif not words[position:]:
             continue
         elif kind == "out":
-            del words[place]
+            del words[position]
         elif kind == "twice":
-            words.insert(place, words[place])
+            words.insert(position, words[position])
         elif kind == "swap":
             other = draw(st.integers(0, len(words) - 1))
-            words[place], words[other] = words[other], words[place]
+            words[position], words[other] = words[other], words[position]
         else:
-            cut = draw(st.integers(0, len(words[place])))
-            words[place] = words[place][:cut] + draw(st.text(max_size=3)) + words[place][cut:]
+            cut = draw(st.integers(0, len(words[position])))
+            words[position] = (
+                words[position][:cut] + draw(st.text(max_size=3)) + words[position][cut:]
+            )
     return " ".join(words)
 
 

@@ -82,11 +82,11 @@ def test_reports(spread_out: CatalogStore, by: Grouping | None, quantiles: bool)
     if by is None:
         assert report.groups is None
         return
-    wanted = grouped(FRAMES, lambda frame: frame.tags[by])
+    groups = grouped(FRAMES, lambda frame: frame.tags[by])
     assert report.groups is not None
-    assert [group.value for group in report.groups] == list(wanted)
+    assert [group.value for group in report.groups] == list(groups)
     for group in report.groups:
-        frames = wanted[group.value or ""]
+        frames = groups[group.value or ""]
         assert (group.frames, group.pixels) == (len(frames), sum(f.pixels for f in frames))
         assert group.classes == all_expected(frames, quantiles=quantiles)
 
@@ -103,18 +103,18 @@ def test_the_same_as_the_fast_way(spread_out: CatalogStore) -> None:
 def test_frames_of_one_size(store: CatalogStore, frames: list[DrawnFrame]) -> None:
     """Quantiles of shares where all labels have one size, which are had without another pass."""
     report = class_report(store, quantiles=True)
-    for found in report.classes:
-        pixels = [f.tags[found.tag] for f in frames if f.tags[found.tag]]
+    for entry in report.classes:
+        pixels = [f.tags[entry.tag] for f in frames if f.tags[entry.tag]]
         if not pixels:
-            assert found.pixel_quantiles is None
-            assert found.share_quantiles is None
+            assert entry.pixel_quantiles is None
+            assert entry.share_quantiles is None
             continue
-        assert found.pixel_quantiles is not None
-        assert found.share_quantiles is not None
-        wanted = np.quantile(pixels, QUANTILES, method="inverted_cdf")
-        assert list(found.pixel_quantiles.model_dump().values()) == wanted.tolist()
-        assert list(found.share_quantiles.model_dump().values()) == [
-            value / (1920 * 1208) for value in wanted
+        assert entry.pixel_quantiles is not None
+        assert entry.share_quantiles is not None
+        expected = np.quantile(pixels, QUANTILES, method="inverted_cdf")
+        assert list(entry.pixel_quantiles.model_dump().values()) == expected.tolist()
+        assert list(entry.share_quantiles.model_dump().values()) == [
+            value / (1920 * 1208) for value in expected
         ]
 
 
@@ -182,17 +182,17 @@ def test_no_frame_in_a_catalog_with_classes(tmp_path: Path) -> None:
 
 def test_memory_and_postgresql_say_the_same(spread_out: CatalogStore, tmp_path: Path) -> None:
     """A snapshot held in memory, and a catalog whose metadata is in PostgreSQL."""
-    wanted = class_report(spread_out, by="camera", quantiles=True)
+    expected = class_report(spread_out, by="camera", quantiles=True)
     hot = CatalogStore(spread_out.location, threads=1, hot_memory_mb=200, class_names=CLASSES.copy)
     hot.snapshot()
     assert hot.hot is not None
-    assert hot.hot.wait(60)
-    assert class_report(hot, by="camera", quantiles=True) == wanted
+    assert hot.hot.wait(300)
+    assert class_report(hot, by="camera", quantiles=True) == expected
     location = CatalogLocation(postgres().new(), tmp_path / "data")
     team = CatalogStore(location, threads=1, class_names=CLASSES.copy)
     put(team, FRAMES)
     report = class_report(team, by="camera", quantiles=True)
-    assert report.model_copy(update={"snapshot": wanted.snapshot}) == wanted
+    assert report.model_copy(update={"snapshot": expected.snapshot}) == expected
 
 
 def test_wrong_questions(spread_out: CatalogStore) -> None:

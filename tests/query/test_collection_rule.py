@@ -109,11 +109,11 @@ def test_rows_for_which_a_rule_fails_are_not_seen(
 ) -> None:
     """Each by itself, among others of the same vector, and without an error."""
     condition = rows_of([rule])
-    found = rows.execute(f"SELECT size FROM files AS metaocean WHERE {condition} ORDER BY size")
-    values = [row[0] for row in found.fetchall()]
+    sizes = rows.execute(f"SELECT size FROM files AS metaocean WHERE {condition} ORDER BY size")
+    values = [row[0] for row in sizes.fetchall()]
     if seen is not None:
-        wanted = rows.execute(f"SELECT i FROM range(5000) AS t(i) WHERE {seen} ORDER BY i")
-        assert values == [row[0] for row in wanted.fetchall()]
+        expected = rows.execute(f"SELECT i FROM range(5000) AS t(i) WHERE {seen} ORDER BY i")
+        assert values == [row[0] for row in expected.fetchall()]
     both = rows_of([rule, "size = 4999"])  # one that fails takes nothing from another
     count = f"SELECT count(*) FROM files AS metaocean WHERE {both}"
     assert rows.execute(count).fetchall() == [(len({*values, 4999}),)]
@@ -133,11 +133,11 @@ def test_what_cannot_fail_is_left_as_it_is(rule: str) -> None:
 def test_rules_in_duckdb_s_terms() -> None:
     """Conditions on a row called metaocean, each in brackets of its own; none is no row."""
     assert rows_of([]) == "false"
-    made = rows_of(["size > 1 or site = 'x'", "owner = 'a' -- ) or (1 = 1"])
-    assert made == (
+    rule = rows_of(["size > 1 or site = 'x'", "owner = 'a' -- ) or (1 = 1"])
+    assert rule == (
         """(((RTRIM(("metaocean"."owner"), ' ')) = 'a')) OR """
         """(("metaocean"."size" > 1 OR (RTRIM(("metaocean"."site"), ' ')) = 'x'))"""
     )
-    assert "1 = 1" not in made
-    assert "SELECT" not in made
+    assert "1 = 1" not in rule
+    assert "SELECT" not in rule
     assert rows_of(["size > 1", "size > 1"]) == rows_of(["size > 1"])

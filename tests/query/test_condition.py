@@ -26,10 +26,10 @@ HAS_CAR: dict[str, Any] = {"kind": "has", "tag": "car"}
 
 def nested(depth: int) -> dict[str, Any]:
     """Groups inside each other."""
-    found: dict[str, Any] = HAS_CAR
+    condition: dict[str, Any] = HAS_CAR
     for _ in range(depth):
-        found = {"kind": "none", "of": [found]}
-    return found
+        condition = {"kind": "none", "of": [condition]}
+    return condition
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_old_questions_load_and_mean_the_same() -> None:
     }
     question = Question.of_dataset(stored)
     assert (question.condition, question.snapshot) == (None, None)
-    kept = {key: value for key, value in stored.items() if not key.startswith("split")}
-    kept["ranges"] = [{"tag": "car", "lowest": 10000}]
-    assert question.model_dump(mode="json", exclude_defaults=True) == kept
+    fields = {key: value for key, value in stored.items() if not key.startswith("split")}
+    fields["ranges"] = [{"tag": "car", "lowest": 10000}]
+    assert question.model_dump(mode="json", exclude_defaults=True) == fields
 
 
 def test_stored_conditions_keep_their_kinds() -> None:
@@ -142,9 +142,9 @@ def test_moments(moment: str, first: str, last: str) -> None:
 )
 def test_shares_of_a_command_line(text: str, lowest: float, highest: float) -> None:
     """Either end may be open."""
-    found = parse_share(text)
-    assert (found.lowest, found.highest) == (lowest, highest)
-    assert found.tag == text.partition("=")[0]
+    share = parse_share(text)
+    assert (share.lowest, share.highest) == (lowest, highest)
+    assert share.tag == text.partition("=")[0]
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ def test_shares_of_a_command_line(text: str, lowest: float, highest: float) -> N
 )
 def test_times_of_a_command_line(text: str, start: str | None, end: str | None) -> None:
     """A colon parts the ends, and hours from minutes."""
-    found = parse_time(text)
-    assert (found.start, found.end) == (start, end)
+    time = parse_time(text)
+    assert (time.start, time.end) == (start, end)
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,8 @@ def test_times_of_a_command_line(text: str, start: str | None, end: str | None) 
 )
 def test_tags_of_a_command_line(text: str, tag: str, op: str, value: object) -> None:
     """Signs with or without blanks, words with blanks."""
-    found = parse_tag(text)
-    assert (found.tag, found.op, found.value) == (tag, op, value)
+    parsed = parse_tag(text)
+    assert (parsed.tag, parsed.op, parsed.value) == (tag, op, value)
 
 
 @pytest.mark.parametrize(

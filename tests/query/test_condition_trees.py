@@ -52,9 +52,9 @@ MANY = settings(FEW, max_examples=300)
 
 
 @pytest.fixture(scope="module")
-def tagged(tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
+def tagged(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
     """The drawn frames with tags of every type."""
-    return tagged_store(tmp_path_factory.mktemp("tagged"))
+    return tagged_store(catalogued, tmp_path_factory.mktemp("tagged"))
 
 
 @pytest.fixture(scope="module", params=["tables", "memory"])
@@ -62,11 +62,11 @@ def store(tagged: CatalogStore, request: pytest.FixtureRequest) -> CatalogStore:
     """Their catalog, asked as it lies, and with its snapshot in memory, where it is one table."""
     if request.param == "tables":
         return tagged
-    hot = CatalogStore(tagged.location, threads=2, hot_memory_mb=200, class_names=class_names)
+    hot = CatalogStore(tagged.location, hot_memory_mb=200, class_names=class_names)
     hot.snapshot()
     assert hot.hot is not None
     hot.hot.at(None)
-    assert hot.hot.wait(60)
+    assert hot.hot.wait(300)
     return hot
 
 
@@ -80,7 +80,7 @@ def held(tag: str) -> list[Any]:
 def tags(draw: st.DrawFn) -> TagIs:
     """Any operator on a tag that it takes, with values that frames have, or nearly."""
     tag = draw(st.sampled_from(sorted(TYPE_OF)))
-    taken = [found for found in OPERATORS.values() if TYPE_OF[tag] in found.types]
+    taken = [operator for operator in OPERATORS.values() if TYPE_OF[tag] in operator.types]
     operator: Operator = draw(st.sampled_from(taken))
     value = st.sampled_from(held(tag))
     if TYPE_OF[tag] == "number":
@@ -131,14 +131,14 @@ def leaves(draw: st.DrawFn) -> Any:
     own = tag.lower().replace(" ", "_")
     bound = st.sampled_from([int(str(frame.tags[own])) for frame in FRAMES])
     if kind in ("has", "without"):
-        pixels = draw(st.just(1) | bound.map(lambda found: max(1, found)))
+        pixels = draw(st.just(1) | bound.map(lambda condition: max(1, condition)))
         return made(Has if kind == "has" else Without, kind=kind, tag=tag, pixels=pixels)
     low, high = sorted((draw(bound), draw(bound)))
     which = draw(st.sampled_from(("low", "high", "both")))
-    shown = [None if which == "high" else low, None if which == "low" else high]
+    bounds = [None if which == "high" else low, None if which == "low" else high]
     if kind == "pixels":
-        return PixelRange(kind="pixels", tag=tag, lowest=shown[0], highest=shown[1])
-    shares = [None if end is None else round(end / PIXELS, 9) for end in shown]
+        return PixelRange(kind="pixels", tag=tag, lowest=bounds[0], highest=bounds[1])
+    shares = [None if end is None else round(end / PIXELS, 9) for end in bounds]
     return ShareRange(kind="share", tag=tag, lowest=shares[0], highest=shares[1])
 
 
@@ -171,15 +171,15 @@ def questions(draw: st.DrawFn) -> Question:
 
 def wanted(question: Question) -> list[TaggedFrame]:
     """The frames that a question without order wants."""
-    found = [
+    frames = [
         frame
         for frame in FRAMES
         if all(holds(condition, frame) for condition in question.conditions())
     ]
     if question.where is None:
-        return found
+        return frames
     return [
-        frame for frame in found
+        frame for frame in frames
         if int(str(frame.tags["car"])) > 10 or str(frame.tags["weather"]).rstrip(" ") == "rain"
     ]  # fmt: skip
 

@@ -41,25 +41,25 @@ def test_ranks(values: list[float]) -> None:
 def test_coefficients(pair: tuple[list[float], list[float]]) -> None:
     """Pearson's of the values, Spearman's of their ranks; null where one is constant."""
     x, y = pair
-    found = correlate(
+    coefficients = correlate(
         [statistics_of(f"t{i}", share) for i, share in enumerate(x)],
         {f"t{i}": iou / 2 for i, iou in enumerate(y)},
     )
-    assert found.scored == len(x)
-    assert found.pearson == pytest.approx(textbook_pearson(x, y))
-    wanted = textbook_pearson(average_ranks(x), average_ranks(y))
-    assert found.spearman == pytest.approx(wanted)
+    assert coefficients.scored == len(x)
+    assert coefficients.pearson == pytest.approx(textbook_pearson(x, y))
+    expected = textbook_pearson(average_ranks(x), average_ranks(y))
+    assert coefficients.spearman == pytest.approx(expected)
 
 
 def test_a_known_example() -> None:
     """Charles Spearman's textbook case of IQ and hours of television: -29/165."""
     iq = (106, 100, 86, 101, 99, 103, 97, 113, 112, 110)
     hours = (7, 27, 2, 50, 28, 29, 20, 12, 6, 17)
-    found = correlate(
+    correlation = correlate(
         [statistics_of(str(i), value) for i, value in enumerate(iq)],
         {str(i): value / 100 for i, value in enumerate(hours)},
     )
-    assert found.spearman == pytest.approx(-29 / 165)
+    assert correlation.spearman == pytest.approx(-29 / 165)
 
 
 @pytest.mark.parametrize(
@@ -70,10 +70,10 @@ def test_a_known_example() -> None:
 def test_degenerate_cases_are_null(shares: list[float], ious: list[float | None]) -> None:
     """Too few classes, or the same value for all: null, not NaN, and no error."""
     classes = [statistics_of(f"t{i}", share) for i, share in enumerate(shares)]
-    found = correlate(classes, {f"t{i}": iou for i, iou in enumerate(ious)})
-    assert (found.pearson, found.spearman) == (None, None)
-    assert "null" in found.model_dump_json()
-    assert "NaN" not in found.model_dump_json()
+    correlation = correlate(classes, {f"t{i}": iou for i, iou in enumerate(ious)})
+    assert (correlation.pearson, correlation.spearman) == (None, None)
+    assert "null" in correlation.model_dump_json()
+    assert "NaN" not in correlation.model_dump_json()
     assert pearson([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]) == 1.0
 
 
@@ -83,8 +83,16 @@ def test_worst_first() -> None:
         statistics_of("sky", 0.4, 90), statistics_of("car", 0.1, 70), statistics_of("van", 0.01, 3),
         statistics_of("animals", 0.0, 0), statistics_of("bicycle", 0.02, 9),
     ]  # fmt: skip
-    found = correlate(classes, {"sky": 0.9, "car": 0.0, "van": 0.0, "animals": None, "moon": 0.2})
-    assert [score.tag for score in found.classes] == ["van", "car", "sky", "animals", "bicycle"]
-    assert [score.iou for score in found.classes] == [0.0, 0.0, 0.9, None, None]
-    assert found.scored == 3
-    assert found.spearman == pytest.approx(math.sqrt(3) / 2)
+    correlation = correlate(
+        classes, {"sky": 0.9, "car": 0.0, "van": 0.0, "animals": None, "moon": 0.2}
+    )
+    assert [score.tag for score in correlation.classes] == [
+        "van",
+        "car",
+        "sky",
+        "animals",
+        "bicycle",
+    ]
+    assert [score.iou for score in correlation.classes] == [0.0, 0.0, 0.9, None, None]
+    assert correlation.scored == 3
+    assert correlation.spearman == pytest.approx(math.sqrt(3) / 2)

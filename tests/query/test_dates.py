@@ -194,7 +194,7 @@ def test_the_types_of_results(store: CatalogStore) -> None:
 def week_by_hand(day: date) -> int:
     """Db2's SQL reference, "WEEK": weeks begin on Sunday, 1 January is always in the first."""
     sundays = [date(day.year, 1, 1) + timedelta(days=n) for n in range(1, day.timetuple().tm_yday)]
-    return 1 + sum(found.isoweekday() == 7 for found in sundays)
+    return 1 + sum(sunday.isoweekday() == 7 for sunday in sundays)
 
 
 @QUICK
@@ -204,12 +204,12 @@ def week_by_hand(day: date) -> int:
 def test_days_and_dates(store: CatalogStore, day: date, days: int) -> None:
     """DAYS is Python's ordinal, DATE its inverse, and durations of days are differences of it."""
     shifted = max(1, day.toordinal() + days) - day.toordinal()
-    found = rows(
+    row = rows(
         store,
         f"values (days('{day}'), date({day.toordinal()}), date('{day}') + {shifted} days,"
         f" dayofweek('{day}'), week_iso('{day}'), dayofyear('{day}'), week('{day}'))",
     )
-    assert found == [
+    assert row == [
         (
             day.toordinal(), day, day + timedelta(days=shifted), day.isoweekday() % 7 + 1,
             day.isocalendar().week, day.timetuple().tm_yday, week_by_hand(day),
@@ -234,6 +234,6 @@ def difference_by_hand(high: date, low: date) -> int:
 def test_differences_of_dates(store: CatalogStore, one_day: date, other: date) -> None:
     """Years, months and days as yyyymmdd, negative where the first is the earlier one."""
     low, high = sorted((one_day, other))
-    found = rows(store, f"values (date('{high}') - date('{low}'), date('{low}') - date('{high}'))")
+    row = rows(store, f"values (date('{high}') - date('{low}'), date('{low}') - date('{high}'))")
     expected = difference_by_hand(high, low)
-    assert found == [(expected, -expected)]
+    assert row == [(expected, -expected)]

@@ -42,13 +42,13 @@ def listed() -> str:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_every_example_gives_what_it_says(store: CatalogStore, row: Function) -> None:
     """Over three rows where x is 1, 2 and 4, by every name of the function."""
-    expression, wanted = row.example
+    expression, expected = row.example
     for name in row.names:
         called = re.sub(rf"\b({'|'.join(row.names)})\b", name, expression)
         rows = run_sql(store, f"select {called} as found from ({THREE}) t").rows
         text = b"".join(encoded("csv", rows.schema, rows.to_batches())).decode()
         values = {line.partition(",")[2].strip('"').lower(): None for line in text.splitlines()}
-        assert ", ".join(sorted(values)) == wanted.lower(), called
+        assert ", ".join(sorted(values)) == expected.lower(), called
 
 
 @pytest.mark.parametrize(

@@ -140,9 +140,9 @@ def test_errors_of_values(
 )  # fmt: skip
 def test_arithmetic(store: CatalogStore, expression: str, expected: str) -> None:
     """Integers truncate towards zero; a decimal quotient has Db2's scale, cut and not rounded."""
-    found = one(store, expression)
-    assert isinstance(found, int | Decimal)
-    assert Decimal(found) == Decimal(expected)
+    value = one(store, expression)
+    assert isinstance(value, int | Decimal)
+    assert Decimal(value) == Decimal(expected)
 
 
 def _constant(draw: st.DrawFn, whole: int, fraction: int) -> Decimal:
@@ -208,11 +208,11 @@ def test_int_truncates_any_number(store: CatalogStore, value: int, fraction: str
 def test_integer_division_truncates(store: CatalogStore, a: int, b: int) -> None:
     """Division a / b and mod(a, b) of integers are C's, not Python's."""
     quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    found = rows(
+    row = rows(
         store,
         f"select bigint('{a}') / bigint('{b}'), mod(bigint('{a}'), bigint('{b}')) from t_car",
     )[0]
-    assert found == (quotient, a - quotient * b)
+    assert row == (quotient, a - quotient * b)
 
 
 def test_types_of_aggregates(store: CatalogStore, frames: list[DrawnFrame]) -> None:
@@ -254,13 +254,13 @@ def test_aggregates_over_nothing(store: CatalogStore) -> None:
 
 def test_sums_over_a_window(store: CatalogStore, frames: list[DrawnFrame]) -> None:
     """Aggregates and row numbers work over a window too, typed as elsewhere."""
-    found = rows(
+    sums = rows(
         store,
         "select sum(int(value)) over (), count(*) over (), "
         "row_number() over (order by int(value) desc, fkey) n from t_car order by n",
     )
     total = sum(frame.tags["car"] for frame in frames)
-    assert found == [(total, Decimal(len(frames)), n + 1) for n in range(len(frames))]
+    assert sums == [(total, Decimal(len(frames)), n + 1) for n in range(len(frames))]
 
 
 @pytest.mark.parametrize(
@@ -312,9 +312,9 @@ def test_means_over_a_window(
 )
 def test_text_meets_number(store: CatalogStore, frames: list[DrawnFrame], condition: str) -> None:
     """Text beside a number is compared as a number, wherever they meet."""
-    wanted = {frame.fkey for frame in frames if 10_000 <= frame.tags["car"] <= 20_000}
-    assert wanted
-    assert {row[0] for row in rows(store, f"select fkey from t_car where {condition}")} == wanted
+    expected = {frame.fkey for frame in frames if 10_000 <= frame.tags["car"] <= 20_000}
+    assert expected
+    assert {row[0] for row in rows(store, f"select fkey from t_car where {condition}")} == expected
 
 
 def test_text_meets_number_in_lists_joins_and_unions(
@@ -323,8 +323,8 @@ def test_text_meets_number_in_lists_joins_and_unions(
     """IN lists with numbers and text, joins of text with numbers, CASE x WHEN, UNION."""
     counts = sorted({frame.tags["car"] for frame in frames})
     listed = f"({counts[3]}, '{counts[5]}', {counts[7]}.0)"
-    found = rows(store, f"select distinct int(value) from t_car where value in {listed}")
-    assert sorted(str(row[0]) for row in found) == sorted(str(counts[i]) for i in (3, 5, 7))
+    values = rows(store, f"select distinct int(value) from t_car where value in {listed}")
+    assert sorted(str(row[0]) for row in values) == sorted(str(counts[i]) for i in (3, 5, 7))
     pairs = rows(
         store,
         "select count(*) from t_car a, (select fkey, int(value) n from t_car) b where a.value=b.n",
@@ -392,8 +392,8 @@ def test_fetch_first(store: CatalogStore) -> None:
         ("limit 5", 5),
         ("fetch first 1000000000000 rows only", len(everything)),
     ):
-        found = rows(store, f"select fkey from metaocean order by fkey {clause}")
-        assert found == everything[:count], clause
+        fkeys = rows(store, f"select fkey from metaocean order by fkey {clause}")
+        assert fkeys == everything[:count], clause
 
 
 def test_row_limit_is_told(store: CatalogStore) -> None:
@@ -433,7 +433,7 @@ def test_grouping(store: CatalogStore, frames: list[DrawnFrame]) -> None:
     """GROUP BY, HAVING and ORDER BY on columns, aliases, numbers and expressions."""
     by_front = [sum(frame.tags["front"] == flag for frame in frames) for flag in (0, 1)]
     for group, order in (("value", "n desc"), ("value", "count(*) desc"), ("v", "2 desc")):
-        found = rows(
+        groups = rows(
             store,
             f"select value v, count(*) n from t_front group by {group} "
             f"having count(*) > 1 order by {order}",
@@ -441,15 +441,15 @@ def test_grouping(store: CatalogStore, frames: list[DrawnFrame]) -> None:
         expected = sorted(
             ((n, str(flag)) for flag, n in enumerate(by_front) if n > 1), reverse=True
         )
-        assert found == [(flag, n) for n, flag in expected]
+        assert groups == [(flag, n) for n, flag in expected]
     halves: dict[int, int] = {}
     for frame in frames:
         halves[frame.tags["car"] // 100_000] = halves.get(frame.tags["car"] // 100_000, 0) + 1
-    found = rows(
+    groups = rows(
         store,
         "select int(value) / 100000 h, count(*) from t_car group by int(value) / 100000 order by h",
     )
-    assert found == sorted(halves.items())
+    assert groups == sorted(halves.items())
 
 
 def test_distinct_unions_and_ctes(store: CatalogStore, frames: list[DrawnFrame]) -> None:
@@ -477,13 +477,13 @@ def test_distinct_unions_and_ctes(store: CatalogStore, frames: list[DrawnFrame])
 def test_correlated_subqueries(store: CatalogStore, frames: list[DrawnFrame]) -> None:
     """A sub-query in SELECT or WHERE sees the row around it."""
     expected = {frame.fkey: frame.tags["bicycle"] for frame in frames if frame.tags["car"] > 50_000}
-    found = rows(
+    answer = rows(
         store,
         "select m.fkey, (select int(b.value) from t_bicycle b where b.fkey = m.fkey) "
         "from metaocean m where exists "
         "(select 1 from t_car c where c.fkey = m.fkey and int(c.value) > 50000)",
     )
-    assert dict(found) == expected  # type: ignore[arg-type]
+    assert dict(answer) == expected  # type: ignore[arg-type]
     one_group = "select (select max(int(value)) from t_front){} from t_car group by 1"
     assert rows(store, one_group.format("")) == rows(store, one_group.format(" as m")) == [(1,)]
     assert run_sql(store, one_group.format(" as m")).rows.column_names == ["m"]
@@ -506,9 +506,9 @@ def test_concat_with_null(store: CatalogStore) -> None:
 def test_current_timestamp(store: CatalogStore) -> None:
     """CURRENT TIMESTAMP, one word or two, is naive UTC as the catalog's times are."""
     for text in ("current timestamp", "CURRENT_TIMESTAMP"):
-        found = one(store, text)
-        assert isinstance(found, datetime)
-        assert abs((found - datetime.now(UTC).replace(tzinfo=None)).total_seconds()) < 60
+        value = one(store, text)
+        assert isinstance(value, datetime)
+        assert abs((value - datetime.now(UTC).replace(tzinfo=None)).total_seconds()) < 60
 
 
 @pytest.mark.parametrize(
@@ -526,8 +526,8 @@ def test_current_timestamp(store: CatalogStore) -> None:
 def test_like(store: CatalogStore, pattern: str, tail: str, test: object) -> None:
     """LIKE with %, _ and ESCAPE, in parentheses too."""
     assert callable(test)
-    wanted = {key for key in listed_files() if test(key)}
+    expected = {key for key in listed_files() if test(key)}
     body = f"from metaocean where filename like {pattern} {tail}"
-    assert {row[0] for row in rows(store, f"select filename {body}")} == wanted
+    assert {row[0] for row in rows(store, f"select filename {body}")} == expected
     negated = body.replace(" like ", " not like ")
-    assert rows(store, f"select count(*) {negated}") == [(len(listed_files()) - len(wanted),)]
+    assert rows(store, f"select count(*) {negated}") == [(len(listed_files()) - len(expected),)]

@@ -16,8 +16,7 @@ from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.run.read_only import balance, parse
 from query.run.run_sql import run_sql
-from sample_data.regenerate import COMMITTED_SET
-from tests.query.catalogs import DrawnFrame, ingested, one, rows
+from tests.query.catalogs import DrawnFrame, drawn, one, rows
 
 
 @pytest.mark.parametrize(
@@ -68,14 +67,14 @@ def test_values_that_are_none(store: CatalogStore, text: str) -> None:
 def test_listagg(store: CatalogStore, frames: list[DrawnFrame]) -> None:
     """A text of all values: with a separator, in an order, each once, for every group."""
     cars = sorted(frame.tags["car"] for frame in frames)
-    ((found,),) = rows(
+    ((answer,),) = rows(
         store, "select listagg(value, ', ') within group (order by int(value)) from t_car"
     )
-    assert found == ", ".join(map(str, cars))
-    ((found,),) = rows(
+    assert answer == ", ".join(map(str, cars))
+    ((answer,),) = rows(
         store, "select listagg(distinct value, '') within group (order by value desc) from t_front"
     )
-    assert found == "10"
+    assert answer == "10"
     text = (
         "select f.value, listagg(c.value, ';') within group (order by c.fkey desc)"
         " from t_front f, t_car c where f.fkey = c.fkey group by f.value order by 1"
@@ -121,8 +120,8 @@ def doubled(times: int) -> str:
 
 def test_texts_end_at_32672_bytes(store: CatalogStore) -> None:
     """Db2's VARCHAR: SQL0137N where a text would be longer, before it is made."""
-    ((found,),) = rows(store, doubled(11))
-    assert found == "0123456789" * 2**11
+    ((answer,),) = rows(store, doubled(11))
+    assert answer == "0123456789" * 2**11
     for text in (
         doubled(12),
         doubled(25),
@@ -132,8 +131,8 @@ def test_texts_end_at_32672_bytes(store: CatalogStore) -> None:
         with pytest.raises(SqlError) as error:
             run_sql(store, text)
         assert (error.value.sqlcode, error.value.sqlstate) == (-137, "54006")
-    ((found,),) = rows(store, f"select replace(x, '0', '') from ({doubled(9)}) a")
-    assert found == "123456789" * 2**9
+    ((answer,),) = rows(store, f"select replace(x, '0', '') from ({doubled(9)}) a")
+    assert answer == "123456789" * 2**9
     assert one(store, "replace('banana', 'an', 'AN')") == "bANANa"
     assert one(store, "replace('banana', 'an')") == "ba"
     with pytest.raises(SqlError, match="SQL0102N"):
@@ -151,9 +150,9 @@ def test_concatenation(store: CatalogStore) -> None:
 
 
 @pytest.fixture(scope="module")
-def hyphenated(tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
+def hyphenated(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
     """A catalog with the tag u2-source, and with tags whose names look like differences."""
-    store = ingested(tmp_path_factory.mktemp("hyphens"), COMMITTED_SET)
+    store = drawn(catalogued, tmp_path_factory.mktemp("hyphens"))
     fkeys = [row[0] for row in rows(store, "select fkey from t_car order by fkey")]
     columns = {"u2-source": "VARCHAR", "car-bicycle": "INTEGER", "a-b-c": "INTEGER"}
     data = pa.table(
@@ -219,12 +218,14 @@ def test_differences_stay_differences(
     hyphenated: CatalogStore, expression: str, expected: str
 ) -> None:
     """``a-b`` of two columns is calculated, whatever tags there are; in quotes it is the tag."""
-    found = rows(hyphenated, f"select {expression} from metaocean_view v where car is not null")
+    answer = rows(hyphenated, f"select {expression} from metaocean_view v where car is not null")
     calculated = (
         "int(car) - int(bicycle)" if "int" in expression else "double(car) - double(bicycle)"
     )
-    wanted = {"difference": calculated, "tag": '"car-bicycle"', "nine": "9"}[expected]
-    assert found == rows(hyphenated, f"select {wanted} from metaocean_view where car is not null")
+    reference = {"difference": calculated, "tag": '"car-bicycle"', "nine": "9"}[expected]
+    assert answer == rows(
+        hyphenated, f"select {reference} from metaocean_view where car is not null"
+    )
 
 
 def test_names_without_a_schema() -> None:
@@ -248,15 +249,15 @@ def test_long_chains(store: CatalogStore, frames: list[DrawnFrame], terms: int, 
     """Thousands of conditions, alone, beside each other and with a join that is taken out."""
     one_term = "int(t_car.value) <> {n}" if word == "and" else "int(t_car.value) = {n}"
     chain = f" {word} ".join(one_term.format(n=n) for n in range(terms))
-    found = rows(
+    answer = rows(
         store,
         f"select count(*) from metaocean, t_car where metaocean.fkey = t_car.fkey and ({chain})",
     )
     below = sum(frame.tags["car"] < terms for frame in frames)
-    assert found == [(below if word == "or" else len(frames) - below,)]
+    assert answer == [(below if word == "or" else len(frames) - below,)]
     body = chain.replace("int(t_car.value)", "car")
     selected = select_frames(store, Question(where=body))
-    assert len(selected.frames) == found[0][0]
+    assert len(selected.frames) == answer[0][0]
 
 
 CONDITIONS = st.recursive(

@@ -50,8 +50,8 @@ def test_every_search_is_answered_or_refused(store: CatalogStore, search: Search
     """Nothing but the documented errors, in all of its statements."""
     with store.reading() as cursor:
         try:
-            made = to_sql(search, cursor.schema)
-            for statement in (made.rows, made.facets, made.counting):
+            search_sql = to_sql(search, cursor.schema)
+            for statement in (search_sql.rows, search_sql.facets, search_sql.counting):
                 if statement is not None:
                     with stream_on(cursor, statement, timeout_s=120) as stream:
                         list(stream.batches)
@@ -90,10 +90,10 @@ def test_facets_are_columns_or_buckets(store: CatalogStore) -> None:
         schema = cursor.schema
     assert set(FACETS) <= {*schema["metaocean_view"], *BUCKETS}
     for field in FACETS:
-        made = to_sql(Search(group_by=[field.upper()]), schema)
-        found = run_sql(store, made.rows).rows
-        assert sum(int(n) for n in found["count"].to_pylist()) == 75
-        assert found.column_names == [field, "count", "sum", "sumconsumed"]
+        search_sql = to_sql(Search(group_by=[field.upper()]), schema)
+        result = run_sql(store, search_sql.rows).rows
+        assert sum(int(n) for n in result["count"].to_pylist()) == 75
+        assert result.column_names == [field, "count", "sum", "sumconsumed"]
 
 
 @pytest.mark.parametrize(

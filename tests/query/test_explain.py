@@ -13,22 +13,22 @@ FRAMES = len(drawn_frames())
 
 def test_the_redbooks_join_is_one_scan_of_each_table(store: CatalogStore) -> None:
     """Six views; one scan of the class pixels and one of the files, and their rows."""
-    found = explain(store, FIVE_TAGS)
-    assert {(table.name, table.rows) for table in found.tables} == {
+    plan = explain(store, FIVE_TAGS)
+    assert {(table.name, table.rows) for table in plan.tables} == {
         ("class_pixels", FRAMES),
         ("files", len(listed_files())),
     }
-    columns = {table.name: set(table.columns) for table in found.tables}
+    columns = {table.name: set(table.columns) for table in plan.tables}
     assert columns["class_pixels"] >= {"fkey", "car", "bicycle", "pedestrian"}
     assert columns["files"] == {"fkey", "platform", "datasource", "filename"}
-    assert found.families == ("class_pixels",)
-    assert found.estimated_rows is not None
-    assert 0 <= found.estimated_rows <= FRAMES
-    assert found.snapshot == store.snapshot()
-    assert found.sql.startswith("SELECT\n")
-    assert '"lake"."main"."class_pixels"' in found.sql
+    assert plan.families == ("class_pixels",)
+    assert plan.estimated_rows is not None
+    assert 0 <= plan.estimated_rows <= FRAMES
+    assert plan.snapshot == store.snapshot()
+    assert plan.sql.startswith("SELECT\n")
+    assert '"lake"."main"."class_pixels"' in plan.sql
     with store.reading() as cursor:  # it is the statement that is run
-        assert len(cursor.execute(found.sql).fetchall()) == 1
+        assert len(cursor.execute(plan.sql).fetchall()) == 1
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_tables_and_estimates(
     store: CatalogStore, text: str, tables: list[str], estimate: int | None
 ) -> None:
     """Each table as often as it is read, also behind a view; the answer's size as expected."""
-    found = explain(store, text)
-    assert sorted(table.name for table in found.tables) == tables
-    assert estimate is None or found.estimated_rows == estimate
+    plan = explain(store, text)
+    assert sorted(table.name for table in plan.tables) == tables
+    assert estimate is None or plan.estimated_rows == estimate
 
 
 @pytest.mark.parametrize("text", STATEMENTS)

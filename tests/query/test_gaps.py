@@ -1,8 +1,10 @@
 """What a dataset lacks: every count is what plain SQL counts, every question finds its frames."""
 
+import json
 import shlex
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +16,7 @@ from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.question.label_range import LabelRange
 from query.run.run_sql import run_sql
-from query.statistics.gap_report import Gap, GapKind
+from query.statistics.gap_report import GapKind
 from query.statistics.gaps import Content, find_gaps
 from tests.query.spread import CLASSES, SpreadFrame, put, spread, spread_store, with_pixels
 
@@ -47,14 +49,22 @@ def counted(store: CatalogStore, statement: str) -> int:
     return int(next(iter(row.values())))
 
 
-def in_catalog(store: CatalogStore, gap: Gap, without: list[str]) -> int:
+@cache
+def asked(store: CatalogStore, question: str) -> frozenset[str]:
+    """The fkeys that a question chooses; most gaps ask again what others asked."""
+    selection = select_frames(store, Question.model_validate_json(question))
+    return frozenset(selection.frames["fkey"].to_pylist())
+
+
+@cache
+def in_catalog(store: CatalogStore, kind: GapKind, value: str, without: tuple[str, ...]) -> int:
     """Frames that have what is missing, but for some, by plain SQL."""
     condition = {
-        "class": f"int(t_{gap.value}.value) > 0",
-        "camera": f"t_camera.value = '{gap.value}'",
-        "scene": f"t_scene.value = '{gap.value}'",
-    }[gap.kind]
-    table = f"t_{gap.value}" if gap.kind == "class" else f"t_{gap.kind}"
+        "class": f"int(t_{value}.value) > 0",
+        "camera": f"t_camera.value = '{value}'",
+        "scene": f"t_scene.value = '{value}'",
+    }[kind]
+    table = f"t_{value}" if kind == "class" else f"t_{kind}"
     left_out = ", ".join(f"'{fkey}'" for fkey in ["none", *without])
     return counted(
         store,
@@ -67,24 +77,24 @@ def in_catalog(store: CatalogStore, gap: Gap, without: list[str]) -> int:
 def test_counts_are_true(spread_out: CatalogStore, here: int, there: int, at_least: int) -> None:
     """In the dataset, in the catalog and new: as SQL counts them; the questions find them."""
     frames, others = FRAMES[:here], FRAMES[here : here + there]
-    given = content(frames, others)
-    report = find_gaps(spread_out, given, at_least=at_least, kinds=KINDS)
-    held = [frame.fkey for frame in [*frames, *others]]
+    dataset = content(frames, others)
+    report = find_gaps(spread_out, dataset, at_least=at_least, kinds=KINDS)
+    fkeys = tuple(frame.fkey for frame in [*frames, *others])
     values = {*CLASSES, "front", "rear", *(frame.tags["scene"] for frame in FRAMES)}
-    lacking = {v for v in values if sum(k.get(v, 0) for k in given.counts.values()) < at_least}
+    lacking = {v for v in values if sum(k.get(v, 0) for k in dataset.counts.values()) < at_least}
     assert {gap.value for gap in report.gaps} == lacking
     assert len(report.gaps) == len(lacking)
     for gap in report.gaps:
-        assert gap.frames == given.counts[gap.kind].get(gap.value, 0)
-        assert gap.catalog_frames == in_catalog(spread_out, gap, [])
-        assert gap.new_frames == in_catalog(spread_out, gap, held)
+        assert gap.frames == dataset.counts[gap.kind].get(gap.value, 0)
+        assert gap.catalog_frames == in_catalog(spread_out, gap.kind, gap.value, ())
+        assert gap.new_frames == in_catalog(spread_out, gap.kind, gap.value, fkeys)
         if gap.question is None:
             assert gap.catalog_frames == 0
             assert gap.sentence.endswith("the catalog has none either")
             continue
-        found = select_frames(spread_out, Question.model_validate(gap.question))
-        assert len(found) == gap.catalog_frames
-        assert len(set(found.frames["fkey"].to_pylist()) - set(held)) == gap.new_frames
+        chosen = asked(spread_out, json.dumps(gap.question))
+        assert len(chosen) == gap.catalog_frames
+        assert len(chosen - set(fkeys)) == gap.new_frames
     closable = [gap.new_frames > 0 for gap in report.gaps]
     assert closable == sorted(closable, reverse=True)
 
@@ -104,12 +114,12 @@ def test_sentences(spread_out: CatalogStore) -> None:
     )
     gap = find_gaps(spread_out, content(rest[:9], bikes), kinds=["class"]).gaps[0]
     assert gap.sentence.endswith("frames of the catalog have it, all in the dataset already")
-    given = content([*rest[:9], bikes[0]], [], split=None)
-    found = find_gaps(spread_out, given, at_least=2, kinds=["class"]).gaps
-    assert next(gap.sentence for gap in found if gap.value == "bicycle").startswith(
+    dataset = content([*rest[:9], bikes[0]], [], split=None)
+    gaps = find_gaps(spread_out, dataset, at_least=2, kinds=["class"]).gaps
+    assert next(gap.sentence for gap in gaps if gap.value == "bicycle").startswith(
         "Bicycle in 1 of 10 frames of city@1, wanted 2; "
     )
-    ego = next(gap for gap in found if gap.value == "ego")
+    ego = next(gap for gap in gaps if gap.value == "ego")
     assert ego.sentence == "no Ego car in city@1; the catalog has none either"
     assert (ego.question, ego.command) == (None, None)
 
@@ -122,13 +132,13 @@ def test_commands(spread_out: CatalogStore) -> None:
             continue
         program, select, option, value, *at = shlex.split(gap.command)
         assert [program, select, *at] == ["framesift", "select", "--at", str(report.snapshot)]
-        wanted = {
+        parsers = {
             "--range": lambda text: Question(ranges=(LabelRange.parse(text),)),
             "--camera": lambda text: Question(cameras=(text,)),
             "--scene": lambda text: Question(scenes=(text,)),
         }[option](value)
-        asked = Question.model_validate(gap.question)
-        assert asked == wanted.model_copy(update={"snapshot": report.snapshot})
+        question = Question.model_validate(gap.question)
+        assert question == parsers.model_copy(update={"snapshot": report.snapshot})
 
 
 def test_names_that_a_shell_would_take_apart(tmp_path: Path) -> None:
@@ -136,19 +146,19 @@ def test_names_that_a_shell_would_take_apart(tmp_path: Path) -> None:
     frames = spread(2, seed=3)
     frames[0].tags["camera"] = "it's; rm -rf $HOME"
     store = spread_store(tmp_path, frames)
-    found = find_gaps(store, content([], []), kinds=["camera"]).gaps
-    commands = [shlex.split(gap.command or "") for gap in found]
+    gaps = find_gaps(store, content([], []), kinds=["camera"]).gaps
+    commands = [shlex.split(gap.command or "") for gap in gaps]
     assert "it's; rm -rf $HOME" in [words[3] for words in commands]
 
 
 def test_what_only_the_dataset_has(spread_out: CatalogStore) -> None:
     """A camera and a scene that the catalog lost are gaps too, where more frames are wanted."""
-    given = content(FRAMES[:3], [])
-    counts = dict(given.counts)
+    dataset = content(FRAMES[:3], [])
+    counts = dict(dataset.counts)
     counts["camera"] = {**counts["camera"], "nose": 2}
     counts["scene"] = {**counts["scene"], "lost": 2}
-    given = replace(given, counts=counts)
-    report = find_gaps(spread_out, given, at_least=3, kinds=KINDS)
+    dataset = replace(dataset, counts=counts)
+    report = find_gaps(spread_out, dataset, at_least=3, kinds=KINDS)
     lost = [gap for gap in report.gaps if gap.value in ("nose", "lost")]
     assert [(gap.kind, gap.frames, gap.catalog_frames, gap.question) for gap in lost] == [
         ("camera", 2, 0, None),
@@ -157,8 +167,8 @@ def test_what_only_the_dataset_has(spread_out: CatalogStore) -> None:
     assert lost[0].sentence == (
         "camera nose in 2 of 3 frames of split validation of city@1, wanted 3; the catalog has none"
     )
-    kept = find_gaps(spread_out, given, at_least=2, kinds=KINDS)
-    assert not {"nose", "lost"} & {gap.value for gap in kept.gaps}
+    gap_report = find_gaps(spread_out, dataset, at_least=2, kinds=KINDS)
+    assert not {"nose", "lost"} & {gap.value for gap in gap_report.gaps}
 
 
 def test_an_old_snapshot(tmp_path: Path) -> None:

@@ -37,12 +37,12 @@ def conditions(draw: st.DrawFn) -> tuple[str, str, int]:
     return tag, draw(st.sampled_from(sorted(_HOLDS))), bound
 
 
-def holding(frames: list[DrawnFrame], wanted: list[tuple[str, str, int]]) -> list[DrawnFrame]:
+def holding(frames: list[DrawnFrame], bounds: list[tuple[str, str, int]]) -> list[DrawnFrame]:
     """The frames for which every condition holds."""
     return [
         frame
         for frame in frames
-        if all(_HOLDS[sign](frame.tags[tag], n) for tag, sign, n in wanted)
+        if all(_HOLDS[sign](frame.tags[tag], n) for tag, sign, n in bounds)
     ]
 
 
@@ -53,7 +53,7 @@ def letters(text: str, upper: bool) -> str:
 
 @MANY
 @given(
-    wanted=st.lists(conditions(), min_size=1, max_size=4),
+    bounds=st.lists(conditions(), min_size=1, max_size=4),
     upper=st.booleans(),
     as_int=st.booleans(),
     aliases=st.booleans(),
@@ -62,20 +62,20 @@ def letters(text: str, upper: bool) -> str:
 def test_comma_joins(
     store: CatalogStore,
     frames: list[DrawnFrame],
-    wanted: list[tuple[str, str, int]],
+    bounds: list[tuple[str, str, int]],
     upper: bool,
     as_int: bool,
     aliases: bool,
     joined: bool,
 ) -> None:
     """Metaocean with any t_<tag> tables, joined by comma or JOIN, with or without int()."""
-    tags = list(dict.fromkeys(tag for tag, _, _ in wanted))
+    tags = list(dict.fromkeys(tag for tag, _, _ in bounds))
     name = {tag: f"a{i}" if aliases else f"t_{tag}" for i, tag in enumerate(tags)}
     tables = {tag: f"t_{tag} {name[tag]}" if aliases else f"t_{tag}" for tag in tags}
     on = [f"{name[tag]}.fkey = metaocean.fkey" for tag in tags]
     ranges = [
         f"int({name[tag]}.value) {sign} {n}" if as_int else f"{name[tag]}.value {sign} {n}"
-        for tag, sign, n in wanted
+        for tag, sign, n in bounds
     ]
     if joined:
         joins = "".join(f" join {tables[t]} on {on[i]}" for i, t in enumerate(tags))
@@ -83,23 +83,23 @@ def test_comma_joins(
     else:
         text = f"select filename from {', '.join(['metaocean', *tables.values()])}"
         text += f" where {' and '.join([*on, *ranges])} with ur;"
-    found = sorted(str(row[0]) for row in rows(store, letters(text, upper)))
-    assert found == sorted(frame.key for frame in holding(frames, wanted))
+    fkeys = sorted(str(row[0]) for row in rows(store, letters(text, upper)))
+    assert fkeys == sorted(frame.key for frame in holding(frames, bounds))
 
 
 @FEWER
-@given(wanted=st.lists(conditions(), min_size=1, max_size=4))
+@given(bounds=st.lists(conditions(), min_size=1, max_size=4))
 def test_three_ways_of_one_question(
-    store: CatalogStore, frames: list[DrawnFrame], wanted: list[tuple[str, str, int]]
+    store: CatalogStore, frames: list[DrawnFrame], bounds: list[tuple[str, str, int]]
 ) -> None:
     """metaocean_view, a WHERE body and label ranges find the frames that Python finds."""
-    body = " and ".join(f"{tag} {sign} {n}" for tag, sign, n in wanted)
-    expected = sorted(frame.fkey for frame in holding(frames, wanted))
+    body = " and ".join(f"{tag} {sign} {n}" for tag, sign, n in bounds)
+    expected = sorted(frame.fkey for frame in holding(frames, bounds))
     view = rows(store, f"select fkey from metaocean_view where {body} order by fkey")
     assert [row[0] for row in view] == expected
     selected = select_frames(store, Question(where=body))
     assert selected.frames["fkey"].to_pylist() == expected
-    closed = [(tag, n) for tag, sign, n in wanted if sign == "<=" and n >= 0]
+    closed = [(tag, n) for tag, sign, n in bounds if sign == "<=" and n >= 0]
     question = Question(ranges=tuple(LabelRange(tag=tag, highest=n) for tag, n in closed))
     by_range = select_frames(store, question).frames["fkey"].to_pylist()
     within = holding(frames, [(tag, "<=", n) for tag, n in closed])
@@ -118,30 +118,30 @@ def test_left_joins(
         f"on mo.fkey = tt.fkey where tt.value is null or int(tt.value) >= {bound} "
         f"order by v {'desc' if falling else ''}, mo.filename"
     )
-    kept = [(key, by_key.get(key)) for key in listed_files()]
-    kept = [(key, value) for key, value in kept if value is None or value >= bound]
+    expected = [(key, by_key.get(key)) for key in listed_files()]
+    expected = [(key, value) for key, value in expected if value is None or value >= bound]
     high = 10**9
-    kept.sort(
+    expected.sort(
         key=lambda row: ((-1 if falling else 1) * (high if row[1] is None else row[1]), row[0])
     )
-    assert rows(store, text) == kept
+    assert rows(store, text) == expected
 
 
 @FEWER
 @given(
     tag=st.sampled_from(TAGS),
     group=st.sampled_from(["front", "side", "rear", "left_", "right_", "center"]),
-    wanted=conditions(),
+    clause=conditions(),
 )
 def test_aggregates(
     store: CatalogStore,
     frames: list[DrawnFrame],
     tag: str,
     group: str,
-    wanted: tuple[str, str, int],
+    clause: tuple[str, str, int],
 ) -> None:
     """count, sum, avg, min, max and a share per group, with integer arithmetic."""
-    condition_tag, sign, bound = wanted
+    condition_tag, sign, bound = clause
     text = (
         f"select g.value, count(*), sum(int(t.value)), avg(int(t.value)), min(int(t.value)), "
         f"max(int(t.value)), sum(int(t.value)) * 100 / (count(*) * 2319360) "
@@ -151,7 +151,7 @@ def test_aggregates(
     )
     expected: list[tuple[object, ...]] = []
     for flag in (0, 1):
-        counts = [f.tags[tag] for f in holding(frames, [wanted]) if f.tags[group] == flag]
+        counts = [f.tags[tag] for f in holding(frames, [clause]) if f.tags[group] == flag]
         if counts:
             total, pixels = sum(counts), len(counts) * 2319360
             mean = total // len(counts)

@@ -15,8 +15,8 @@ from tests.query.catalogs import DrawnFrame, class_names, lines, listed_files, r
 REAL: list[dict[str, str]] = json.loads(
     (Path(__file__).parent / "real_statements.json").read_text()
 )
-STATEMENTS = [found["sql"] for found in REAL if found["kind"] == "statement"]
-BODIES = [found["sql"] for found in REAL if found["kind"] == "where"]
+STATEMENTS = [example["sql"] for example in REAL if example["kind"] == "statement"]
+BODIES = [example["sql"] for example in REAL if example["kind"] == "where"]
 SHARE, THREE_TAGS, FIVE_TAGS = STATEMENTS[:3]
 PIXELS = 1920 * 1208
 
@@ -37,9 +37,9 @@ def test_every_real_statement_runs(store: CatalogStore, statement: str) -> None:
 @pytest.mark.parametrize("body", BODIES)
 def test_every_real_where_body_runs(store: CatalogStore, body: str) -> None:
     """Each WHERE body is answered by metaocean_view, and by a selection of frames alike."""
-    found = rows(store, f"select fkey from metaocean_view where {body}")
+    answer = rows(store, f"select fkey from metaocean_view where {body}")
     selected = select_frames(store, Question(where=body))
-    fkeys = {row[0] for row in found if str(row[0]).endswith(".png") and "/camera/" in str(row[0])}
+    fkeys = {row[0] for row in answer if str(row[0]).endswith(".png") and "/camera/" in str(row[0])}
     assert set(selected.frames["fkey"].to_pylist()) == fkeys
 
 
@@ -61,30 +61,30 @@ def test_three_tag_join_prints_as_the_redbook_does(
     store: CatalogStore, frames: list[DrawnFrame]
 ) -> None:
     """Row number, then quoted text: 0,"IBM COS","a2d2","camera_lidar_semantic/..."."""
-    wanted = sorted(
+    expected = sorted(
         frame.key
         for frame in frames
         if frame.tags["front"] and frame.tags["center"] and frame.tags["bicycle"] > 0
     )
     printed = lines(run_sql(store, THREE_TAGS).rows)
-    assert wanted
+    assert expected
     assert sorted(line.split(",", 1)[1] for line in printed) == [
-        f'"IBM COS","a2d2","{key}"\n' for key in wanted
+        f'"IBM COS","a2d2","{key}"\n' for key in expected
     ]
-    assert [line.split(",")[0] for line in printed] == [str(i) for i in range(len(wanted))]
+    assert [line.split(",")[0] for line in printed] == [str(i) for i in range(len(expected))]
 
 
 def test_five_tag_join_finds_the_one_frame(store: CatalogStore, frames: list[DrawnFrame]) -> None:
     """The redbook's six-table comma join with three ranges."""
     bounds = {"car": (10_000, 20_000), "bicycle": (3_000, 5_000), "pedestrian": (5_000, 6_000)}
-    (wanted,) = [
+    (expected,) = [
         frame.key
         for frame in frames
         if frame.tags["front"]
         and frame.tags["center"]
         and all(low <= frame.tags[tag] <= high for tag, (low, high) in bounds.items())
     ]
-    assert lines(run_sql(store, FIVE_TAGS).rows) == [f'0,"IBM COS","a2d2","{wanted}"\n']
+    assert lines(run_sql(store, FIVE_TAGS).rows) == [f'0,"IBM COS","a2d2","{expected}"\n']
 
 
 def test_left_join_keeps_files_without_the_tag(
@@ -92,15 +92,15 @@ def test_left_join_keeps_files_without_the_tag(
 ) -> None:
     """The tape scripts' LEFT JOIN gives every file, and no value where there is no tag."""
     (statement,) = [text for text in STATEMENTS if "LEFT JOIN" in text]
-    found = {str(row[1]): row[5] for row in rows(store, statement)}
+    values = {str(row[1]): row[5] for row in rows(store, statement)}
     cars = {frame.key: str(frame.tags["car"]) for frame in frames}
-    assert found == {key: cars.get(key) for key in listed_files() if "front" in key}
+    assert values == {key: cars.get(key) for key in listed_files() if "front" in key}
 
 
 def test_share_of_real_a2d2_frames(real_store: CatalogStore, a2d2_root: Path) -> None:
     """Over real label images the share agrees with the counts made for them by hand."""
     labels = json.loads((a2d2_root / "counts.json").read_text())["labels"]
     counts = [label["by_list_entry"].get("RD normal street", 0) for label in labels.values()]
-    ((found,),) = rows(real_store, SHARE)
-    assert isinstance(found, Decimal)
-    assert found == Decimal(share_by_hand(counts))
+    ((share,),) = rows(real_store, SHARE)
+    assert isinstance(share, Decimal)
+    assert share == Decimal(share_by_hand(counts))

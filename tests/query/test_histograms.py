@@ -48,11 +48,11 @@ def fits(value: Any, bin_: Bin, axis: Axis) -> bool:
     if value is None or bin_.kind == "null":
         return value is None and bin_.kind == "null"
     if bin_.kind in ("value", "other"):
-        known = [found.value for found in axis.bins if found.kind == "value"]
+        known = [bin_.value for bin_ in axis.bins if bin_.kind == "value"]
         return value == bin_.value if bin_.kind == "value" else value not in known
     if not math.isfinite(value) or bin_.kind == "not_finite":
         return not math.isfinite(value) and bin_.kind == "not_finite"
-    has_zero = any(found.kind == "zero" for found in axis.bins)
+    has_zero = any(bin_.kind == "zero" for bin_ in axis.bins)
     if (value == 0 and has_zero) or bin_.kind == "zero":
         return bool(value == 0 and bin_.kind == "zero")
     edges = axis.edges
@@ -65,20 +65,20 @@ def fits(value: Any, bin_: Bin, axis: Axis) -> bool:
     return bool(bin_.low <= value < bin_.high or value == bin_.high == edges[-1])
 
 
-def check(found: Histogram, frames: list[SpreadFrame]) -> None:
+def check(result: Histogram, frames: list[SpreadFrame]) -> None:
     """Each frame belongs to exactly one bin, or pair of bins, and the counts say so."""
-    wanted: Counter[tuple[int, ...]] = Counter()
+    expected: Counter[tuple[int, ...]] = Counter()
     for frame in frames:
-        place = []
-        for axis in found.axes:
+        index = []
+        for axis in result.axes:
             value = value_of(frame, axis.tag)
-            places = [i for i, bin_ in enumerate(axis.bins) if fits(value, bin_, axis)]
-            assert len(places) == 1, (axis, value, places)
-            place += places
-        wanted[tuple(place)] += 1
-    counts = np.array(found.counts).reshape([len(axis.bins) for axis in found.axes])
-    assert {key: int(counts[key]) for key in zip(*np.nonzero(counts), strict=True)} == wanted
-    assert int(counts.sum()) == found.frames == len(frames)
+            positions = [i for i, bin_ in enumerate(axis.bins) if fits(value, bin_, axis)]
+            assert len(positions) == 1, (axis, value, positions)
+            index += positions
+        expected[tuple(index)] += 1
+    counts = np.array(result.counts).reshape([len(axis.bins) for axis in result.axes])
+    assert {key: int(counts[key]) for key in zip(*np.nonzero(counts), strict=True)} == expected
+    assert int(counts.sum()) == result.frames == len(frames)
 
 
 def number_axes(tag: str) -> st.SearchStrategy[AxisRequest]:
@@ -120,45 +120,45 @@ def test_every_frame_is_in_one_bin(spread_out: CatalogStore, axes: list[AxisRequ
 @pytest.mark.parametrize(("tag", "bins"), [("car", 7), ("sky", 20), ("unknown_pixels", 3)])
 def test_the_bins_are_numpys(spread_out: CatalogStore, tag: str, bins: int) -> None:
     """Equal widths: numpy.histogram's edges and counts, the last edge included."""
-    found = histogram(spread_out, [AxisRequest(tag=tag, bins=bins)])
+    result = histogram(spread_out, [AxisRequest(tag=tag, bins=bins)])
     values = [frame.tags[tag] for frame in FRAMES if frame.tags[tag] is not None]
     counts, edges = np.histogram(values, bins)
-    assert found.axes[0].edges == tuple(edges.tolist())
-    assert found.counts == (len(FRAMES) - len(values), *counts.tolist())
-    assert [bin_.kind for bin_ in found.axes[0].bins] == ["null", *["range"] * bins]
+    assert result.axes[0].edges == tuple(edges.tolist())
+    assert result.counts == (len(FRAMES) - len(values), *counts.tolist())
+    assert [bin_.kind for bin_ in result.axes[0].bins] == ["null", *["range"] * bins]
 
 
 def test_logarithmic_pixels(spread_out: CatalogStore) -> None:
     """Equal ratios of the values above 0; zero and null have bins of their own."""
-    found = histogram(spread_out, [AxisRequest(tag="Bicycle", bins=4, log=True)])
+    result = histogram(spread_out, [AxisRequest(tag="Bicycle", bins=4, log=True)])
     values = [frame.tags["bicycle"] for frame in FRAMES]
     above = [value for value in values if value]
-    (axis,) = found.axes
+    (axis,) = result.axes
     assert (axis.tag, axis.type, axis.scale) == ("bicycle", "INTEGER", "log")
     assert axis.edges == tuple(np.geomspace(min(above), max(above), 5).tolist())
     counts = np.histogram(above, axis.edges)[0].tolist()
-    assert found.counts == (values.count(None), values.count(0), 0, *counts, 0)
+    assert result.counts == (values.count(None), values.count(0), 0, *counts, 0)
 
 
 def test_whole_numbers_have_a_bin_each(spread_out: CatalogStore) -> None:
     """Where there are few of them; edges are whole numbers, too."""
-    found = histogram(spread_out, [AxisRequest(tag="gear", bins=10)])
+    result = histogram(spread_out, [AxisRequest(tag="gear", bins=10)])
     gears = Counter(frame.tags["gear"] for frame in FRAMES)
-    assert found.axes[0].edges == tuple(range(11))
-    assert found.counts == (gears[None], *(gears[gear] for gear in range(10)))
+    assert result.axes[0].edges == tuple(range(11))
+    assert result.counts == (gears[None], *(gears[gear] for gear in range(10)))
     assert histogram(spread_out, [AxisRequest(tag="gear", bins=9)]).axes[0].edges[1] == 1.0
 
 
 def test_most_frequent_texts(spread_out: CatalogStore) -> None:
     """By frames, equals by name; the rest together; an empty text is a value, null is not."""
-    found = histogram(spread_out, [AxisRequest(tag="weather", top=2)])
+    result = histogram(spread_out, [AxisRequest(tag="weather", top=2)])
     weather = Counter(frame.tags["weather"] for frame in FRAMES)
     none = weather.pop(None)
     first = sorted(weather, key=lambda text: (-weather[text], text))[:2]
     rest = weather.total() - sum(weather[text] for text in first)
-    assert [bin_.value for bin_ in found.axes[0].bins] == [None, *first, None]
-    assert [bin_.kind for bin_ in found.axes[0].bins] == ["null", "value", "value", "other"]
-    assert found.counts == (none, *(weather[text] for text in first), rest)
+    assert [bin_.value for bin_ in result.axes[0].bins] == [None, *first, None]
+    assert [bin_.kind for bin_ in result.axes[0].bins] == ["null", "value", "value", "other"]
+    assert result.counts == (none, *(weather[text] for text in first), rest)
     all_ = histogram(spread_out, [AxisRequest(tag="weather")])
     assert "other" not in [bin_.kind for bin_ in all_.axes[0].bins]
     assert "" in [bin_.value for bin_ in all_.axes[0].bins]
@@ -168,22 +168,22 @@ def test_of_a_question_and_in_memory(spread_out: CatalogStore) -> None:
     """Only the question's frames; a snapshot held in memory says the same."""
     axes = [AxisRequest(tag="car", log=True), AxisRequest(tag="camera")]
     some = [frame for frame in FRAMES if frame.tags["weather"] == "dry"]
-    asked = Frames(Question(where="weather = 'dry'"))
-    found = histogram(spread_out, axes, asked)
-    check(found, some)
+    frames = Frames(Question(where="weather = 'dry'"))
+    result = histogram(spread_out, axes, frames)
+    check(result, some)
     hot = CatalogStore(spread_out.location, threads=1, hot_memory_mb=200, class_names=CLASSES.copy)
     hot.snapshot()
     assert hot.hot is not None
-    assert hot.hot.wait(60)
-    assert histogram(hot, axes, asked) == found
+    assert hot.hot.wait(300)
+    assert histogram(hot, axes, frames) == result
 
 
 def test_no_frames(tmp_path: Path) -> None:
     """An empty catalog: no edges, no values, and counts of 0."""
     store = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1, class_names=CLASSES.copy)
     for tag in ("front", "camera", "size", "mtime"):
-        found = histogram(store, [AxisRequest(tag=tag)])
-        assert (found.frames, found.axes[0].edges, set(found.counts)) == (0, (), {0})
+        result = histogram(store, [AxisRequest(tag=tag)])
+        assert (result.frames, result.axes[0].edges, set(result.counts)) == (0, (), {0})
     with pytest.raises(UnknownName):
         histogram(store, [AxisRequest(tag="car")])
 
@@ -200,9 +200,9 @@ def test_numbers_that_no_edges_fit_between(tmp_path: Path) -> None:
     for frame, speed in zip(frames, (1.0, np.nextafter(1.0, 2.0)), strict=True):
         frame.tags["speed"] = float(speed)
     put(store, frames)
-    found = histogram(store, [AxisRequest(tag="speed", bins=5)])
-    assert len(found.axes[0].edges) == 2
-    check(found, frames)
+    result = histogram(store, [AxisRequest(tag="speed", bins=5)])
+    assert len(result.axes[0].edges) == 2
+    check(result, frames)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from query.db2.names import Views
 from query.db2.semantics import to_duckdb
 from query.run import read_only
 from query.run.join_elimination import Tables
-from tests.query.catalogs import ingested
+from tests.query.catalogs import drawn
 
 NUMBERS = ("car", "sky", "front", "bicycle")
 TEXTS = ("scene", "weather")
@@ -31,9 +31,9 @@ SIGNS = ("=", "<>", "<", "<=", ">", ">=")
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory, sample_root: Path) -> CatalogStore:
+def catalog(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
     """The sample frames with tags of every type, many of them null or missing."""
-    store = ingested(tmp_path_factory.mktemp("catalog"), sample_root)
+    store = drawn(catalogued, tmp_path_factory.mktemp("catalog"))
     with store.reading() as reader:
         fkeys = [row[0] for row in reader.execute("SELECT fkey FROM t_car ORDER BY 1").fetchall()]
     _tag(store, fkeys)
@@ -53,7 +53,7 @@ def memory(catalog: CatalogStore) -> Iterator[Snapshot]:
     hot = CatalogStore(catalog.location, hot_memory_mb=500)
     hot.snapshot()
     assert hot.hot is not None
-    assert hot.hot.wait(60)
+    assert hot.hot.wait(300)
     with hot.reading() as reader:
         assert reader.layout is WIDE
         yield reader
@@ -91,10 +91,10 @@ def rows_of(cursor: Snapshot, statement: str, tables: Tables | None) -> list[str
     schema = Views(cursor.schema)
     read_only.check(query, schema)
     try:
-        found = cursor.execute(to_duckdb(query, schema, tables)).fetchall()
+        answer = cursor.execute(to_duckdb(query, schema, tables)).fetchall()
     except duckdb.Error as error:
         return str(error)[:60]
-    return sorted(repr(row) for row in found)
+    return sorted(repr(row) for row in answer)
 
 
 @st.composite
@@ -161,13 +161,13 @@ def statements(draw: st.DrawFn) -> str:
         else:
             more = f" and {draw(conditions(aliases[n], views[n]))}" * (style == "left and")
             text += f" left join {views[n]} {aliases[n]} on {on}{more}"
-    places = st.integers(0, len(views) - 1)
+    positions = st.integers(0, len(views) - 1)
     for _ in range(draw(st.integers(0, 3))):
-        place = draw(places)
-        condition = draw(conditions(aliases[place], views[place]))
+        position = draw(positions)
+        condition = draw(conditions(aliases[position], views[position]))
         where.append(f"not ({condition})" if draw(st.integers(0, 4)) == 0 else condition)
     if draw(st.integers(0, 3)) == 0:
-        tag, alias = draw(st.sampled_from(TAGS)), aliases[draw(places)]
+        tag, alias = draw(st.sampled_from(TAGS)), aliases[draw(positions)]
         # A query inside may call its tables as the one around it does.
         b, m = draw(st.permutations(["b", "m", *aliases]))[:2]
         inner = draw(conditions(b, f"t_{tag}"))
@@ -189,7 +189,7 @@ def statements(draw: st.DrawFn) -> str:
         text += " where " + " and ".join(where)
     columns = [
         f"{aliases[n]}.{_column(draw, views[n])}"
-        for n in draw(st.lists(places, min_size=1, max_size=3))
+        for n in draw(st.lists(positions, min_size=1, max_size=3))
     ]
     grouped = draw(st.integers(0, 3))
     if grouped == 0:
@@ -233,15 +233,15 @@ def test_the_same_rows_many_times(cursor: Snapshot, memory: Snapshot, statement:
 def assert_same_rows(cursor: Snapshot, memory: Snapshot, statement: str) -> None:
     """Over the catalog and in memory, rewritten, and over the views in memory."""
     expected = rows_of(cursor, statement, None)
-    for found in (
+    for answer in (
         rows_of(cursor, statement, tables_of(cursor)),
         rows_of(memory, statement, tables_of(memory)),
         rows_of(memory, statement, None),
     ):
         if isinstance(expected, str):
-            assert isinstance(found, str), (expected, found)
+            assert isinstance(answer, str), (expected, answer)
         else:
-            assert found == expected
+            assert answer == expected
 
 
 @pytest.mark.parametrize(

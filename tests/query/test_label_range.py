@@ -21,8 +21,8 @@ def test_text_round_trip(tag: str, low: int | None, high: int | None) -> None:
         with pytest.raises(ValidationError):
             LabelRange(tag=tag, lowest=low, highest=high)
         return
-    found = LabelRange(tag=tag, lowest=low, highest=high)
-    assert LabelRange.parse(found.to_text()) == found
+    label_range = LabelRange(tag=tag, lowest=low, highest=high)
+    assert LabelRange.parse(label_range.to_text()) == label_range
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_bad_ranges_say_how_to_write_one(text: str) -> None:
 def test_garbage_is_invalid_input(text: str) -> None:
     """Random text is a range, which its own text says again, or InvalidInput on one line."""
     try:
-        found = LabelRange.parse(text)
+        label_range = LabelRange.parse(text)
     except InvalidInput as error:
         assert len(str(error).splitlines()) == 1  # noqa: PT017 (either outcome is right)
         return
-    assert LabelRange.parse(found.to_text()) == found
+    assert LabelRange.parse(label_range.to_text()) == label_range
 
 
 @pytest.mark.parametrize(

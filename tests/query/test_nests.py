@@ -33,8 +33,8 @@ def nest(before: str, innermost: str, after: str, depth: int = DEEP) -> str:
 )
 def test_a_deep_nest_is_answered(store: CatalogStore, expression: str, expected: object) -> None:
     """With the value that the steps have one by one."""
-    found = one(store, expression)
-    assert (str(found) if isinstance(expected, str) else found) == expected
+    value = one(store, expression)
+    assert (str(value) if isinstance(expected, str) else value) == expected
 
 
 def test_operands_are_anything(store: CatalogStore) -> None:

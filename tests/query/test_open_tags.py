@@ -1,5 +1,7 @@
 """Open and Restricted tags are columns of metaocean, as published clients ask for them."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -11,26 +13,25 @@ from catalog.store import CatalogStore
 from catalog.tags import families, tags
 from catalog.tags.tag_rules import OWN_FAMILY
 from query.run.run_sql import run_sql
-from sample_data.regenerate import COMMITTED_SET
-from tests.query.catalogs import ingested
+from tests.query.catalogs import drawn
 
 TAGGED = 5
 
 
 @pytest.fixture(scope="module", params=["stored", "in memory"])
 def tagged(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, catalogued: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> CatalogStore:
     """A catalog in which the first files by name have an Open and a Restricted tag."""
     folder = tmp_path_factory.mktemp("open")
-    store = ingested(folder, COMMITTED_SET)
+    store = drawn(catalogued, folder)
     tags.add_tag(store, "recallme", "text", "Open")
     tags.add_tag(store, "u2-source", "text", "Restricted", ["a", "b"])
     tags.add_tag(store, "note", "text", "Characteristics")
-    found = run_sql(
+    result = run_sql(
         store, f"select fkey from metaocean order by filename fetch first {TAGGED} rows only"
     )
-    rows = found.rows.append_column("recallme", pa.array(["true"] * TAGGED))
+    rows = result.rows.append_column("recallme", pa.array(["true"] * TAGGED))
     rows = rows.append_column("u2-source", pa.array(["a", "b", "a", "b", "a"]))
     columns = {"recallme": "VARCHAR", "u2-source": "VARCHAR"}
     families.write(store, OWN_FAMILY, columns, rows)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -35,9 +36,9 @@ PATTERNS = ("%", "rain%", "_ain", "%a_n%", "100%", "a\\%", "")
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
+def store(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
     """The drawn frames with tags of every type."""
-    return tagged_frames.tagged_store(tmp_path_factory.mktemp("tagged"))
+    return tagged_frames.tagged_store(catalogued, tmp_path_factory.mktemp("tagged"))
 
 
 def asked(tag: str, op: str, value: object = None) -> TagIs:
@@ -52,23 +53,23 @@ def given_as(value: object) -> object:
 
 def questions(op: str, tag: str) -> Iterator[TagIs]:
     """The operator with values that some frame has."""
-    held = [given_as(value) for value in dict.fromkeys(frame.tags[tag] for frame in FRAMES)
+    values = [given_as(value) for value in dict.fromkeys(frame.tags[tag] for frame in FRAMES)
             if value is not None]  # fmt: skip
     shape = OPERATORS[op].shape
     if shape == "none":
         yield asked(tag, op)
     elif shape == "one":
-        for value in held[:4] if op != "like" else PATTERNS:
+        for value in values[:4] if op != "like" else PATTERNS:
             yield asked(tag, op, value)
     elif shape == "two":
-        ends = sorted(held)  # type: ignore[type-var]
+        ends = sorted(values)  # type: ignore[type-var]
         for low, high in ((1, len(ends) // 2), (0, 0)):
             pair = (ends[min(low, len(ends) - 1)], ends[high])
             if pair[0] <= pair[1]:  # type: ignore[operator]
                 yield asked(tag, op, pair)
     else:
         for count in (1, 3):
-            yield asked(tag, op, tuple(held[:count]))
+            yield asked(tag, op, tuple(values[:count]))
 
 
 TAKEN = [
@@ -92,12 +93,12 @@ def test_every_operator_on_every_type_it_takes(store: CatalogStore, op: str, tag
     for condition in questions(op, tag):
         seen += 1
         question = Question(condition=condition)
-        wanted = [frame.fkey for frame in FRAMES if holds(condition, frame)]
-        found = select_frames(store, question).frames["fkey"].to_pylist()
-        assert found == wanted, condition
+        expected = [frame.fkey for frame in FRAMES if holds(condition, frame)]
+        fkeys = select_frames(store, question).frames["fkey"].to_pylist()
+        assert fkeys == expected, condition
         told = describe(store, question)
         assert told.sql.note == ""
-        assert run_sql(store, told.sql.text).rows["fkey"].to_pylist() == wanted, told.sql.text
+        assert run_sql(store, told.sql.text).rows["fkey"].to_pylist() == expected, told.sql.text
     assert seen
 
 
@@ -185,11 +186,11 @@ def test_columns_of_the_file(store: CatalogStore) -> None:
         ("mtime", ">", "2001-01-01", len(FRAMES)),
     ):
         question = Question(condition=asked(tag, op, value))
-        found = select_frames(store, question).frames["fkey"].to_pylist()
-        assert count is None or len(found) == count
+        fkeys = select_frames(store, question).frames["fkey"].to_pylist()
+        assert count is None or len(fkeys) == count
         told = describe(store, question).sql
         assert told.note == ""
-        assert run_sql(store, told.text).rows["fkey"].to_pylist() == found
+        assert run_sql(store, told.text).rows["fkey"].to_pylist() == fkeys
 
 
 def test_only_the_families_that_are_asked_are_read(store: CatalogStore) -> None:
@@ -207,8 +208,8 @@ def test_only_the_families_that_are_asked_are_read(store: CatalogStore) -> None:
         Question(where="fkey in (select fkey from frames where lanes = 1)"),
         Question(where="lanes = 1", order=("NEAR-MISS",), sample=100),
     ):
-        found = select_frames(store, question).frames["fkey"].to_pylist()
-        assert sorted(found) == [frame.fkey for frame in frames] != []
+        fkeys = select_frames(store, question).frames["fkey"].to_pylist()
+        assert sorted(fkeys) == [frame.fkey for frame in frames] != []
 
 
 def test_every_engine_type_of_a_tag_has_a_type() -> None:

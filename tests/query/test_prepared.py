@@ -9,15 +9,14 @@ from catalog.errors import SqlError
 from catalog.tags import families
 from query.run import read_only
 from query.run.run_sql import run_sql
-from sample_data.regenerate import COMMITTED_SET
-from tests.query.catalogs import ingested
+from tests.query.catalogs import drawn
 
 
 def test_a_statement_is_rewritten_once_for_a_snapshot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    catalogued: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second time nothing is parsed; a new tag, a new snapshot: rewritten with it."""
-    store = ingested(tmp_path, COMMITTED_SET)
+    store = drawn(catalogued, tmp_path)
     rewritten: list[str] = []
     parse = read_only.parse
 

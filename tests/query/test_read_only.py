@@ -305,8 +305,8 @@ def test_time_limit(store: CatalogStore, text: str) -> None:
 def test_row_limit_bounds_a_product(store: CatalogStore) -> None:
     """A product of millions of rows gives the rows asked for."""
     text = f"select m0.fkey from {_product(6)}"
-    found = run_sql(store, text, max_rows=100, timeout_s=120)
-    assert (found.rows.num_rows, found.truncated) == (100, True)
+    result = run_sql(store, text, max_rows=100, timeout_s=120)
+    assert (result.rows.num_rows, result.truncated) == (100, True)
 
 
 @pytest.mark.parametrize("pattern", ["%_" * 30 + "x", "%a_" * 30, "%_%%_" * 10 + "x"])

@@ -117,8 +117,8 @@ def columns(draw: st.DrawFn, length: int) -> pa.Array:
             pa.time64("us"): st.times(),
             pa.null(): st.none(),
         }[kind]
-    made = draw(st.lists(st.none() | values, min_size=length, max_size=length))
-    return pa.array(made, kind)
+    values_drawn = draw(st.lists(st.none() | values, min_size=length, max_size=length))
+    return pa.array(values_drawn, kind)
 
 
 def _digits(number: int) -> tuple[int, ...]:
@@ -129,8 +129,8 @@ def _digits(number: int) -> tuple[int, ...]:
 def batches(draw: st.DrawFn) -> pa.RecordBatch:
     """Some columns of some rows."""
     length = draw(st.integers(0, 4))
-    made = draw(st.lists(columns(length), min_size=1, max_size=4))
-    return pa.RecordBatch.from_arrays(made, [f"c{n}" for n in range(len(made))])
+    drawn = draw(st.lists(columns(length), min_size=1, max_size=4))
+    return pa.RecordBatch.from_arrays(drawn, [f"c{n}" for n in range(len(drawn))])
 
 
 ANY = settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
@@ -216,15 +216,15 @@ def test_an_error_midway_leaves_no_complete_document(format_: Format) -> None:
     written = io.BytesIO()
     with pytest.raises(ValueError, match="midway"):
         written.writelines(encoded(format_, TABLE.schema, failing()))
-    found = written.getvalue()
+    text = written.getvalue()
     if format_ == "json":
         with pytest.raises(json.JSONDecodeError):
-            json.loads(found)
+            json.loads(text)
     if format_ == "arrow":
         with pytest.raises(pa.ArrowInvalid):
-            pa.ipc.open_file(found)
+            pa.ipc.open_file(text)
     if format_ == "arrow-stream":
-        assert not found.endswith(b"\xff\xff\xff\xff\0\0\0\0")
-        assert bytes_of("arrow-stream", TABLE) == found + b"\xff\xff\xff\xff\0\0\0\0"
+        assert not text.endswith(b"\xff\xff\xff\xff\0\0\0\0")
+        assert bytes_of("arrow-stream", TABLE) == text + b"\xff\xff\xff\xff\0\0\0\0"
     if format_ == "parquet":
-        assert found == b""
+        assert text == b""

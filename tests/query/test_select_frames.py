@@ -27,8 +27,8 @@ def asked(store: CatalogStore, **question: Any) -> Selection:
 
 def fkeys(selection: Selection) -> list[str]:
     """The frames' names, in order."""
-    found: list[str] = selection.frames["fkey"].to_pylist()
-    return found
+    keys: list[str] = selection.frames["fkey"].to_pylist()
+    return keys
 
 
 def test_every_labelled_frame(store: CatalogStore, frames: list[DrawnFrame]) -> None:
@@ -127,9 +127,9 @@ def test_conditions(
     test: Callable[[DrawnFrame], bool],
 ) -> None:
     """Ranges by tag or class title, cameras, scenes and WHERE bodies, alone and together."""
-    wanted = sorted(frame.fkey for frame in frames if test(frame))
-    assert wanted
-    assert fkeys(asked(store, **question)) == wanted
+    expected = sorted(frame.fkey for frame in frames if test(frame))
+    assert expected
+    assert fkeys(asked(store, **question)) == expected
 
 
 def test_order_and_limit(store: CatalogStore, frames: list[DrawnFrame]) -> None:
@@ -162,9 +162,9 @@ def test_sample(store: CatalogStore, frames: list[DrawnFrame]) -> None:
 def test_samples_of_conditions(store: CatalogStore, frames: list[DrawnFrame]) -> None:
     """A sample is drawn from what the conditions leave, whatever their bound values."""
     cars = {frame.fkey for frame in frames if frame.tags["car"] >= 50_000}
-    found = fkeys(asked(store, ranges=["car=50000:"], cameras=("front_center",), sample=3, seed=9))
-    assert len(found) == 3
-    assert set(found) <= cars
+    keys = fkeys(asked(store, ranges=["car=50000:"], cameras=("front_center",), sample=3, seed=9))
+    assert len(keys) == 3
+    assert set(keys) <= cars
 
 
 def test_empty_result_keeps_columns(store: CatalogStore) -> None:

@@ -15,8 +15,7 @@ from catalog.errors import CatalogBusy, CatalogDamaged, SqlError, StorageError
 from catalog.lake.statement_watch import Cancellation
 from catalog.store import CatalogStore
 from query.run.run_sql import run_sql, stream_sql
-from sample_data.regenerate import COMMITTED_SET
-from tests.query.catalogs import ingested, rows
+from tests.query.catalogs import drawn, rows
 
 pytestmark = pytest.mark.wide
 
@@ -72,13 +71,13 @@ def test_the_rows_are_those_of_run_sql(store: CatalogStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("max_rows", "found", "truncated"),
+    ("max_rows", "count", "truncated"),
     [(0, 0, True), (1, 1, True), (23, 23, True), (24, 24, False), (25, 24, False)],
 )
-def test_the_row_limit(store: CatalogStore, max_rows: int, found: int, truncated: bool) -> None:
+def test_the_row_limit(store: CatalogStore, max_rows: int, count: int, truncated: bool) -> None:
     """Rows beyond it are left out, which is known at the end."""
     with stream_sql(store, "select fkey from t_car", max_rows=max_rows) as stream:
-        assert sum(batch.num_rows for batch in stream.batches) == found
+        assert sum(batch.num_rows for batch in stream.batches) == count
         assert stream.truncated == truncated
 
 
@@ -99,22 +98,22 @@ def test_names_are_there_once(store: CatalogStore) -> None:
 
 def count(batches: Iterable[pa.RecordBatch], pause_s: float = 0.0) -> int:
     """Read them all; how many rows there were."""
-    found = 0
+    count = 0
     for batch in batches:
-        found += batch.num_rows
+        count += batch.num_rows
         time.sleep(pause_s)
-    return found
+    return count
 
 
 def test_an_error_on_the_way(store: CatalogStore) -> None:
     """Rows, and then Db2's error for what the data has in it."""
     counted = "select row_number() over () as n from metaocean, t_car a, t_car b, t_car c"
     text = f"select 1000 / (900000 - n) from ({counted}) x"
-    found: list[pa.RecordBatch] = []
+    batches_read: list[pa.RecordBatch] = []
     with stream_sql(store, text) as stream, pytest.raises(SqlError, match="SQL0801N") as error:
-        found.extend(stream.batches)
+        batches_read.extend(stream.batches)
     assert error.value.sqlstate == "22012"
-    assert found
+    assert batches_read
 
 
 def test_the_time_limit_holds_while_rows_are_read(store: CatalogStore) -> None:
@@ -177,9 +176,9 @@ def test_an_interrupt_does_not_reach_the_next_statement(store: CatalogStore) -> 
         assert rows(store, "select count(*) from t_car") == [(24,)]
 
 
-def test_a_file_that_is_gone_is_no_sql_error(tmp_path: Path) -> None:
+def test_a_file_that_is_gone_is_no_sql_error(catalogued: Path, tmp_path: Path) -> None:
     """The store's own error, also when the rows are read later."""
-    store = ingested(tmp_path, COMMITTED_SET)
+    store = drawn(catalogued, tmp_path)
     for file in tmp_path.rglob("*.parquet"):
         file.unlink()
     with pytest.raises((StorageError, CatalogDamaged, CatalogBusy)):

@@ -93,9 +93,9 @@ def test_any_numbers_give_what_they_give_alone(statement: str, data: st.DataObje
     templates = Templates(4)
     for _ in range(6):
         numbers = [data.draw(INTEGERS) for _ in range(statement.count("{}"))]
-        asked = statement.format(*numbers)
-        through = _made(asked, lambda text: templates.rewritten(text, rewrite))
-        assert through == _made(asked, rewrite)
+        filled = statement.format(*numbers)
+        through = _made(filled, lambda text: templates.rewritten(text, rewrite))
+        assert through == _made(filled, rewrite)
 
 
 @settings(ANY, max_examples=60)
@@ -104,26 +104,26 @@ def test_any_statement_gives_what_it_gives_alone(statement: str, numbers: list[s
     """Of joins, groups and nested statements."""
     templates = Templates(4)
     for number in numbers:
-        asked = statement.replace(" 900", f" {number}").replace(" 7", f" {numbers[0]}")
-        through = _made(asked, lambda text: templates.rewritten(text, _rewrite))
-        assert through == _made(asked, _rewrite)
+        filled = statement.replace(" 900", f" {number}").replace(" 7", f" {numbers[0]}")
+        through = _made(filled, lambda text: templates.rewritten(text, _rewrite))
+        assert through == _made(filled, _rewrite)
 
 
 @pytest.mark.parametrize("statement", WRITTEN[:3])
 def test_the_third_of_a_shape_is_not_rewritten(statement: str) -> None:
     """That is what it is for; without numbers it is the second."""
-    templates, asked = Templates(4), []
+    templates, statements = Templates(4), []
 
     def noted(text: str) -> str:
-        asked.append(text)
+        statements.append(text)
         return _rewrite(text)
 
     for number in ("10", "20", "30", "40"):
         templates.rewritten(statement.format(number, number), noted)
-    assert len(asked) == 3  # two of them, and the one with stand-ins
+    assert len(statements) == 3  # two of them, and the one with stand-ins
     for _ in range(2):
         templates.rewritten("select count(*) from t_car", noted)
-    assert len(asked) == 4
+    assert len(statements) == 4
 
 
 def test_only_so_many_shapes_are_kept() -> None:

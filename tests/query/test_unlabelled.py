@@ -68,9 +68,9 @@ def test_who_names_labelled_decides(
     store: CatalogStore, question: Question, numbers: list[int]
 ) -> None:
     """Selections, samples, pages and the SQL shown agree; without the tag, labelled frames only."""
-    found = select_frames(store, question)
-    assert found.frames["frame_number"].to_pylist() == numbers
-    for row in found.frames.to_pylist():
+    selection = select_frames(store, question)
+    assert selection.frames["frame_number"].to_pylist() == numbers
+    for row in selection.frames.to_pylist():
         labelled = row["frame_number"] in LABELLED
         assert (row["label_file"] is not None) == (row["label_size"] is not None) == labelled
         assert (row["car"] is not None) == (row["image_width"] is not None) == labelled
@@ -81,8 +81,8 @@ def test_who_names_labelled_decides(
     assert page.rows["frame_number"].to_pylist() == numbers
     with store.reading() as cursor:
         vocabulary = vocabulary_of(cursor)
-        shown = to_sql(question, vocabulary).text
-    assert ("labelled is not null" in shown) == question.decides_on_labels
+        text = to_sql(question, vocabulary).text
+    assert ("labelled is not null" in text) == question.decides_on_labels
 
 
 def test_statistics_are_of_labelled_frames(store: CatalogStore) -> None:
@@ -96,9 +96,9 @@ def test_statistics_are_of_labelled_frames(store: CatalogStore) -> None:
 
 def test_one_of_them(store: CatalogStore) -> None:
     """It is found by its fkey, with its tags and its image."""
-    found = find_frame(store, f"host1:a2d2:{frame_key('camera', 8)}")
-    assert (found.image, found.label) == (frame_key("camera", 8), None)
-    assert (found.tags["labelled"], found.tags["car"], found.tags["front"]) == (0, None, 1)
+    frame = find_frame(store, f"host1:a2d2:{frame_key('camera', 8)}")
+    assert (frame.image, frame.label) == (frame_key("camera", 8), None)
+    assert (frame.tags["labelled"], frame.tags["car"], frame.tags["front"]) == (0, None, 1)
 
 
 def test_a_dataset_in_memory_of_nothing_else(location: CatalogLocation, tmp_path: Path) -> None:

@@ -31,6 +31,14 @@ def test_the_condition_that_nothing_meets(store: CatalogStore, frames: list[Draw
             f"there are no frames {high}",
         ),
         (
+            {"ranges": [many("bicycle", 1), many("bicycle", 1), many("car", 5_000_000)]},
+            f"there are no frames {high}",
+        ),
+        (
+            {"ranges": [many("car", 5_000_000), many("car", 5_000_000)]},
+            f"there are no frames {high}",
+        ),
+        (
             {"where": "car < 0", "cameras": ["front_center"]},
             "there are no frames for which SQL says car < 0",
         ),

@@ -9,12 +9,12 @@ from query.question.wrong_value import validation_message
 PYDANTIC = ("Input should", "Value error", "valid", "permitted", "greater than or", "less than or")
 
 
-def _leaf(**given: object) -> dict[str, object]:
-    return {"condition": given}
+def _leaf(**value: object) -> dict[str, object]:
+    return {"condition": value}
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("document", "message"),
     [
         ({"limit": 0}, "limit: got 0, expected 1 or more"),
         (
@@ -51,10 +51,10 @@ def _leaf(**given: object) -> dict[str, object]:
         ),
     ],
 )
-def test_given_and_expected(given: dict[str, object], message: str) -> None:
+def test_given_and_expected(document: dict[str, object], message: str) -> None:
     """On one line, once, and none of pydantic's own words."""
     with pytest.raises(ValidationError) as raised:
-        Question.model_validate(given)
+        Question.model_validate(document)
     assert validation_message(raised.value) == message
     assert not any(words in message for words in PYDANTIC)
 

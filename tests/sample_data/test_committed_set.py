@@ -26,12 +26,12 @@ def label_files(root: Path) -> list[Path]:
 def counted_slowly(label: Path) -> dict[str, int]:
     """Pixels per class by comparing the whole picture with one colour after the other."""
     pixels = np.array(Image.open(label).convert("RGB"))
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for colour, entry in COLOUR_TO_ENTRY.items():
         red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
         same = (pixels[..., 0] == red) & (pixels[..., 1] == green) & (pixels[..., 2] == blue)
-        found[re.sub(r" \d$", "", entry)] += int(same.sum())
-    return {name: number for name, number in found.items() if number}
+        counts[re.sub(r" \d$", "", entry)] += int(same.sum())
+    return {name: number for name, number in counts.items() if number}
 
 
 def test_counts_name_every_label_and_add_up(committed: Path, counts: Counts) -> None:
@@ -123,22 +123,22 @@ def test_calibration_has_a2d2s_structure(committed: Path) -> None:
 
 def test_a_frame_answers_the_example_query(counts: Counts) -> None:
     """A front_center frame lies in all three documented ranges, and another has a bicycle."""
-    front = {name: found for name, found in counts.items() if "_frontcenter_" in name}
+    front = {name: pixels for name, pixels in counts.items() if "_frontcenter_" in name}
     hits = [
         name
-        for name, found in front.items()
-        if 10_000 <= found.get("Car", 0) <= 20_000
-        and 3_000 <= found.get("Bicycle", 0) <= 5_000
-        and 5_000 <= found.get("Pedestrian", 0) <= 6_000
+        for name, pixels in front.items()
+        if 10_000 <= pixels.get("Car", 0) <= 20_000
+        and 3_000 <= pixels.get("Bicycle", 0) <= 5_000
+        and 5_000 <= pixels.get("Pedestrian", 0) <= 6_000
     ]
     assert hits
-    assert any("Bicycle" in found for name, found in front.items() if name not in hits)
+    assert any("Bicycle" in pixels for name, pixels in front.items() if name not in hits)
 
 
 def test_bicycles_are_missing_from_some_scene(counts: Counts) -> None:
     """Some scenes have no bicycle at all, so a filter has something to leave out."""
     scenes = {name[:14] for name in counts}
-    with_bicycle = {name[:14] for name, found in counts.items() if "Bicycle" in found}
+    with_bicycle = {name[:14] for name, pixels in counts.items() if "Bicycle" in pixels}
     assert with_bicycle
     assert scenes - with_bicycle
 

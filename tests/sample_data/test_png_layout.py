@@ -16,16 +16,16 @@ ROW_BYTES = 1920 * 3 + 1
 def chunks(content: bytes) -> list[tuple[bytes, bytes]]:
     """Kind and data of every chunk; checks signature, CRCs and the end."""
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
-    found, at = [], 8
+    chunk_list, at = [], 8
     while at < len(content):
         (size,) = struct.unpack(">I", content[at : at + 4])
         kind, data = content[at + 4 : at + 8], content[at + 8 : at + 8 + size]
         assert struct.unpack(">I", content[at + 8 + size : at + 12 + size])[0] == zlib.crc32(
             kind + data
         )
-        found.append((kind, data))
+        chunk_list.append((kind, data))
         at += 12 + size
-    return found
+    return chunk_list
 
 
 def described(file: Path) -> tuple[list[bytes], int, bytes, list[int], int]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.zygote import run_python
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 TINY = ("--height", "64", "--width", "96", "--threads", "1")
 
@@ -68,6 +70,12 @@ def run(*command: str | Path, launcher: Sequence[str] = (), timeout_s: float = 9
             os.killpg(process.pid, 9)
             raise
     return Ended(process.returncode, out, err)
+
+
+def run_forked(*command: str | Path) -> Ended:
+    """Run Python with these arguments by a fork, for which nothing is left to import."""
+    ended = run_python(*command)
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
 def run_several(*runs: Sequence[str | Path]) -> tuple[list[Ended], list[str]]:

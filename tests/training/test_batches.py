@@ -44,9 +44,13 @@ def batches(root: Path, threads: int = 3) -> tuple[Batches, FrameReader]:
 
 def test_batches_follow_the_order(tmp_path: Path) -> None:
     """Proves frames come in the order of the job, image and label mirrored together."""
-    made, reader = batches(tmp_path)
+    made_batches, reader = batches(tmp_path)
     mirrors = set()
-    read = [pair for images, labels in islice(made, 9) for pair in zip(images, labels, strict=True)]
+    read = [
+        pair
+        for images, labels in islice(made_batches, 9)
+        for pair in zip(images, labels, strict=True)
+    ]
     for example, (image, label) in zip(examples(7, 1, 2), read, strict=False):
         mirrors.add(is_mirrored(example, 1))
         step = -1 if is_mirrored(example, 1) else 1
@@ -54,7 +58,7 @@ def test_batches_follow_the_order(tmp_path: Path) -> None:
         assert image.tolist() == wanted_image[:, ::step].tolist()
         assert label.tolist() == wanted_label[:, ::step].tolist()
     assert mirrors == {True, False}
-    made.close()
+    made_batches.close()
 
 
 def test_a_frame_that_cannot_be_read_is_its_own_error(tmp_path: Path) -> None:
@@ -64,12 +68,12 @@ def test_a_frame_that_cannot_be_read_is_its_own_error(tmp_path: Path) -> None:
     frames = write_manifest(tmp_path / "manifest", tmp_path, {"train": files})
     (tmp_path / files[row].image).write_bytes(b"\x89PNG\r\n\x1a\n cut")
     reader = FrameReader(frames, PALETTE, Size(32, 48))
-    made = Batches(reader, examples(7, 1, 2), batch_size=2, seed=1, threads=1)
-    next(made)
-    next(made)
+    made_batches = Batches(reader, examples(7, 1, 2), batch_size=2, seed=1, threads=1)
+    next(made_batches)
+    next(made_batches)
     with pytest.raises(BadFile, match=rf"{files[row].image}: PNG is truncated"):
-        next(made)
-    made.close()
+        next(made_batches)
+    made_batches.close()
 
 
 def test_a_process_ends_with_an_iterator_alive(tmp_path: Path) -> None:

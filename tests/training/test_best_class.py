@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as drawn
 
 from catalog.errors import BadFile
-from training.validation.best_class import best_class
+from training.validation.best_class import BestClass
 
 Float32 = npt.NDArray[np.float32]
 
@@ -18,9 +18,13 @@ def interpolated(logits: Float32, height_px: int, width_px: int) -> Float32:
 
     def places(small_px: int, large_px: int) -> tuple[npt.NDArray[np.intp], Float32]:
         scale = np.float32(small_px) / np.float32(large_px)
-        place = (np.arange(large_px, dtype=np.float32) + np.float32(0.5)) * scale - np.float32(0.5)
-        neighbours = np.clip([np.floor(place), np.ceil(place)], 0, small_px - 1).astype(np.intp)
-        return neighbours, (place - np.floor(place)).astype(np.float32)
+        positions = (np.arange(large_px, dtype=np.float32) + np.float32(0.5)) * scale - np.float32(
+            0.5
+        )
+        neighbours = np.clip([np.floor(positions), np.ceil(positions)], 0, small_px - 1).astype(
+            np.intp
+        )
+        return neighbours, (positions - np.floor(positions)).astype(np.float32)
 
     (up, down), row_weight = places(logits.shape[0], height_px)
     (left, right), column_weight = places(logits.shape[1], width_px)
@@ -44,7 +48,7 @@ LOGITS = drawn.arrays(
 def test_equals_interpolating_every_class(logits: Float32, height_px: int, width_px: int) -> None:
     """Proves that no pixel differs, ties, larger, smaller and one-pixel sizes included."""
     whole = interpolated(logits, height_px, width_px)
-    assert (best_class(logits, height_px, width_px) == whole.argmax(axis=-1)).all()
+    assert (BestClass(logits).at_size(height_px, width_px) == whole.argmax(axis=-1)).all()
 
 
 @pytest.mark.parametrize("spread", [1e-6, 1.0, 1e4])
@@ -55,7 +59,9 @@ def test_random_logits_of_many_classes(seed: int, spread: float) -> None:
     height, width = random.integers(2, 12, 2)
     logits = random.normal(3, spread, size=(height, width, 38)).astype(np.float32)
     size_px = (int(random.integers(1, 90)), int(random.integers(1, 90)))
-    assert (best_class(logits, *size_px) == interpolated(logits, *size_px).argmax(axis=-1)).all()
+    assert (
+        BestClass(logits).at_size(*size_px) == interpolated(logits, *size_px).argmax(axis=-1)
+    ).all()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -64,7 +70,7 @@ def test_numbers_that_are_not_finite_are_refused(bad: float) -> None:
     logits = np.zeros((2, 2, 3), np.float32)
     logits[1, 0, 2] = bad
     with pytest.raises(BadFile, match="not finite"):
-        best_class(logits, 4, 4)
+        BestClass(logits).at_size(4, 4)
 
 
 @pytest.mark.training
@@ -79,4 +85,4 @@ def test_equals_tensorflow(kind: str, size_px: tuple[int, int]) -> None:
     if kind == "areas":
         logits = 0.1 * logits + 5 * np.repeat(np.repeat(logits[::8, ::8], 8, 0), 8, 1)[:38, :60]
     theirs = tf.argmax(tf.image.resize(logits[None], size_px)[0], axis=-1)
-    assert (best_class(logits, *size_px) == theirs.numpy()).all()
+    assert (BestClass(logits).at_size(*size_px) == theirs.numpy()).all()

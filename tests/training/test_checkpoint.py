@@ -64,3 +64,32 @@ def test_unfinished_model_says_how_to_finish(tmp_path: Path) -> None:
     checkpoint().write(tmp_path)
     with pytest.raises(NotFound, match="start it again"):
         AboutModel.read(tmp_path)
+
+
+def test_the_last_ones_are_kept(tmp_path: Path) -> None:
+    """Proves so many stay, and that the newest whole one is found and takes the place."""
+    said: list[str] = []
+    for step in range(10, 60, 10):
+        Checkpoint(step, CLASS_LIST, None, [np.zeros(2, np.float32)], []).write(tmp_path, 3)
+    names = ("checkpoint.npz", "checkpoint-1.npz", "checkpoint-2.npz")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+    kept = [Checkpoint.read(tmp_path, name) for name in names]
+    assert [one.step if one else None for one in kept] == [50, 40, 30]
+    for name in names[:2]:
+        (tmp_path / name).write_bytes(b"cut")
+    found = Checkpoint.read_newest(tmp_path, said.append)
+    assert found is not None
+    assert found.step == 30
+    (line,) = said
+    assert line.startswith("warning: ")
+    assert line.endswith("delete it; going on from the one before, of step 30")
+    again = Checkpoint.read(tmp_path)
+    assert again is not None
+    assert again.step == 30
+    (tmp_path / "checkpoint.npz").write_bytes(b"cut")
+    with pytest.raises(BadFile, match="checkpoint is damaged"):
+        Checkpoint.read_newest(tmp_path, said.append)
+    (tmp_path / "checkpoint.npz").unlink()
+    assert Checkpoint.read_newest(tmp_path, said.append) is None
+    again.write(tmp_path)
+    assert not (tmp_path / "checkpoint-1.npz").exists(), "of a run before this one"

@@ -5,14 +5,13 @@ import os
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline.example_order import examples
 from pipeline.manifest import Manifest
 from tests.api.servers import framesift
-from tests.training.drawn_frames import CLASS_LIST, draw_frames
+from tests.training.drawn_home import ask, drawn_home
 
 pytestmark = pytest.mark.training
 
@@ -24,32 +23,7 @@ STEPS_BEFORE = 2
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with a staged dataset of drawn frames."""
-    base = tmp_path_factory.mktemp("damaged")
-    root = base / "source" / "camera_lidar_semantic"
-    for number, drawn in enumerate(draw_frames(base, FRAMES)):
-        for kind, path in (("camera", drawn.image), ("label", drawn.label)):
-            name = f"20260311130314_{kind}_frontcenter_{number:09d}.png"
-            placed = root / "20260311_130314" / kind / "cam_front_center" / name
-            placed.parent.mkdir(parents=True, exist_ok=True)
-            (base / path).rename(placed)
-    (root / "class_list.json").write_text(json.dumps(CLASS_LIST))
-    home = base / "home"
-    for command in (
-        ["source", "add", "a2d2", str(base / "source")],
-        ["ingest", "a2d2"],
-        ["select", "--save", "few"],
-        ["stage", "few", "--cache", str(base / "cache")],
-    ):
-        run = framesift(home, *command)
-        assert run.returncode == 0, run.stderr
-    return home
-
-
-def ask(home: Path, *command: str) -> Any:
-    """What a command says with --json."""
-    run = framesift(home, *command, "--json")
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+    return drawn_home(tmp_path_factory.mktemp("damaged"), FRAMES)
 
 
 def failed(home: Path, *command: str) -> str:
@@ -64,8 +38,8 @@ def damage(path: Path) -> Callable[[], None]:
     content, status = path.read_bytes(), path.stat()
     middle = len(content) // 2
 
-    def write(wanted: bytes) -> None:
-        path.write_bytes(wanted)
+    def write(content: bytes) -> None:
+        path.write_bytes(content)
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     write(content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :])
@@ -74,37 +48,37 @@ def damage(path: Path) -> Callable[[], None]:
 
 def logs(home: Path, job: str) -> str:
     """What each of a job's programs said in its last attempt."""
-    found = [path.read_text() for path in sorted((home / "jobs" / job / "logs").glob("*.log"))]
-    return "\n".join(text.rpartition("<==\n")[2] for text in found)
+    texts = [path.read_text() for path in sorted((home / "jobs" / job / "logs").glob("*.log"))]
+    return "\n".join(text.rpartition("<==\n")[2] for text in texts)
 
 
 def test_a_training_and_a_validation_go_on(home: Path) -> None:
     """The frame is named whichever worker meets it, and only what was missing is done then."""
     row = next(islice(examples(FRAMES, 0, 1, rank=1, ranks=WORKERS), STEPS_BEFORE, None)).row
-    (place,) = (home.parent / "cache" / ".manifests").glob("few-v1-*")
-    staged = Manifest.read(place)
+    (folder,) = (home.parent / "cache" / ".manifests").glob("few-v1-*")
+    staged = Manifest.read(folder)
     label = Path(str(staged.label_paths()[row]))
     damage(label)
+    repair = ("cache", "verify", "few@1", "--cache", str(home.parent / "cache"))
     why = failed(
         home, "train", "few", "--workers", "2", "--max-steps", "5", "--batch-size", "1",
         "--name", "t", "--height", "64", "--width", "96",
     )  # fmt: skip
     assert f"{label}: PNG is damaged" in why
-    assert "delete it and stage the dataset again" in why
-    label.unlink()
-    assert framesift(home, "stage", "few", "--cache", str(home.parent / "cache")).returncode == 0
+    assert f"framesift {' '.join(repair)} fetches it again" in why
+    assert framesift(home, *repair).returncode == 0
     trained = ask(home, "jobs", "resume", "t")
     assert (trained["state"], trained["attempt"], trained["metrics"]["step"]) == ("done", 2, 5)
     assert f"going on from the checkpoint of step {STEPS_BEFORE}" in logs(home, "t")
 
     validate = ("validate", "t", "few", "--workers", "2", "--name")
     whole = ask(home, *validate, "whole")
-    image = Path(str(list(staged.images())[1].path))
+    image = Path(str(next(iter(staged.shard(1, 2).images())).path))
     put_back = damage(image)
     why = failed(home, *validate, "v")
     assert f"{image}: PNG is damaged" in why
     put_back()
-    shard = home / "jobs" / "v" / "results" / "shard-00000-of-00002.npz"
+    shard = home / "jobs" / "v" / "results" / "shard-00000-of-00002.fsv"
     written = shard.stat().st_mtime_ns
     validated = ask(home, "jobs", "resume", "v")
     assert (validated["state"], validated["attempt"]) == ("done", 2)

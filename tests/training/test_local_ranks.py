@@ -29,7 +29,7 @@ def test_a_rank_has_time_for_its_last_checkpoint(tmp_path: Path) -> None:
     (program := tmp_path / "rank.py").write_text(_RANK)
     launcher = subprocess.Popen(
         [
-            sys.executable, "-P", "-m", "training.local_ranks", "-np", "1",
+            sys.executable, "-P", "-m", "training.local_ranks", "-np", "1", "--gloo",
             sys.executable, str(program), str(tmp_path / "checkpoint"),
         ],
         cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

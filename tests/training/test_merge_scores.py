@@ -7,17 +7,38 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from tests.training.commands import run
-from training.merge_scores import FRAME_SCORES_SCHEMA
-from training.validation.scores import Int64, confusion_matrix, mean_iou, pixel_accuracy
-from training.validation.shard_file import About, FrameScore, ShardResult, shard_path
+from ingest.labels.palette import tag_name
+from tests.training.commands import run, run_forked
+from training.merge_scores import FRAME_SCORES_SCHEMA, open_shards
+from training.validation.frame_cells import FrameCells, Int32, cells_of
+from training.validation.frame_summary import FrameSummary, score_blocks
+from training.validation.metrics.metric import Metric, ScoredFrame
+from training.validation.metrics.table import METRICS
+from training.validation.scores import (
+    Int64,
+    confusion_matrix,
+    iou,
+    mean_iou,
+    pixel_accuracy,
+)
+from training.validation.shard_file import (
+    About,
+    FrameScore,
+    ShardResult,
+    compared_results,
+    read_shard,
+    shard_path,
+)
 
 CLASSES = ("Sky", "Street <&>", "Car", "Bicycle")
 FRAMES = 7
+NUMBERED = np.full(256, 255, np.uint8)
+NUMBERED[2] = 2
 
 
 def about(shard: int, shards: int) -> About:
@@ -37,30 +58,62 @@ def about(shard: int, shards: int) -> About:
     )
 
 
-def write_shards(folder: Path, shards: int) -> Int64:
-    """Made-up results in ``shards`` pieces; the matrix of all frames."""
+def write_shards(folder: Path, shards: int, right: float = 0.7) -> Int64:
+    """Made-up results in ``shards`` pieces, such a share right; the matrix of all frames."""
     random = np.random.default_rng(1)
     whole = np.zeros((4, 4), np.int64)
-    matrices = np.zeros((shards, 4, 4), np.int64)
-    frames = np.zeros((shards, 4), np.int64)
+    metrics = [no_metrics() for _ in range(shards)]
+    cells: list[list[tuple[Int32, Int32]]] = [[] for _ in range(shards)]
     scores: list[list[FrameScore]] = [[] for _ in range(shards)]
     for row in range(FRAMES):
         truth = random.integers(0, 3, (20, 30), dtype=np.uint8)
         truth[0, : row + 1] = 255
-        guess = np.where(random.random(truth.shape) < 0.7, truth, 1).astype(np.uint8)
+        guess = np.where(random.random(truth.shape) < right, truth, 1).astype(np.uint8)
         matrix, ignored = confusion_matrix(truth, guess, 4)
         whole += matrix
-        matrices[row % shards] += matrix
-        frames[row % shards] += matrix.any(axis=1)
+        confidence = random.random(truth.shape, np.float32)
+        for metric in metrics[row % shards].values():
+            metric.update(
+                ScoredFrame(
+                    truth,
+                    guess,
+                    matrix,
+                    truth,
+                    guess.astype(np.int64),
+                    confidence,
+                    0.1,
+                    0.8,
+                    0.25 if row else 0.5,
+                    truth,
+                    NUMBERED,
+                )
+            )
+        cells[row % shards].append(cells_of(matrix))
         accuracy, miou = pixel_accuracy(matrix), mean_iou(matrix)
         scores[row % shards].append(
-            FrameScore(f"f{row}", row, int(matrix.sum()), ignored, accuracy, 0.5, 0.1, miou)
+            FrameScore(
+                fkey=f"f{row}",
+                row=row,
+                scene=f"scene-{row % 3}",
+                camera=("front", "rear")[row % 2],
+                pixels=int(matrix.sum()),
+                ignored_pixels=ignored,
+                accuracy=accuracy,
+                loss=0.5,
+                uncertainty=0.1,
+                margin=0.8,
+                miou=miou,
+            )
         )
     for shard in range(shards):
-        ShardResult(about(shard, shards), matrices[shard], frames[shard], scores[shard]).write(
-            folder
-        )
+        of_frames = FrameCells.of(cells[shard])
+        ShardResult(about(shard, shards), metrics[shard], scores[shard], of_frames).write(folder)
     return whole
+
+
+def no_metrics() -> dict[str, Metric]:
+    """All metrics, of no frame."""
+    return {name: metric.empty(len(CLASSES)) for name, metric in METRICS.items()}
 
 
 def merge(folder: Path, shards: int, out: Path) -> list[str]:
@@ -77,11 +130,35 @@ def merge(folder: Path, shards: int, out: Path) -> list[str]:
     ]
 
 
+def test_cells_of_frames_add_up_to_the_matrix(tmp_path: Path) -> None:
+    """Each frame's cells are written by class tags, whatever the number of shards."""
+    whole = write_shards(tmp_path, 3)
+    assert run_forked(*merge(tmp_path, 3, tmp_path / "out")).status == 0
+    rows = pq.read_table(tmp_path / "out/frame_cells.parquet").to_pylist()
+    tags = [tag_name(name) for name in CLASSES]
+    found = np.zeros_like(whole)
+    for row in rows:
+        found[tags.index(row["truth"]), tags.index(row["predicted"])] += row["pixels"]
+    assert found.tolist() == whole.tolist()
+    assert {row["fkey"] for row in rows} == {f"f{row}" for row in range(FRAMES)}
+
+
+def test_frames_of_scenes_that_were_trained_on_are_warned_of(tmp_path: Path) -> None:
+    """They are counted over shards, beside the frames themselves."""
+    write_shards(tmp_path, 2)
+    for shard in range(2):
+        result = read_shard(shard_path(tmp_path, shard, 2))
+        replace(result, frames_of_trained_scenes=shard + 1).write(tmp_path)
+    assert run_forked(*merge(tmp_path, 2, tmp_path / "out")).status == 0
+    (warning,) = json.loads((tmp_path / "out/report.json").read_text())["warnings"]
+    assert "other frames of the scenes of 3 of the 7 frames" in warning
+
+
 @pytest.mark.parametrize("shards", [1, 2, 3, 10])
 def test_any_number_of_shards_is_one_matrix(tmp_path: Path, shards: int) -> None:
     """Proves sharded results add up exactly, empty shards included, and frames keep their order."""
     whole = write_shards(tmp_path, shards)
-    ended = run(*merge(tmp_path, shards, tmp_path / "out"))
+    ended = run_forked(*merge(tmp_path, shards, tmp_path / "out"))
     assert ended.status == 0, ended.err
     report = json.loads((tmp_path / "out/report.json").read_text())
     assert report["confusion_matrix"] == whole.tolist()
@@ -97,6 +174,9 @@ def test_any_number_of_shards_is_one_matrix(tmp_path: Path, shards: int) -> None
         "truth_pixels": 0,
         "predicted_pixels": 0,
         "iou": None,
+        "iou_interval": None,
+        "boundary_iou": None,
+        "object_sizes": [],
         "recall": None,
         "precision": None,
         "frames": 0,
@@ -113,6 +193,154 @@ def test_any_number_of_shards_is_one_matrix(tmp_path: Path, shards: int) -> None
     assert table["fkey"].to_pylist() == [f"f{row}" for row in range(FRAMES)]
     headline = json.loads((tmp_path / "out/metrics.json").read_text())
     assert headline["miou"] == report["miou"]
+
+
+def test_blocks_of_any_size_are_one_table(tmp_path: Path) -> None:
+    """Proves scores, ends and order are the same, however many rows of the split are in memory."""
+    write_shards(tmp_path, 3)
+    shards, _ = open_shards(tmp_path, 3)
+    whole = FrameSummary()
+    (block,) = score_blocks(shards)
+    whole.add(block)
+    assert block["row"].to_pylist() == list(range(FRAMES))
+    assert (whole.frames, len(whole.worst())) == (FRAMES, FRAMES)
+    for rows in (1, 2, 3, FRAMES):
+        blocks = list(score_blocks(shards, rows))
+        assert len(blocks) == -(-FRAMES // rows)
+        assert [row for one in blocks for row in one.to_pylist()] == block.to_pylist()
+        summary = FrameSummary()
+        for one in blocks:
+            summary.add(one)
+        assert summary.worst() == whole.worst()
+        assert summary.most_uncertain() == whole.most_uncertain()
+        assert summary.ignored_pixels == whole.ignored_pixels
+
+
+def test_least_scores(tmp_path: Path) -> None:
+    """Proves a score below, one above, and one that truth lacks are told apart; and bad flags."""
+    write_shards(tmp_path, 2)
+    flags = [*merge(tmp_path, 2, tmp_path / "out"), "--fail_below"]
+    ended = run_forked(*flags, "miou=0.99,sky=0.01,bicycle=0")
+    assert ended.status == 0, ended.err
+    report = json.loads((tmp_path / "out/report.json").read_text())
+    reached = {row["score"]: (row["reached"], row["value"]) for row in report["thresholds"]}
+    assert reached["miou"] == (False, report["miou"])
+    assert reached["sky"] == (True, report["per_class"][0]["iou"])
+    assert reached["bicycle"] == (False, None)
+    below = json.loads((tmp_path / "out/metrics.json").read_text())["below"]
+    assert [row["score"] for row in below] == ["miou", "bicycle"]
+    assert "not reached" in (tmp_path / "out/report.html").read_text()
+    for wrong in ("miou", "miou=2", "miou=0.1,miou=0.2", "=0.1", "miou=nan"):
+        ended = run_forked(*flags, wrong)
+        assert ended.status == 2
+        assert "expected NAME=SCORE" in ended.err
+
+
+def test_slices_and_intervals_of_a_report(tmp_path: Path) -> None:
+    """Proves scores of cameras and scenes are those of their frames, and the page shows them."""
+    whole = write_shards(tmp_path, 3)
+    assert run_forked(*merge(tmp_path, 3, tmp_path / "out")).status == 0
+    report = json.loads((tmp_path / "out/report.json").read_text())
+    cameras = {row["camera"]: row for row in report["slices"]["camera"]}
+    scores = pq.read_table(tmp_path / "out/frame_scores.parquet").to_pylist()
+    for n, camera in enumerate(("front", "rear")):
+        rows = scores[n::2]
+        right = sum(row["accuracy"] * row["pixels"] for row in rows)
+        accuracy = right / sum(row["pixels"] for row in rows)
+        assert cameras[camera]["pixel_accuracy"] == pytest.approx(accuracy)
+        assert cameras[camera]["frames"] == len(rows)
+        assert cameras[camera]["classes_with_truth"] == ["Sky", "Street <&>", "Car"]
+    assert [row["scene"] for row in report["slices"]["scene"]] == ["scene-0", "scene-1", "scene-2"]
+    low, high = report["intervals"]["miou"]
+    assert low < mean_iou(whole) < high
+    assert report["intervals"]["scenes"] == 3
+    assert report["margin"] == pytest.approx(0.8)
+    assert report["disagreement"]["mean"] == pytest.approx((0.5 + 6 * 0.25) / 7)
+    assert report["entropy"]["frames"][2] == FRAMES
+    (tiny,) = report["per_class"][2]["object_sizes"]
+    assert (tiny["size"], tiny["pixels"]) == ("tiny", int(whole[2].sum()))
+    assert tiny["recall"] == pytest.approx(report["per_class"][2]["recall"])
+    assert report["object_sizes"] == [tiny]
+    page = (tmp_path / "out/report.html").read_text()
+    assert "By size of object" in page
+    assert "of the pixels get another class" in page
+    assert "Reliability diagram." in page
+    assert "drawing the 3 scenes" in page
+
+
+def test_a_model_is_compared_with_another(tmp_path: Path) -> None:
+    """Proves differences, intervals and verdicts are those of the two matrices, and are shown.
+
+    And that other frames and lacking results are refused.
+    """
+    whole = write_shards(tmp_path, 2, right=0.6)
+    flags = [*merge(tmp_path, 2, tmp_path / "out"), "--compared"]
+    ended = run_forked(*flags)
+    assert "of 2 shards, missing: 0, 1" in ended.error
+    others = compared_results(tmp_path)
+    its = write_shards(others, 2, right=0.8)
+    for shard in range(2):
+        result = read_shard(shard_path(others, shard, 2))
+        other = replace(result.about, model_sha256="b" * 64, model_dir="runs/day/model")
+        replace(result, about=other).write(others)
+    ended = run_forked(*flags)
+    assert ended.status == 0, ended.err
+    assert "regression: miou: -" in ended.out
+    report = json.loads((tmp_path / "out/report.json").read_text())
+    made = report["comparison"]
+    assert (made["model"]["name"], made["scenes"], made["draws"]) == ("day", 3, 1000)
+    rows = {row["score"]: row for row in made["scores"]}
+    assert list(rows) == ["miou", "pixel_accuracy", "sky", "street", "car"]
+    assert rows["miou"]["difference"] == pytest.approx(mean_iou(whole) - mean_iou(its))
+    assert rows["car"]["other"] == pytest.approx(iou(its)[2])
+    for row in rows.values():
+        low, high = row["interval"]
+        assert low <= row["difference"] <= high < 0
+        assert row["verdict"] == "worse"
+    assert made["regressions"] == list(rows)
+    headline = json.loads((tmp_path / "out/metrics.json").read_text())
+    assert headline["compared_with"] == "day"
+    assert headline["regressions"] == list(rows)
+    assert headline["miou_difference_high"] == rows["miou"]["interval"][1]
+    page = (tmp_path / "out/report.html").read_text(encoding="utf-8")
+    assert "Compared with day, step 300" in page
+    assert page.count('<span class="mark">worse</span>') == len(rows)
+    result = read_shard(shard_path(others, 1, 2))
+    frames = [replace(frame, row=frame.row + 7) for frame in result.frames]
+    replace(result, frames=frames).write(others)
+    assert "put through other frames" in run_forked(*flags).error
+
+
+def test_slices_by_tags(tmp_path: Path) -> None:
+    """Proves each part's scores are those of its frames, whatever the shards; a tag may be "miou".
+
+    And that slices of another split are refused.
+    """
+    write_shards(tmp_path, 3)
+    parts = [("rain", "dry")[row < 2] for row in range(FRAMES)]
+    names = [("<b>", "c")[row % 2] for row in range(FRAMES)]
+    table = pa.table({"weather": parts, "miou": names, "camera": ["x"] * FRAMES})
+    pq.write_table(table, tmp_path / "slices.parquet")
+    flags = [*merge(tmp_path, 3, tmp_path / "out"), "--slices", str(tmp_path / "slices.parquet")]
+    ended = run_forked(*flags)
+    assert ended.status == 0, ended.err
+    report = json.loads((tmp_path / "out/report.json").read_text())
+    assert list(report["slices"]) == ["camera", "scene", "weather", "miou"]
+    assert {row["camera"] for row in report["slices"]["camera"]} == {"front", "rear"}
+    dry, rain = report["slices"]["weather"]
+    assert (dry["value"], dry["frames"], rain["frames"]) == ("dry", 2, FRAMES - 2)
+    scores = pq.read_table(tmp_path / "out/frame_scores.parquet").to_pylist()[:2]
+    right = sum(row["accuracy"] * row["pixels"] for row in scores)
+    assert dry["pixel_accuracy"] == pytest.approx(right / sum(row["pixels"] for row in scores))
+    assert [row["value"] for row in report["slices"]["miou"]] == ["<b>", "c"]
+    assert [row["miou"] for row in report["slices"]["miou"]] == [
+        row["miou"] for row in report["slices"]["camera"]
+    ]
+    page = (tmp_path / "out/report.html").read_text()
+    assert "By weather, worst first" in page
+    assert "<b>" not in page
+    pq.write_table(table.slice(1), tmp_path / "slices.parquet")
+    assert "has slices of 6 frames, and the split 7" in run_forked(*flags).error
 
 
 def test_merging_needs_no_tensorflow(tmp_path: Path) -> None:
@@ -132,7 +360,7 @@ def test_missing_shards_are_named(tmp_path: Path) -> None:
     write_shards(tmp_path, 4)
     for shard in (1, 3):
         shard_path(tmp_path, shard, 4).unlink()
-    ended = run(*merge(tmp_path, 4, tmp_path / "out"))
+    ended = run_forked(*merge(tmp_path, 4, tmp_path / "out"))
     assert ended.status == 1
     assert "of 4 shards, missing: 1, 3" in ended.error
     assert not (tmp_path / "out").exists()
@@ -153,9 +381,8 @@ def test_shards_that_do_not_belong_together(
     """Proves a shard of another model, dataset, split or class list is refused by number."""
     write_shards(tmp_path, 2)
     other = replace(about(1, 2), **change)  # type: ignore[arg-type]
-    zeros = np.zeros((4, 4), np.int64), np.zeros(4, np.int64)
-    ShardResult(other, *zeros, []).write(tmp_path)
-    ended = run(*merge(tmp_path, 2, tmp_path / "out"))
+    ShardResult(other, no_metrics(), []).write(tmp_path)
+    ended = run_forked(*merge(tmp_path, 2, tmp_path / "out"))
     assert ended.status == 1
     assert f"shard 1 is of {expected} than shard 0" in ended.error
 
@@ -166,14 +393,19 @@ def test_incomplete_and_damaged_shards(tmp_path: Path) -> None:
     path = shard_path(tmp_path, 1, 2)
     whole = path.read_bytes()
     path.write_bytes(whole[:100])
-    ended = run(*merge(tmp_path, 2, tmp_path / "out"))
+    ended = run_forked(*merge(tmp_path, 2, tmp_path / "out"))
     assert ended.status == 1
-    assert "shard-00001-of-00002.npz: is damaged" in ended.error
-    zeros = np.zeros((4, 4), np.int64), np.zeros(4, np.int64)
-    ShardResult(about(1, 2), *zeros, []).write(tmp_path)
-    ended = run(*merge(tmp_path, 2, tmp_path / "out"))
+    assert "shard-00001-of-00002.fsv: is damaged" in ended.error
+    ShardResult(about(1, 2), no_metrics(), []).write(tmp_path)
+    ended = run_forked(*merge(tmp_path, 2, tmp_path / "out"))
     assert ended.status == 1
     assert "holds 0 frames of a split of 7" in ended.error
+    path.write_bytes(whole)
+    result = read_shard(path)
+    frames = [replace(frame, row=frame.row - 1) for frame in result.frames]
+    replace(result, frames=frames).write(tmp_path)
+    ended = run_forked(*merge(tmp_path, 2, tmp_path / "out"))
+    assert "two shards have the same frame" in ended.error
 
 
 def test_wrong_flags_end_with_2(tmp_path: Path) -> None:
@@ -194,7 +426,7 @@ class _Links(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note the tag."""
         self.loads += [v or "" for k, v in attrs if k in ("src", "href", "srcset")]
-        if tag not in ("meta", "img", "line", "polyline"):
+        if tag not in ("meta", "img", "line", "polyline", "br"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -206,17 +438,23 @@ class _Links(HTMLParser):
 
 
 def test_page_and_picture(tmp_path: Path) -> None:
-    """Proves the page is whole, names what the data lacks, escapes names and loads nothing."""
+    """Proves the page is whole, names what the data lacks, escapes names and loads nothing.
+
+    The last tick of IoU against the share of pixels is within its picture.
+    """
     write_shards(tmp_path, 2)
-    assert run(*merge(tmp_path, 2, tmp_path / "out")).status == 0
+    assert run_forked(*merge(tmp_path, 2, tmp_path / "out")).status == 0
     page = (tmp_path / "out/report.html").read_text(encoding="utf-8")
     links = _Links()
     links.feed(page)
     assert not links.open
-    assert all(link.startswith("data:image/png;base64,") for link in links.loads)
+    assert all(link.startswith(("data:image/", "/frames/", "/?question=")) for link in links.loads)
     assert not re.search(r"https?://(?!www\.w3\.org)", page)
     assert "Street &lt;&amp;&gt;" in page
     assert "Street <&>" not in page
     assert "no pixel of 1 class" in page
+    last_tick = re.search(r'<text x="([0-9.]+)"[^>]*>100 %</text>', page)
+    assert last_tick is not None
+    assert float(last_tick[1]) + 20 < 720  # half of its text, within the picture
     with Image.open(tmp_path / "out/confusion_matrix.png") as picture:
         assert min(picture.size) > 500

@@ -47,7 +47,7 @@ def test_the_form_changes_nothing_but_the_time(tmp_path: Path) -> None:
     )
     assert decoded.status == scored.status == 0, decoded.err + scored.err
     assert "decoding each frame: no prepared form of this size" in decoded.out
-    made = prepare(folder, Size(64, 96))
+    form = prepare(folder, Size(64, 96))
     for drawn in files:
         (tmp_path / drawn.image).unlink()
     for drawn in files[:5]:
@@ -56,17 +56,17 @@ def test_the_form_changes_nothing_but_the_time(tmp_path: Path) -> None:
         training(folder, other, "--max_steps", "4"), validation(folder, plain, tmp_path / "second")
     )
     assert prepared.status == scored.status == 0, prepared.err + scored.err
-    assert f"reading frames from the prepared form {made.folder}" in prepared.out
-    assert f"reading images from the prepared form {made.folder}" in scored.out
-    told = [json.loads((place / "metrics.json").read_text()) for place in (plain, other)]
-    assert [metrics["prepared"] for metrics in told] == [None, made.folder.name]
-    ended = [Checkpoint.read(place) for place in (plain, other)]
+    assert f"reading frames from the prepared form {form.folder}" in prepared.out
+    assert f"reading images from the prepared form {form.folder}" in scored.out
+    told = [json.loads((folder / "metrics.json").read_text()) for folder in (plain, other)]
+    assert [metrics["prepared"] for metrics in told] == [None, form.folder.name]
+    ended = [Checkpoint.read(folder) for folder in (plain, other)]
     assert ended[0] is not None
     assert ended[1] is not None
     for ours, theirs in zip(ended[0].weights, ended[1].weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     first, second = (read_shard(shard_path(tmp_path / name, 0, 1)) for name in ("first", "second"))
-    assert (first.matrix == second.matrix).all()
+    assert (first.confusion.matrix == second.confusion.matrix).all()
     assert first.frames == second.frames
 
 

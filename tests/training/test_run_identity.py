@@ -8,7 +8,14 @@ import pytest
 
 from catalog.errors import BadFile, InvalidInput, NotFound
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, write_manifest
-from training.input.trained_frames import FILE, frames_trained_on, write_trained_frames
+from training.input.trained_frames import (
+    FILE,
+    SCENES_FILE,
+    frames_trained_on,
+    scenes_trained_on,
+    write_trained_frames,
+    write_trained_scenes,
+)
 from training.network.parent import read_parent
 from training.run.checkpoint import CHECKPOINT_FILE, Checkpoint
 from training.run.run_identity import RunIdentity
@@ -31,7 +38,7 @@ OTHERS = {
     "split": ("train", "--split validation there, train here"),
     "height_px": (304, "--height 152 there, 304 here"),
     "width_px": (480, "--width 240 there, 480 here"),
-    "network": ("large_unet", "network small_unet there, large_unet here"),
+    "network": ("large_unet", "--model small_unet there, large_unet here"),
     "seed": (77, "--seed 1 there, 77 here"),
     "batch_size": (8, "--batch_size 4 there, 8 here"),
     "workers": (1, "workers 2 there, 1 here"),
@@ -39,6 +46,10 @@ OTHERS = {
     "max_steps": (600, "--max_steps 300 there, 600 here"),
     "schedule": ("SGD", "schedule Adam there, SGD here"),
     "parent_sha256": ("b" * 64, "--continue_from none there, bbbbbbbbbbbb... here"),
+    "class_map": ("two (c0ffee)", "--classes none there, two (c0ffee) here"),
+    "augment": ("crop", "--augment mirror there, crop here"),
+    "precision": ("mixed_float16", "--precision float32 there, mixed_float16 here"),
+    "backbone_sha256": ("c" * 64, "--backbone_weights none there, cccccccccccc... here"),
 }
 
 
@@ -49,10 +60,10 @@ def checkpoint(identity: RunIdentity | None = IDENTITY) -> Checkpoint:
 
 def test_every_part_that_differs_is_named() -> None:
     """Proves no part of the identity can change without being refused by its flag."""
-    assert OTHERS.keys() == {part.name for part in fields(RunIdentity)}
+    assert OTHERS.keys() == {field.name for field in fields(RunIdentity)}
     checkpoint().check_same_run(CLASS_LIST, IDENTITY, Path("model"))
-    for part, (value, told) in OTHERS.items():
-        other = RunIdentity.from_json(IDENTITY.as_json() | {part: value})
+    for field, (value, told) in OTHERS.items():
+        other = RunIdentity.from_json(IDENTITY.as_json() | {field: value})
         with pytest.raises(InvalidInput) as refused:
             checkpoint().check_same_run(CLASS_LIST, other, Path("model"))
         assert f"step 40 of another run: {told}; give the flags of that run" in str(refused.value)
@@ -94,10 +105,10 @@ def test_an_unfinished_training_is_a_parent(tmp_path: Path) -> None:
     parent.check_classes(("Sky", "RD normal street", "Car", "Bicycle"), "drawn")
     with pytest.raises(InvalidInput, match=r"knows 4 classes, dataset other has 1;.*Bicycle"):
         parent.check_classes(("Sky",), "other")
-    assert [array.tolist() for array in parent.weights()] == [[0, 0]]
+    assert [array.tolist() for array in parent.weights("")] == [[0, 0]]
     replace(checkpoint(), step=50).write(tmp_path)
     with pytest.raises(BadFile, match="changed while this run began"):
-        parent.weights()
+        parent.weights("")
     assert (tmp_path / CHECKPOINT_FILE).exists()
 
 
@@ -118,6 +129,14 @@ def test_frames_trained_on(tmp_path: Path) -> None:
         ("second", "validation", validation, {"validation-001"}),
     ):
         assert frames_trained_on(tmp_path / folder, old, split, name) == trained
+    write_trained_scenes(tmp_path / "first", ["b", "b"], None)
+    write_trained_scenes(tmp_path / "second", ["a"], tmp_path / "first")
+    assert scenes_trained_on(tmp_path / "second") == {"a", "b"}
+    assert scenes_trained_on(tmp_path / "old") == set()
+    for damage in ("[", '{"a": 1}', "[1]"):
+        (tmp_path / "first" / SCENES_FILE).write_text(damage)
+        with pytest.raises(BadFile, match=r"trained_scenes\.json"):
+            scenes_trained_on(tmp_path / "first")
     (tmp_path / "second" / FILE).write_bytes(b"PAR1")
     with pytest.raises(BadFile, match=r"trained_frames\.parquet: is damaged"):
         frames_trained_on(tmp_path / "second", old, train, "train")

@@ -10,8 +10,8 @@ import pytest
 
 from pipeline.cores import cores, threads_of_process
 from pipeline.example_order import examples
-from training.run import run_length as module
-from training.run.run_length import run_length
+from pipeline.runs import run_length as module
+from pipeline.runs.run_length import run_length
 from training.run.stop_signal import noted_signals
 
 

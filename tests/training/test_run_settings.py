@@ -20,6 +20,7 @@ def test_defaults_of_train_and_evaluate() -> None:
     evaluate = parse_flags([*BASE, "--exec_mode", "evaluate", "--results_dir", "r"])
     assert (evaluate.split, evaluate.shard, evaluate.shards) == (None, 0, 1)
     assert evaluate.results_dir == Path("r")
+    assert parse_flags([*BASE, "--exec_mode", "train"]).batch_size == 4
 
 
 def test_settings_are_json() -> None:
@@ -44,7 +45,33 @@ def test_settings_are_json() -> None:
         (["--exec_mode", "train", "--max_steps", "3", "--epochs", "1"], "give one of them"),
         (["--exec_mode", "train", "--continue_from", "d"], "is the --model_dir"),
         (["--exec_mode", "evaluate"], "--results_dir"),
-        (["--exec_mode", "predict", "--results_dir", "r", "--epochs", "1"], "belong to train"),
+        (
+            ["--exec_mode", "predict", "--results_dir", "r", "--epochs", "1"],
+            "--epochs belongs to train",
+        ),
+        *(
+            (
+                ["--exec_mode", mode, "--results_dir", "r", "--batch_size", "4"],
+                "one frame at a time",
+            )
+            for mode in ("evaluate", "predict")
+        ),
+        (["--exec_mode", "train", "--compare_dir", "d"], "belong to evaluate"),
+        (
+            ["--exec_mode", "predict", "--results_dir", "r", "--augment_test", "mirror"],
+            "belong to evaluate",
+        ),
+        (
+            ["--exec_mode", "evaluate", "--results_dir", "r", "--compare_network", "a:b"],
+            "goes with --compare_dir",
+        ),
+        (["--exec_mode", "train", "--evaluate_every", "2"], "belong to train_and_evaluate"),
+        (["--exec_mode", "train", "--target_miou", "0.5"], "belong to train_and_evaluate"),
+        (["--exec_mode", "train_and_evaluate", "--target_miou", "2"], "at most 1"),
+        (["--exec_mode", "train", "--augment", "mirror,blur"], "unknown augmentation 'blur'"),
+        (["--exec_mode", "evaluate", "--results_dir", "r", "--model", "small_unet"], "your own"),
+        (["--exec_mode", "train", "--classes", "none.json"], "unknown class map"),
+        (["--exec_mode", "train", "--precision", "half"], "unknown precision 'half'"),
         (
             ["--exec_mode", "evaluate", "--results_dir", "r", "--shard", "2", "--shards", "2"],
             "0 <= shard < shards",

@@ -1,5 +1,6 @@
 """Real training runs on tiny drawn frames, alone and with Horovod."""
 
+import hashlib
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import numpy as np
 import pytest
 
 from pipeline.example_order import examples
+from pipeline.runs.exit_codes import GOES_ON
 from tests.api.servers import wait_until
 from tests.training.commands import TINY, Ended, horovodrun, run, run_several, start
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, every_fourth, write_manifest
@@ -47,6 +50,7 @@ def trained(manifest: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     """The folder of a model that two workers trained, and how they ended."""
     model_dir = tmp_path_factory.mktemp("trained")
     flags = training(manifest, model_dir, 40, "--num_workers", "2", "--checkpoint_every", "20")
+    flags += ["--exec_mode", "train_and_evaluate", "--evaluate_every", "6", "--target_miou", "0.2"]
     return model_dir, run("-m", "training.main", *flags, launcher=horovodrun(2))
 
 
@@ -65,11 +69,44 @@ def test_two_workers_train(trained: tuple[Path, Ended]) -> None:
     summary = json.loads((model_dir / "metrics.json").read_text())
     assert (summary["step"], summary["max_steps"]) == (40, 40)
     assert (summary["epochs"], summary["frames"], summary["frames_seen"]) == (13.333, 12, 12)
+    assert (summary["epoch"], summary["seconds_left"]) == (13.333, 0)
+    assert re.search(r"step 10/40 epoch 3.33/13.33 loss .* images/s, 0:00:\d\d left", ended.out)
     assert summary["first_loss"] == lines[0]["loss"]
     assert summary["loss"] == lines[-1]["loss"] < 0.5 * summary["first_loss"]
     about = json.loads((model_dir / "model.json").read_text())
     assert (about["workers"], about["step"], about["dataset"]["id"]) == (2, 40, "drawn-1")
     assert about["classes"] == ["Sky", "RD normal street", "Car", "Bicycle"]
+    scores = [json.loads(line) for line in (model_dir / "evaluations.jsonl").open()]
+    assert [line["step"] for line in scores] == [18, 36, 40]
+    best = max(scores, key=lambda line: float(line["miou"]))
+    assert (summary["best_step"], summary["best_miou"]) == (best["step"], best["miou"])
+    assert 0.5 < best["miou"] <= 1
+    record = json.loads((model_dir / "run.json").read_text())
+    assert record["dataset"]["id"] == "drawn-1"
+    assert record["sha256"] == about["sha256"]
+    assert record["metrics"] == summary
+    assert record["begun"][0]["environment"]["packages"]["tensorflow-cpu"] == "2.15.1"
+    assert [(one["file"], one["step"]) for one in record["checkpoints"]] == [
+        ("checkpoint.npz", 40), ("checkpoint-1.npz", 20),
+    ]  # fmt: skip
+    newest = (model_dir / "checkpoint.npz").read_bytes()
+    assert record["checkpoints"][0]["sha256"] == hashlib.sha256(newest).hexdigest()
+    assert record["begun"][0]["code"]["version"] == version("framesift")
+    events = [
+        json.loads(line.removeprefix(":::MLLOG ")) for line in (model_dir / "mlperf.log").open()
+    ]
+    at = {event["key"]: event for event in events}
+    assert [e["value"] for e in events if e["key"] == "eval_accuracy"] == [
+        line["miou"] for line in scores
+    ]
+    assert at["global_batch_size"]["value"] == 4
+    assert at["run_stop"]["metadata"]["status"] == "success"
+    took_ms = at["run_stop"]["time_ms"] - at["run_start"]["time_ms"]
+    assert summary["seconds_to_target"] == took_ms / 1000
+    kept = json.loads((model_dir / "best" / "model.json").read_text())
+    assert kept["step"] == best["step"]
+    for name in ("trained_frames.parquet", "trained_scenes.json"):
+        assert (model_dir / "best" / name).read_bytes() == (model_dir / name).read_bytes()
     assert list((model_dir / "tensorboard").glob("events.out.tfevents.*"))
     leftovers = [p.name for p in model_dir.iterdir() if "part" in p.name or "draft" in p.name]
     assert not leftovers
@@ -92,8 +129,8 @@ def test_tensorboard_shows_the_run(trained: tuple[Path, Ended]) -> None:
             tags = f"{url[0]}/data/plugin/scalars/tags"
 
             def shown() -> bool:
-                found = httpx.get(tags, timeout=60).json().get("tensorboard", {})
-                return {"loss", "learning_rate", "images_per_s"} <= set(found)
+                scalars = httpx.get(tags, timeout=300).json().get("tensorboard", {})
+                return {"loss", "learning_rate", "images_per_s"} <= set(scalars)
 
             wait_until(shown)
         finally:
@@ -122,10 +159,10 @@ import os, signal, sys
 from training.run.checkpoint import Checkpoint
 from training.main import main
 write = Checkpoint.write
-def write_one(checkpoint, model_dir):
+def write_one(checkpoint, model_dir, keep):
     if checkpoint.step > 5:
         os.kill(os.getpid(), signal.SIGKILL)
-    write(checkpoint, model_dir)
+    write(checkpoint, model_dir, keep)
 Checkpoint.write = write_one
 sys.exit(main(sys.argv[1:]))
 """
@@ -137,8 +174,8 @@ import training.train
 from training.main import main
 rate_at = training.train.learning_rate_at
 def rate_then_signal(step, *more):
-    if step == 7:
-        os.kill(os.getpid(), signal.SIGTERM)
+    if step in (5, 7):
+        os.kill(os.getpid(), {5: signal.SIGUSR1, 7: signal.SIGTERM}[step])
     return rate_at(step, *more)
 training.train.learning_rate_at = rate_then_signal
 sys.exit(main(sys.argv[1:]))
@@ -148,24 +185,29 @@ sys.exit(main(sys.argv[1:]))
 def test_ended_run_goes_on_exactly(manifest: Path, tmp_path: Path) -> None:
     """Proves SIGTERM costs nothing, even before the first regular checkpoint.
 
+    SIGUSR1 has a checkpoint written on the way, from which a run goes on whose newest is damaged.
     The run keeps its state, and goes on to the weights of a run that nobody ended, to the last bit.
     And it stays this run: another seed, split and rate are refused, each by its flag.
     """
-    flags = training(manifest, tmp_path / "ended", 20)
+    every = ["--augment", "mirror,crop,scale,colour"]
+    flags = training(manifest, tmp_path / "ended", 20, *every)
     ended = run("-c", _ENDED, *flags)
-    assert ended.status == 1, ended.err
+    assert ended.status == GOES_ON, ended.err
     assert "ended by SIGTERM after step 7 of 20: its checkpoint is kept" in ended.error
     saved = Checkpoint.read(tmp_path / "ended")
     assert saved
     assert saved.step == 7
     other = [*flags, "--seed", "77", "--split", "validation", "--learning_rate", "0.01"]
-    whole = training(manifest, tmp_path / "whole", 20)
+    whole = training(manifest, tmp_path / "whole", 20, *every)
+    newest = tmp_path / "ended" / "checkpoint.npz"
+    newest.write_bytes(newest.read_bytes()[:-100])
     (refused, again, undisturbed), _ = run_several(other, flags, whole)
     assert refused.status == 1
     assert "--split train there, validation here; --seed 0 there, 77 here; --learn" in refused.error
     for one in (again, undisturbed):
         assert one.status == 0, one.err
-    assert "going on from the checkpoint of step 7" in again.out
+    assert "going on from the one before, of step 5" in refused.out
+    assert "going on from the checkpoint of step 5" in again.out
     finished = [Checkpoint.read(tmp_path / name) for name in ("ended", "whole")]
     assert finished[0]
     assert finished[1]
@@ -216,6 +258,9 @@ def test_a_new_run_begins_with_a_model(
     assert len(first["warnings"]) == 1
     assert read_shard(shard_path(tmp_path / "results", 0, 1)).trained_frames == 5, own.out
     assert read_shard(shard_path(tmp_path / "results", 0, 2)).trained_frames == 6, parents.out
+    # The validated frames that neither was trained on are of the one scene that there is.
+    shard = read_shard(shard_path(tmp_path / "results", 0, 2))
+    assert shard.frames_of_trained_scenes == len(shard.frames) - 6
     assert "differ in Bicycle" in refused.error
 
 
@@ -282,6 +327,9 @@ def test_sigterm_with_fewer_frames_than_workers(tmp_path: Path) -> None:
     assert saved.step >= 1
 
 
+FINITE = "not finite at step"
+
+
 def test_refusals(manifest: Path, trained: tuple[Path, Ended], tmp_path: Path) -> None:
     """Proves each expected failure of training is status 1 and one line that says what to do."""
     model_dir, _ = trained
@@ -294,7 +342,10 @@ def test_refusals(manifest: Path, trained: tuple[Path, Ended], tmp_path: Path) -
     (tmp_path / "remote" / "manifest.json").write_text(remote)
     (tmp_path / "remote" / "frames.parquet").write_bytes((manifest / "frames.parquet").read_bytes())
     assert none.folder
-    new = tmp_path / "new"
+    lacking = draw_frames(tmp_path, 4)
+    write_manifest(tmp_path / "lacking", tmp_path, {"train": lacking})
+    (tmp_path / lacking[2].label).unlink()
+    new, kept = tmp_path / "new", tmp_path / "kept"
     cases: Sequence[tuple[Sequence[str], str]] = [
         (training(tmp_path / "absent", new, 3), "no such file"),
         (training(damaged, new, 3), "manifest is damaged"),
@@ -302,14 +353,20 @@ def test_refusals(manifest: Path, trained: tuple[Path, Ended], tmp_path: Path) -
         (training(tmp_path / "none", new, 3), "has no frames"),
         (training(tmp_path / "remote", new, 3), "stage the dataset first"),
         (training(manifest, new, 3, "--num_workers", "2"), "horovodrun -np 2"),
+        (training(tmp_path / "lacking", new, 3), "frames that lack a file: 1 of 4"),
+        (training(manifest, new, 3, "--batch_size", "1000000"), "a step takes at least"),
         (training(manifest, model_dir, 41), "--max_steps 40 there, 41 here; give the flags"),
         (training(manifest, manifest / "manifest.json", 3), "Not a directory"),
-        (training(manifest, new, 30, "--learning_rate", "1e30"), "lower --learning_rate"),
+        (training(manifest, new, 30, "--learning_rate", "1e30"), "loss is not finite at step"),
+        (training(manifest, kept, 9, "--learning_rate", "1e38", "--checkpoint_every", "1"), FINITE),
     ]
     ended, _ = run_several(*(flags for flags, _ in cases))
     for (flags, expected), one in zip(cases, ended, strict=True):
         assert one.status == 1, flags
         assert expected in one.error
+    # What is kept of a run that diverged is from before it did.
+    checkpoint = Checkpoint.read(kept)
+    assert checkpoint is None or all(np.isfinite(each).all() for each in checkpoint.weights)
 
 
 def wait_for(path: Path, ended: object, timeout_s: float = 600) -> None:
@@ -324,12 +381,12 @@ def wait_for(path: Path, ended: object, timeout_s: float = 600) -> None:
 
 def still_running(text: str) -> list[str]:
     """Numbers of processes whose command line holds ``text``."""
-    found = []
+    pids = []
     for folder in Path("/proc").iterdir():
         try:
             command = (folder / "cmdline").read_bytes().decode(errors="replace")
         except OSError:
             continue
         if folder.name.isdigit() and folder.name != str(os.getpid()) and text in command:
-            found.append(folder.name)
-    return found
+            pids.append(folder.name)
+    return pids

@@ -1,25 +1,35 @@
 """Real validations: sharded, compared with what can be seen in the predicted pictures."""
 
+import hashlib
+import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from safetensors.numpy import load, save
 
+from catalog.errors import InvalidInput
 from ingest.labels.label_image import decode_label
 from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.manifest import Manifest
-from tests.training.commands import TINY, run_several
+from pipeline.runs.checkpoint_steps import checkpoint_steps
+from tests.training.commands import TINY, Ended, run, run_several
 from tests.training.drawn_frames import (
     CLASS_LIST,
     draw_frames,
     every_fourth,
     write_manifest,
 )
+from training import merge_predictions
+from training.input.trained_frames import scenes_trained_on
 from training.merge_scores import merge
+from training.network.about_model import AboutModel
 from training.validation.shard_file import read_shard, shard_path
 
 pytestmark = pytest.mark.training
@@ -39,17 +49,43 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_manifest(root / "manifest", root, every_fourth(files))
     base = ["--manifest", str(root / "manifest"), "--model_dir", str(root / "model"), *TINY]
     train = ["--exec_mode", "train", *base, "--max_steps", "15", "--batch_size", "2"]
+    train += ["--checkpoint_every", "5", "--keep_checkpoints", "2"]
     runs: list[Sequence[str]] = [train]
     for shards in SHARDINGS:
         for shard in range(shards):
             where = ["--results_dir", str(root / f"in-{shards}")]
-            part = ["--shard", str(shard), "--shards", str(shards)]
-            runs.append(["--exec_mode", "evaluate", *base, *where, *part])
+            shard_options = ["--shard", str(shard), "--shards", str(shards)]
+            runs.append(["--exec_mode", "evaluate", *base, *where, *shard_options])
+    other = ["--model_dir", str(root / "other"), "--height", "32", "--width", "48"]
+    runs.append([*train, *other, "--max_steps", "3"])
+    for shard in range(2):
+        where = ["--results_dir", str(root / "in-beside"), "--compare_dir", str(root / "other")]
+        where += ["--augment_test", "mirror"]
+        parts = ["--shard", str(shard), "--shards", "2"]
+        runs.append(["--exec_mode", "evaluate", *base, *where, *parts])
+    where = ["--results_dir", str(root / "in-other"), "--shards", "1"]
+    runs.append(["--exec_mode", "evaluate", *base, *other[:2], *where])
     runs.append(["--exec_mode", "predict", *base, "--results_dir", str(root / "predicted")])
+    without_labels(root)
+    predict = ["--exec_mode", "predict", "--manifest", str(root / "unlabelled"), *base[2:]]
+    for shard in (0, 1, 1):  # the last time it is there already
+        parts = ["--shard", str(shard), "--shards", "2"]
+        runs.append([*predict, "--results_dir", str(root / "guessed"), *parts])
     ended, _ = run_several(*runs)
     for one in ended:
         assert one.status == 0, one.err
+    assert "is there already" in ended[-1].out
     return root
+
+
+def without_labels(root: Path) -> None:
+    """The same frames as ``unlabelled``, as if nobody had labelled them."""
+    manifest = Manifest.read(root / "manifest")
+    frames = manifest.frames
+    for name in ("label", "label_source", "label_size", "class_pixels"):
+        nulls = pa.nulls(len(frames), frames.schema.field(name).type)
+        frames = frames.set_column(frames.schema.get_field_index(name), name, nulls)
+    Manifest(manifest.header, frames).write(root / "unlabelled")
 
 
 def report(root: Path, shards: int) -> dict[str, Any]:
@@ -68,11 +104,62 @@ def test_shards_add_up_exactly(validated: Path, shards: int) -> None:
     assert tables[0].equals(tables[1])
 
 
+def test_two_models_on_the_same_frames(validated: Path) -> None:
+    """Proves each model's results are those of its own validation, whatever its input size."""
+    whole = report(validated, 1)
+    made = merge(validated / "in-beside", 2, validated / "out-beside", compares=True)
+    assert made["confusion_matrix"] == whole["confusion_matrix"]
+    alone = merge(validated / "in-other", 1, validated / "out-other")
+    comparison = made["comparison"]
+    assert comparison["model"] == alone["model"]
+    assert comparison["scores"][0]["other"] == alone["miou"]
+    assert comparison["scores"][0]["difference"] == made["miou"] - alone["miou"]
+    assert 0 < made["disagreement"]["mean"] < 1
+    changed = {"comparison": None, "shards": 1, "disagreement": whole["disagreement"]}
+    assert {**made, **changed} == whole
+    (sizes,) = [row["object_sizes"] for row in made["per_class"] if row["class"] == "Car"]
+    assert sum(row["pixels"] for row in sizes) == made["per_class"][2]["truth_pixels"] > 0
+    scores = pq.read_table(validated / "out-beside/frame_scores.parquet")["disagreement"]
+    assert np.mean(scores.to_pylist()) == pytest.approx(made["disagreement"]["mean"], abs=1e-6)
+
+
+def test_a_checkpoint_is_a_model(validated: Path, tmp_path: Path) -> None:
+    """Proves the last checkpoint's is the finished model, byte by byte, and an earlier one is not.
+
+    And that one that is there already is left, and one that is gone is named.
+    """
+    model = validated / "model"
+    assert list(checkpoint_steps(model)) == [10, 15]
+
+    def export(step: int) -> Ended:
+        flags: list[str | Path] = [
+            "--model_dir",
+            model,
+            "--step",
+            str(step),
+            "--out",
+            tmp_path / str(step),
+        ]
+        return run("-m", "training.export_checkpoint", *flags)
+
+    for step in (10, 15):
+        assert export(step).status == 0
+        (weights,) = (tmp_path / str(step)).glob("*.safetensors")
+        same = weights.read_bytes() == (model / "model.safetensors").read_bytes()
+        assert same == (step == 15)
+        assert scenes_trained_on(tmp_path / str(step)) == scenes_trained_on(model)
+    finished, exported = AboutModel.read(model), AboutModel.read(tmp_path / "15")
+    assert asdict(exported) == asdict(finished)
+    assert AboutModel.read(tmp_path / "10").step == 10
+    assert "is there already" in export(10).out
+    assert "no checkpoint named" in export(5).error
+
+
 def test_an_empty_shard_is_zeros(validated: Path) -> None:
     """Proves a shard without frames writes a result all the same."""
     empty = read_shard(shard_path(validated / "in-5", 4, 5))
     assert not empty.frames
-    assert not empty.matrix.any()
+    assert not empty.confusion.matrix.any()
 
 
 def test_matrix_is_what_the_pictures_show(validated: Path) -> None:
@@ -99,6 +186,29 @@ def test_matrix_is_what_the_pictures_show(validated: Path) -> None:
     assert merged["absent_classes"] == ["Bicycle"]
 
 
+def test_a_prediction_of_frames_without_labels(validated: Path) -> None:
+    """Proves pictures and scores are those of the same frames with labels, in any shards."""
+    report(validated, 1)
+    assert merge_predictions.merge(validated / "guessed", 2, validated / "guesses") == FRAMES
+    rows = pq.read_table(validated / "guesses/frame_scores.parquet").to_pylist()
+    scored = pq.read_table(validated / "out-1/frame_scores.parquet").to_pylist()
+    frames = Manifest.read(validated / "manifest").split("validation").frames
+    assert [row["fkey"] for row in rows] == frames["fkey"].to_pylist()
+    for row, other, label in zip(rows, scored, frames["label"].to_pylist(), strict=True):
+        for name in ("uncertainty", "margin"):
+            assert row[name] == other[name]
+        picture = (validated / "guessed" / row["picture"]).read_bytes()
+        assert picture == (validated / "predicted" / label).read_bytes()
+        ids = decode_label(picture, Palette.from_class_list(CLASS_LIST))
+        counted = np.bincount(ids.ravel(), minlength=4).tolist()
+        assert [row[tag] for tag in ("sky", "rd_normal_street", "car", "bicycle")] == counted
+    metrics = json.loads((validated / "guesses/metrics.json").read_text())
+    assert metrics["predicted_pixels"]["car"] == sum(row["car"] for row in rows)
+    assert metrics["model"]["name"] == validated.name
+    with pytest.raises(InvalidInput, match="--shard 0 --shards 3"):
+        merge_predictions.merge(validated / "guessed", 3, validated / "guesses")
+
+
 def test_frame_scores_are_of_each_frame(validated: Path) -> None:
     """Proves the per-frame scores are there for every frame, and fit the matrix."""
     merged = report(validated, 2)
@@ -108,6 +218,12 @@ def test_frame_scores_are_of_each_frame(validated: Path) -> None:
     matrix = np.array(merged["confusion_matrix"])
     assert right == pytest.approx(np.trace(matrix))
     assert sum(table["pixels"]) == matrix.sum()
+    worst = [row["miou"] for row in merged["worst_frames"]]
+    assert worst == sorted(table["miou"])
+    page = (validated / "out-2" / "report.html").read_text()
+    # Of three frames each is among the worst and the most uncertain, with four pictures.
+    assert page.count("data:image/") == 1 + 2 * FRAMES * 4
+    assert "Where it comes from" in page
     assert all(loss > 0 for loss in table["loss"])
     assert all(0 < share < 1 for share in table["uncertainty"])
 
@@ -131,6 +247,15 @@ def test_refusals_and_what_evaluating_needs(validated: Path, tmp_path: Path) -> 
     write_manifest(tmp_path / "other", tmp_path, {"validation": files}, other_list)
     write_manifest(tmp_path / "bad", tmp_path, {"validation": files})
     (tmp_path / files[1].image).write_bytes(b"no picture")
+    write_manifest(tmp_path / "void", tmp_path, {"train": files, "validation": []})
+    nan = tmp_path / "nan"
+    shutil.copytree(copied, nan)
+    arrays = load((nan / "model.safetensors").read_bytes())
+    weights = save({name: np.full_like(array, np.nan) for name, array in arrays.items()})
+    (nan / "model.safetensors").write_bytes(weights)
+    described = json.loads((nan / "model.json").read_text())
+    described["sha256"] = hashlib.sha256(weights).hexdigest()
+    (nan / "model.json").write_text(json.dumps(described))
     results = tmp_path / "results"
 
     def evaluate(manifest: Path, model_dir: Path) -> list[str]:
@@ -144,15 +269,30 @@ def test_refusals_and_what_evaluating_needs(validated: Path, tmp_path: Path) -> 
         (evaluate(validated / "manifest", mixed), "does not belong to the model.json"),
         (evaluate(tmp_path / "other", copied), "Bicycle"),
         (evaluate(tmp_path / "bad", copied), f"{files[1].image}: is not a PNG"),
+        (evaluate(tmp_path / "void", copied), "split validation has no frames"),
+        (evaluate(validated / "unlabelled", copied), "have no label, which training and"),
+        (
+            [*evaluate(validated / "manifest", nan), "--bad_frames", "skip"],
+            "output is not finite (NaN or infinite logits) for frame validation-000",
+        ),
     ]
+    left_out = [*evaluate(tmp_path / "bad", copied), "--bad_frames", "skip"]
+    left_out[left_out.index(str(results))] = str(tmp_path / "left-out")
     good = evaluate(validated / "manifest", copied)
     first_of_two = [*good, "--shards", "2"]
     cut = shard_path(results, 0, 2)
     cut.parent.mkdir()
     cut.write_bytes(b"PK of a copy that was cut")
-    (*refused, done, redone, again), imported = run_several(
-        *(flags for flags, _ in cases), good, first_of_two, good
+    (*refused, skipping, done, redone, again), imported = run_several(
+        *(flags for flags, _ in cases), left_out, good, first_of_two, good
     )
+    assert skipping.status == 0, skipping.err
+    some = merge(tmp_path / "left-out", 1, tmp_path / "out", bad_frames="skip")
+    assert (some["frames"], len(some["skipped_frames"])) == (1, 1)
+    assert f"{files[1].image}: is not a PNG" in some["skipped_frames"][0]["reason"]
+    assert "Frames left out" in (tmp_path / "out/report.html").read_text()
+    with pytest.raises(InvalidInput, match="1 of 2 frames cannot be read"):
+        merge(tmp_path / "left-out", 1, tmp_path / "out")
     assert "shard 0 of 2 written" in redone.out
     assert "shard 0 of 1 is there already" in again.out
     assert read_shard(cut).frames
@@ -161,7 +301,9 @@ def test_refusals_and_what_evaluating_needs(validated: Path, tmp_path: Path) -> 
         assert expected in one.error
     assert done.status == 0, done.err
     assert imported == ["tensorflow"]
+    (again,), imported = run_several(good)
+    assert ("is there already" in again.out, imported) == (True, [])
     ours = read_shard(shard_path(results, 0, 1))
     original = read_shard(shard_path(validated / "in-1", 0, 1))
-    assert ours.matrix.tolist() == original.matrix.tolist()
+    assert ours.confusion.matrix.tolist() == original.confusion.matrix.tolist()
     assert ours.frames == original.frames

@@ -1,1 +1,1 @@
-"""What a network is given: frames of a dataset, in their order, and weights of classes."""
+"""The input of a network: frames of a dataset, in their order, and weights of classes."""

@@ -6,14 +6,16 @@ arrive as they are, and a process that ends waits for the few frames being decod
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from itertools import count, islice
 
 import numpy as np
 
 from pipeline.example_order import Example
 from pipeline.prepared.decoded_frames import UInt8
+from pipeline.runs.augmentations import USUAL
+from training.input.augmentation import augmented
 from training.input.frame_reader import FrameReader
 from training.mirroring import is_mirrored
 
@@ -33,6 +35,8 @@ class Batches:
         batch_size: int,
         seed: int,
         threads: int,
+        has_read: Callable[[int], None] = lambda _: None,
+        augment: Collection[str] = USUAL,
     ) -> None:
         """Begin to read.
 
@@ -40,11 +44,15 @@ class Batches:
             reader: Of the split.
             order: This worker's examples, without end.
             batch_size: B.
-            seed: Of the run, by which examples are mirrored.
+            seed: Of the run, by which examples are changed.
             threads: Frames decoded at once.
+            has_read: Told as how many-th of the order an example was read, from 0, in any order.
+            augment: How examples are changed (pipeline.runs.augmentations).
         """
         self._reader, self._order = reader, order
-        self._batch_size, self._seed = batch_size, seed
+        self._batch_size, self._seed, self._has_read = batch_size, seed, has_read
+        self._augment = frozenset(augment)
+        self._numbers = count()
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="decode")
         self._ahead: deque[tuple[Example, Future[Pair]]] = deque()
         self._read_ahead(READ_AHEAD_BATCHES * batch_size + threads)
@@ -64,7 +72,7 @@ class Batches:
         images = np.empty((len(pairs), *pairs[0][0].shape), np.uint8)
         labels = np.empty((len(pairs), *pairs[0][1].shape), np.uint8)
         for n, ((example, _), (image, label)) in enumerate(zip(taken, pairs, strict=True)):
-            if is_mirrored(example, self._seed):
+            if "mirror" in self._augment and is_mirrored(example, self._seed):
                 for channel in range(3):  # a fifth of the time that NumPy takes for all three
                     images[n, ..., channel] = image[:, ::-1, channel]
                 labels[n] = label[:, ::-1]
@@ -78,4 +86,10 @@ class Batches:
 
     def _read_ahead(self, frames: int) -> None:
         for example in islice(self._order, frames):
-            self._ahead.append((example, self._pool.submit(self._reader.small, example.row)))
+            number = next(self._numbers)
+            self._ahead.append((example, self._pool.submit(self._read, example, number)))
+
+    def _read(self, example: Example, number: int) -> Pair:
+        pair = self._reader.small(example.row)
+        self._has_read(number)
+        return augmented(*pair, example, self._seed, self._augment)

@@ -1,4 +1,4 @@
-"""How much a pixel of each class counts in the loss."""
+"""Weights of the classes' pixels in the loss."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,5 +1,6 @@
 """A manifest as training and validation open it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from catalog.errors import InvalidInput
@@ -9,6 +10,9 @@ from pipeline.manifest import Manifest
 from pipeline.prepared.form import PreparedRows, prepared_rows
 from pipeline.prepared.size import Size
 from training.input.frame_reader import FrameReader
+from training.input.label_classes import LabelClasses
+from training.input.numbered_colours import NumberedColours
+from training.input.skipped_frames import SkippedFrames
 
 
 def open_split(path: Path, split: str | None, usual: str) -> tuple[Manifest, str, Palette]:
@@ -40,9 +44,20 @@ def open_split(path: Path, split: str | None, usual: str) -> tuple[Manifest, str
 
 
 def open_reader(
-    frames: Manifest, palette: Palette, height_px: int, width_px: int, cache_bytes: int = 0
+    frames: Manifest,
+    palette: Palette,
+    height_px: int,
+    width_px: int,
+    cache_bytes: int = 0,
+    wait_for: Callable[[str], bool] = lambda _: False,
+    classes: LabelClasses | None = None,
+    bad: SkippedFrames | None = None,
+    numbered: NumberedColours | None = None,
 ) -> tuple[FrameReader, PreparedRows | None]:
-    """What reads a split's or shard's frames at a size; its prepared form, where there is one.
+    """The reader of a split's or shard's frames at a size; its prepared form, where there is one.
+
+    Labels are merged to ``classes``, where they are given; ``bad`` and ``numbered`` as
+    FrameReader's.
 
     Raises:
         BadFile: The manifest was changed since it was read.
@@ -50,5 +65,15 @@ def open_reader(
     """
     size = Size(height_px, width_px)
     prepared = prepared_rows(frames, size)
-    reader = FrameReader(frames, palette, size, cache_bytes=cache_bytes, prepared=prepared)
+    reader = FrameReader(
+        frames,
+        palette,
+        size,
+        cache_bytes=cache_bytes,
+        prepared=prepared,
+        wait_for=wait_for,
+        classes=classes,
+        bad=bad,
+        numbered=numbered,
+    )
     return reader, prepared

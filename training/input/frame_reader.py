@@ -1,14 +1,25 @@
 """Frames of a split as small arrays: from the prepared form, from memory, or decoded."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 
-from ingest.labels.palette import Palette
+import numpy as np
+
+from catalog.errors import BadFile
+from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import DecodedFrames, UInt8, nearest, small_image
 from pipeline.prepared.form import PreparedRows
 from pipeline.prepared.size import Size
 from training.command import say
+from training.input.label_classes import LabelClasses
+from training.input.numbered_colours import NumberedColours
+from training.input.skipped_frames import SkippedFrames
+
+_LOOKING = 16
+"""Threads that look for files: each waits for the file system, which may be a network's."""
 
 
 @dataclass(frozen=True)
@@ -17,11 +28,14 @@ class Frame:
 
     Attributes:
         image: (h, w, 3) uint8 [RGB] at the network's input size, averaged over area.
-        label: (H, W) uint8 [class id] at its own size, UNKNOWN_CLASS where the colour is unknown.
+        label: (H, W) uint8 [class id] at its own size, UNKNOWN_CLASS where the colour is unknown
+            or its class ignored.
+        colours: (H, W) uint8 [number of the label's colour]; None where they are not kept apart.
     """
 
     image: UInt8
     label: UInt8
+    colours: UInt8 | None = None
 
 
 class FrameReader:
@@ -35,6 +49,10 @@ class FrameReader:
         *,
         cache_bytes: int = 0,
         prepared: PreparedRows | None = None,
+        wait_for: Callable[[str], bool] = lambda _: False,
+        classes: LabelClasses | None = None,
+        bad: SkippedFrames | None = None,
+        numbered: NumberedColours | None = None,
     ) -> None:
         """Prepare to read ``frames`` for a network input of that size.
 
@@ -44,17 +62,46 @@ class FrameReader:
             size: Network input.
             cache_bytes: What `small` may keep of decoded frames; beyond it they are decoded again.
             prepared: The same frames at that size; what it lacks is decoded.
+            wait_for: See DecodedFrames.
+            classes: To which labels are merged; None for those of the palette.
+            bad: Is told of frames that cannot be read, in whose place `small` gives black without
+                a label; None where they raise.
+            numbered: The labels' colours, which `frame` keeps apart, too; None where it need not.
 
         Raises:
             StorageError: A source lies elsewhere than where it may, by now.
         """
-        self._decoded = DecodedFrames(frames, palette)
+        self._numbered = numbered
+        decoded_by = palette if numbered is None else numbered.palette
+        self._decoded = DecodedFrames(frames, decoded_by, wait_for)
+        self._frames = len(frames)
         self._size = size
         self._prepared = prepared
+        self._classes, self._bad = classes, bad
         self._kept: dict[int, tuple[UInt8, UInt8]] = {}
         self._free_bytes = cache_bytes
         self._keeping = Lock()
         self._said_lacking = False
+
+    def look_for_files(self) -> None:
+        """Go on where every file that will be decoded is there; looked for, and not read.
+
+        Raises:
+            BadFile: Some are missing, and of more frames than may be bad.
+        """
+        rows = range(self._frames) if self._prepared is None else self._prepared.lacks().tolist()
+        with ThreadPoolExecutor(_LOOKING, thread_name_prefix="look") as pool:
+            errors = zip(rows, pool.map(self._decoded.missing, rows), strict=True)
+            missing = [(row, error) for row, error in errors if error is not None]
+        if self._bad is not None:
+            for row, error in missing:
+                self._bad.note(row, error)
+        elif missing:
+            first = missing[0][1]
+            raise BadFile(
+                f"{first.reason}; frames that lack a file: {len(missing):,} of {self._frames:,}",
+                first.file,
+            )
 
     def image(self, row: int) -> tuple[UInt8, tuple[int, int]]:
         """A frame's image (h, w, 3) uint8 at network size, and the (H, W) it has on disk.
@@ -63,9 +110,9 @@ class FrameReader:
             BadFile: It is missing, or cannot be decoded.
         """
         if self._prepared is not None:
-            found = self._prepared.image(row)
-            if found is not None:
-                return found
+            stored = self._prepared.image(row)
+            if stored is not None:
+                return stored
             self._say_lacking(self._prepared)
         image = self._decoded.image(row)
         return small_image(image, self._size), (image.shape[0], image.shape[1])
@@ -78,7 +125,10 @@ class FrameReader:
                 frame has no label.
         """
         image, size_px = self.image(row)
-        return Frame(image, self._decoded.label(row, size_px))
+        label = self._decoded.label(row, size_px)
+        if self._numbered is None:
+            return Frame(image, self._merged(label))
+        return Frame(image, self._merged(np.take(self._numbered.label_class, label)), label)
 
     def small(self, row: int) -> tuple[UInt8, UInt8]:
         """A frame at network size.
@@ -88,15 +138,22 @@ class FrameReader:
             pixel.
 
         Raises:
-            BadFile: As `frame`.
+            BadFile: As `frame`, or more frames are bad than may be.
         """
-        found = None if self._prepared is None else self._prepared.small(row)
-        if found is None and self._prepared is not None:
+        stored = None if self._prepared is None else self._prepared.small(row)
+        if stored is None and self._prepared is not None:
             self._say_lacking(self._prepared)
-        found = found or self._kept.get(row)
-        if found is not None:
-            return found
-        frame = self.frame(row)
+        if stored is not None:
+            return stored[0], self._merged(stored[1])
+        if (cached := self._kept.get(row)) is not None:
+            return cached
+        try:
+            frame = self.frame(row)
+        except BadFile as error:
+            if self._bad is None:
+                raise
+            self._bad.note(row, error)
+            return self._blank()
         pair = frame.image, nearest(frame.label, self._size)
         size_bytes = sum(array.nbytes for array in pair)
         with self._keeping:  # several threads read ahead
@@ -104,6 +161,13 @@ class FrameReader:
                 self._free_bytes -= size_bytes
                 self._kept[row] = pair
         return pair
+
+    def _blank(self) -> tuple[UInt8, UInt8]:
+        size = self._size.height_px, self._size.width_px
+        return np.zeros((*size, 3), np.uint8), np.full(size, UNKNOWN_CLASS, np.uint8)
+
+    def _merged(self, label: UInt8) -> UInt8:
+        return label if self._classes is None else self._classes.merged(label)
 
     def _say_lacking(self, prepared: PreparedRows) -> None:
         """Tell once why a run with a prepared form decodes."""

@@ -1,8 +1,11 @@
-"""Which frames a model was trained on, its parents' included: ``trained_frames.parquet``.
+"""Frames that a model was trained on, its parents' included: ``trained_frames.parquet``.
+
+And their scenes, ``trained_scenes.json``: frames of one scene resemble each other.
 
 Written before the first step, so that a checkpoint has it as well as a finished model.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,11 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.errors import BadFile
-from catalog.storage.atomic_write import atomic_path
+from catalog.storage.atomic_write import atomic_path, atomic_write
 from pipeline.manifest import Manifest
-from training.folder_file import opened_folder_file
+from training.folder_file import opened_folder_file, read_folder_file
 
 FILE = "trained_frames.parquet"
+SCENES_FILE = "trained_scenes.json"
+ABOUT_TRAINED = (FILE, SCENES_FILE)
+"""What a copy of the model takes along."""
+_MOST_BYTES = 64 << 20
 _SCHEMA = pa.schema([("fkey", pa.string())])
 _BATCH_ROWS = 65_536
 
@@ -31,8 +38,36 @@ def write_trained_frames(model_dir: Path, fkeys: Iterable[str], parent: Path | N
     if parent is not None:
         trained |= _read(parent) or set()
     table = pa.table({"fkey": sorted(trained)}, _SCHEMA)
-    with atomic_path(model_dir / FILE, parents=True) as part:
-        pq.write_table(table, part, compression="zstd")
+    with atomic_path(model_dir / FILE, parents=True) as partial_path:
+        pq.write_table(table, partial_path, compression="zstd")
+
+
+def write_trained_scenes(model_dir: Path, scenes: Iterable[str], parent: Path | None) -> None:
+    """Keep the scenes of a run and those of the model that it begins with.
+
+    Raises:
+        BadFile: The parent's file is damaged.
+        StorageError: The disk refuses.
+    """
+    trained = set(scenes) | (scenes_trained_on(parent) if parent is not None else set())
+    atomic_write(model_dir / SCENES_FILE, json.dumps(sorted(trained)), parents=True)
+
+
+def scenes_trained_on(model_dir: Path) -> set[str]:
+    """The scenes that the model in ``model_dir`` was trained on; none of earlier releases' models.
+
+    Raises:
+        BadFile: The list is damaged.
+    """
+    if not (model_dir / SCENES_FILE).exists():
+        return set()
+    try:
+        scenes = json.loads(read_folder_file(model_dir, SCENES_FILE, _MOST_BYTES))
+    except ValueError as error:
+        raise BadFile(f"is no JSON: {error}", str(model_dir / SCENES_FILE)) from error
+    if not (isinstance(scenes, list) and all(isinstance(scene, str) for scene in scenes)):
+        raise BadFile("is no list of scenes", str(model_dir / SCENES_FILE))
+    return set(scenes)
 
 
 def frames_trained_on(
@@ -64,10 +99,10 @@ def _read(model_dir: Path) -> set[str] | None:
         with opened_folder_file(model_dir, FILE) as file, pq.ParquetFile(file) as parquet:
             if parquet.schema_arrow != _SCHEMA:
                 raise BadFile("is no list of fkeys", str(path))
-            found: set[str] = set()
+            fkeys: set[str] = set()
             for batch in parquet.iter_batches(_BATCH_ROWS):
-                found.update(batch.column(0).to_pylist())
-            return found
+                fkeys.update(batch.column(0).to_pylist())
+            return fkeys
     except FileNotFoundError:
         return None
     except (OSError, pa.ArrowException) as error:

@@ -1,4 +1,4 @@
-"""What a model is: its ``model.json``, which may be somebody else's and is believed in nothing."""
+"""A model's ``model.json``, which may be somebody else's and is believed in nothing."""
 
 import re
 from collections.abc import Mapping
@@ -8,16 +8,21 @@ from typing import Any
 
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.storage.bounded_file import parsed_json
-from ingest.labels.palette import Palette
+from pipeline.prepared.size import LONGEST_SIDE_PX
+from pipeline.prepared.training_input import SIZE_STEP_PX
+from pipeline.runs.class_map import ClassMap
 from training.folder_file import read_folder_file
+from training.input.label_classes import LabelClasses
 from training.run.checkpoint import CHECKPOINT_FILE
-from training.run_settings import LONGEST_SIDE_PX, SIZE_STEP_PX
 
 ABOUT_FILE = "model.json"
 
-FORMAT = 2
+FORMAT = 3
 HAS_SAFETENSORS = 2
-"""The first format whose weights are in a file without code; 1 has a Keras archive."""
+"""The first format whose weights are in a file without code; 1 has a Keras archive.
+
+3 may have merged classes.
+"""
 
 _NETWORK_OF_FORMAT_1 = "small_unet"
 _MOST_BYTES = 4 << 20
@@ -27,7 +32,7 @@ _LONGEST_NAME = 128
 
 @dataclass(frozen=True)
 class AboutModel:
-    """What a finished model is.
+    """The description of a finished model.
 
     Attributes:
         sha256: Digest of the file with its weights: the model's identity.
@@ -40,6 +45,8 @@ class AboutModel:
         workers: That trained it.
         dataset: Name, version, id and split it was trained on.
         settings: Of its training run.
+        class_map: By which label classes are merged (pipeline.runs.class_map); None where each is a
+            class.
         parent: The model that the run began with, as training.network.parent.Parent; None for none.
         format: Of the model's files.
     """
@@ -55,11 +62,12 @@ class AboutModel:
     dataset: Mapping[str, Any]
     settings: Mapping[str, Any]
     parent: Mapping[str, Any] | None = None
+    class_map: Mapping[str, Any] | None = None
     format: int = FORMAT
 
     @classmethod
     def read(cls, model_dir: Path) -> "AboutModel":
-        """What the model in ``model_dir`` is.
+        """The description of the model in ``model_dir``.
 
         Raises:
             NotFound: There is no finished model.
@@ -89,13 +97,16 @@ class AboutModel:
         except ValueError as error:
             raise InvalidInput(f"a model cannot be made of this dataset: {error}") from error
 
-    def check_classes(self, classes: tuple[str, ...], dataset: str) -> None:
-        """Accept a dataset to run the model on.
+    def label_classes(self, class_list: Mapping[str, str], dataset: str) -> LabelClasses:
+        """The model's classes, and where the labels of a dataset that it is run on go.
 
         Raises:
-            InvalidInput: Its classes are not the model's.
+            InvalidInput: The dataset's classes are not the model's, or its map lacks one of them.
         """
-        check_same_classes("the model", self.classes, classes, dataset)
+        map_ = None if self.class_map is None else ClassMap.from_json(self.class_map)
+        classes = LabelClasses.of(class_list, map_, dataset)
+        check_same_classes("the model", self.classes, classes.names, dataset)
+        return classes
 
 
 def check_same_classes(
@@ -110,7 +121,8 @@ def check_same_classes(
         odd = [*sorted(set(classes) ^ set(known))[:3]] or ["their order"]
         raise InvalidInput(
             f"{model} knows {len(known)} classes, dataset {dataset} has {len(classes)}; they "
-            f"differ in {', '.join(odd)}: train on a dataset with the same class list"
+            f"differ in {', '.join(odd)}: train on a dataset with the same class list, or with the "
+            "same --classes"
         )
 
 
@@ -122,7 +134,13 @@ def _checked(data: Any) -> AboutModel:
     """
     if not isinstance(data, dict):
         raise ValueError("expected a JSON object")  # noqa: TRY004 (as for all that it may be)
-    data = {"format": 1, "network": _NETWORK_OF_FORMAT_1, "parent": None, **data}
+    data = {
+        "format": 1,
+        "network": _NETWORK_OF_FORMAT_1,
+        "parent": None,
+        "class_map": None,
+        **data,
+    }
     if not (type(data["format"]) is int and 1 <= data["format"] <= FORMAT):
         raise ValueError(f"format {str(data['format'])[:20]}; this version reads 1 to {FORMAT}")
     known = [field.name for field in fields(AboutModel)]
@@ -142,16 +160,19 @@ def _checked(data: Any) -> AboutModel:
     for name in ("name", "id", "split"):
         _check(f"dataset.{name}", data["dataset"].get(name), _is_name(data["dataset"].get(name)))
     _check("parent", data["parent"], isinstance(data["parent"], dict | None))
-    return AboutModel(**(data | {"classes": _classes(data["classes"], data["class_list"])}))
+    _check("class_map", data["class_map"], isinstance(data["class_map"], dict | None))
+    return AboutModel(**(data | {"classes": _classes(data)}))
 
 
-def _classes(classes: Any, class_list: dict[str, Any]) -> tuple[str, ...]:
+def _classes(data: Mapping[str, Any]) -> tuple[str, ...]:
+    classes, class_list = data["classes"], data["class_list"]
     _check("classes", classes, isinstance(classes, list) and all(map(_is_name, classes)))
     _check("class_list", class_list, len(class_list) <= _MOST_COLOURS)
     for name in class_list.values():
         _check("class_list", name, _is_name(name))
-    if Palette.from_class_list(class_list).classes != tuple(classes):
-        raise ValueError("classes: are not the class_list's")
+    map_ = None if data["class_map"] is None else ClassMap.from_json(data["class_map"])
+    if LabelClasses.of(class_list, map_, data["dataset"]["name"]).names != tuple(classes):
+        raise ValueError(f"classes: are not the {'class_list' if map_ is None else 'class_map'}'s")
     return tuple(classes)
 
 

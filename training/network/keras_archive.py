@@ -28,7 +28,7 @@ _MOST_BESIDE_BYTES = 16 << 20
 
 
 def most_bytes(network: Any) -> int:
-    """What an archive of such a network has at most [bytes]."""
+    """Largest size of an archive of such a network [bytes]."""
     return 2 * _MOST_BESIDE_BYTES + weights_bytes(network)
 
 
@@ -44,13 +44,15 @@ def take_weights(network: Any, content: bytes) -> None:
             numbers = _member(archive, _NUMBERS, weights_bytes(network) + _MOST_BESIDE_BYTES)
         _check_described(network, parsed_json(description))
         with h5py.File(io.BytesIO(numbers), "r") as file:
-            found = [(variable, _array(file, path, variable)) for path, variable in _paths(network)]
+            arrays = [
+                (variable, _array(file, path, variable)) for path, variable in _paths(network)
+            ]
     except (
         zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, TypeError, RuntimeError,
         NotImplementedError,
     ) as error:  # fmt: skip
         raise ValueError(f"is no archive of network {network.name}: {error}") from error
-    for variable, array in found:
+    for variable, array in arrays:
         variable.assign(array)
 
 
@@ -79,23 +81,23 @@ def _paths(network: Any) -> Iterator[tuple[str, Any]]:
             kind = _KIND[type(layer).__name__]
             number = f"_{of_kind[kind]}" if of_kind[kind] else ""
             of_kind[kind] += 1
-            for place, variable in enumerate(layer.weights):
-                yield f"layers/{kind}{number}/vars/{place}", variable
+            for index, variable in enumerate(layer.weights):
+                yield f"layers/{kind}{number}/vars/{index}", variable
 
 
 def _array(file: Any, path: str, variable: Any) -> Any:
     """The numbers at a path, of the variable's type and shape, which lie in this very file."""
-    place = file
+    node = file
     for name in path.split("/"):
         # A soft or external link, a virtual or external data set: numbers of any other file.
-        if not isinstance(place, h5py.Group) or type(place.get(name, getlink=True)) is not (
+        if not isinstance(node, h5py.Group) or type(node.get(name, getlink=True)) is not (
             h5py.HardLink
         ):
             raise ValueError(f"{path} is missing")
-        place = place[name]
-    if not isinstance(place, h5py.Dataset) or place.is_virtual or place.external:
+        node = node[name]
+    if not isinstance(node, h5py.Dataset) or node.is_virtual or node.external:
         raise ValueError(f"{path} holds no numbers of its own")
-    wanted = tuple(variable.shape), variable.dtype.as_numpy_dtype
-    if (place.shape, place.dtype) != wanted or place.chunks is not None:
-        raise ValueError(f"{path} is {place.dtype} {place.shape}, expected {wanted[0]}")
-    return place[()]
+    expected = tuple(variable.shape), variable.dtype.as_numpy_dtype
+    if (node.shape, node.dtype) != expected or node.chunks is not None:
+        raise ValueError(f"{path} is {node.dtype} {node.shape}, expected {expected[0]}")
+    return node[()]

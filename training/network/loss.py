@@ -1,4 +1,4 @@
-"""What training makes small."""
+"""The loss that training minimizes."""
 
 from typing import Any
 
@@ -17,8 +17,11 @@ def weight_of_class_id(weights: npt.NDArray[np.float32]) -> Any:
     return tf.constant(table)
 
 
-def weighted_cross_entropy(labels: Any, logits: Any, weight_of_id: Any) -> Any:
-    """Mean cross-entropy over the pixels, each weighted by its class.
+def cross_entropy_sums(labels: Any, logits: Any, weight_of_id: Any) -> tuple[Any, Any]:
+    """Cross-entropy of the pixels, each weighted by its class, and the weights, each added up.
+
+    Their quotient is the mean. Sums of several workers make the mean over the pixels of all, which
+    the mean of their means is not: their frames have other classes.
 
     Args:
         labels: (B, H, W) uint8 [class id].
@@ -26,10 +29,18 @@ def weighted_cross_entropy(labels: Any, logits: Any, weight_of_id: Any) -> Any:
         weight_of_id: (256,) float32.
 
     Returns:
-        Scalar float32 [nats]; 0 when no pixel has a weight.
+        Scalars float32: sum [nats], and sum of weights; both 0 when no pixel has a weight.
     """
     ids = tf.cast(labels, tf.int32)  # (B, H, W)
     weights = tf.gather(weight_of_id, ids)  # (B, H, W)
     known = tf.where(ids < tf.shape(logits)[-1], ids, 0)
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(known, logits)  # (B, H, W)
-    return tf.math.divide_no_nan(tf.reduce_sum(weights * losses), tf.reduce_sum(weights))
+    return tf.reduce_sum(weights * losses), tf.reduce_sum(weights)
+
+
+def weighted_cross_entropy(labels: Any, logits: Any, weight_of_id: Any) -> Any:
+    """Mean cross-entropy over the pixels, scalar float32 [nats]; arguments of `cross_entropy_sums`.
+
+    0 when no pixel has a weight.
+    """
+    return tf.math.divide_no_nan(*cross_entropy_sums(labels, logits, weight_of_id))

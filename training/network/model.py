@@ -15,11 +15,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from pipeline.runs.networks import SMALL_UNET
+
 keras = tf.keras
 layers = tf.keras.layers
 
-NETWORK = "small_unet"
-"""Its name; another network, or another form of this one, gets another."""
 GROUPS = 8
 
 
@@ -31,11 +31,12 @@ class PixelPosition(tf.keras.layers.Layer):  # type: ignore[misc]
     """
 
     def call(self, images: Any) -> Any:
-        """(B, H, W, C) float32 to (B, H, W, C + 2)."""
+        """(B, H, W, C) to (B, H, W, C + 2)."""
         batch, height, width = tf.unstack(tf.shape(images)[:3])
         down, right = tf.linspace(-1.0, 1.0, height), tf.linspace(-1.0, 1.0, width)
         grid = tf.stack(tf.meshgrid(down, right, indexing="ij"), axis=-1)  # (H, W, 2)
-        return tf.concat([images, tf.tile(grid[None], [batch, 1, 1, 1])], axis=-1)
+        positions = tf.tile(tf.cast(grid, images.dtype)[None], [batch, 1, 1, 1])
+        return tf.concat([images, positions], axis=-1)
 
 
 def build_model(height_px: int, width_px: int, n_classes: int) -> Any:
@@ -62,8 +63,10 @@ def build_model(height_px: int, width_px: int, n_classes: int) -> Any:
     x = _conv(layers.Concatenate()([x, quarter]), 48)  # (B, H/4, W/4, 48)
     x = _up(_conv(x, 24, kernel=1))  # (B, H/2, W/2, 24)
     x = _conv(layers.Concatenate()([x, half]), 32)  # (B, H/2, W/2, 32)
-    x = layers.Conv2D(n_classes, 1, name="class_logits")(x)  # (B, H/2, W/2, n_classes)
-    return keras.Model(images, _up(x), name=NETWORK)  # (B, H, W, n_classes)
+    # Logits are float32 whatever the layers before compute in.
+    x = layers.Conv2D(n_classes, 1, name="class_logits", dtype="float32")(x)  # (B, H/2, W/2, ...)
+    x = layers.UpSampling2D(2, interpolation="bilinear", dtype="float32")(x)
+    return keras.Model(images, x, name=SMALL_UNET)  # (B, H, W, n_classes)
 
 
 def _conv(x: Any, channels: int, kernel: int = 3, stride: int = 1, dilation: int = 1) -> Any:

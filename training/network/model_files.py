@@ -14,6 +14,7 @@ from typing import Any
 
 from catalog.errors import BadFile, UnknownName
 from catalog.storage.atomic_write import atomic_write
+from pipeline.runs.networks import is_own
 from training.folder_file import read_folder_file
 from training.network.about_model import ABOUT_FILE, HAS_SAFETENSORS, AboutModel
 from training.strict_json import strict_json
@@ -22,8 +23,8 @@ WEIGHTS_FILE = "model.safetensors"
 KERAS_FILE = "model.keras"
 
 
-def write_model(model: Any, about: AboutModel, model_dir: Path) -> None:
-    """Write a trained Keras model and what it is; ``about.sha256`` is filled in here.
+def write_model(model: Any, about: AboutModel, model_dir: Path) -> str:
+    """Write a trained Keras model and what it is; ``about.sha256``, which comes back, is filled in.
 
     Raises:
         StorageError: The disk refuses.
@@ -35,15 +36,19 @@ def write_model(model: Any, about: AboutModel, model_dir: Path) -> None:
     digest = hashlib.sha256(content).hexdigest()
     atomic_write(model_dir / ABOUT_FILE, strict_json(asdict(about) | {"sha256": digest}))
     (model_dir / KERAS_FILE).unlink(missing_ok=True)  # of an earlier release's run in this folder
+    return digest
 
 
-def read_model(model_dir: Path, *, trust_model: bool = False) -> tuple[Any, AboutModel]:
+def read_model(
+    model_dir: Path, *, trust_model: bool = False, network: str = ""
+) -> tuple[Any, AboutModel]:
     """The finished Keras model in ``model_dir``, and what it is.
 
     Args:
         model_dir: The model.
         trust_model: Have Keras build what a model.keras of a foreign network describes, which runs
             what its author put into it.
+        network: The user's own network, "module:function", which may be built.
 
     Raises:
         NotFound: There is none.
@@ -55,17 +60,22 @@ def read_model(model_dir: Path, *, trust_model: bool = False) -> tuple[Any, Abou
 
     about = AboutModel.read(model_dir)
     try:
-        network = build_network(about.network, about.height_px, about.width_px, len(about.classes))
+        built = build_network(
+            about.network, about.height_px, about.width_px, len(about.classes), trusted=network
+        )
     except UnknownName as error:
-        raise BadFile(str(error), str(model_dir / ABOUT_FILE)) from error
+        own = f"is of the network {about.network}, which runs code that is not Framesift's; give "
+        own += f"--model {about.network} to have it built"
+        reason = own if is_own(about.network) else str(error)
+        raise BadFile(reason, str(model_dir / ABOUT_FILE)) from error
     if about.format < HAS_SAFETENSORS:
-        return _of_earlier_release(network, about, model_dir, trust_model), about
-    content = _content(model_dir, WEIGHTS_FILE, weights_file.most_bytes(network), about)
+        return _of_earlier_release(built, about, model_dir, trust_model), about
+    content = _content(model_dir, WEIGHTS_FILE, weights_file.most_bytes(built), about)
     try:
-        weights_file.take_weights(network, content)
+        weights_file.take_weights(built, content)
     except ValueError as error:
         raise BadFile(f"cannot be loaded: {error}", str(model_dir / WEIGHTS_FILE)) from error
-    return network, about
+    return built, about
 
 
 def _content(model_dir: Path, name: str, most_bytes: int, about: AboutModel) -> bytes:
@@ -106,7 +116,7 @@ def _of_earlier_release(network: Any, about: AboutModel, model_dir: Path, trust_
 
 
 def _foreign(path: Path, about: AboutModel) -> Any:
-    """What Keras builds of an archive, whose author is trusted.
+    """The model that Keras builds of an archive whose author is trusted.
 
     Raises:
         BadFile: It cannot be built, or is no network from images to the classes' logits.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.errors import BadFile, NotFound
-from ingest.labels.palette import Palette
+from training.input.label_classes import LabelClasses
 from training.network.about_model import ABOUT_FILE, AboutModel, check_same_classes
 from training.network.model_files import read_model
 from training.run.checkpoint import CHECKPOINT_FILE, Array, Checkpoint
@@ -40,8 +40,8 @@ class Parent:
         """
         check_same_classes(f"the model in {self.dir}", self.classes, classes, dataset)
 
-    def weights(self) -> Sequence[Array]:
-        """Its weights, in the network's order.
+    def weights(self, network: str) -> Sequence[Array]:
+        """Its weights, in the order of the network, which may be the user's own.
 
         Raises:
             NotFound: It is gone.
@@ -49,7 +49,7 @@ class Parent:
         """
         folder = Path(self.dir)
         if (folder / ABOUT_FILE).exists():
-            model, about = read_model(folder)
+            model, about = read_model(folder, network=network)
             now, weights = about.sha256, list(model.get_weights())
         else:
             checkpoint = _checkpoint(folder)
@@ -86,7 +86,7 @@ def read_parent(folder: Path) -> Parent:
         checkpoint.step,
         identity.dataset_id if identity else "",
         identity.split if identity else "",
-        Palette.from_class_list(checkpoint.class_list).classes,
+        LabelClasses.of(checkpoint.class_list, checkpoint.class_map, where).names,
     )
 
 

@@ -18,8 +18,8 @@ from training.folder_file import opened_folder_file
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-def stored_arrays(folder: Path, name: str) -> dict[str, npt.NDArray[Any]]:
-    """Every array by its name.
+def stored_arrays(folder: Path, name: str, only: str | None = None) -> dict[str, npt.NDArray[Any]]:
+    """Every array by its name; or that alone which is named so.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -30,26 +30,30 @@ def stored_arrays(folder: Path, name: str) -> dict[str, npt.NDArray[Any]]:
         whole = os.fstat(file.fileno()).st_size
         try:
             with zipfile.ZipFile(file) as archive:
-                if any(part.compress_size > whole for part in archive.infolist()):
+                if any(info.compress_size > whole for info in archive.infolist()):
                     raise ValueError("says to hold more than it does")
-                return {_name(part): _array(archive, part) for part in archive.infolist()}
+                return {
+                    _name(info): _array(archive, info)
+                    for info in archive.infolist()
+                    if only in (None, _name(info))
+                }
         except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
             raise ValueError(str(error)) from error
 
 
-def _name(part: zipfile.ZipInfo) -> str:
-    return part.filename.removesuffix(".npy")
+def _name(info: zipfile.ZipInfo) -> str:
+    return info.filename.removesuffix(".npy")
 
 
-def _array(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> npt.NDArray[Any]:
-    if part.compress_type != zipfile.ZIP_STORED:
-        raise ValueError(f"{part.filename[:40]} is compressed")
-    with archive.open(part) as member:
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.NDArray[Any]:
+    if info.compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"{info.filename[:40]} is compressed")
+    with archive.open(info) as member:
         shape, by_columns, dtype = _header(member)
         size = math.prod(shape) * dtype.itemsize
         content = member.read(size + 1)
     if dtype.hasobject or by_columns or len(content) != size:
-        raise ValueError(f"{part.filename[:40]} is no array of {dtype} {shape}")
+        raise ValueError(f"{info.filename[:40]} is no array of {dtype} {shape}")
     return np.frombuffer(content, dtype).reshape(shape)
 
 

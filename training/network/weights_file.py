@@ -20,12 +20,12 @@ def as_bytes(network: Any) -> bytes:
 
 
 def most_bytes(network: Any) -> int:
-    """What a file of such a network's weights has at most [bytes]."""
+    """Largest size of a file of such a network's weights [bytes]."""
     return _MOST_HEADER_BYTES + weights_bytes(network)
 
 
 def weights_bytes(network: Any) -> int:
-    """What a network's weights take in memory [bytes]."""
+    """Memory of a network's weights [bytes]."""
     return sum(variable.shape.num_elements() * variable.dtype.size for variable in network.weights)
 
 
@@ -36,28 +36,28 @@ def take_weights(network: Any, content: bytes) -> None:
         ValueError: It is damaged, or its names, types and shapes are not the network's.
     """
     try:
-        found = load(content)
+        arrays = load(content)
     except (SafetensorError, KeyError, TypeError) as error:
         raise ValueError(f"is no safetensors file: {error}") from error
-    wanted = _named(network)
-    if odd := sorted(found.keys() ^ wanted.keys()):
+    variables = _named(network)
+    if odd := sorted(arrays.keys() ^ variables.keys()):
         raise ValueError(
-            f"holds {len(found)} weights, network {network.name} has {len(wanted)}; they differ "
-            f"in {odd[0][:40]!r}"
+            f"holds {len(arrays)} weights, network {network.name} has {len(variables)}; they "
+            f"differ in {odd[0][:40]!r}"
         )
-    for name, variable in wanted.items():
-        array = found[name]
+    for name, variable in variables.items():
+        array = arrays[name]
         if (array.shape, array.dtype) != (tuple(variable.shape), variable.dtype.as_numpy_dtype):
             raise ValueError(
                 f"{name} is {array.dtype} {array.shape}, network {network.name} has "
                 f"{variable.dtype.name} {tuple(variable.shape)}"
             )
-    for name, variable in wanted.items():
-        variable.assign(found[name])
+    for name, variable in variables.items():
+        variable.assign(arrays[name])
 
 
 def _named(network: Any) -> dict[str, Any]:
     return {
-        f"{place:04d}.{variable.name.rpartition('/')[2].partition(':')[0]}": variable
-        for place, variable in enumerate(network.weights)
+        f"{index:04d}.{variable.name.rpartition('/')[2].partition(':')[0]}": variable
+        for index, variable in enumerate(network.weights)
     }

@@ -2,11 +2,15 @@
 
 One file, ``model_dir/checkpoint.npz``: weights, the optimizer's variables, and a JSON text with
 step, class list and what identifies the run. It is replaced whole, so a kill at any time leaves the
-last one.
+last one. Those before it are ``checkpoint-1.npz``, ``checkpoint-2.npz``...; a run goes on from the
+newest that is whole.
 """
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +21,12 @@ import numpy.typing as npt
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path
 from catalog.storage.bounded_file import parsed_json
+from pipeline.runs.class_map import ClassMap
 from training.network.stored_arrays import stored_arrays
 from training.run.run_identity import RunIdentity
 
 CHECKPOINT_FILE = "checkpoint.npz"
+DAMAGED_FILE = "checkpoint.damaged.npz"
 
 Array = npt.NDArray[Any]
 
@@ -37,6 +43,7 @@ class Checkpoint:
         optimizer: The optimizer's variables, in its order.
         examples: Examples that all workers had read (pipeline.example_order); None in a file of an
             earlier release, whose workers each had an order of their own.
+        class_map: By which label classes are merged; None where each is a class.
     """
 
     step: int
@@ -45,9 +52,14 @@ class Checkpoint:
     weights: Sequence[Array]
     optimizer: Sequence[Array]
     examples: int | None = None
+    class_map: ClassMap | None = None
 
-    def write(self, model_dir: Path) -> None:
+    def write(self, model_dir: Path, keep: int = 1) -> None:
         """Replace the checkpoint in ``model_dir``.
+
+        Args:
+            model_dir: Where it lies.
+            keep: Checkpoints that are there then, this one among them.
 
         Raises:
             StorageError: The disk refuses.
@@ -56,38 +68,73 @@ class Checkpoint:
             "step": self.step,
             "examples": self.examples,
             "class_list": list(self.class_list.items()),
+            "class_map": self.class_map.as_json() if self.class_map else None,
             "identity": self.identity.as_json() if self.identity else None,
         }
         arrays = {f"weight_{i:04d}": array for i, array in enumerate(self.weights)}
         arrays |= {f"optimizer_{i:04d}": array for i, array in enumerate(self.optimizer)}
         path = model_dir / CHECKPOINT_FILE
-        with atomic_path(path, parents=True) as part, part.open("wb") as file:
-            np.savez(file, about=np.array(json.dumps(about)), **arrays)
+        with atomic_path(path, parents=True) as partial_path:
+            with partial_path.open("wb") as file:
+                np.savez(file, about=np.array(json.dumps(about)), **arrays)
+            _keep_former(model_dir, keep)
 
     @classmethod
-    def read(cls, model_dir: Path) -> "Checkpoint | None":
+    def read(cls, model_dir: Path, name: str = CHECKPOINT_FILE) -> "Checkpoint | None":
         """The checkpoint in ``model_dir``; None where there is none.
 
         Raises:
             BadFile: It is damaged.
         """
         try:
-            stored = stored_arrays(model_dir, CHECKPOINT_FILE)
+            stored = stored_arrays(model_dir, name)
             about = parsed_json(str(stored["about"]).encode())
-            identity = about.get("identity")
+            identity, class_map = about.get("identity"), about.get("class_map")
             return cls(
                 step=int(about["step"]),
                 examples=None if about.get("examples") is None else int(about["examples"]),
                 class_list=dict(about["class_list"]),
                 identity=RunIdentity.from_json(identity) if identity else None,
+                class_map=ClassMap.from_json(class_map) if class_map else None,
                 weights=[stored[n] for n in sorted(stored) if n.startswith("weight_")],
                 optimizer=[stored[n] for n in sorted(stored) if n.startswith("optimizer_")],
             )
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            path = str(model_dir / CHECKPOINT_FILE)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, InvalidInput) as error:
+            path = str(model_dir / name)
             raise BadFile(f"checkpoint is damaged ({error}); delete it", path) from error
+
+    @classmethod
+    def read_newest(cls, model_dir: Path, say: Callable[[str], None]) -> "Checkpoint | None":
+        """The newest checkpoint in ``model_dir`` that is whole; None where there is none.
+
+        One that is damaged is laid aside, and the one before it takes its place.
+
+        Args:
+            model_dir: Where they lie.
+            say: Told of damage.
+
+        Raises:
+            BadFile: None of them is whole.
+            StorageError: The disk refuses.
+        """
+        try:
+            return cls.read(model_dir)
+        except BadFile as error:
+            damage = error
+        for path in _former(model_dir):
+            try:
+                former = cls.read(model_dir, path.name)
+            except BadFile:
+                continue
+            if former is not None:
+                newest = model_dir / CHECKPOINT_FILE
+                newest.replace(model_dir / DAMAGED_FILE)
+                path.replace(newest)
+                say(f"warning: {damage}; going on from the one before, of step {former.step}")
+                return former
+        raise damage
 
     def check_same_run(
         self, class_list: Mapping[str, str], identity: RunIdentity, model_dir: Path
@@ -118,3 +165,46 @@ class Checkpoint:
                 f"{'; '.join(differences)}; give the flags of that run, or another --model_dir, "
                 f"there with --continue_from {model_dir} to begin with its weights"
             )
+
+
+def listed_checkpoints(model_dir: Path) -> list[dict[str, Any]]:
+    """The checkpoints in a folder, newest first: their ``file``, ``step`` and ``sha256``.
+
+    One that is damaged is left out.
+    """
+    listed = []
+    for path in (model_dir / CHECKPOINT_FILE, *_former(model_dir)):
+        try:
+            about = parsed_json(str(stored_arrays(model_dir, path.name, "about")["about"]).encode())
+            step = int(about["step"])
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except (BadFile, OSError, ValueError, KeyError, TypeError):
+            continue
+        listed.append({"file": path.name, "step": step, "sha256": digest})
+    return listed
+
+
+def _former(model_dir: Path) -> list[Path]:
+    """The checkpoints before the newest, latest first."""
+    numbered = {}
+    for path in model_dir.glob("checkpoint-*.npz"):
+        if match := re.fullmatch(r"checkpoint-(\d{1,4})\.npz", path.name):
+            numbered[int(match[1])] = path
+    return [numbered[number] for number in sorted(numbered)]
+
+
+def _keep_former(model_dir: Path, keep: int) -> None:
+    """Have the checkpoint that is about to be replaced stay as the first of the former ones."""
+    newest = model_dir / CHECKPOINT_FILE
+    if not newest.exists():  # a new run: what is there is another's
+        for path in _former(model_dir):
+            path.unlink()
+        return
+    former = _former(model_dir)
+    for path in former[max(0, keep - 2) :]:
+        path.unlink()
+    for number, path in reversed([*enumerate(former[: max(0, keep - 2)], 2)]):
+        path.replace(model_dir / f"checkpoint-{number}.npz")
+    if keep > 1:
+        os.link(newest, model_dir / "checkpoint-1.npz")

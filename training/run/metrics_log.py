@@ -1,21 +1,24 @@
-"""How a training run goes, for people and programs that watch it.
+"""The metrics of a training run, for people and programs that watch it.
 
 In the model's folder: ``metrics.jsonl``, one line per log; ``metrics.json``, the summary so far;
 ``tensorboard/``, the same as TensorBoard event files.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json
+from pipeline.runs.run_length import RunLength
 from training.folder_file import read_folder_file
-from training.run.run_length import RunLength
 from training.strict_json import strict_json
+
+if TYPE_CHECKING:
+    from training.run.evaluated import Evaluated  # with TensorFlow, which a merge does without
 
 LINES_FILE = "metrics.jsonl"
 SUMMARY_FILE = "metrics.json"
@@ -38,6 +41,7 @@ class MetricsLog:
         warnings: Sequence[str],
         step: int,
         prepared: str | None = None,
+        tell: Callable[[int, Mapping[str, float]], None] = lambda _step, _figures: None,
     ) -> None:
         """Go on after ``step``: lines of later steps, which a kill made void, are dropped.
 
@@ -47,6 +51,7 @@ class MetricsLog:
             warnings: For the summary.
             step: The last that the run has made.
             prepared: Name of the prepared form that frames are read from; None without one.
+            tell: Is told the figures of a step, too.
 
         Raises:
             StorageError: The disk refuses.
@@ -55,18 +60,26 @@ class MetricsLog:
 
         self._model_dir = model_dir
         self._length, self._warnings, self._prepared = length, list(warnings), prepared
-        self._summary = tf.summary
-        kept = [line for line in read_metrics(model_dir) if line["step"] <= step]
-        self.first_loss: float | None = kept[0]["loss"] if kept and kept[0]["step"] == 1 else None
-        text = "".join(json.dumps(line) + "\n" for line in kept)
+        self._summary, self._tell = tf.summary, tell
+        self._scores: dict[str, float] = {}
+        self._bad_frames = 0
+        self._last: Mapping[str, Any] | None = None
+        lines = [line for line in read_metrics(model_dir) if line["step"] <= step]
+        self.first_loss: float | None = (
+            lines[0]["loss"] if lines and lines[0]["step"] == 1 else None
+        )
+        text = "".join(json.dumps(line) + "\n" for line in lines)
         atomic_write(model_dir / LINES_FILE, text, parents=True)
         self._events = tf.summary.create_file_writer(str(model_dir / TENSORBOARD_FOLDER))
 
-    def record(self, step: int, loss: float, learning_rate: float, images_per_s: float) -> None:
-        """Write one line.
+    def record(
+        self, step: int, examples: int, loss: float, learning_rate: float, images_per_s: float
+    ) -> str:
+        """Write one line; what it says, for people.
 
         Args:
             step: The last step it covers.
+            examples: That the run has read by then.
             loss: Mean since the line before, over all workers.
             learning_rate: Of that step.
             images_per_s: Of all workers together, since the line before.
@@ -85,24 +98,68 @@ class MetricsLog:
         }
         with (self._model_dir / LINES_FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        with self._events.as_default(step=step):
-            for name in ("loss", "learning_rate", "images_per_s"):
-                self._summary.scalar(name, line[name])
+        figures = {"loss": loss, "learning_rate": learning_rate, "images_per_s": images_per_s}
+        self._show(step, figures)
         self._events.flush()
-        atomic_write(self._model_dir / SUMMARY_FILE, strict_json(self._summary_of(line)))
+        left_s = max(0, self._length.examples - examples) / images_per_s
+        progress = {"epoch": round(examples / self._length.frames, 3), "seconds_left": int(left_s)}
+        self._last = line | progress
+        atomic_write(self._model_dir / SUMMARY_FILE, strict_json(self._summary_of(self._last)))
+        return (
+            f"step {step}/{self._length.max_steps} epoch {progress['epoch']:.2f}/"
+            f"{self._length.epochs:.2f} loss {loss:.4f} learning_rate {learning_rate:.2g} "
+            f"{images_per_s:.1f} images/s, {timedelta(seconds=int(left_s))} left"
+        )
+
+    def evaluated(
+        self, now: "Evaluated", best: "Evaluated", seconds_to_target: float | None = None
+    ) -> None:
+        """Note the score of now, and the best so far, for TensorBoard and the next summary.
+
+        Args:
+            now: The score of now.
+            best: The best so far.
+            seconds_to_target: Until the target was reached [s]; None before, or without one.
+        """
+        self._scores = {"miou": now.miou, "best_miou": best.miou, "best_step": best.step}
+        if seconds_to_target is not None:
+            self._scores["seconds_to_target"] = seconds_to_target
+        accuracy = now.pixel_accuracy
+        self._show(now.step, {"validation_miou": now.miou, "validation_pixel_accuracy": accuracy})
+        self._write_summary()
+
+    def skips(self, bad_frames: int) -> None:
+        """Note how many frames the run goes on without, for the next summary, too."""
+        if bad_frames != self._bad_frames:
+            self._bad_frames = bad_frames
+            self._write_summary()
+
+    def _show(self, step: int, figures: Mapping[str, float]) -> None:
+        with self._events.as_default(step=step):
+            for name, value in figures.items():
+                self._summary.scalar(name, value)
+        self._tell(step, figures)
+
+    def _write_summary(self) -> None:
+        if self._last is not None:
+            atomic_write(self._model_dir / SUMMARY_FILE, strict_json(self._summary_of(self._last)))
 
     def _summary_of(self, line: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "step": line["step"],
             "max_steps": self._length.max_steps,
+            "epoch": line["epoch"],
             "epochs": round(self._length.epochs, 3),
+            "seconds_left": line["seconds_left"],
             "frames": self._length.frames,
             "frames_seen": self._length.frames_seen,
             "first_loss": self.first_loss,
             "loss": line["loss"],
             "images_per_s": line["images_per_s"],
             "prepared": self._prepared,
+            "bad_frames": self._bad_frames,
             "warnings": self._warnings,
+            **self._scores,
         }
 
 

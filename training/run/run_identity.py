@@ -1,15 +1,18 @@
-"""What decides the weights of a training run, and so may not change while the run goes on."""
+"""The identity of a training run: what decides its weights, and may not change while it goes on."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any
+
+from pipeline.runs.augmentations import USUAL
+from pipeline.runs.precision import FLOAT32
 
 _NAMES = {
     "dataset_id": "dataset id",
     "split": "--split",
     "height_px": "--height",
     "width_px": "--width",
-    "network": "network",
+    "network": "--model",
     "seed": "--seed",
     "batch_size": "--batch_size",
     "workers": "workers",
@@ -17,13 +20,17 @@ _NAMES = {
     "max_steps": "--max_steps",
     "schedule": "schedule",
     "parent_sha256": "--continue_from",
+    "class_map": "--classes",
+    "augment": "--augment",
+    "precision": "--precision",
+    "backbone_sha256": "--backbone_weights",
 }
 """How a difference is named: by the flag that makes it, where there is one."""
 
 
 @dataclass(frozen=True)
 class RunIdentity:
-    """What makes a training run this one and no other; the class list goes with the checkpoint.
+    """The identity of a training run; the class list goes with the checkpoint.
 
     Attributes:
         dataset_id: Of the manifest's header.
@@ -38,6 +45,10 @@ class RunIdentity:
         max_steps: Steps of the whole run with these workers; the learning rate follows from it.
         schedule: Optimizer and course of the learning rate, in words.
         parent_sha256: Digest of the model that the run began with; empty for none.
+        class_map: Name and digest of the map of its classes; empty for none.
+        augment: How examples are changed, by names.
+        backbone_sha256: Digest of the file with its backbone's weights; empty for none.
+        precision: That its layers compute in.
     """
 
     dataset_id: str
@@ -52,6 +63,10 @@ class RunIdentity:
     max_steps: int
     schedule: str
     parent_sha256: str = ""
+    class_map: str = ""
+    backbone_sha256: str = ""
+    augment: str = ",".join(USUAL)
+    precision: str = FLOAT32
 
     def as_json(self) -> dict[str, Any]:
         """The identity as data that `from_json` reads."""
@@ -59,15 +74,16 @@ class RunIdentity:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "RunIdentity":
-        """The identity that `as_json` gave.
+        """The identity that `as_json` gave; an earlier release had fewer parts.
 
         Raises:
             KeyError: A part is missing.
         """
-        return cls(**{part.name: data[part.name] for part in fields(cls)})
+        names = [f.name for f in fields(cls) if f.name in data or f.default is MISSING]
+        return cls(**{name: data[name] for name in names})
 
     def differences(self, other: "RunIdentity") -> list[str]:
-        """What differs in another run, each as "--seed 1 there, 77 here"; here is the other."""
+        """Differences to another run, each as "--seed 1 there, 77 here"; here is the other."""
         ours, theirs = asdict(self), asdict(other)
         return [
             f"{name} {_short(ours[key])} there, {_short(theirs[key])} here"

@@ -4,13 +4,19 @@ Horovod tells, where it is installed; without it, or without its launcher, there
 """
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from catalog.errors import InvalidInput
+from pipeline.runs.exchange import Exchange
+
+Int64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -21,26 +27,57 @@ class Workers:
         rank: This worker's number, from 0.
         size: Number of workers.
         local_size: How many of them are on this machine.
+        exchange: How they exchange gradients.
     """
 
     rank: int = 0
     size: int = 1
     local_size: int = 1
+    exchange: Exchange = field(default_factory=Exchange)
     _horovod: Any = field(default=None, repr=False)
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the one worker that writes files and progress lines."""
+        """True in the one worker that writes files and progress lines."""
         return self.rank == 0
 
+    @property
+    def averages(self) -> bool:
+        """True where the gradient of all is the mean of each worker's; alone it is its own."""
+        return self.size == 1 or self.exchange.reduce == "average"
+
+    @property
+    def rate_factor(self) -> int:
+        """The factor of the learning rate of one worker; Adasum needs nothing."""
+        return self.size if self.averages else 1
+
     def tape(self, tape: Any) -> Any:
-        """A gradient tape whose gradients are averaged over all workers."""
-        return self._horovod.DistributedGradientTape(tape) if self.size > 1 else tape
+        """A gradient tape whose gradients are those of all workers together."""
+        if self.size == 1:
+            return tape
+        horovod = self._horovod
+        return horovod.DistributedGradientTape(
+            tape,
+            op=horovod.Average if self.averages else horovod.Adasum,
+            compression=getattr(horovod.Compression, self.exchange.compression),
+        )
+
+    def mean_of(self, tensor: Any) -> Any:
+        """The mean of all workers' tensors, within a compiled function, too."""
+        return tensor if self.size == 1 else self._horovod.allreduce(tensor, name="mean_of")
 
     def broadcast_variables(self, variables: Sequence[Any]) -> None:
         """Give every worker the first worker's values."""
         if self.size > 1:
             self._horovod.broadcast_variables(variables, root_rank=0)
+
+    def average_variables(self, variables: Sequence[Any]) -> None:
+        """Give every worker the mean of all workers' values, where they are no whole numbers."""
+        if self.size > 1:
+            for number, variable in enumerate(variables):
+                if variable.dtype.is_floating:
+                    mean = self._horovod.allreduce(variable, name=f"average_{number}")
+                    variable.assign(mean)
 
     def broadcast_number(self, value: int) -> int:
         """The first worker's number, on every worker."""
@@ -56,9 +93,24 @@ class Workers:
             return value
         return float(self._horovod.allreduce(tf.constant(value, tf.float64), name="mean"))
 
+    def sum(self, matrix: Int64) -> Int64:
+        """The sum of all workers' int64 arrays of one shape, on every worker."""
+        if self.size == 1:
+            return matrix
+        summed = self._horovod.allreduce(tf.constant(matrix), op=self._horovod.Sum, name="sum")
+        return np.asarray(summed.numpy(), np.int64)
+
     def any(self, here: bool) -> bool:
-        """Whether it is so for one worker at least; every worker gets the same answer."""
+        """True where it is so for one worker at least; every worker gets the same answer."""
         return self.mean(float(here)) > 0
+
+    def any_of(self, *here: bool) -> tuple[bool, ...]:
+        """For each whether it is so for one worker at least; every worker gets the same answer."""
+        if self.size == 1:
+            return here
+        flags = tf.constant([float(each) for each in here], tf.float64)
+        means = self._horovod.allreduce(flags, name=f"any_of_{len(here)}").numpy()
+        return tuple(bool(mean > 0) for mean in means)
 
     def texts(self, here: str) -> list[str]:
         """Every worker's text, each made one line, on every worker; by their numbers."""
@@ -70,7 +122,7 @@ class Workers:
         return lines.decode().split("\n")[:-1]
 
     def agree(self, value: str) -> bool:
-        """Whether all workers hold the same value."""
+        """True where all workers hold the same value."""
         if self.size == 1:
             return True
         own = hashlib.sha256(value.encode()).digest()
@@ -84,22 +136,27 @@ def use_threads(threads: int) -> None:
     tf.config.threading.set_inter_op_parallelism_threads(threads)
 
 
-def join_workers(num_workers: int | None) -> Workers:
+def join_workers(num_workers: int | None, exchange: Exchange | None = None) -> Workers:
     """Meet the other workers that the launcher started.
 
     Args:
         num_workers: How many there must be; None accepts any number.
+        exchange: How they exchange gradients; None for the usual.
 
     Raises:
-        InvalidInput: There are more or fewer.
+        InvalidInput: There are more or fewer, or they cannot exchange gradients so.
     """
+    exchange = exchange or Exchange()
     try:
         import horovod.tensorflow as horovod
     except ImportError:
         workers = Workers()
     else:
+        _set_variables(exchange)
         horovod.init()
-        workers = Workers(horovod.rank(), horovod.size(), horovod.local_size(), horovod)
+        workers = Workers(horovod.rank(), horovod.size(), horovod.local_size(), exchange, horovod)
+        if not workers.averages:
+            _check_adasum(horovod)
         gpus = tf.config.list_physical_devices("GPU")
         if gpus:
             tf.config.set_visible_devices(gpus[horovod.local_rank() % len(gpus)], "GPU")
@@ -109,3 +166,28 @@ def join_workers(num_workers: int | None) -> Workers:
             f"with 'horovodrun -np {num_workers}', or with mpirun where Horovod was built with MPI"
         )
     return workers
+
+
+def _set_variables(exchange: Exchange) -> None:
+    """Set what Horovod reads as it begins; a launcher's own flags stay otherwise."""
+    if exchange.fusion_mb is not None:
+        os.environ["HOROVOD_FUSION_THRESHOLD"] = str(int(exchange.fusion_mb * (1 << 20)))
+    if exchange.cycle_ms is not None:
+        os.environ["HOROVOD_CYCLE_TIME"] = f"{exchange.cycle_ms:g}"
+
+
+def _check_adasum(horovod: Any) -> None:
+    """Accept workers that can add by Adasum, which Horovod does by MPI, in pairs of pairs.
+
+    Raises:
+        InvalidInput: They cannot.
+    """
+    if not (horovod.mpi_built() and horovod.mpi_enabled()):
+        raise InvalidInput(
+            "horovod reduce=adasum: this Horovod, or its launcher, is without MPI; build it by "
+            "training/install/horovod.sh --mpi and start by mpirun, or average"
+        )
+    if horovod.size() & (horovod.size() - 1):
+        raise InvalidInput(
+            f"horovod reduce=adasum: expected 2, 4, 8... workers, and these are {horovod.size()}"
+        )

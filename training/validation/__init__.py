@@ -1,1 +1,1 @@
-"""What a validation finds: scores, shards of them, and the report."""
+"""Results of a validation: scores, shards of them, and the report."""

@@ -30,34 +30,43 @@ _ROUNDING = np.float32(2**-18)
 """Of the largest logit: more than three interpolations of float32 (2**-24 each step) can err."""
 
 
-def best_class(logits: Float32, height_px: int, width_px: int) -> UInt8:
-    """The class ids of a frame.
+class BestClass:
+    """The best class of each pixel of a frame, at the network's size and at any other.
 
-    Args:
-        logits: (h, w, C) float32, C at most 256.
-        height_px: H, of the result.
-        width_px: W, of the result.
-
-    Returns:
-        (H, W) uint8 [class id]; of equal logits the smaller id.
-
-    Raises:
-        BadFile: A logit is no finite number.
+    Attributes:
+        ids: (h, w) int64 [class id], of equal logits the smaller one.
+        lead: (h, w) float32, by how much its logit is above the second largest.
     """
-    largest = np.abs(logits).max(initial=0)
-    if not np.isfinite(largest):
-        raise BadFile("the model's output is not finite (NaN or infinite logits)")
-    rows = _Neighbours(logits.shape[0], height_px)
-    columns = _Neighbours(logits.shape[1], width_px)
-    result = np.empty((height_px, width_px), np.uint8)
-    _fill(
-        logits,
-        np.float32(largest * _ROUNDING),
-        (rows.lower, rows.upper, rows.weight, rows.block),
-        (columns.lower, columns.upper, columns.weight, columns.block),
-        result,
-    )
-    return result
+
+    def __init__(self, logits: Float32) -> None:
+        """Rank the classes of logits (h, w, C) float32, C at most 256.
+
+        Raises:
+            BadFile: A logit is no finite number.
+        """
+        self._logits = logits
+        self._largest = np.abs(logits).max(initial=0)
+        if not np.isfinite(self._largest):
+            raise BadFile("the model's output is not finite (NaN or infinite logits)")
+        self.ids: Int64
+        self.lead: Float32
+        self.ids, self.lead = _best_two(logits)
+
+    def at_size(self, height_px: int, width_px: int) -> UInt8:
+        """(height_px, width_px) uint8 [class id]; of equal logits the smaller id."""
+        rows = _Neighbours(self._logits.shape[0], height_px)
+        columns = _Neighbours(self._logits.shape[1], width_px)
+        result = np.empty((height_px, width_px), np.uint8)
+        _fill(
+            self._logits,
+            self.ids,
+            self.lead,
+            np.float32(self._largest * _ROUNDING),
+            (rows.lower, rows.upper, rows.weight, rows.block),
+            (columns.lower, columns.upper, columns.weight, columns.block),
+            result,
+        )
+        return result
 
 
 class _Neighbours:
@@ -73,25 +82,20 @@ class _Neighbours:
     def __init__(self, small_px: int, large_px: int) -> None:
         scale = np.float32(small_px) / np.float32(large_px)
         half = np.float32(0.5)
-        place = (np.arange(large_px, dtype=np.float32) + half) * scale - half
-        floor = np.floor(place)
+        position = (np.arange(large_px, dtype=np.float32) + half) * scale - half
+        floor = np.floor(position)
         self.lower: Int64 = np.maximum(floor.astype(np.int64), 0)
-        self.upper: Int64 = np.minimum(np.ceil(place).astype(np.int64), small_px - 1)
-        self.weight: Float32 = place - floor
+        self.upper: Int64 = np.minimum(np.ceil(position).astype(np.int64), small_px - 1)
+        self.weight: Float32 = position - floor
         changed = (np.diff(self.lower) != 0) | (np.diff(self.upper) != 0)
         self.block: Int64 = np.concatenate(([0], np.flatnonzero(changed) + 1, [large_px]))
 
 
 @nb.njit(nogil=True, cache=True)
-def _fill(logits, rounding, rows, columns, result):  # type: ignore[no-untyped-def]
+def _fill(logits, best, margin, rounding, rows, columns, result):  # type: ignore[no-untyped-def]
     row_lower, row_upper, row_weight, row_block = rows
     column_lower, column_upper, column_weight, column_block = columns
-    height, width, n_classes = logits.shape
-    best = np.empty((height, width), np.int64)
-    margin = np.empty((height, width), np.float32)
-    for y in range(height):
-        for x in range(width):
-            best[y, x], margin[y, x] = _best_two(logits[y, x])
+    n_classes = logits.shape[2]
     candidates = np.empty(n_classes, np.int64)
     largest = np.empty(result.shape[1], np.float32)
     corners = np.empty((4, n_classes), np.float32)
@@ -125,16 +129,23 @@ def _fill(logits, rounding, rows, columns, result):  # type: ignore[no-untyped-d
 
 
 @nb.njit(nogil=True, cache=True)
-def _best_two(values):  # type: ignore[no-untyped-def]
-    """The class of the largest value, first of equal ones, and its distance to the second."""
-    best, first, second = 0, values[0], np.float32(-np.inf)
-    for c in range(1, len(values)):
-        value = values[c]
-        if value > first:
-            best, first, second = c, value, first
-        elif value > second:
-            second = value
-    return best, first - second
+def _best_two(logits):  # type: ignore[no-untyped-def]
+    """The class of the largest logit, first of equal ones, and its distance to the second."""
+    height, width, n_classes = logits.shape
+    best = np.empty((height, width), np.int64)
+    lead = np.empty((height, width), np.float32)
+    for y in range(height):
+        for x in range(width):
+            values = logits[y, x]
+            at, first, second = 0, values[0], np.float32(-np.inf)
+            for c in range(1, n_classes):
+                value = values[c]
+                if value > first:
+                    at, first, second = c, value, first
+                elif value > second:
+                    second = value
+            best[y, x], lead[y, x] = at, first - second
+    return best, lead
 
 
 @nb.njit(nogil=True, cache=True)

@@ -1,52 +1,101 @@
-"""What a validation says, as data: the content of report.json."""
+"""The report of a validation, as data: the content of report.json."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from ingest.labels.palette import tag_name
+from pipeline.runs.score_thresholds import WHOLE_SCORES
+from training.validation.comparison import compared
+from training.validation.frame_summary import FrameSummary
+from training.validation.intervals import score_intervals
+from training.validation.metrics.metric import Metric
 from training.validation.scores import (
     Float64,
+    Int64,
     iou,
     majority_baseline,
     mean_iou,
+    number_or_none,
     pixel_accuracy,
     precision,
     recall,
 )
-from training.validation.shard_file import ShardResult
+from training.validation.shard_file import About, StoredShard, confusion_of
+from training.validation.slices import SLICED_BY, Slices, with_slices
 
 
-def build_report(shards: Sequence[ShardResult]) -> dict[str, Any]:
+def build_report(
+    shards: Sequence[StoredShard],
+    metrics: Mapping[str, Metric],
+    summary: FrameSummary,
+    fail_below: Mapping[str, float] | None = None,
+    other: Sequence[StoredShard] | None = None,
+    slices: pa.Table | None = None,
+) -> dict[str, Any]:
     """The report of a whole validation.
 
     Args:
         shards: All of its shards, at least one, known to belong together.
+        metrics: Of all their frames, by name: training.validation.metrics.table.
+        summary: Of all their frames.
+        fail_below: The least score by name (pipeline.runs.score_thresholds).
+        other: The shards of another model on the same frames, to compare with; None for none.
+        slices: Of each tag the part that each frame of the split is in; None for none.
 
     Returns:
-        JSON-ready: `confusion_matrix` (rows truth, columns prediction), `classes`, `per_class`,
-        `miou` (mean IoU over the classes in truth or prediction), `pixel_accuracy`, `baseline`
-        (always predicting the most frequent class, same definitions), `frames`,
-        `trained_frames` (of these, the ones that the model was trained on), `warnings`,
-        `ignored_pixels`, `absent_classes` (no truth pixel), `dataset`, `model`, `shards`.
-        Scores are 0 to 1, or null where there is nothing to score.
+        JSON-ready: `confusion_matrix` (rows truth, columns prediction), `classes`, `class_map` (the
+        label classes of each, null where they were not merged), `per_class`,
+        `miou` (mean IoU over the classes with truth), `frequency_weighted_iou`, `pixel_accuracy`,
+        `intervals` (training.validation.intervals), `boundary_iou`, `calibration` (each as its file
+        in training.validation.metrics says), `slices` (by camera, scene and tags), `uncertainty`
+        and `margin` (means over frames), `entropy`, `margins`, `disagreement` and `object_sizes`
+        (likewise as their files say), `baseline` (always predicting the most frequent class, same
+        definitions), `frames`, `trained_frames` (of these, the ones that the model was trained
+        on), `warnings`, `ignored_pixels`, `absent_classes` (no truth pixel), `stray_predictions`
+        (pixels taken for one of these), `share_correlation` (Spearman's, of the classes' IoU with
+        their share of the pixels, -1 to 1), `largest_confusions` (pairs of classes, most pixels
+        first), `worst_frames` and `most_uncertain_frames` (scores of SHOWN frames),
+        `skipped_frames` (`fkey`, `row`, `reason` of each that could not be read), `lineage` (what
+        the dataset and the model were made of), `comparison` (training.validation.comparison;
+        None without another model), `thresholds` (`score`, `least`, `value`, `reached`), `dataset`,
+        `model`, `shards`. Scores are 0 to 1, or null where there is nothing
+        to score.
     """
     about = shards[0].about
-    matrix = shards[0].matrix.copy()
-    frames_with_class = shards[0].frames_with_class.copy()
-    for shard in shards[1:]:
-        matrix += shard.matrix
-        frames_with_class += shard.frames_with_class
+    confusion = confusion_of(metrics)
+    matrix, frames_with_class = confusion.matrix, confusion.frames_with_class
+    tags = slices.column_names if slices is not None else []
+    parts = {by: Slices(by, about.classes) for by in (*SLICED_BY, *tags)}
+    for shard in shards:
+        of_frames, cells = shard.scores(), shard.cells()
+        if slices is not None:
+            of_frames = with_slices(of_frames, slices)
+        for part in parts.values():
+            part.add(of_frames, cells)
+    intervals = score_intervals(parts["scene"].matrices(), len(about.classes))
+    results = {name: metric.result() for name, metric in metrics.items()}
+    boundary, sizes = results.pop("boundary_iou"), results.pop("object_sizes")
     truth, predicted = matrix.sum(axis=1).tolist(), matrix.sum(axis=0).tolist()
     ious, recalls, precisions = iou(matrix), recall(matrix), precision(matrix)
     baseline = majority_baseline(matrix)
-    frames = sum(len(shard.frames) for shard in shards)
+    frames = summary.frames
     trained = sum(shard.trained_frames for shard in shards)
-    return {
+    alike = sum(shard.frames_of_trained_scenes for shard in shards)
+    report: dict[str, Any] = {
         "classes": list(about.classes),
-        "miou": _number(mean_iou(matrix)),
-        "pixel_accuracy": _number(pixel_accuracy(matrix)),
+        "class_map": about.class_map,
+        **results.pop("scores"),
+        **results,
+        "boundary_iou": boundary["mean"],
+        "uncertainty": results["entropy"]["mean"],
+        "margin": results["margins"]["mean"],
+        "object_sizes": sizes["sizes"],
+        "intervals": {key: value for key, value in intervals.items() if key != "iou"},
+        "slices": {by: sums.result() for by, sums in parts.items()},
         "baseline": {
             "class": about.classes[baseline.class_id] if baseline else None,
             "miou": baseline.miou if baseline else None,
@@ -54,9 +103,14 @@ def build_report(shards: Sequence[ShardResult]) -> dict[str, Any]:
         },
         "frames": frames,
         "trained_frames": trained,
-        "warnings": _warnings(frames, trained),
-        "ignored_pixels": sum(f.ignored_pixels for shard in shards for f in shard.frames),
+        "warnings": _warnings(frames, trained, alike),
+        "ignored_pixels": summary.ignored_pixels,
         "absent_classes": [n for n, pixels in zip(about.classes, truth, strict=True) if not pixels],
+        "stray_predictions": [
+            {"class": name, "pixels": predicted[c]}
+            for c, name in enumerate(about.classes)
+            if predicted[c] and not truth[c]
+        ],
         "per_class": [
             {
                 "class": name,
@@ -64,6 +118,9 @@ def build_report(shards: Sequence[ShardResult]) -> dict[str, Any]:
                 "truth_pixels": truth[c],
                 "predicted_pixels": predicted[c],
                 "iou": _at(ious, c),
+                "iou_interval": intervals["iou"][c],
+                "boundary_iou": boundary["per_class"][c],
+                "object_sizes": sizes["per_class"][c],
                 "recall": _at(recalls, c),
                 "precision": _at(precisions, c),
                 "frames": int(frames_with_class[c]),
@@ -76,37 +133,138 @@ def build_report(shards: Sequence[ShardResult]) -> dict[str, Any]:
             "id": about.dataset_id,
             "split": about.split,
         },
-        "model": {
-            "name": model_name(about.model_dir),
-            "dir": about.model_dir,
-            "step": about.step,
-            "sha256": about.model_sha256,
-        },
+        "model": _model_of(about),
+        "lineage": dict(about.lineage),
+        "skipped_frames": sorted(
+            (dict(one) for shard in shards for one in shard.skipped), key=lambda one: one["row"]
+        ),
+        "share_correlation": _share_correlation(ious, truth),
+        "largest_confusions": _confusions(about.classes, matrix),
+        "worst_frames": [_shown(row) for row in summary.worst()],
+        "most_uncertain_frames": [_shown(row) for row in summary.most_uncertain()],
         "shards": len(shards),
         "confusion_matrix": matrix.tolist(),
     }
+    report["thresholds"] = _thresholds(report, fail_below or {})
+    report["comparison"] = None if other is None else _comparison(report, parts["scene"], other)
+    return report
 
 
-def _warnings(frames: int, trained: int) -> list[str]:
-    if not trained:
-        return []
-    which = "all" if trained == frames else f"{trained:,} of the"
-    warning = (
-        f"the model was trained on {which} {frames:,} frames that it is validated on: the scores "
-        "say how well it remembers, and not how well it will do on other frames"
-    )
-    return [warning]
+def _comparison(
+    report: Mapping[str, Any], scenes: Slices, other: Sequence[StoredShard]
+) -> dict[str, Any]:
+    about = other[0].about
+    its_scenes = Slices("scene", about.classes)
+    for shard in other:
+        its_scenes.add(shard.scores(), shard.cells())
+    matrices = its_scenes.matrices()
+    matrix = sum(matrices.values(), np.zeros((len(about.classes),) * 2, np.int64))
+    its = {
+        "miou": number_or_none(mean_iou(matrix)),
+        "pixel_accuracy": number_or_none(pixel_accuracy(matrix)),
+        "per_class": [{"iou": number_or_none(value)} for value in iou(matrix).tolist()],
+        "model": _model_of(about),
+    }
+    return compared(report, its, scenes.matrices(), matrices)
+
+
+def _model_of(about: About) -> dict[str, Any]:
+    return {
+        "name": model_name(about.model_dir),
+        "dir": about.model_dir,
+        "step": about.step,
+        "sha256": about.model_sha256,
+    }
+
+
+def _thresholds(report: Mapping[str, Any], fail_below: Mapping[str, float]) -> list[Any]:
+    """Each least score beside what was scored; what could not be scored is not reached."""
+    values = {
+        row["tag"]: row["iou"] if row["truth_pixels"] else None for row in report["per_class"]
+    }
+    values |= {name: report[name] for name in WHOLE_SCORES}
+    return [
+        {
+            "score": name,
+            "least": least,
+            "value": values.get(name),
+            "reached": (values.get(name) or 0.0) >= least and values.get(name) is not None,
+        }
+        for name, least in fail_below.items()
+    ]
+
+
+def _warnings(frames: int, trained: int, alike: int) -> list[str]:
+    warnings = []
+    if trained:
+        which = "all" if trained == frames else f"{trained:,} of the"
+        warnings.append(
+            f"the model was trained on {which} {frames:,} frames that it is validated on: the "
+            "scores say how well it remembers, and not how well it will do on other frames"
+        )
+    if alike:
+        warnings.append(
+            f"the model was trained on other frames of the scenes of {alike:,} of the {frames:,} "
+            "frames that it is validated on: these resemble what it knows, and score higher than "
+            "frames of other drives"
+        )
+    return warnings
+
+
+_MOST_CONFUSIONS = 12
+
+
+def _confusions(classes: Sequence[str], matrix: Int64) -> list[dict[str, Any]]:
+    """The pairs of classes that most pixels were confused in."""
+    wrong = matrix.copy()
+    np.fill_diagonal(wrong, 0)
+    truth = matrix.sum(axis=1)
+    order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_CONFUSIONS]
+    pairs = ((*divmod(int(cell), len(classes)), int(wrong.flat[cell])) for cell in order)
+    return [
+        {
+            "truth": classes[true],
+            "predicted": classes[taken],
+            "truth_tag": tag_name(classes[true]),
+            "predicted_tag": tag_name(classes[taken]),
+            "pixels": pixels,
+            "share_of_truth": pixels / int(truth[true]),
+        }
+        for true, taken, pixels in pairs
+        if pixels
+    ]
+
+
+def _share_correlation(ious: Float64, truth: Sequence[int]) -> float | None:
+    """Spearman's rank correlation of IoU and pixels over the classes with truth.
+
+    Source: Spearman, "The proof and measurement of association between two things", 1904; equal
+    values have the mean of their ranks.
+    """
+    pixels = np.array(truth, np.int64)
+    there = pixels > 0
+    ranks = [_ranks(values[there]) for values in (ious, pixels.astype(np.float64))]
+    if there.sum() < 3 or any(one.std() == 0 for one in ranks):
+        return None
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def _ranks(values: Float64) -> Float64:
+    _, rank, number = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(number)
+    return (last - (number - 1) / 2)[rank]
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A frame's scores without its shard: no report depends on how frames were divided."""
+    return {name: value for name, value in row.items() if name != "shard"}
 
 
 def _at(values: Float64, index: int) -> float | None:
-    return _number(float(values[index]))
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return number_or_none(float(values[index]))
 
 
 def model_name(model_dir: str) -> str:
-    """What to call a model: its folder, or the job's folder where that one is just "model"."""
+    """Name of a model: its folder, or the job's folder where that one is just "model"."""
     path = PurePath(model_dir)
     return path.parent.name if path.name == "model" else path.name

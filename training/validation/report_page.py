@@ -9,8 +9,20 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from training.validation.frame_pictures import FramePictures
+from training.validation.report_comparison import comparison
+from training.validation.report_frames import confusions, frame_sections, lineage, skipped
+from training.validation.report_plots import (
+    iou_by_share,
+    loss_curve,
+    percent,
+    reliability_diagram,
+)
+
 RARE_FRAMES = 3
 """A class in fewer frames than this is named as rare: its IoU says little."""
+
+_FEW_SCENES = 10
 
 _STYLE = """
 :root { color-scheme: light dark; --paper: #ffffff; --ink: #1f2933; --quiet: #52606d;
@@ -33,6 +45,7 @@ p { max-width: 46rem; margin: .5rem 0; }
 .numbers .big { font-size: 1.9rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 .names { columns: 15rem; padding-left: 1.2rem; margin: .5rem 0; }
 .scroll { overflow-x: auto; }
+.scroll + .scroll { margin-top: 1.5rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 caption { text-align: left; color: var(--quiet); padding-bottom: .5rem; }
 th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: right;
@@ -46,12 +59,25 @@ tr.none th, tr.none td { color: var(--quiet); }
 .mark { color: var(--mark); font-weight: 600; }
 img, svg { max-width: 100%; height: auto; display: block; }
 img { background: #ffffff; border: 1px solid var(--line); border-radius: .5rem; }
+td.left { text-align: left; }
+td.wrap { white-space: normal; overflow-wrap: anywhere; }
+.frame { margin: 1rem 0 1.5rem; }
+.frame figcaption { color: var(--quiet); font-size: .875rem; overflow-wrap: anywhere;
+  margin-top: .35rem; }
+.panels { display: grid; grid-template-columns: repeat(4, 1fr); gap: .35rem; }
+@media (max-width: 40rem) { .panels { grid-template-columns: repeat(2, 1fr); } }
+.panels img { width: 100%; border-radius: .25rem; }
+a { color: var(--bar); }
+circle { fill: var(--bar); fill-opacity: .75; }
 svg text { fill: var(--quiet); font: 12px system-ui, sans-serif; }
 """
 
 
 def report_page(
-    report: Mapping[str, Any], picture: bytes, curve: Sequence[Mapping[str, Any]]
+    report: Mapping[str, Any],
+    picture: bytes,
+    curve: Sequence[Mapping[str, Any]],
+    pictures: Mapping[int, FramePictures],
 ) -> str:
     """The page.
 
@@ -59,6 +85,7 @@ def report_page(
         report: As `training.validation.report.build_report` describes it.
         picture: The confusion matrix, PNG.
         curve: The lines of the model's metrics.jsonl; may be empty.
+        pictures: Of the worst and the most uncertain frames, by their rows.
 
     Returns:
         HTML.
@@ -70,16 +97,26 @@ def report_page(
         _origin(report),
         _warnings(report),
         _numbers(report),
+        _thresholds(report),
+        comparison(report),
         _lacking(report),
+        skipped(report),
+        frame_sections(report, pictures),
         _matrix(picture),
+        confusions(report),
         _classes(report),
-        _curve(curve),
+        iou_by_share(report),
+        _slices(report),
+        _object_sizes(report),
+        reliability_diagram(report["calibration"]),
+        loss_curve(curve),
+        lineage(report),
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(part for part in parts if part)
+        + "\n".join(section for section in parts if section)
         + "\n</main>\n</body>\n</html>\n"
     )
 
@@ -102,7 +139,7 @@ def _warnings(report: Mapping[str, Any]) -> str:
 
 
 def _numbers(report: Mapping[str, Any]) -> str:
-    baseline = report["baseline"]
+    baseline, intervals = report["baseline"], report["intervals"]
     always = escape(str(baseline["class"]))
     ignored = report["ignored_pixels"]
     known = sum(row["truth_pixels"] for row in report["per_class"])
@@ -110,13 +147,26 @@ def _numbers(report: Mapping[str, Any]) -> str:
         (
             "Mean IoU",
             percent(report["miou"]),
-            f"always “{always}”: {percent(baseline['miou'])}",
+            f"{_interval(intervals['miou'])}always “{always}”: {percent(baseline['miou'])}",
         ),
         (
             "Pixel accuracy",
             percent(report["pixel_accuracy"]),
-            f"always “{always}”: {percent(baseline['pixel_accuracy'])}",
+            _interval(intervals["pixel_accuracy"])
+            + f"always “{always}”: {percent(baseline['pixel_accuracy'])}",
         ),
+        (
+            "IoU by frequency",
+            percent(report["frequency_weighted_iou"]),
+            "frequent classes count more",
+        ),
+        ("Boundary IoU", percent(report["boundary_iou"]), "near the outlines only"),
+        (
+            "Calibration error",
+            percent(report["calibration"]["ece"]),
+            "between what the model says and what is right",
+        ),
+        *_disagreement(report),
         (
             "Classes with truth",
             f"{len(report['classes']) - len(report['absent_classes'])}",
@@ -134,8 +184,47 @@ def _numbers(report: Mapping[str, Any]) -> str:
     )
     return (
         f'<dl class="numbers">{boxes}</dl>\n<p class="quiet">Mean IoU is the mean, over the '
-        "classes that occur in truth or prediction, of pixels found / (pixels of the class or "
-        "taken for it). Predictions are compared at the labels&rsquo; full resolution.</p>"
+        "classes that have truth, of pixels found / (pixels of the class or "
+        "taken for it). Predictions are compared at the labels&rsquo; full resolution; "
+        f"outlines and calibration at the network&rsquo;s. {_of_intervals(intervals)}</p>"
+    )
+
+
+def _interval(interval: Sequence[float] | None) -> str:
+    """The two ends of an interval, with a comma behind them; nothing for None."""
+    return "" if interval is None else f"{percent(interval[0])} to {percent(interval[1])}, "
+
+
+def _of_intervals(intervals: Mapping[str, Any]) -> str:
+    if intervals["miou"] is None:
+        return "There are no intervals: they need frames of at least two scenes."
+    return (
+        f"Intervals are of 95 %, by drawing the {intervals['scenes']:,} scenes "
+        f"{intervals['draws']:,} times: they say how the scores would vary with other scenes of "
+        "this kind."
+        + (
+            " With so few scenes they are a rough guide."
+            if intervals["scenes"] < _FEW_SCENES
+            else ""
+        )
+    )
+
+
+def _thresholds(report: Mapping[str, Any]) -> str:
+    if not report["thresholds"]:
+        return ""
+    rows = "".join(
+        f'<tr><th scope="row">{escape(row["score"])}</th><td>{percent(row["least"])}</td>'
+        f"<td>{percent(row['value'])}</td><td>"
+        + ("reached" if row["reached"] else '<span class="mark">not reached</span>')
+        + "</td></tr>"
+        for row in report["thresholds"]
+    )
+    return (
+        '<h2>What it must reach</h2>\n<div class="scroll"><table>\n<thead><tr>'
+        '<th scope="col" class="name">Score</th><th scope="col">At least</th>'
+        '<th scope="col">Scored</th><th scope="col"></th></tr></thead>\n'
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 
@@ -153,9 +242,19 @@ def _lacking(report: Mapping[str, Any]) -> str:
             f"<p>In fewer than {RARE_FRAMES} frames, so that their scores say little:</p>"
             + _names([f"{r['class']} ({_plural(r['frames'], 'frame')})" for r in rare])
         )
+    if report["stray_predictions"]:
+        parts.append(
+            "<p>The model sees some of these absent classes all the same. Every such pixel is "
+            "wrong, and counts against the class that it is:</p>"
+            + _names([f"{r['class']} ({_plural(r['pixels'], 'pixel')})" for r in _strays(report)])
+        )
     if not absent and not rare:
         parts.append(f"<p>Nothing: every class is in at least {RARE_FRAMES} frames.</p>")
     return "\n".join(parts)
+
+
+def _strays(report: Mapping[str, Any]) -> list[Any]:
+    return sorted(report["stray_predictions"], key=lambda row: -row["pixels"])
 
 
 def _names(names: Sequence[str]) -> str:
@@ -182,6 +281,7 @@ def _classes(report: Mapping[str, Any]) -> str:
         '<h2>Classes, best first</h2>\n<div class="scroll"><table>\n<caption>Grey: no truth in '
         "this data. A dash: nothing to score.</caption>\n<thead><tr>"
         '<th scope="col" class="name">Class</th><th scope="col" colspan="2" class="name">IoU</th>'
+        '<th scope="col">95 % interval</th><th scope="col">Boundary IoU</th>'
         '<th scope="col">Recall</th><th scope="col">Precision</th>'
         '<th scope="col">Share of pixels</th><th scope="col">Frames</th></tr></thead>\n<tbody>\n'
         + "\n".join(_class_row(row, total) for row in ordered)
@@ -197,55 +297,82 @@ def _class_row(row: Mapping[str, Any], total: int) -> str:
     return (
         f'<tr{kind}><th scope="row">{escape(row["class"])}</th>'
         f'<td class="bar" aria-hidden="true">{bar if row["iou"] is not None else ""}</td>'
-        f"<td>{percent(row['iou'])}</td><td>{percent(row['recall'])}</td>"
+        f"<td>{percent(row['iou'])}</td><td>{_range(row['iou_interval'])}</td>"
+        f"<td>{percent(row['boundary_iou'])}</td><td>{percent(row['recall'])}</td>"
         f"<td>{percent(row['precision'])}</td><td>{_share(row['truth_pixels'], total)}</td>"
         f"<td{rare}>{row['frames']}</td></tr>"
     )
 
 
-def _curve(curve: Sequence[Mapping[str, Any]]) -> str:
-    """The loss over the steps as a drawing; nothing for fewer than two points."""
-    if len(curve) < 2:
+def _range(interval: Sequence[float] | None) -> str:
+    if interval is None:
+        return "&ndash;"
+    return f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}"
+
+
+_SLICES = {"camera": "Camera", "scene": "Scene"}
+
+
+def _slices(report: Mapping[str, Any]) -> str:
+    """Scores by camera, scene and tags, worst first; nothing where there is one of each."""
+    tables = [
+        _slice_table(by, _SLICES.get(by, by), rows, len(report["classes"]))
+        for by, rows in report["slices"].items()
+        if len(rows) > 1
+    ]
+    if not tables:
         return ""
-    width, height, left, bottom = 720.0, 240.0, 48.0, 28.0
-    last, top = max(float(p["step"]) for p in curve), max(float(p["loss"]) for p in curve)
-    if not (last > 0 and top > 0):
-        return ""
+    return "<h2>Where it is worse</h2>\n" + "\n".join(tables)
 
-    def across(step: float) -> float:
-        return left + (width - left - 12) * step / last
 
-    def down(loss: float) -> float:
-        return 10 + (height - bottom - 10) * (1 - loss / top)
-
-    points = " ".join(f"{across(float(p['step'])):.1f},{down(float(p['loss'])):.1f}" for p in curve)
-    lines = "".join(
-        f'<line x1="{left}" x2="{width - 12}" y1="{down(top * part):.1f}" '
-        f'y2="{down(top * part):.1f}" stroke="var(--line)"/>'
-        f'<text x="{left - 6}" y="{down(top * part) + 4:.1f}" text-anchor="end">'
-        f"{top * part:.2f}</text>"
-        for part in (0.0, 0.5, 1.0)
+def _slice_table(by: str, title: str, rows: Sequence[Mapping[str, Any]], classes: int) -> str:
+    ordered = sorted(rows, key=lambda row: (row["miou"] is None, row["miou"] or 0, row["value"]))
+    body = "\n".join(
+        f'<tr><th scope="row">{escape(row["value"])}</th><td>{percent(row["miou"])}</td>'
+        f"<td>{percent(row['pixel_accuracy'])}</td><td>{row['frames']:,}</td>"
+        f"<td>{len(row['classes_with_truth'])} of {classes}</td></tr>"
+        for row in ordered
     )
-    steps = "".join(
-        f'<text x="{across(last * part):.1f}" y="{height - 8}" text-anchor="{anchor}">'
-        f"{last * part:,.0f}</text>"
-        for part, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end"))
-    )
-    first_loss, last_loss = float(curve[0]["loss"]), float(curve[-1]["loss"])
     return (
-        "<h2>Training loss</h2>\n"
-        f"<p>From {first_loss:.3f} to {last_loss:.3f} in {last:,.0f} steps, over all workers; "
-        "pixels of rare classes count more in it.</p>\n"
-        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'aria-label="Training loss by step, from {first_loss:.3f} to {last_loss:.3f}">{lines}'
-        f'<polyline points="{points}" fill="none" stroke="var(--bar)" stroke-width="2"/>'
-        f"{steps}</svg>"
+        f'<div class="scroll"><table>\n<caption>By {escape(by)}, worst first. Mean IoU is over the '
+        "classes with truth there, so that two rows are comparable where these are the same."
+        "</caption>\n"
+        f'<thead><tr><th scope="col" class="name">{escape(title)}</th>'
+        '<th scope="col">Mean IoU</th>'
+        '<th scope="col">Pixel accuracy</th><th scope="col">Frames</th>'
+        '<th scope="col">Classes with truth</th></tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody></table></div>"
     )
 
 
-def percent(share: float | None) -> str:
-    """A share as people read it, "12.3 %"; a dash (HTML) for none."""
-    return "&ndash;" if share is None else f"{100 * share:.1f} %"
+def _disagreement(report: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    share = report["disagreement"]["mean"]
+    told = "of the pixels get another class in the mirrored image"
+    return [] if share is None else [("Disagreement", percent(share), told)]
+
+
+def _object_sizes(report: Mapping[str, Any]) -> str:
+    """The recall of objects by size; empty where no colour numbers objects."""
+    if not report["object_sizes"]:
+        return ""
+    named = [("All", report["object_sizes"])]
+    named += [(row["class"], row["object_sizes"]) for row in report["per_class"]]
+    body = "\n".join(
+        f'<tr><th scope="row">{escape(name)}</th><td class="left">{row["size"]}</td>'
+        f"<td>{row['objects']:,}</td><td>{percent(row['found'])}</td>"
+        f"<td>{percent(row['recall'])}</td></tr>"
+        for name, rows in named
+        for row in rows
+    )
+    return (
+        '<h2>By size of object</h2>\n<div class="scroll"><table>\n<caption>Connected pixels of a '
+        "numbered colour, such as &ldquo;Car 1&rdquo;: tiny below 16x16 pixels, small below 32x32, "
+        "medium below 96x96. An object counts as found if half of its pixels have its class."
+        '</caption>\n<thead><tr><th scope="col" class="name">Class</th>'
+        '<th scope="col" class="name">Size</th><th scope="col">Objects</th>'
+        '<th scope="col">Found</th><th scope="col">Pixels found</th></tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody></table></div>"
+    )
 
 
 def _share(pixels: int, total: int) -> str:

@@ -5,14 +5,19 @@ is unknown are not in it.
 
     IoU of a class   pixels of it that were found / pixels that are it or were taken for it;
                      none for a class in neither truth nor prediction
-    mean IoU         mean over the classes that have one
+    mean IoU         mean over the classes that have truth: a class without is not scored, and what
+                     was taken for it counts against the classes that it was
+    frequency-       mean over these classes, weighted by their truth pixels
+    weighted IoU
     pixel accuracy   pixels on the diagonal / all pixels
 
 Source: Everingham et al., "The Pascal Visual Object Classes Challenge", IJCV 2015, section 4.4.2.
 """
 
+import math
 from dataclasses import dataclass
 
+import numba as nb
 import numpy as np
 import numpy.typing as npt
 
@@ -32,16 +37,30 @@ def confusion_matrix(truth: UInt8, prediction: UInt8, n_classes: int) -> tuple[I
     Returns:
         (C, C) int64, rows truth, columns prediction; and the pixels left out.
     """
-    known = truth < n_classes
-    pairs = truth[known].astype(np.int64) * n_classes + prediction[known]
-    matrix = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
-    return matrix.astype(np.int64), int(truth.size - pairs.size)
+    matrix = np.zeros((n_classes, n_classes), np.int64)
+    _count_pairs(truth.reshape(-1), prediction.reshape(-1), matrix)
+    return matrix, int(truth.size - matrix.sum())
+
+
+@nb.njit(nogil=True, cache=True)
+def _count_pairs(truth, prediction, matrix):  # type: ignore[no-untyped-def]
+    """Count pairs of class ids by their runs: most pixels have the pair of the one before them."""
+    n_classes = len(matrix)
+    run = 0
+    for n in range(len(truth)):
+        if truth[n] == truth[run] and prediction[n] == prediction[run]:
+            continue
+        if truth[run] < n_classes:
+            matrix[truth[run], prediction[run]] += n - run
+        run = n
+    if len(truth) and truth[run] < n_classes:
+        matrix[truth[run], prediction[run]] += len(truth) - run
 
 
 def iou(matrix: Int64) -> Float64:
     """(C,) float64 IoU of each class, 0 to 1; NaN where it is in neither truth nor prediction."""
-    found = np.diag(matrix)
-    return _ratio(found, matrix.sum(axis=0) + matrix.sum(axis=1) - found)
+    correct = np.diag(matrix)
+    return _ratio(correct, matrix.sum(axis=0) + matrix.sum(axis=1) - correct)
 
 
 def recall(matrix: Int64) -> Float64:
@@ -55,10 +74,22 @@ def precision(matrix: Int64) -> Float64:
 
 
 def mean_iou(matrix: Int64) -> float:
-    """Mean IoU over the classes in truth or prediction, 0 to 1; NaN without any pixel."""
-    values = iou(matrix)
-    occurring = ~np.isnan(values)
-    return float(values[occurring].mean()) if occurring.any() else float("nan")
+    """Mean IoU over the classes with truth, 0 to 1; NaN without any pixel."""
+    values = iou(matrix)[matrix.any(axis=1)]
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def frequency_weighted_iou(matrix: Int64) -> float:
+    """Mean IoU over the classes with truth, weighted by their pixels, 0 to 1; NaN without any.
+
+    Source: Long et al., "Fully Convolutional Networks for Semantic Segmentation", CVPR 2015,
+    section 5.
+    """
+    truth = matrix.sum(axis=1)
+    occurring = truth > 0
+    if not occurring.any():
+        return float("nan")
+    return float(np.average(iou(matrix)[occurring], weights=truth[occurring]))
 
 
 def pixel_accuracy(matrix: Int64) -> float:
@@ -68,7 +99,7 @@ def pixel_accuracy(matrix: Int64) -> float:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What always predicting one class scores: the least a model must beat.
+    """The score of always predicting one class: the least a model must beat.
 
     Attributes:
         class_id: The class with the most truth pixels.
@@ -92,7 +123,12 @@ def majority_baseline(matrix: Int64) -> Baseline | None:
     return Baseline(class_id, mean_iou(guesses), pixel_accuracy(guesses))
 
 
-def _ratio(part: Int64, whole: Int64) -> Float64:
-    result = np.full(len(part), np.nan)
-    np.divide(part, whole, out=result, where=whole > 0)
+def number_or_none(value: float) -> float | None:
+    """A score as JSON holds it: None for NaN."""
+    return None if math.isnan(value) else value
+
+
+def _ratio(numerator: Int64, denominator: Int64) -> Float64:
+    result = np.full(len(numerator), np.nan)
+    np.divide(numerator, denominator, out=result, where=denominator > 0)
     return result

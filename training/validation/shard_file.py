@@ -1,25 +1,45 @@
-"""The result of one validation shard on disk: ``shard-00000-of-00002.npz``.
+"""The result of one validation shard on disk: ``shard-00000-of-00002.fsv``.
 
-It says which model and dataset it is of, so that only what belongs together is added up.
+It says which model and dataset it is of, so that only what belongs together is added up. What every
+merge reads lies at its beginning, apart from what is read frame by frame: ten thousand shards are
+added up in a second, and a report holds one shard's cells and pictures at a time.
+
+    8 bytes   b"FSVALID" and the format
+    4 + 4     length of the header and its CRC-32, little-endian
+    header    JSON: what it is of, and of each section its length and CRC-32
+    sections  sums (int64, little-endian, in the header's order); frames, cells, pictures (Arrow)
 """
 
+import io
 import json
-import zipfile
+import math
+import os
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_path
-from training.validation.scores import Int64
+from training.validation.frame_cells import FrameCells
+from training.validation.frame_pictures import PICTURES_SCHEMA, FramePictures
+from training.validation.metrics.confusion import Confusion
+from training.validation.metrics.metric import Int64, Metric
+from training.validation.metrics.table import METRICS
+
+_MAGIC = b"FSVALID\x04"
+_HEAD = struct.Struct("<8sII")
 
 
 @dataclass(frozen=True)
 class About:
-    """What a shard's result is of.
+    """The identity of a shard's result.
 
     Attributes:
         model_sha256: Digest of the model's weights' file.
@@ -33,6 +53,9 @@ class About:
         split_frames: Frames of the whole split.
         shard: This shard, from 0.
         shards: Number of shards.
+        class_map: By which label classes are merged; None where each is a class.
+        lineage: What dataset and model were made of, for people: see `lineage_of`.
+        augment_test: How each image was changed to be put through the model again; empty for none.
     """
 
     model_sha256: str
@@ -46,6 +69,9 @@ class About:
     split_frames: int
     shard: int
     shards: int
+    class_map: Mapping[str, Any] | None = None
+    lineage: Mapping[str, Any] = field(default_factory=dict)
+    augment_test: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,22 +81,52 @@ class FrameScore:
     Attributes:
         fkey: The frame.
         row: Its position in the split, from 0.
+        scene: That it is of.
+        camera: That took it.
         pixels: Pixels with a known class.
         ignored_pixels: Pixels without.
         accuracy: Share of the known pixels that is right, 0 to 1.
         loss: Mean cross-entropy at the network's size [nats].
         uncertainty: Mean entropy of the prediction at the network's size, 0 (sure) to 1.
-        miou: Mean IoU over the classes in this frame's truth or prediction, 0 to 1.
+        margin: Mean distance between the two best classes' probabilities at the network's size, 0
+            (undecided) to 1.
+        miou: Mean IoU over the classes in this frame's truth, 0 to 1.
+        disagreement: Share of the pixels that get another class in the mirrored image, 0 to 1; None
+            where it was not asked for.
     """
 
     fkey: str
     row: int
+    scene: str
+    camera: str
     pixels: int
     ignored_pixels: int
     accuracy: float | None
     loss: float | None
     uncertainty: float
+    margin: float
     miou: float | None
+    disagreement: float | None = None
+
+
+_NAME = pa.dictionary(pa.int32(), pa.string())
+
+FRAMES_SCHEMA = pa.schema(
+    [
+        ("fkey", pa.string()),
+        ("row", pa.int64()),
+        ("scene", _NAME),
+        ("camera", _NAME),
+        ("pixels", pa.int64()),
+        ("ignored_pixels", pa.int64()),
+        ("accuracy", pa.float64()),
+        ("loss", pa.float64()),
+        ("uncertainty", pa.float64()),
+        ("margin", pa.float64()),
+        ("miou", pa.float64()),
+        ("disagreement", pa.float64()),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -79,17 +135,28 @@ class ShardResult:
 
     Attributes:
         about: What it is of.
-        matrix: (C, C) int64 pixels, rows truth, columns prediction.
-        frames_with_class: (C,) int64 frames whose truth has the class.
+        metrics: Of all its frames, by name: training.validation.metrics.table.
         frames: Scores of its frames, in order; none when there were more shards than frames.
+        cells: The confusion matrix of each of its frames.
         trained_frames: How many of them the model was trained on.
+        frames_of_trained_scenes: How many others are of a scene that it was trained on.
+        skipped: Its frames that could not be read, each with the reason.
+        pictures: Its worst and its most uncertain frames.
     """
 
     about: About
-    matrix: Int64
-    frames_with_class: Int64
+    metrics: Mapping[str, Metric]
     frames: Sequence[FrameScore]
+    cells: FrameCells = field(default_factory=FrameCells.none)
     trained_frames: int = 0
+    frames_of_trained_scenes: int = 0
+    skipped: Sequence[Mapping[str, Any]] = ()
+    pictures: Sequence[FramePictures] = ()
+
+    @property
+    def confusion(self) -> Confusion:
+        """Its confusion matrix, and what follows from it."""
+        return confusion_of(self.metrics)
 
     def write(self, results_dir: Path) -> Path:
         """Write it, aside and renamed; the file's path.
@@ -97,53 +164,239 @@ class ShardResult:
         Raises:
             StorageError: The disk refuses.
         """
+        sums = [
+            (f"{name}.{key}", array)
+            for name, metric in self.metrics.items()
+            for key, array in metric.state().items()
+        ]
+        frames = pa.Table.from_pylist([asdict(one) for one in self.frames], FRAMES_SCHEMA)
+        pictures = pa.Table.from_pylist([asdict(one) for one in self.pictures], PICTURES_SCHEMA)
+        sections = {
+            "sums": b"".join(array.astype("<i8").tobytes() for _, array in sums),
+            "frames": _as_bytes(frames),
+            "cells": _as_bytes(pa.table(asdict(self.cells))),
+            "pictures": _as_bytes(pictures),
+        }
+        header = {
+            "about": asdict(self.about),
+            "frames": len(self.frames),
+            "trained_frames": self.trained_frames,
+            "frames_of_trained_scenes": self.frames_of_trained_scenes,
+            "skipped": list(self.skipped),
+            "sums": [[name, list(array.shape)] for name, array in sums],
+            "sections": {
+                name: [len(section), zlib.crc32(section)] for name, section in sections.items()
+            },
+        }
+        text = json.dumps(header).encode()
         path = shard_path(results_dir, self.about.shard, self.about.shards)
-        text = json.dumps(
-            {
-                "about": asdict(self.about),
-                "frames": [asdict(frame) for frame in self.frames],
-                "trained_frames": self.trained_frames,
-            }
-        )
-        with atomic_path(path, parents=True) as part, part.open("wb") as file:
-            np.savez_compressed(
-                file,
-                json=np.array(text),
-                confusion_matrix=self.matrix,
-                frames_with_class=self.frames_with_class,
-            )
+        with atomic_path(path, parents=True) as partial_path, partial_path.open("wb") as file:
+            file.write(_HEAD.pack(_MAGIC, len(text), zlib.crc32(text)))
+            file.write(text)
+            for section in sections.values():
+                file.write(section)
         return path
+
+
+@dataclass(frozen=True)
+class StoredShard:
+    """A shard's result on disk: what it is of in memory, the rest read when it is asked for.
+
+    Attributes:
+        path: The file.
+        about: What it is of.
+        number: How many frames it has.
+        trained_frames: As ShardResult's.
+        frames_of_trained_scenes: As ShardResult's.
+        skipped: As ShardResult's.
+    """
+
+    path: str
+    about: About
+    number: int
+    trained_frames: int
+    frames_of_trained_scenes: int
+    skipped: Sequence[Mapping[str, Any]]
+    _sections: Mapping[str, tuple[int, int, int]]
+
+    def scores(self) -> pa.Table:
+        """Its frames' scores, schema FRAMES_SCHEMA, in the split's order.
+
+        Raises:
+            BadFile: The file is damaged.
+        """
+        return self._table("frames")
+
+    def cells(self) -> FrameCells:
+        """The confusion matrix of each of its frames.
+
+        Raises:
+            BadFile: The file is damaged.
+        """
+        table = self._table("cells")
+        return FrameCells(*(table[name].to_numpy() for name in ("frame", "cell", "pixels")))
+
+    def pictures(self, rows: Sequence[int]) -> list[FramePictures]:
+        """Those of some frames, by their rows in the split, as far as it kept them.
+
+        Raises:
+            BadFile: The file is damaged.
+        """
+        row_set = set(rows)
+        table = self._table("pictures")
+        return [FramePictures(**one) for one in table.to_pylist() if one["row"] in row_set]
+
+    def _table(self, name: str) -> pa.Table:
+        offset, length, crc = self._sections[name]
+        try:
+            with Path(self.path).open("rb") as file:
+                file.seek(offset)
+                content = _unchanged(file.read(length), crc)
+        except (OSError, ValueError) as error:
+            raise _damaged(self.path, error) from error
+        return pa.ipc.open_file(pa.BufferReader(content)).read_all()
 
 
 def shard_path(results_dir: Path, shard: int, shards: int) -> Path:
     """The file of a shard's result."""
-    return results_dir / f"shard-{shard:05d}-of-{shards:05d}.npz"
+    return results_dir / f"shard-{shard:05d}-of-{shards:05d}.fsv"
+
+
+def compared_results(results_dir: Path) -> Path:
+    """Folder of the results of the model that a validation compares its own with."""
+    return results_dir / "compared"
+
+
+def open_shard(path: Path) -> tuple[StoredShard, Int64]:
+    """A shard's result, and the sums of all its metrics, one behind the other: see `metrics_of`.
+
+    The sums of shards are added up: of ten thousand, each takes a tenth of a millisecond.
+
+    Raises:
+        FileNotFoundError: There is none.
+        BadFile: It is damaged, or another release wrote it.
+    """
+    name = str(path)
+    try:
+        file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return _opened(name, file)
+        finally:
+            os.close(file)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
+        raise _damaged(name, error) from error
+
+
+def _opened(name: str, file: int) -> tuple[StoredShard, Int64]:
+    beginning = os.pread(file, _BEGINNING, 0)
+    magic, length, crc = _HEAD.unpack(beginning[: _HEAD.size])
+    _need(magic == _MAGIC, "another release of Framesift wrote it, or another program")
+    header = json.loads(_unchanged(_part(file, beginning, _HEAD.size, length), crc))
+    at, sections = _HEAD.size + length, {}
+    for section, (size, section_crc) in header["sections"].items():
+        sections[section] = at, size, section_crc
+        at += size
+    _need(os.fstat(file).st_size == at, "it is cut short")
+    about = header["about"]
+    about["classes"] = tuple(about["classes"])
+    layout = [[name, list(shape)] for name, shape in _layout(len(about["classes"]))]
+    _need(header["sums"] == layout, "its metrics are another release's")
+    begin, size, section_crc = sections["sums"]
+    sums = np.frombuffer(_unchanged(_part(file, beginning, begin, size), section_crc), "<i8")
+    stored = StoredShard(
+        name,
+        About(**about),
+        int(header["frames"]),
+        int(header["trained_frames"]),
+        int(header["frames_of_trained_scenes"]),
+        header["skipped"],
+        sections,
+    )
+    return stored, sums
+
+
+_BEGINNING = 64 << 10
+"""Bytes read at once: header and sums, of 38 classes without many frames that were left out."""
+
+
+def _part(file: int, beginning: bytes, begin: int, size: int) -> bytes:
+    if begin + size <= len(beginning):
+        return beginning[begin : begin + size]
+    return os.pread(file, size, begin)
+
+
+def metrics_of(sums: Int64, n_classes: int) -> dict[str, Metric]:
+    """All metrics, by name, of their sums one behind the other.
+
+    The states of a metric's parts add up to the state of the whole.
+    """
+    states: dict[str, dict[str, Any]] = {name: {} for name in METRICS}
+    at = 0
+    for full_name, shape in _layout(n_classes):
+        name, key = full_name.split(".", 1)
+        size = math.prod(shape)
+        states[name][key] = sums[at : at + size].reshape(shape)
+        at += size
+    return {name: metric.from_state(states[name], n_classes) for name, metric in METRICS.items()}
+
+
+@cache
+def _layout(n_classes: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Names and shapes of the arrays of all metrics, in their order in a file."""
+    return tuple(
+        (f"{name}.{key}", array.shape)
+        for name, metric in METRICS.items()
+        for key, array in metric.empty(n_classes).state().items()
+    )
 
 
 def read_shard(path: Path) -> ShardResult:
-    """A shard's result.
+    """A shard's whole result.
 
     Raises:
         FileNotFoundError: There is none.
         BadFile: It is damaged.
     """
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            data = json.loads(str(stored["json"]))
-            matrix = stored["confusion_matrix"].astype(np.int64)
-            frames_with_class = stored["frames_with_class"].astype(np.int64)
-        about = About(**_with_tuple(data["about"]))
-        frames = [FrameScore(**frame) for frame in data["frames"]]
-        trained_frames = int(data["trained_frames"])
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise BadFile(f"is damaged ({error}); validate this shard again", str(path)) from error
-    side = len(about.classes)
-    if matrix.shape != (side, side) or frames_with_class.shape != (side,):
-        raise BadFile(f"matrix has shape {matrix.shape} for {side} classes", str(path))
-    return ShardResult(about, matrix, frames_with_class, frames, trained_frames)
+    stored, sums = open_shard(path)
+    frames = [FrameScore(**one) for one in stored.scores().to_pylist()]
+    pictures = stored.pictures([frame.row for frame in frames])
+    return ShardResult(
+        stored.about,
+        metrics_of(sums, len(stored.about.classes)),
+        frames,
+        stored.cells(),
+        stored.trained_frames,
+        stored.frames_of_trained_scenes,
+        stored.skipped,
+        pictures,
+    )
 
 
-def _with_tuple(about: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(about) | {"classes": tuple(about["classes"])}
+def confusion_of(metrics: Mapping[str, Metric]) -> Confusion:
+    """The confusion matrix among the metrics."""
+    confusion = metrics["scores"]
+    assert isinstance(confusion, Confusion)
+    return confusion
+
+
+def _as_bytes(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table.unify_dictionaries().combine_chunks())
+    return sink.getvalue()
+
+
+def _need(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(otherwise)
+
+
+def _unchanged(content: bytes, crc: int) -> bytes:
+    _need(zlib.crc32(content) == crc, "its bytes have changed")
+    return content
+
+
+def _damaged(path: str, reason: object) -> BadFile:
+    return BadFile(f"is damaged ({reason}); validate this shard again", path)

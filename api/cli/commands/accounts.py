@@ -51,13 +51,15 @@ def user_list(as_json: JsonFlag = False) -> None:
         emit_json(users)
         return
     emit_table(
-        ("name", "roles", "password", "state", "created"),
+        ("name", "roles", "password", "state", "jobs", "ranks", "created"),
         [
             (
                 user["name"],
                 ", ".join(user["roles"]),
                 "yes" if user["has_password"] else "no",
                 "disabled" if user["disabled"] else "",
+                user["jobs"] or "",
+                user["ranks"] or "",
                 user["created"],
             )
             for user in users
@@ -127,6 +129,28 @@ def user_roles(
     """Set a user's roles; others are taken away."""
     user = target().users.set(name, roles=roles)
     _emit(user, as_json, f"user {name}: {', '.join(user['roles'])}")
+
+
+@user_app.command("quota")
+def user_quota(
+    name: UserName,
+    jobs: Annotated[
+        int | None, typer.Option(min=0, help="That may wait or run at once; 0: as settings say.")
+    ] = None,
+    ranks: Annotated[
+        int | None, typer.Option(min=0, help="Processes of these jobs; 0: as settings say.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Set how many jobs, and ranks of jobs, a user may have waiting or running at once."""
+    if jobs is None and ranks is None:
+        raise InvalidInput("give --jobs, --ranks, or both: what the user may have at once")
+    user = target().users.set(name, jobs=jobs, ranks=ranks)
+    told = [f"{user[of]:,} {of}" if user[of] else f"{of} as settings say" for of in _QUOTAS]
+    _emit(user, as_json, f"user {name} may have at once: {', '.join(told)}")
+
+
+_QUOTAS = ("jobs", "ranks")
 
 
 @token_app.command("create")

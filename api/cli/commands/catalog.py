@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.commands.common import open_workspace
+from api.cli.options.common import open_workspace
 from api.cli.terminal import JsonFlag, emit_json, progress_bar, stdout
 from catalog.errors import InvalidInput
 

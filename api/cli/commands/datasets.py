@@ -8,16 +8,15 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import BaseModel
 
-from api.cli.commands.common import AtOption
 from api.cli.exit_codes import ExitCode, StrictFlag, end
-from api.cli.grouped_options import with_options
-from api.cli.question_options import QuestionOptions, question_of, with_question
-from api.cli.set_options import (
+from api.cli.options.common import AtOption
+from api.cli.options.grouped_options import with_options
+from api.cli.options.question_options import QuestionOptions, question_of, with_question
+from api.cli.options.set_options import (
     ApartOptions,
     DivisionOptions,
     SetOptions,
     SplitOption,
-    demands_of,
     method_of,
 )
 from api.cli.shapes.record import Record
@@ -30,10 +29,11 @@ from api.cli.terminal import (
     emit_text,
     stdout,
 )
-from api.schemas.datasets import NewDataset, NewExtension, NewSplit
+from api.schemas.datasets import NewDataset, NewExtension, NewReduction, NewSplit
 from catalog.errors import InvalidInput, StorageError
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
 from query.question.wrong_value import validation_message
+from query.sets.as_written import parse_demands
 from query.sets.stratifier import parse_stratifiers
 
 _MOST_FRAMES = 1_000_000
@@ -128,7 +128,7 @@ def extend(
     as_json: JsonFlag = False,
 ) -> None:
     """Add as few frames as close a gap, as a new version; lists what stays open."""
-    demands = demands_of(gap, gap_where)
+    demands = parse_demands(gap or (), gap_where or ())
     if not demands:
         raise InvalidInput("dataset extend: say with --gap or --gap-where what is missing")
     body = _checked(NewExtension, demands=demands, split=grow, seed=seed, **asdict(apart))
@@ -136,6 +136,25 @@ def extend(
     dataset = target().datasets.extend(name, *data.pop("demands"), at=at, **data)
     _show(dataset, as_json)
     end(ExitCode.TARGETS_NOT_MET, when=strict and _is_short(dataset["report"]))
+
+
+@dataset_app.command("reduce")
+def reduce(
+    name: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    frames: Annotated[int, typer.Option(min=1, help="How many frames the split keeps.")],
+    model: Annotated[
+        str | None,
+        typer.Option(help="A training job: what its newest validation finds weak is kept first."),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Split that is made smaller; train, or the only one.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of equally good choices.")] = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Keep the most informative frames of a training split, as a new version."""
+    data = _data(_checked(NewReduction, frames=frames, model=model, split=split, seed=seed))
+    _show(target().datasets.reduce(name, data.pop("frames"), **data), as_json)
 
 
 def _is_short(report: Mapping[str, Any]) -> bool:
@@ -157,6 +176,39 @@ def rebuild(
             f"rebuilt {rebuilt['name']}@{rebuilt['version']}: {rebuilt['frames']:,} frames, equal "
             f"to those of then by its id {rebuilt['id'][:12]}"
         )
+
+
+@dataset_app.command("rename")
+def rename(
+    name: Annotated[str, typer.Argument(help="NAME of a dataset.")],
+    new_name: Annotated[str, typer.Argument(help="Its other name, for all its versions.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Rename a dataset with all its versions; jobs and their results follow."""
+    _show(target().datasets.change(name, rename=new_name), as_json)
+
+
+@dataset_app.command("describe")
+def describe(
+    name: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    description: Annotated[str, typer.Argument(help='What is to be said of it; "" for nothing.')],
+    as_json: JsonFlag = False,
+) -> None:
+    """Describe a dataset's version."""
+    _show(target().datasets.change(name, description=description), as_json)
+
+
+@dataset_app.command("remove")
+def remove(
+    name: Annotated[str, typer.Argument(help="NAME for all versions, or NAME@VERSION.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Remove a dataset, or one version of it; jobs keep their results."""
+    removed = target().datasets.remove(name)
+    if as_json:
+        emit_json(removed)
+    else:
+        stdout.print(f"removed {', '.join(removed['removed'])}")
 
 
 @dataset_app.command("diff")

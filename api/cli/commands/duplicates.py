@@ -3,7 +3,7 @@
 from itertools import groupby
 from typing import Any
 
-from api.cli.commands.common import AtOption
+from api.cli.options.common import AtOption
 from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli import chosen
-from api.cli.commands.common import open_workspace
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.long_work import server_problems, server_scan
+from api.cli.options.common import open_workspace
 from api.cli.terminal import (
     JsonFlag,
     duration,

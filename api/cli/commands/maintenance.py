@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from api.cli.commands.catalog import catalog_app
-from api.cli.commands.common import AtOption, open_workspace
+from api.cli.options.common import AtOption, open_workspace
 from api.cli.terminal import (
     JsonFlag,
     emit_json,

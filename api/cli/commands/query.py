@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.answer_frames import columns_of, rows_of, table_of
-from api.cli.commands.common import AtOption
 from api.cli.exit_codes import ExitCode, StrictFlag, end
-from api.cli.question_options import QuestionOptions, question_of, with_question
+from api.cli.options.common import AtOption
+from api.cli.options.question_options import QuestionOptions, question_of, with_question
 from api.cli.rows_output import Format, emit_rows, need_file_format
 from api.cli.shapes.record import Record
 from api.cli.shapes.selections import Answer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.commands.common import open_workspace
+from api.cli.options.common import open_workspace
 from api.cli.terminal import stderr, stdout
 from api.server.log_setup import LogFormat, LogLevel
 from api.server.loopback import is_loopback
@@ -44,6 +44,15 @@ def serve(
         list[str] | None,
         typer.Option(help="Host name to answer to, beside localhost; repeatable."),
     ] = None,
+    login_link: Annotated[
+        bool | None,
+        typer.Option(
+            "--login-link/--no-login-link",
+            help="Print a link that logs one browser in as the first admin; done by itself on a "
+            "terminal.",
+            show_default=False,
+        ),
+    ] = None,
     shutdown_timeout: Annotated[
         float, typer.Option(min=0, help="Time for accepted requests to finish at shutdown [s].")
     ] = 8.0,
@@ -58,7 +67,7 @@ def serve(
         LogLevel, typer.Option(help="Level of the log; info has a line per request.")
     ] = "info",
 ) -> None:
-    """Serve the REST API: Spectrum Discover's, and Framesift's own /v1."""
+    """Serve the web page and the REST API: Spectrum Discover's, and Framesift's own /v1."""
     # No other command needs the web framework, half a second to import.
     from api.server.supervisor import supervise
     from api.server.worker import Serving, serve_on
@@ -106,10 +115,25 @@ def serve(
             "There are no users yet. This token of the new user 'admin' is shown once and lasts "
             f"a day:\n    {token}\nA password of its own: framesift user passwd admin"
         )
+    if not no_auth and (stdout.is_terminal if login_link is None else login_link):
+        _print_link(workspace, f"{scheme}://{host_}:{bound}")
     if workers == 1:
         serve_on(serving, listener)
     else:
         supervise(serving, listener)
+
+
+def _print_link(workspace: "Workspace", server: str) -> None:
+    """Print a link for a browser of the user who starts the server: once, as the first admin."""
+    from catalog.accounts.login_links import new_link
+
+    link = new_link(workspace.records)
+    if link is not None:
+        stdout.print(
+            f"Open the page as '{link[1]}', once within 15 minutes:\n"
+            f"    {server}/login?link={link[0]}",
+            soft_wrap=True,
+        )
 
 
 def _open_once(workspace: "Workspace") -> None:

@@ -13,6 +13,7 @@ from api.cli.terminal import JsonFlag, document, emit_json, emit_table, emit_tex
 from api.schemas.sources import SOURCE_NAME, NewSource, SourceChange
 from catalog.errors import InvalidInput
 from catalog.values import PLATFORMS
+from ingest.sources.mount import MOUNT
 from ingest.sources.schemes import PLACES
 from query.question.wrong_value import validation_message
 
@@ -62,6 +63,19 @@ def add(
             "below the root; repeatable.",
         ),
     ] = None,
+    mount: Annotated[
+        str,
+        typer.Option(
+            metavar=MOUNT,
+            help="Its root on a mounted file system, for jobs without staging and for AFM.",
+        ),
+    ] = "",
+    max_mb_per_s: Annotated[
+        float, typer.Option(help="Megabytes a second that a staging fetches at most; 0: any.")
+    ] = 0,
+    max_requests_per_s: Annotated[
+        float, typer.Option(help="Requests a second that a staging sends at most; 0: any.")
+    ] = 0,
     as_json: JsonFlag = False,
 ) -> None:
     """Add a source. Its rows have the shape of objects for IBM COS and S3, of files otherwise."""
@@ -81,6 +95,9 @@ def add(
         ca_bundle=ca_bundle,
         exclude=exclude or [],
         part_of=part_of,
+        mount=mount,
+        max_mb_per_s=max_mb_per_s,
+        max_requests_per_s=max_requests_per_s,
     )
     source = target(makes=True).sources.add(**_sent_fields(body))
     if as_json:
@@ -131,14 +148,35 @@ def set_(
         str | None,
         typer.Option(metavar="NAME", help="Data set that it is a part of; '' for its own."),
     ] = None,
+    mount: Annotated[
+        str | None,
+        typer.Option(metavar=MOUNT, help="Its root on a mounted file system; '' for none."),
+    ] = None,
+    max_mb_per_s: Annotated[
+        float | None,
+        typer.Option(help="Megabytes a second that a staging fetches at most; 0: any."),
+    ] = None,
+    max_requests_per_s: Annotated[
+        float | None,
+        typer.Option(help="Requests a second that a staging sends at most; 0: any."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Change a source: its root, what it leaves out, the data set it is part of.
+    """Change a source: its root, what it leaves out, its data set, its mount, its limits.
 
     Moved files are compared first, and datasets follow. Options that are not given change nothing.
     """
-    fields = {"uri": root, "exclude": [] if exclude == [""] else exclude, "part_of": part_of}
-    change = _valid(SourceChange, differing=differing, **fields)
+    left_out = [] if exclude == [""] else exclude
+    change = _valid(
+        SourceChange,
+        uri=root,
+        differing=differing,
+        exclude=left_out,
+        part_of=part_of,
+        mount=mount,
+        max_mb_per_s=max_mb_per_s,
+        max_requests_per_s=max_requests_per_s,
+    )
     changed = target().sources.change(name, **dict(change))
     if as_json:
         emit_json(changed)
@@ -150,10 +188,21 @@ def set_(
             f"{changed['new']:,} new"
         )
     if exclude is not None:
-        left_out = ", ".join(changed["exclude"]) or "nothing"
-        stdout.print(f"source {name} leaves out {left_out}, from the next ingest on")
+        patterns = ", ".join(changed["exclude"]) or "nothing"
+        stdout.print(f"source {name} leaves out {patterns}, from the next ingest on")
     if part_of is not None:
         stdout.print(f"source {name} is a part of data set {changed['part_of']}")
+    if mount is not None:
+        stdout.print(f"source {name} is mounted at {changed['mount'] or 'no folder'}")
+    if max_mb_per_s is not None or max_requests_per_s is not None:
+        stdout.print(
+            f"from source {name} a staging takes {_at_most(changed['max_mb_per_s'], 'MB')} and "
+            f"{_at_most(changed['max_requests_per_s'], 'requests')} a second"
+        )
+
+
+def _at_most(limit: float, unit: str) -> str:
+    return f"at most {limit:,g} {unit}" if limit else f"any number of {unit}"
 
 
 @source_app.command("remove")

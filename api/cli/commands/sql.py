@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from api.cli.commands.common import AtOption
 from api.cli.exit_codes import ExitCode, StrictFlag, end
+from api.cli.options.common import AtOption
 from api.cli.rows_output import (
     Counted,
     Format,

@@ -1,12 +1,12 @@
-"""framesift classes, histogram, correlate, gaps."""
+"""framesift classes, histogram, facets, correlate, gaps."""
 
 from typing import Annotated, Any
 
 import typer
 
 from api.cli import chosen
-from api.cli.commands.common import AtOption
-from api.cli.question_options import (
+from api.cli.options.common import AtOption
+from api.cli.options.question_options import (
     QuestionOptions,
     question_of,
     with_question,
@@ -15,6 +15,7 @@ from api.cli.read_answer import read_as
 from api.cli.tables.statistics import (
     emit_classes,
     emit_correlation,
+    emit_facets,
     emit_gaps,
     emit_histogram,
     emit_report,
@@ -22,10 +23,11 @@ from api.cli.tables.statistics import (
 from api.cli.target import home_session, target
 from api.cli.terminal import JsonFlag, emit_json
 from api.schemas.statistics import ClassesAnswer
-from api.services.statistics.histogram_axes import edges_of
+from api.services.statistics.histogram_axes import BINS, EDGES, LOG, TOP, ZERO, edges_of
 from query.frames.selection import Question
 from query.statistics.class_report import ClassReport, Grouping
 from query.statistics.correlations import Correlation
+from query.statistics.facet_report import FacetReport
 from query.statistics.gap_report import GapReport
 from query.statistics.histogram_report import Histogram
 
@@ -33,6 +35,7 @@ DatasetOption = Annotated[
     str | None, typer.Option(help="Only the frames of this dataset, NAME or NAME@VERSION.")
 ]
 SplitOption = Annotated[str | None, typer.Option(help="Only this split of the dataset.")]
+_REPEATABLE = "Repeatable."
 
 
 @with_question
@@ -73,21 +76,14 @@ def histogram_(
     name2: Annotated[
         str | None, typer.Argument(metavar="TAG2", help="Another one, for a table of both.")
     ] = None,
-    bins: Annotated[
-        int | None, typer.Option(help="Bins of a number; 20, or 8 of two tags.")
-    ] = None,
-    top: Annotated[
-        int | None, typer.Option(help="Most frequent texts; 20, or 8 of two tags.")
-    ] = None,
-    edges: Annotated[
-        list[str] | None,
-        typer.Option(help="TAG=EDGE,EDGE,...: edges of a tag's bins, rising; repeatable."),
-    ] = None,
+    bins: Annotated[int | None, typer.Option(help=BINS)] = None,
+    top: Annotated[int | None, typer.Option(help=TOP)] = None,
+    edges: Annotated[list[str] | None, typer.Option(help=f"{EDGES} {_REPEATABLE}")] = None,
     log: Annotated[
-        list[str] | None, typer.Option(help="Tag with bins of equal ratio; repeatable.")
+        list[str] | None, typer.Option(metavar="TAG", help=f"{LOG} {_REPEATABLE}")
     ] = None,
     zero: Annotated[
-        list[str] | None, typer.Option(help="Tag with a bin for 0 alone; repeatable.")
+        list[str] | None, typer.Option(metavar="TAG", help=f"{ZERO} {_REPEATABLE}")
     ] = None,
     dataset: DatasetOption = None,
     split: SplitOption = None,
@@ -112,6 +108,29 @@ def histogram_(
         emit_json(histogram.model_dump(mode="json", exclude_none=True))
     else:
         emit_histogram(histogram)
+
+
+@with_question
+def facets(
+    options: QuestionOptions,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TAG]...", help="Only these tags or classes; else every tag."),
+    ] = None,
+    dataset: DatasetOption = None,
+    split: SplitOption = None,
+    at: AtOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Count the frames of a question by every tag at once, each under the other conditions."""
+    answer = target().statistics.facets(
+        *(names or ()), question=question_of(options), dataset=dataset, split=split, at=at
+    )
+    report = read_as(FacetReport, answer)
+    if as_json:
+        emit_json(report.model_dump(mode="json", exclude_none=True))
+    else:
+        emit_facets(report)
 
 
 def correlate(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from api.cli import chosen
-from api.cli.commands.common import AtOption
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.long_work import Extraction, extract
+from api.cli.options.common import AtOption
 from api.cli.shapes.record import Record
 from api.cli.target import home_session, target
 from api.cli.terminal import (
@@ -80,13 +80,42 @@ def tags_add(
 
 @tags_app.command("set")
 def tags_set(
-    name: Annotated[str, typer.Argument(help="The tag.")],
-    kind: Annotated[str, typer.Option(help=f"One of: {', '.join(LONGEST)}.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="TAG | FKEY... TAG=VALUE...", help="What to change.")
+    ],
+    kind: Annotated[str | None, typer.Option(help=f"One of: {', '.join(LONGEST)}.")] = None,
     values: ValuesOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Change a tag's kind or values; refused if files have values that are then not allowed."""
-    _emit_kind(f"tag {name}", target().tags.set(name, kind, values=_values(values)), as_json)
+    """Change a tag's kind or values, or give frames values of tags.
+
+    A tag's kind by --kind is refused if files have values that are then not allowed. Frames are
+    named by their fkeys: framesift tags set FKEY... quality=bad; quality= takes the value away.
+    A new tag becomes one of the users' own.
+    """
+    marks = dict(pair for name in names if (pair := _mark(name)) is not None)
+    fkeys = [name for name in names if _mark(name) is None]
+    if marks and kind is None and not values:
+        counts = target().tags.mark(fkeys, marks)
+        if as_json:
+            emit_json(counts)
+        else:
+            said = ", ".join(f"{tag}={value}" for tag, value in marks.items())
+            stdout.print(f"set {said} on {counts['imported']:,} frames")
+        return
+    if kind is None or marks or len(names) > 1:
+        raise InvalidInput(
+            "tags set: expected a tag with --kind, or fkeys and then TAG=VALUE, such as "
+            "'framesift tags set FKEY quality=bad'"
+        )
+    answer = target().tags.set(names[0], kind, values=_values(values))
+    _emit_kind(f"tag {names[0]}", answer, as_json)
+
+
+def _mark(text: str) -> tuple[str, str] | None:
+    """Tag and value of TAG=VALUE; None of an fkey, which has colons before any equals sign."""
+    tag, equals, value = text.partition("=")
+    return (tag.lower(), value) if equals and ":" not in tag else None
 
 
 def _values(texts: list[str] | None) -> list[str]:
@@ -305,6 +334,33 @@ def _import_map(file: Path, family: str, within_m: float, options: dict[str, Any
 
     features = read_features(file).tolist()
     return chosen.client().tags.import_map(features, family, within_m, **options)
+
+
+@tags_app.command("import-scores")
+def tags_import_scores(
+    job: Annotated[str, typer.Argument(help="A validation that is done.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Make a validation's scores tags of its model: select --model MODEL --tag uncertainty>=0.4."""
+    written = target().tags.import_scores(job)
+    if as_json:
+        emit_json(written)
+        return
+    emit_scores(written)
+
+
+def emit_scores(written: Record) -> None:
+    """Say what an import of scores wrote, and how to ask for it."""
+    unknown = written["unknown"]
+    stdout.print(
+        f"scores of {written['frames']:,} frames, with {written['cells']:,} cells of their "
+        f"confusion matrices, are tags of model {written['model']}"
+        + (f"; {unknown:,} frames are not in the catalog" if unknown else "")
+    )
+    stdout.print(
+        f"framesift select --model {written['model']} --tag 'uncertainty>=0.4' asks for them; "
+        f"framesift tags drop {written['family']} removes them"
+    )
 
 
 @tags_app.command("families")

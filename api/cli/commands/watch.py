@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.commands.common import open_workspace
 from api.cli.commands.ingest import CheckImagesOption, ClassListOption, MaxRemovedOption
+from api.cli.options.common import open_workspace
 from api.cli.terminal import emit_text, stderr, stdout
 from catalog.errors import InvalidInput
 from ingest.scan.removal_guard import MOST_REMOVED

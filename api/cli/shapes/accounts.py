@@ -22,6 +22,8 @@ class Users(Protocol):
         roles: Sequence[str] | None = None,
         disabled: bool | None = None,
         password: str | None = None,
+        jobs: int | None = None,
+        ranks: int | None = None,
     ) -> Record: ...
 
     def remove(self, name: str) -> None: ...

@@ -6,6 +6,26 @@ from typing import Any, Protocol
 from api.cli.shapes.record import Record
 
 
+class Models(Protocol):
+    """See api.services.jobs.models.Models."""
+
+    def list(self) -> Iterable[Record]: ...
+
+    def get(self, name: str) -> Record: ...
+
+    def improve(
+        self,
+        name: str,
+        *,
+        frames: int = 100,
+        label: int = 0,
+        per_scene: int | None = None,
+        min_gap_s: float | None = None,
+        seed: int = 0,
+        at: int | None = None,
+    ) -> Record: ...
+
+
 class Jobs(Protocol):
     """See api.services.jobs.service.Jobs."""
 
@@ -13,24 +33,32 @@ class Jobs(Protocol):
 
     def get(self, name: str) -> Record: ...
 
-    def train(self, dataset: str, **options: Any) -> Record: ...
+    def compare(self, jobs: Any) -> Record: ...
 
-    def validate(
-        self,
-        model: str,
-        dataset: str,
-        *,
-        workers: int = 2,
-        split: str | None = None,
-        trust_model: bool = False,
-        name: str | None = None,
-        backend: str = "local",
-    ) -> Record: ...
+    def usage(self, by: Any = "user") -> Iterable[Record]: ...
+
+    def train(self, dataset: str | None = None, **options: Any) -> Record: ...
+
+    def validate(self, model: str, dataset: str | None = None, **options: Any) -> Record: ...
+
+    def predict(self, model: str, dataset: str | None = None, **options: Any) -> Record: ...
+
+    def run(self, dataset: str | None, command: str, **options: Any) -> Record: ...
+
+    def dry_run(self, kind: str, **options: Any) -> Record: ...
+
+    def timeline(self, name: str) -> Record: ...
 
     def cancel(self, name: str) -> Record: ...
 
     def resume(self, name: str) -> Record: ...
 
     def wait(self, name: str, *, progress: Callable[[Record], object]) -> Record: ...
+
+    def log_sizes(self, name: str) -> Record: ...
+
+    def log_part(self, name: str, log: str, offset: int) -> Iterator[bytes]: ...
+
+    def remove(self, name: str) -> None: ...
 
     def log_chunks(self, name: str) -> Iterator[bytes]: ...

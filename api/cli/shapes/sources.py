@@ -23,6 +23,9 @@ class Sources(Protocol):
         differing: bool = False,
         exclude: Sequence[str] | None = None,
         part_of: str | None = None,
+        mount: str | None = None,
+        max_mb_per_s: float | None = None,
+        max_requests_per_s: float | None = None,
     ) -> Record: ...
 
     def remove(self, name: str) -> Record: ...

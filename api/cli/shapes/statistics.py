@@ -39,6 +39,15 @@ class Statistics(Protocol):
         at: int | None = None,
     ) -> object: ...
 
+    def facets(
+        self,
+        *tags: str,
+        question: "Question" = ...,
+        dataset: str | None = None,
+        split: str | None = None,
+        at: int | None = None,
+    ) -> object: ...
+
     def correlation(
         self,
         validation: str,

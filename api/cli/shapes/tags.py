@@ -1,6 +1,6 @@
 """Tags and tag families: api.services.tags and framesift.tags."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,6 +27,8 @@ class Tags(Protocol):
 
     def set(self, tag: str, kind: str, *, values: Sequence[str] = ()) -> Record: ...
 
+    def mark(self, fkeys: Sequence[str], values: Mapping[str, str]) -> Record: ...
+
     def remove(self, tag: str) -> Record: ...
 
     def values(self, tag: str, *, at: int | None = None, limit: int = 100) -> Record: ...
@@ -34,6 +36,8 @@ class Tags(Protocol):
     def families(self) -> Iterable[Record]: ...
 
     def drop(self, family: str) -> Record: ...
+
+    def import_scores(self, job: str) -> Record: ...
 
     def import_values(
         self,

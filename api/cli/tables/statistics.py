@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from api.cli.tables.bars import bar, columns_of
 from api.cli.terminal import emit_table, heading, stdout
 from catalog.values import ClassShare
 from query.statistics.class_report import (
@@ -12,6 +13,7 @@ from query.statistics.class_report import (
     Quantiles,
 )
 from query.statistics.correlations import Correlation
+from query.statistics.facet_report import Facet, FacetReport
 from query.statistics.gap_report import GapReport
 from query.statistics.histogram_report import Axis, Bin, Histogram
 
@@ -19,9 +21,6 @@ _WIDEST = 8
 """Cameras or scenes that stand side by side in a table; more of them have a table each."""
 
 _YEAR_9999_S = 253_370_764_800
-_BAR_WIDTH = 20
-_PARTS: tuple[str, ...] = ("", *"\u258f\u258e\u258d\u258c\u258b\u258a\u2589")
-"""Left parts of a character cell, of none to seven eighths."""
 
 
 def emit_classes(classes: Iterable[ClassShare | ClassStatistics]) -> None:
@@ -37,7 +36,7 @@ def emit_classes(classes: Iterable[ClassShare | ClassStatistics]) -> None:
                 row.frames,
                 _percent(row.share),
                 _percent(row.share_where_present),
-                _bar(row.share, largest),
+                bar(row.share, largest),
             )
             for row in rows
         ],
@@ -105,7 +104,7 @@ def emit_histogram(histogram: Histogram) -> None:
                 _title(axis, bin_),
                 count,
                 f"{100 * count / histogram.frames:.1f}" if histogram.frames else "",
-                _bar(count, largest),
+                bar(count, largest),
             )
             for bin_, count in bars
         ],
@@ -128,6 +127,32 @@ def _emit_cross(histogram: Histogram) -> None:
     stdout.print(f"{histogram.frames:,} frames, snapshot {histogram.snapshot}")
 
 
+def emit_facets(report: FacetReport) -> None:
+    """A row for each facet: its frames by bins, and the bin with the most of them."""
+    emit_table(
+        ("tag", "frames", "of them without a value", "most frequent", ""),
+        [
+            (
+                facet.tag,
+                sum(facet.counts),
+                facet.counts[0],  # every axis begins with the bin of nulls
+                _most_frequent(facet),
+                columns_of(facet.counts),
+            )
+            for facet in report.facets
+        ],
+    )
+    note = f"; {report.note}" if report.note else ""
+    stdout.print(
+        f"{report.matching:,} of {report.frames:,} frames, snapshot {report.snapshot}{note}"
+    )
+
+
+def _most_frequent(facet: Facet) -> str:
+    count, bin_ = max(zip(facet.counts, facet.bins, strict=True), key=lambda pair: pair[0])
+    return f"{_title(facet, bin_)}: {count:,}" if count else ""
+
+
 def emit_correlation(correlation: Correlation) -> None:
     """Share and IoU of every class, and how they go together."""
     best = max((row.iou or 0.0 for row in correlation.classes), default=0.0)
@@ -139,7 +164,7 @@ def emit_correlation(correlation: Correlation) -> None:
                 row.frames,
                 _percent(row.share),
                 "" if row.iou is None else f"{100 * row.iou:5.1f}",
-                _bar(row.iou or 0.0, best),
+                bar(row.iou or 0.0, best),
             )
             for row in correlation.classes
         ],
@@ -216,11 +241,3 @@ def _percent(share: float) -> str:
 
 def _coefficient(value: float | None) -> str:
     return "none" if value is None else f"{value:+.2f}"
-
-
-def _bar(value: float, largest: float) -> str:
-    """A bar that is full at the largest value."""
-    eighths = round(8 * _BAR_WIDTH * value / largest) if largest else 0
-    if not stdout.encoding.startswith("utf"):
-        return "#" * (eighths // 8)
-    return "\N{FULL BLOCK}" * (eighths // 8) + _PARTS[eighths % 8]

@@ -7,6 +7,7 @@ api.discover.db2whrest.tasks).
 """
 
 import asyncio
+from collections.abc import Callable
 
 import anyio.to_thread
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,11 +19,19 @@ from api.http.routing import rule_of
 from api.server.metrics import REFUSED
 from catalog.errors import ServerBusy
 from catalog.lake.statement_watch import Cancellation, cancelled_by
+from pipeline.cores import cores
 
 _SLOTS = {
-    "selection": 16, "statistics": 8, "picture": 16, "assistant": 8, "ready": 2, "metrics": 2,
-    "other": 16,
+    "selection": 16, "statistics": 8, "facets": max(1, cores() // 2), "picture": 16,
+    "assistant": 8, "ready": 2, "metrics": 2, "other": 16,
 }  # fmt: skip
+"""Facets take a core each as long as people drag: they leave half of them to the others."""
+
+_RESTING = "facets"
+_LONGEST_REST_S = 1.0
+"""While statements in SQL run, a slot of facets rests after each answer for as long as that took:
+people who drag, however many, take a quarter of two cores from those who ask by SQL."""
+
 _SPARE = 12
 """Threads for what is done beside these: compression, reading of results, tasks' files."""
 
@@ -59,18 +68,22 @@ class Admission:
             except ServerBusy as busy:
                 await _refuse(busy, work, scope, client.receive, send)
                 return
+            release = slot.release
             try:
                 granted = await client.granted(slot, _PATIENCE_S)
                 if client.gone.done():
                     return
                 if granted:
-                    await self._work(slot, client, scope, send)
+                    release = release_of(slot, work, scope)
+                    await self._work(release, client, scope, send)
                     return
             finally:
-                slot.release()
+                release()
             await _refuse(ServerBusy(5.0), work, scope, client.receive, send)
 
-    async def _work(self, slot: Slot, client: DisconnectWatcher, scope: Scope, send: Send) -> None:
+    async def _work(
+        self, release: Callable[[], None], client: DisconnectWatcher, scope: Scope, send: Send
+    ) -> None:
         cancellation, begun = Cancellation(), False
         # A change is made whole, whoever waits for it.
         reads = not rule_of(scope).changes
@@ -83,7 +96,7 @@ class Admission:
             # The work is done: how fast the client reads is another matter.
             nonlocal begun
             begun = True
-            slot.release()
+            release()
             if not client.gone.done():
                 await send(message)
 
@@ -94,6 +107,26 @@ class Admission:
         except asyncio.CancelledError:  # at the server's end: the thread asks on
             leave(None)
             raise
+
+
+def release_of(slot: Slot, work: str, scope: Scope) -> Callable[[], None]:
+    """A function that gives a slot back, at once or after a rest; only its first call does."""
+    if work != _RESTING:
+        return slot.release
+    loop, statements = asyncio.get_running_loop(), scope["app"].state.statements
+    began, is_over = loop.time(), False
+
+    def release() -> None:
+        nonlocal is_over
+        if is_over:
+            return
+        is_over = True
+        if statements.running:
+            loop.call_later(min(loop.time() - began, _LONGEST_REST_S), slot.release)
+        else:
+            slot.release()
+
+    return release
 
 
 async def _refuse(busy: ServerBusy, work: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -6,6 +6,7 @@ One piece of middleware around the whole application, so that no route can forge
 import hashlib
 import time
 from dataclasses import replace
+from datetime import timedelta
 from http import HTTPStatus
 
 import anyio.to_thread
@@ -19,7 +20,7 @@ from api.http.middleware.request_context import RequestContext
 from api.http.routing import rule_of
 from api.server.shared import Changes
 from api.services.accounts.callers import NOBODY_ASKED, Caller
-from catalog.accounts import login_throttle, row_collections, tokens, users
+from catalog.accounts import login_links, login_throttle, row_collections, tokens, users
 from catalog.accounts.accounts import SCOPES
 from catalog.accounts.caller import asked_by
 from catalog.accounts.user_tables import User
@@ -52,7 +53,7 @@ class Authentication:
         self._callers = _KnownCallers(changes)
         self._refusals = _Refusals()
         self._logins = anyio.CapacityLimiter(_LOGINS_AT_ONCE)
-        # Threads of its own: who asks must not wait for what others have asked.
+        # Threads of its own: a request's check must not wait for the work of others.
         self._records = anyio.CapacityLimiter(_RECORDS_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,9 +94,53 @@ class Authentication:
             NotAuthenticated: They are none.
             LoginThrottled: Too many were not.
         """
-        user = await self._user_of(context)
+        return await self.log_in(context, *context.name_and_password(), tokens.LOGIN_LASTS)
+
+    async def log_in(
+        self, context: RequestContext, name: str, password: str, lasts: timedelta
+    ) -> str:
+        """A new token for a name and a password.
+
+        Raises:
+            NotAuthenticated: They are none.
+            LoginThrottled: Too many were not.
+        """
+        user = await self._user_by(context, name, password)
         return await anyio.to_thread.run_sync(
-            tokens.log_in, context.records, user, limiter=self._records
+            tokens.log_in, context.records, user, lasts, limiter=self._records
+        )
+
+    async def log_in_by_link(self, context: RequestContext, link: str, lasts: timedelta) -> str:
+        """A new token for a link of catalog.accounts.login_links, which works once.
+
+        Raises:
+            NotAuthenticated: The link was used, has expired or is unknown, or its user is
+                disabled.
+        """
+        user = await anyio.to_thread.run_sync(
+            login_links.user_by, context.records, link, limiter=self._records
+        )
+        context.who = user.name
+        return await anyio.to_thread.run_sync(
+            tokens.log_in, context.records, user, lasts, limiter=self._records
+        )
+
+    async def know(self, context: RequestContext, token: str) -> None:
+        """Go on only where a token counts.
+
+        Raises:
+            NotAuthenticated: It does not.
+        """
+        grant = await self._grant(context, token)
+        context.who = grant.user.name
+
+    async def log_out(self, context: RequestContext) -> None:
+        """End the login by which a request came; a token with a name goes on to count."""
+        if context.caller is NOBODY_ASKED:
+            return
+        token = context.credentials().removeprefix("bearer ")
+        await anyio.to_thread.run_sync(
+            tokens.log_out, context.records, token, limiter=self._records
         )
 
     async def prove(self, context: RequestContext, name: str, password: str) -> None:
@@ -139,22 +184,27 @@ class Authentication:
             user = await self._user_of(context)
             caller = await self._caller(context.records, user, SCOPES[-1], logged_in=True)
         else:
-            text = secret.removeprefix("bearer ")
-            grant = await anyio.to_thread.run_sync(
-                tokens.holder, context.records, text, limiter=self._records
-            )
-            if grant is None:
-                raise NotAuthenticated(
-                    "the token is none, or has expired or been revoked: get another one from "
-                    f"{LOGIN}, or by 'framesift token create'"
-                )
+            grant = await self._grant(context, secret.removeprefix("bearer "))
             logged_in = grant.token.name is None
             caller = await self._caller(context.records, grant.user, grant.token.scope, logged_in)
         self._callers.keep(secret, caller)
         return caller
 
+    async def _grant(self, context: RequestContext, token: str) -> tokens.Grant:
+        grant = await anyio.to_thread.run_sync(
+            tokens.holder, context.records, token, limiter=self._records
+        )
+        if grant is None:
+            raise NotAuthenticated(
+                "the token is none, or has expired or been revoked: get another one from "
+                f"{LOGIN}, or by 'framesift token create'"
+            )
+        return grant
+
     async def _user_of(self, context: "RequestContext") -> User:
-        name, password = context.name_and_password()
+        return await self._user_by(context, *context.name_and_password())
+
+    async def _user_by(self, context: RequestContext, name: str, password: str) -> User:
         context.who = name
         return await anyio.to_thread.run_sync(
             _log_in, context.records, name, password, context.address, limiter=self._logins

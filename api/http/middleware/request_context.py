@@ -12,6 +12,7 @@ from api.http.middleware.request_id import request_id
 from api.http.routing import rule_of
 from api.http.rules import Api
 from api.services.accounts.callers import Caller
+from api.web import browser_session
 from catalog.accounts import audit_log
 from catalog.errors import NotAuthenticated
 from catalog.records.store import RecordStore
@@ -70,6 +71,9 @@ class RequestContext:
             raise NotAuthenticated("several credentials: send one Authorization header")
         if of_token:
             return f"bearer {of_token[0].strip()}"
+        session = browser_session.token_in(self._headers)
+        if session and not values and rule_of(self.scope).api is Api.WEB:
+            return f"bearer {session}"
         scheme, _, rest = (values[0] if values else "").partition(" ")
         kind = scheme.lower()
         if kind == "bearer" or (kind == "basic" and rule_of(self.scope).api is Api.DISCOVER):

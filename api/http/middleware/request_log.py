@@ -20,7 +20,7 @@ from api.server.metrics import REQUEST_SECONDS, REQUESTS, observe_query
 _LOG = logging.getLogger(__name__)
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_TIMED = frozenset({"search", "selection", "statistics", "picture", "assistant"})
+_TIMED = frozenset({"search", "selection", "statistics", "facets", "picture", "assistant"})
 _GONE = 499
 """As nginx calls a client that left before its answer began."""
 

@@ -22,14 +22,17 @@ from api.http.negotiation import (
 from api.http.openapi.examples import EXAMPLE_FKEY, QUESTION
 from api.http.pages import CurrentPage
 from api.http.routing import Router
-from api.http.rules import READ, WRITE
+from api.http.rules import READ, WRITE, WRITE_ALL_ROWS
 from api.schemas.base import set_fields
 from api.schemas.datasets import (
     DatasetBody,
+    DatasetChange,
+    DatasetRemoved,
     DatasetsAnswer,
     DiffAnswer,
     NewDataset,
     NewExtension,
+    NewReduction,
     NewSplit,
 )
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
@@ -90,6 +93,28 @@ async def get_dataset(name: DatasetName, session: CurrentSession) -> DatasetBody
     return await run_in_threadpool(session.datasets.get, name)
 
 
+@router.patch(
+    "/datasets/{name}", rule=WRITE, example={"description": "night drives, labels checked twice"}
+)
+async def patch_dataset(
+    name: DatasetName, body: DatasetChange, session: CurrentSession
+) -> DatasetBody:
+    """Rename a dataset with all its versions, or describe one version; frames and id stay."""
+    change = session.datasets.change
+    return await run_in_threadpool(
+        lambda: change(name, rename=body.name, description=body.description)
+    )
+
+
+@router.delete("/datasets/{name}", rule=WRITE)
+async def delete_dataset(name: DatasetName, session: CurrentSession) -> DatasetRemoved:
+    """Remove every version of NAME, or NAME@VERSION alone; 409 while a job reads it.
+
+    Jobs keep their results; what is staged stays in the cache until it is evicted.
+    """
+    return await run_in_threadpool(session.datasets.remove, name)
+
+
 @router.post(
     "/datasets/{name}/splits",
     rule=WRITE.but(idempotency_key="takes"),
@@ -128,6 +153,26 @@ async def post_extension(
     how = set_fields(body)
     extend = partial(session.datasets.extend, name, *how.pop("demands"), at=at)
     return _with_location(await run_in_threadpool(extend, **how), response)
+
+
+@router.post(
+    "/datasets/{name}/reductions",
+    rule=WRITE_ALL_ROWS.but(idempotency_key="takes"),
+    status_code=201,
+    example={"frames": 2000, "model": "train-bikes-7"},
+)
+async def post_reduction(
+    name: DatasetName, body: NewReduction, session: CurrentSession, response: Response
+) -> DatasetBody:
+    """Keep the most informative frames of a dataset's training split, as a new version of it.
+
+    As few frames as have every class of the split; then those least like what is kept. With a
+    model, of twice as many those that are worth most to it. ``report.classes`` says in how many
+    frames each class was, and is.
+    """
+    reduce = session.datasets.reduce
+    dataset = await run_in_threadpool(lambda: reduce(name, **set_fields(body)))
+    return _with_location(dataset, response)
 
 
 @router.post("/datasets/{name}/rebuild", rule=WRITE)

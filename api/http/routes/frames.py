@@ -214,7 +214,7 @@ def _links(frame: FoundFrame) -> dict[str, str | None]:
     }
 
 
-def _picture_route(path: str) -> Callable[[_Endpoint], _Endpoint]:
+def picture_route(router: Router, path: str) -> Callable[[_Endpoint], _Endpoint]:
     """Declares a picture's route, for GET and HEAD."""
     rule = READ.but(work="picture", compressed=False)
 
@@ -232,7 +232,7 @@ def _picture_route(path: str) -> Callable[[_Endpoint], _Endpoint]:
     return declare
 
 
-@_picture_route("/images/{fkey:path}")
+@picture_route(router, "/images/{fkey:path}")
 async def get_image(
     request: Request,
     fkey: Fkey,
@@ -247,7 +247,7 @@ async def get_image(
     return await made_answer(request, image, cache_of(workspace))
 
 
-@_picture_route("/labels/{fkey:path}")
+@picture_route(router, "/labels/{fkey:path}")
 async def get_label(
     request: Request,
     fkey: Fkey,
@@ -262,7 +262,7 @@ async def get_label(
     return await made_answer(request, label, cache_of(workspace))
 
 
-@_picture_route("/overlays/{fkey:path}")
+@picture_route(router, "/overlays/{fkey:path}")
 async def get_overlay(
     request: Request,
     fkey: Fkey,

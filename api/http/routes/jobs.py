@@ -1,6 +1,6 @@
 """/v1/jobs: long work that a server was asked for, or a command line began."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -14,8 +14,18 @@ from api.http.fair_queue import caller_of
 from api.http.job_events import Look, events_of
 from api.http.pages import CurrentPage
 from api.http.routing import Router
-from api.http.rules import READ, WRITE
-from api.schemas.jobs import JobBody, JobsAnswer, Kind, NewJob, NewTraining, ReportAnswer
+from api.http.rules import READ, WRITE, WRITE_ALL_ROWS
+from api.schemas.comparisons import ComparisonBody, NewComparison
+from api.schemas.jobs import (
+    DryRunBody,
+    JobBody,
+    JobsAnswer,
+    Kind,
+    NewJob,
+    NewTraining,
+    ReportAnswer,
+)
+from api.schemas.timeline import LogSizesAnswer, TimelineAnswer
 from catalog.errors import InvalidInput
 from pipeline.jobs.state import JobState
 
@@ -103,16 +113,59 @@ async def get_jobs(
     example={"kind": "train", "dataset": "bikes@1", "workers": 2, "max_steps": 300},
 )
 async def post_job(body: NewJob, session: CurrentSession, response: Response) -> JobBody:
-    """Train on a dataset, or validate a model: a job does it, and goes on without this server."""
-    jobs, options = session.jobs, {k: v for k, v in dict(body).items() if k != "kind"}
-    submit = jobs.train if isinstance(body, NewTraining) else jobs.validate
-    return begun(await run_in_threadpool(lambda: submit(**options)), response)
+    """Train on a dataset, validate a model, let it predict, or run a program: a job does it.
+
+    It goes on without this server. A server runs programs only of those whom
+    FRAMESIFT_RUN_PROGRAMS allows it.
+    """
+    submit: Callable[..., JobBody] = getattr(session.jobs, body.kind)
+    return begun(await run_in_threadpool(lambda: submit(**options_of(body))), response)
+
+
+@router.post(
+    "/dry-run",
+    rule=WRITE_ALL_ROWS,
+    example={"kind": "train", "dataset": "bikes@1", "backend": "slurm"},
+)
+async def post_dry_run(body: NewJob, session: CurrentSession) -> DryRunBody:
+    """The hand-over to a job's backend, with its command lines and scripts; nothing begins."""
+    jobs = session.jobs
+    return await run_in_threadpool(lambda: jobs.dry_run(body.kind, **options_of(body)))
+
+
+@router.post("/compare", rule=READ, example={"jobs": ["train-bikes-7", "train-bikes-8"]})
+async def post_comparison(body: NewComparison, session: CurrentSession) -> ComparisonBody:
+    """Jobs beside each other: the settings in which they differ, and what they measured."""
+    return await run_in_threadpool(session.jobs.compare, body.jobs)
+
+
+def options_of(body: NewJob) -> dict[str, Any]:
+    """The options of a new job, for the service's method of its kind."""
+    options = {name: value for name, value in dict(body).items() if name != "kind"}
+    if body.resources is not None:
+        options["resources"] = body.resources.model_dump(exclude_none=True)
+    if isinstance(body, NewTraining) and body.horovod is not None:
+        options["horovod"] = body.horovod.model_dump(exclude_none=True)
+    return options
 
 
 @router.get("/{name}", rule=READ)
 async def get_job(name: JobName, session: CurrentSession) -> JobBody:
     """A job, as it stands now."""
     return await run_in_threadpool(session.jobs.get, name)
+
+
+@router.get("/{name}/timeline", rule=READ)
+async def get_timeline(name: JobName, session: CurrentSession) -> TimelineAnswer:
+    """Every change of state of a job's tasks: its time, attempt and cause."""
+    return await run_in_threadpool(session.jobs.timeline, name)
+
+
+@router.delete("/{name}", rule=WRITE, status_code=204)
+async def delete_job(name: JobName, session: CurrentSession) -> Response:
+    """Remove a job that has ended: its record, and its model, report and logs."""
+    await run_in_threadpool(session.jobs.remove, name)
+    return Response(status_code=204)
 
 
 @router.post("/{name}/cancel", rule=WRITE, status_code=202, responses=BEGUN)
@@ -156,6 +209,12 @@ async def get_logs(
     return StreamingResponse(chunks, 200, headers, "text/plain; charset=utf-8")
 
 
+@router.get("/{name}/logs/sizes", rule=READ)
+async def get_log_sizes(name: JobName, session: CurrentSession) -> LogSizesAnswer:
+    """The names of a job's logs, and their bytes by now: to follow them as they grow."""
+    return await run_in_threadpool(session.jobs.log_sizes, name)
+
+
 @router.get("/{name}/events", rule=READ, response_class=Response, responses=_EVENTS)
 async def get_events(
     request: Request,
@@ -195,8 +254,9 @@ async def get_file(
     """A file that a job made.
 
     Of a validation report.html, report.json, metrics.json, confusion_matrix.png and
-    frame_scores.parquet; of a training metrics.json and metrics.jsonl; of other jobs result.json,
-    the document that their command ended with.
+    frame_scores.parquet; of a training metrics.json and metrics.jsonl; of a user's program
+    result.json and output/PATH for each file that this names; of other jobs result.json, the
+    document that their command ended with.
     """
     file = await run_in_threadpool(session.jobs.file, name, path)
     return FileResponse(file.path, media_type=file.media_type, headers=_INERT)

@@ -2,10 +2,11 @@
 
 from fastapi.concurrency import run_in_threadpool
 
-from api.http.dependencies import CurrentSession
+from api.http.dependencies import At, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
-from api.http.rules import READ
+from api.http.rules import READ, WRITE_ALL_ROWS
+from api.schemas.improvements import ImprovementBody, NewImprovement
 from api.schemas.jobs import ModelBody, ModelsAnswer
 
 router = Router(prefix="/v1/models", tags=["jobs"], examples={"name": "train-bikes-7"})
@@ -18,6 +19,24 @@ async def get_models(session: CurrentSession, page: CurrentPage) -> ModelsAnswer
     models = await run_in_threadpool(lambda: session.models.list(before=before, limit=limit))
     listed, follows = page.page("models", models, lambda model: (model.number,))
     return ModelsAnswer(models=listed, next=follows)
+
+
+@router.post(
+    "/{name}/improvements",
+    rule=WRITE_ALL_ROWS.but(idempotency_key="takes"),
+    status_code=201,
+    example={"frames": 500, "label": 100},
+)
+async def post_improvement(
+    name: str, body: NewImprovement, session: CurrentSession, at: At = None
+) -> ImprovementBody:
+    """Add the labelled frames that a model lacks to what it was trained on, as a new version.
+
+    Chosen by the classes and cameras in which its newest validation finds it weak, by how unsure it
+    is where scores were imported, and unlike each other; never of a scene, a drive or a moment that
+    it is validated with. `label` lists unlabelled frames that are worth a label.
+    """
+    return await run_in_threadpool(lambda: session.models.improve(name, at=at, **dict(body)))
 
 
 @router.get("/{name}", rule=READ)

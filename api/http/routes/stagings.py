@@ -11,9 +11,21 @@ from api.http.routes.jobs import BEGUN, begun
 from api.http.routing import Router
 from api.http.rules import READ, WRITE
 from api.schemas.jobs import JobBody
-from api.schemas.stagings import NewStaging, StagingBody, StagingsAnswer
+from api.schemas.stagings import (
+    ForesightBody,
+    NewStaging,
+    RunningStagingBody,
+    RunningStagingsAnswer,
+    StagingBody,
+    StagingsAnswer,
+)
 
 router = Router(prefix="/v1/stagings", tags=["stagings"])
+
+RunningName = Annotated[
+    str,
+    Path(description="As /v1/stagings/running names it.", examples=["stage-bikes-8"]),
+]
 
 
 @router.get("", rule=READ)
@@ -22,7 +34,7 @@ async def get_stagings(
     page: CurrentPage,
     dataset: Annotated[str | None, Query(description="Only of this NAME or NAME@VERSION.")] = None,
 ) -> StagingsAnswer:
-    """Stagings that are done, newest first; those under way are jobs of kind stage."""
+    """Stagings that are done or failed, newest first; /v1/stagings/running has those under way."""
     before, limit = page.number_after("stagings"), page.limit + 1
     stagings = await run_in_threadpool(
         lambda: session.stagings.list(dataset=dataset, before=before, limit=limit)
@@ -41,6 +53,39 @@ async def get_stagings(
 async def post_staging(body: NewStaging, session: CurrentSession, response: Response) -> JobBody:
     """Fetch a dataset's images and labels into the server's cache: a job does it."""
     return begun(await run_in_threadpool(lambda: session.stagings.begin(**dict(body))), response)
+
+
+@router.get("/plan", rule=READ)
+async def get_plan(
+    session: CurrentSession,
+    dataset: Annotated[
+        str, Query(description="NAME, or NAME@VERSION.", max_length=256, examples=["bikes@1"])
+    ],
+    workers: Annotated[int, Query(ge=1, le=256, description="Files fetched at once.")] = 4,
+) -> ForesightBody:
+    """The plan of a staging as it would run now; the server fetches and evicts nothing."""
+    return await run_in_threadpool(lambda: session.stagings.plan(dataset, workers=workers))
+
+
+@router.get("/running", rule=READ)
+async def get_running_stagings(session: CurrentSession) -> RunningStagingsAnswer:
+    """Stagings into the server's cache that run or wait to, with plan and progress.
+
+    Whoever runs them: jobs of this server, commands, other homes and hosts that share the cache.
+    """
+    return RunningStagingsAnswer(running=await run_in_threadpool(session.stagings.running))
+
+
+@router.get("/running/{name}", rule=READ)
+async def get_running_staging(name: RunningName, session: CurrentSession) -> RunningStagingBody:
+    """A staging that runs or waits to."""
+    return await run_in_threadpool(session.stagings.get_running, name)
+
+
+@router.post("/running/{name}/cancel", rule=WRITE, status_code=202)
+async def post_cancel(name: RunningName, session: CurrentSession) -> RunningStagingBody:
+    """Ask a staging to end; what has come stays in the cache, and the next one fetches the rest."""
+    return await run_in_threadpool(session.stagings.cancel, name)
 
 
 @router.get("/{number}", rule=READ)

@@ -8,21 +8,29 @@ from pydantic import Field
 from api.http.asked_frames import AskedFrames
 from api.http.dependencies import At, CurrentSession
 from api.http.negotiation import figures, row_responses
+from api.http.openapi.examples import QUESTION
 from api.http.routing import Router
 from api.http.rules import READ
-from api.services.statistics.histogram_axes import edges_of
+from api.schemas.statistics import FacetsRequest
+from api.services.statistics.histogram_axes import BINS, EDGES, LOG, TOP, ZERO, edges_of
 from api.services.statistics.rows import (
     correlation_rows,
+    facet_rows,
     gap_rows,
     histogram_rows,
 )
 from query.statistics.correlations import Correlation
+from query.statistics.facet_report import FacetReport
 from query.statistics.gap_report import GapReport
 from query.statistics.histogram_report import MOST_BINS, MOST_VALUES, Histogram
 
 router = Router(prefix="/v1", tags=["statistics"], examples={"name": "bikes"})
 
 _BIN = {"car_kind": "range", "car_low": 0.0, "car_high": 249737.5, "car_value": "", "frames": 18}
+_FACET_BIN = {
+    "tag": "car", "kind": "range", "low": 0.0, "high": 249737.5, "value": "", "of_all": 18,
+    "frames": 12,
+}  # fmt: skip
 _SCORE = {"tag": "bicycle", "name": "Bicycle", "frames": 31, "share": 0.0012, "iou": 0.41}
 _GAP = {
     "kind": "class",
@@ -43,19 +51,11 @@ class HistogramQuery(AskedFrames):
     tag: list[str] = Field(
         min_length=1, max_length=2, description="A tag, or two.", examples=[["car"]]
     )
-    bins: int | None = Field(
-        default=None, ge=1, le=MOST_BINS, description="Bins of a number; 20, or 8 of two tags."
-    )
-    top: int | None = Field(
-        default=None, ge=1, le=MOST_VALUES, description="Most frequent texts; 20, or 8 of two tags."
-    )
-    edges: list[str] = Field(
-        default=[],
-        description="TAG=EDGE,EDGE,...: edges of a tag's bins, rising.",
-        examples=[["car=0,1000,100000"]],
-    )
-    log: list[str] = Field(default=[], description="Tags with bins of equal ratio.")
-    zero: list[str] = Field(default=[], description="Tags with a bin for 0 alone.")
+    bins: int | None = Field(default=None, ge=1, le=MOST_BINS, description=BINS)
+    top: int | None = Field(default=None, ge=1, le=MOST_VALUES, description=TOP)
+    edges: list[str] = Field(default=[], description=EDGES, examples=[["car=0,1000,100000"]])
+    log: list[str] = Field(default=[], description=LOG)
+    zero: list[str] = Field(default=[], description=ZERO)
 
 
 @router.get(
@@ -85,6 +85,31 @@ async def get_histogram(
         )
 
     return await figures(request, response, histogram, histogram_rows)
+
+
+@router.post(
+    "/statistics/facets",
+    rule=READ.but(work="facets"),
+    response_model=FacetReport,
+    response_model_exclude_none=True,
+    responses=row_responses("bin of each facet", _FACET_BIN),
+    example={"question": QUESTION, "tags": ["car", "camera"]},
+)
+async def post_facets(
+    request: Request, response: Response, body: FacetsRequest, session: CurrentSession
+) -> FacetReport | Response:
+    """Every tag's histogram under all conditions but its own, and how many frames answer."""
+
+    def facets() -> FacetReport:
+        return session.statistics.facets(
+            *(body.tags or ()),
+            question=body.question,
+            dataset=body.dataset,
+            split=body.split,
+            at=body.at,
+        )
+
+    return await figures(request, response, facets, facet_rows)
 
 
 @router.get(

@@ -11,15 +11,19 @@ from fastapi import Path as InPath
 from fastapi.concurrency import run_in_threadpool
 
 from api.http.conditions import Expected, tagged
-from api.http.dependencies import At, CurrentSession
+from api.http.dependencies import At, CurrentContext, CurrentSession
 from api.http.disconnect_watcher import run_while_connected
+from api.http.openapi.examples import EXAMPLE_FRAME
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ, WRITE_ALL_ROWS
 from api.schemas.tags import (
     ImportBody,
     Kind,
+    Marks,
+    NewScores,
     NewTag,
+    ScoresBody,
     TagBody,
     TagChange,
     TagRemoved,
@@ -152,6 +156,27 @@ async def post_values(
             return await run_while_connected(request.receive, imported, left.set)
         except InvalidInput as error:
             raise InvalidInput(str(error).replace(str(file), "the body")) from error
+
+
+@router.post(
+    "/scores",
+    rule=WRITE_ALL_ROWS,
+    example={"job": "validate-streets-1"},
+)
+async def post_scores(body: NewScores, session: CurrentSession) -> ScoresBody:
+    """Make a validation's scores of frames tags of its model, with what it took for what."""
+    return await run_in_threadpool(session.tags.import_scores, body.job)
+
+
+@router.post(
+    "/marks",
+    rule=WRITE_ALL_ROWS,
+    example={"fkeys": [EXAMPLE_FRAME["fkey"]], "values": {"quality": "bad"}},
+)
+async def post_marks(body: Marks, session: CurrentSession, context: CurrentContext) -> ImportBody:
+    """Give frames values of tags, in one commit; a new tag becomes one of the users' own."""
+    context.about = f"{', '.join(body.values)} of {len(body.fkeys)} frames"
+    return await run_in_threadpool(session.tags.mark, body.fkeys, body.values)
 
 
 @router.get("/{tag}", rule=READ)

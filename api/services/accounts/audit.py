@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from api.schemas.audit import AuditBody
+from api.schemas.accounts.audit import AuditBody
 from catalog.accounts import audit_log
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from api.schemas.collections import CollectionBody
+from api.schemas.accounts.collections import CollectionBody
 from catalog.accounts import row_collections
 from catalog.errors import NotAllowed, NotFound
 from catalog.records.expected_version import ExpectedVersion

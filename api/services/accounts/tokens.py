@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from api.schemas.tokens import DAYS, NewTokenBody, TokenBody
+from api.schemas.accounts.tokens import DAYS, NewTokenBody, TokenBody
 from catalog.accounts import tokens
 from catalog.accounts.accounts import SCOPES
 from catalog.accounts.user_tables import Token
@@ -77,7 +77,7 @@ class Tokens:
         return NewTokenBody(**TokenBody.of(token, whose).model_dump(), token=text)
 
     def revoke(self, number: int, *, expected: ExpectedVersion | None = None) -> TokenBody:
-        """Revoke a token: it counts no more, and stays in the list.
+        """Revoke a token: its requests are refused, and it stays in the list.
 
         Args:
             number: The token's.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from api.schemas.users import MeBody, UserBody
+from api.schemas.accounts.users import MeBody, UserBody
 from catalog.accounts import login_throttle, users
 from catalog.records.expected_version import ExpectedVersion
 
@@ -43,6 +43,8 @@ class Users:
         roles: Sequence[str] | None = None,
         disabled: bool | None = None,
         password: str | None = None,
+        jobs: int | None = None,
+        ranks: int | None = None,
         expected: ExpectedVersion | None = None,
     ) -> UserBody:
         """Change a user, all of it or nothing; what is None stays.
@@ -52,11 +54,14 @@ class Users:
             roles: These, and no others.
             disabled: Whether the user and their tokens are refused.
             password: Ends logins with the one before; failures are forgotten.
+            jobs: That may wait or run at once; 0 for what the settings say.
+            ranks: Processes of these jobs; 0 for what the settings say.
             expected: The version that is changed, and no other.
 
         Raises:
             NotFound: There is none of that name.
             PreconditionFailed: It is another version.
+            InvalidInput: A value cannot be used.
         """
         session = self._session
         user = users.change(
@@ -65,6 +70,8 @@ class Users:
             roles=roles,
             disabled=disabled,
             password=password,
+            most_jobs=jobs,
+            most_ranks=ranks,
             expected=expected,
         )
         if password is not None:
@@ -74,6 +81,8 @@ class Users:
             session.note("user roles", f"{name}: {', '.join(user.roles)}")
         if disabled is not None:
             session.note("user disable", f"{name}: {'refused' if disabled else 'let in again'}")
+        if jobs is not None or ranks is not None:
+            session.note("user quota", f"{name}: {user.most_jobs} jobs, {user.most_ranks} ranks")
         return UserBody.of(user)
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:

@@ -1,13 +1,20 @@
 """Asking a question and saving its answer: what the routes and the commands both do."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from api.schemas.datasets import Divided, NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
 from catalog.records.datasets import own_dataset, recorded_dataset
 from catalog.records.tables import Dataset
-from pipeline.datasets.datasets import Provenance, create_dataset, name_of_new
+from pipeline.datasets.datasets import (
+    Provenance,
+    content_of,
+    create_dataset,
+    foresee_dataset,
+    name_of_new,
+)
 from pipeline.datasets.derive import Gap, Stores, extend_dataset, split_dataset
 from pipeline.datasets.division import FRAME, Division
 from pipeline.datasets.leakage_guard import keep_away_from, union
@@ -27,6 +34,27 @@ def make_dataset(
     workspace: Workspace, request: NewDataset, at: int | None = None, owner: str = ""
 ) -> Dataset:
     """Choose frames, of the snapshot ``at`` where one is given, and save them for a user."""
+    selection, provenance = _chosen(workspace, request, at, owner)
+    return save_selection(workspace, request, selection, provenance)
+
+
+def foreseen_dataset(
+    workspace: Workspace, request: NewDataset, at: int | None = None, owner: str = ""
+) -> tuple[Dataset, Manifest | None]:
+    """The dataset that `make_dataset` would save, unwritten: pipeline's `foresee_dataset`."""
+    selection, provenance = _chosen(workspace, request, at, owner)
+    division = _division(request)
+    selection = _with_columns(workspace, selection, division)
+    name = name_of_new(workspace.records, request.name)
+    content, report = content_of(workspace.records, name, selection, division, provenance.built)
+    provenance = replace(provenance, report={**provenance.report, **report})
+    return foresee_dataset(workspace.records, name, content, provenance)
+
+
+def _chosen(
+    workspace: Workspace, request: NewDataset, at: int | None, owner: str
+) -> tuple[Selection, Provenance]:
+    """The frames that a dataset is asked to have, and how they were come by."""
     name_of_new(workspace.records, request.name)
     division = _division(request)
     keep_away, others = _keep_away(workspace, request)
@@ -47,8 +75,7 @@ def make_dataset(
         built["disjoint_from"] = [other.content_id for other in others]
         built["disjoint_gap_s"] = request.min_gap_s
         report = {**report, "disjoint_from": [f"{one.name}@{one.version}" for one in others]}
-    provenance = Provenance(built=built, seed=request.seed, report=report, owner=owner)
-    return save_selection(workspace, request, selection, provenance)
+    return selection, Provenance(built=built, seed=request.seed, report=report, owner=owner)
 
 
 def _division(request: Divided) -> Division:
@@ -110,13 +137,18 @@ def save_selection(
     """Save an answer that has been had already."""
     catalog = workspace.catalog
     division = _division(request)
-    with catalog.reading(selection.snapshot) as snapshot:
-        selection = with_columns(snapshot, selection, _columns(division))
-        selection = with_versions(snapshot, selection)
+    selection = _with_columns(workspace, selection, division)
     provenance = provenance or Provenance(seed=request.seed)
     with naming(catalog, selection.snapshot, request.name):
         dataset = create_dataset(workspace.records, request.name, selection, division, provenance)
     return _as_seen(workspace, dataset)
+
+
+def _with_columns(workspace: Workspace, selection: Selection, division: Division) -> Selection:
+    """The frames with what a division looks at, and the versions of their files."""
+    with workspace.catalog.reading(selection.snapshot) as snapshot:
+        selection = with_columns(snapshot, selection, _columns(division))
+        return with_versions(snapshot, selection)
 
 
 def divide_dataset(workspace: Workspace, name: str, request: NewSplit, owner: str = "") -> Dataset:

@@ -1,6 +1,7 @@
 """A dataset's manifest made again from its question, snapshot and seed, and proven equal by id."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
@@ -15,8 +16,10 @@ from catalog.records.tables import Dataset
 from pipeline.datasets.datasets import Content, content_of
 from pipeline.datasets.derive import Gap, grown_content, split_content
 from pipeline.datasets.division import Division
+from pipeline.datasets.improve import Held, Improvement, improved_content
 from pipeline.datasets.leakage_guard import keep_away_from, union
 from pipeline.datasets.rebuilt import keep_rebuilt
+from pipeline.datasets.reduce import Reduction, reduced_content
 from pipeline.manifest_store import read_manifest
 from query.frames.file_versions import with_versions
 from query.frames.selection import Question
@@ -43,10 +46,21 @@ def _content(workspace: Workspace, dataset: Dataset) -> Content:
     if not dataset.parents:
         return _chosen(workspace, dataset)
     parent = _with_manifest(workspace, str(dataset.parents[0]["id"]))
+    reduced = stored.get("reduced", [])
+    if reduced and reduced[-1]["of"] == parent.content_id:
+        reduction = Reduction(**{one.name: reduced[-1][one.name] for one in fields(Reduction)})
+        return reduced_content(stores_of(workspace), parent, reduction)[0]
     extended = stored.get("extended", [])
     if not extended or extended[-1]["of"] != parent.content_id:
         return split_content(stores_of(workspace), parent, _division(stored))[0]
     last = extended[-1]
+    if last.get("improved"):
+        held_splits = [
+            Held(_with_manifest(workspace, one["of"]), one["split"]) for one in last["held"]
+        ]
+        improvement = Improvement(**{one.name: last[one.name] for one in fields(Improvement)})
+        stores = stores_of(workspace)
+        return improved_content(stores, parent, improvement, held_splits, last["snapshot"])[0]
     gap = Gap(
         tuple(Demand.model_validate(one) for one in last["demands"]),
         last["split"],

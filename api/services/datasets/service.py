@@ -3,7 +3,7 @@
 import builtins
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,13 +11,22 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pydantic import BaseModel
 
-from api.schemas.datasets import DatasetBody, NewDataset, NewExtension, NewSplit
+from api.schemas.datasets import (
+    DatasetBody,
+    DatasetRemoved,
+    NewDataset,
+    NewExtension,
+    NewReduction,
+    NewSplit,
+)
 from api.services.datasets.new_dataset import class_tags, divide_dataset, grow_dataset, make_dataset
 from api.services.datasets.rebuild_dataset import rebuild_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.records.datasets import recorded_dataset, recorded_datasets
+from catalog.records.jobs import models_of_datasets
 from catalog.records.tables import Dataset
+from pipeline.datasets.changes import describe_dataset, remove_dataset, rename_dataset
 from pipeline.datasets.diff import DatasetDiff, diff_datasets, diff_to_json, diff_to_rows
 from pipeline.datasets.export import (
     export_text,
@@ -88,9 +97,54 @@ class Datasets:
         request = _checked(NewExtension, demands=demands, **how)
         return self._body(grow_dataset(self._workspace, name, request, at, self._owner))
 
+    def reduce(self, name: str, frames: int, **how: Any) -> DatasetBody:
+        """Keep the most informative frames of a dataset's split, as a new version of it.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            frames: How many the split keeps.
+            **how: More of api.schemas.datasets.NewReduction.
+
+        Raises:
+            InvalidInput: A value cannot be used.
+        """
+        from api.services.datasets.reduced import make_smaller  # with those of models
+
+        request = _checked(NewReduction, frames=frames, **how)
+        return self._body(make_smaller(self._workspace, name, request, self._owner))
+
     def rebuild(self, name: str) -> DatasetBody:
         """Make a lost or damaged manifest again: api.services.datasets.rebuild_dataset."""
         return self._body(rebuild_dataset(self._workspace, name))
+
+    def change(
+        self, name: str, *, rename: str | None = None, description: str | None = None
+    ) -> DatasetBody:
+        """Rename a dataset with all its versions, or describe a version; how it stands then.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            rename: Its other name.
+            description: What is to be said of the version; "" for nothing.
+
+        Raises:
+            InvalidInput: The name is none, or nothing is to be changed.
+            AlreadyExists: A dataset has that name, or had it.
+        """
+        records = self._workspace.records
+        if rename is None and description is None:
+            raise InvalidInput(f"dataset {name}: give another name, or a description")
+        if description is not None:
+            described = describe_dataset(records, name, description)
+            name = f"{described.name}@{described.version}"
+        if rename is not None:
+            renamed = rename_dataset(records, name, rename)
+            name = f"{renamed.name}@{renamed.version}"
+        return self.get(name)
+
+    def remove(self, name: str) -> DatasetRemoved:
+        """Remove every version of NAME, or NAME@VERSION alone: pipeline.datasets.changes."""
+        return DatasetRemoved(removed=remove_dataset(self._workspace.records, name))
 
     def diff(self, name: str, other: str, *, limit: int | None = None) -> Mapping[str, Any]:
         """Changes from one to the other: pipeline.datasets.diff.diff_to_json.
@@ -116,7 +170,8 @@ class Datasets:
         """Versions of every dataset, or of one: catalog.records.datasets.recorded_datasets."""
         records = self._workspace.records
         versions = recorded_datasets(records, name, after=after, limit=limit)
-        return [self._body(version) for version in versions]
+        models = models_of_datasets(records, [version.id for version in versions])
+        return [self._body(version, models.get(version.id, ())) for version in versions]
 
     def get(self, name: str) -> DatasetBody:
         """A dataset's newest version, or NAME@VERSION.
@@ -124,7 +179,9 @@ class Datasets:
         Raises:
             NotFound: There is none of that name.
         """
-        return self._body(recorded_dataset(self._workspace.records, name))
+        records = self._workspace.records
+        dataset = recorded_dataset(records, name)
+        return self._body(dataset, models_of_datasets(records, [dataset.id]).get(dataset.id, ()))
 
     def exported(
         self,
@@ -174,8 +231,8 @@ class Datasets:
         write_export(manifest, tags, format, path, with_labels=with_labels)
         return path
 
-    def _body(self, dataset: Dataset) -> DatasetBody:
-        return DatasetBody.of(dataset, self._workspace.place)
+    def _body(self, dataset: Dataset, models: Sequence[str] = ()) -> DatasetBody:
+        return DatasetBody.of(dataset, self._workspace.place, models)
 
     def _compared(self, name: str, other: str) -> DatasetDiff:
         records = self._workspace.records

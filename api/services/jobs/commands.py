@@ -7,6 +7,7 @@ from api.schemas.jobs import JobBody
 from api.workspace import Workspace
 from catalog.records.tables import Dataset
 from pipeline.jobs.command_job import submit_command
+from pipeline.jobs.queue import JobQueue
 
 
 def begin_command(
@@ -16,6 +17,7 @@ def begin_command(
     arguments: Sequence[str],
     settings: Mapping[str, Any],
     dataset: Dataset | None = None,
+    queue: JobQueue | None = None,
 ) -> JobBody:
     """Start a command of ``framesift`` on this home as a job.
 
@@ -26,13 +28,14 @@ def begin_command(
         arguments: Of the command line, without the home.
         settings: What was asked for, as the job's record shows it.
         dataset: What it works on, where it is one.
+        queue: The home's jobs, with the user who submits; the workspace's when None.
 
     Raises:
         StorageError: The job cannot be started.
     """
     job = submit_command(
         workspace.records,
-        workspace.job_queue,
+        queue or workspace.job_queue,
         kind,
         f"{kind}-{of}",
         arguments,

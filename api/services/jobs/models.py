@@ -1,10 +1,19 @@
 """Models, which training jobs made: what can be done with them."""
 
+import builtins
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from api.schemas.jobs import ModelBody
 from api.workspace import Workspace
 from catalog.errors import NotFound
+from catalog.records.datasets import datasets_by_id
 from catalog.records.jobs import recorded_job, recorded_jobs
+from catalog.records.tables import Job
 from pipeline.jobs.follow import refresh, refresh_all
+
+if TYPE_CHECKING:
+    from api.schemas.improvements import ImprovementBody
 
 
 class Models:
@@ -24,7 +33,7 @@ class Models:
         records = self._workspace.records
         refresh_all(records)
         jobs = recorded_jobs(records, kind="train", states=["done"], before=before, limit=limit)
-        return [ModelBody.of(job, self._workspace.place) for job in jobs]
+        return self._bodies(jobs)
 
     def get(self, name: str) -> ModelBody:
         """A model, by the name of its training job.
@@ -36,4 +45,37 @@ class Models:
         job = refresh(records, recorded_job(records, name))
         if job.kind != "train" or job.state != "done":
             raise NotFound("model", name, f"job {name} is of kind {job.kind}, and {job.state}")
-        return ModelBody.of(job, self._workspace.place)
+        return self._bodies([job])[0]
+
+    def _bodies(self, jobs: Sequence[Job]) -> builtins.list[ModelBody]:
+        """The models of these jobs, with what their datasets came of."""
+        datasets = datasets_by_id(self._workspace.records, [job.dataset_id for job in jobs])
+        home = self._workspace.place
+        return [ModelBody.of(job, home, datasets.get(job.dataset_id or 0)) for job in jobs]
+
+    def improve(
+        self,
+        name: str,
+        *,
+        frames: int = 100,
+        label: int = 0,
+        per_scene: int | None = None,
+        min_gap_s: float | None = None,
+        seed: int = 0,
+        at: int | None = None,
+    ) -> "ImprovementBody":
+        """Add the frames that a model lacks to what it was trained on: api.services.jobs.improve.
+
+        Args:
+            name: The model.
+            frames: How many labelled frames to add, as a new version of its dataset.
+            label: How many unlabelled frames to list that are most worth a label.
+            per_scene: Most of one scene.
+            min_gap_s: They are at least so far from frames that are validated with [s].
+            seed: Decides between frames that are worth the same.
+            at: The catalog snapshot that they are of; the newest when None.
+        """
+        from api.services.jobs.improve import Asked, improve  # with numpy and pyarrow
+
+        request = Asked(frames, label, per_scene, min_gap_s, seed, at)
+        return improve(self._workspace, self.get(name).name, request)

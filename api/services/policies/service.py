@@ -2,6 +2,7 @@
 
 import builtins
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from api.schemas.jobs import JobBody
@@ -18,7 +19,7 @@ from catalog.records.jobs import recorded_job
 from catalog.records.tables import now
 from pipeline.policies import runs
 from pipeline.policies.actions import BATCH_ROWS
-from pipeline.policies.schedule import NOW, check_schedule, is_due
+from pipeline.policies.schedule import NOW, check_schedule, is_due, last_of
 
 if TYPE_CHECKING:
     from api.services.call import Call
@@ -227,8 +228,9 @@ class Policies:
         for policy in policy_records.listed(records):
             last = runs.newest(self._workspace.whole_catalog, records, policy)
             idle = last is None or last.state not in ACTIVE
-            since = max(policy.updated, last.started) if last is not None else policy.updated
-            if idle and policy.state.lower() == "active" and is_due(policy.schedule, since, now()):
+            until = now()
+            since = last_of([policy.updated, *([last.started] if last is not None else [])], until)
+            if idle and policy.state.lower() == "active" and is_due(policy.schedule, since, until):
                 started.append(RunBody.of(self._begun(policy), policy.name))
         return started
 
@@ -257,7 +259,9 @@ class Policies:
         """A run as a job; its record, which names the job."""
         workspace = self._workspace
         store, records = workspace.whole_catalog, workspace.records
-        run = runs.start(store, records, workspace.job_queue, policy, workspace.variables)
+        queue = self._session.job_queue
+        queue = replace(queue, user=queue.user or policy.owner)
+        run = runs.start(store, records, queue, policy, workspace.variables)
         return policy_runs.recorded(records, run.run_id) or run
 
     def _active_run(self, policy: Policy, run_id: str) -> PolicyRun:

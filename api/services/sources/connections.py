@@ -47,16 +47,16 @@ class Connections:
         """
         return self._body(recorded_source(self._workspace.records, name), self._counts())
 
-    def add(self, wanted: NewConnection) -> SourceBody:
+    def add(self, connection: NewConnection) -> SourceBody:
         """Add a source that can be opened: api.services.sources.service.Sources.add."""
-        return SourceBody.of(self._sources.keep(wanted, *self._place(wanted)))
+        return SourceBody.of(self._sources.keep(connection, *self._place(connection)))
 
-    def replace(self, name: str, wanted: NewConnection) -> SourceBody:
+    def replace(self, name: str, connection: NewConnection) -> SourceBody:
         """Have a source be another; it keeps its keys where no others are sent.
 
         Args:
             name: The source.
-            wanted: All of it. What rows are named by changes only while there are none.
+            connection: All of it. What rows are named by changes only while there are none.
 
         Raises:
             NotFound: There is no such source.
@@ -66,16 +66,23 @@ class Connections:
             CatalogBusy: The source is being scanned.
         """
         source = recorded_source(self._workspace.records, name)
-        sealed = SourceOptions.from_json(source.options).sealed_keys
-        uri, options = self._place(wanted, sealed)
+        until_now = SourceOptions.from_json(source.options)
+        uri, options = self._place(connection, until_now.sealed_keys)
+        # Its clients know of no mount and no limits: they stay.
+        options = dataclasses.replace(
+            options,
+            mount=options.mount or until_now.mount,
+            max_mb_per_s=options.max_mb_per_s or until_now.max_mb_per_s,
+            max_requests_per_s=options.max_requests_per_s or until_now.max_requests_per_s,
+        )
         self._sources.check_opens(uri, options)
         columns = {
-            "name": wanted.name,
+            "name": connection.name,
             "uri": uri,
-            "platform": wanted.platform,
-            "cluster": wanted.cluster,
-            "datasource": wanted.datasource,
-            "site": wanted.site,
+            "platform": connection.platform,
+            "cluster": connection.cluster,
+            "datasource": connection.datasource,
+            "site": connection.site,
             "options": options.to_json(),
         }
         with scan_lock(self._workspace.whole_catalog, source):
@@ -87,12 +94,12 @@ class Connections:
                 )
             return SourceBody.of(self._keep(source, columns))
 
-    def _place(self, wanted: NewConnection, sealed: str = "") -> tuple[str, SourceOptions]:
+    def _place(self, connection: NewConnection, sealed: str = "") -> tuple[str, SourceOptions]:
         """Where its files are, which may be named, and how they are reached."""
-        check_text(wanted)
-        options = options_of(wanted, sealed)
-        options = dataclasses.replace(options, host=wanted.host, user=wanted.user)
-        return self._sources.reach(wanted.uri, options)
+        check_text(connection)
+        options = options_of(connection, sealed)
+        options = dataclasses.replace(options, host=connection.host, user=connection.user)
+        return self._sources.reach(connection.uri, options)
 
     def _keep(self, source: Source, columns: Mapping[str, object]) -> Source:
         with self._workspace.records.session() as session:
@@ -101,10 +108,10 @@ class Connections:
                     raise AlreadyExists("connection", other.name, "choose another name")
                 if (other.cluster, other.datasource) == (columns["cluster"], columns["datasource"]):
                     raise AlreadyExists("datasource", other.datasource, f"{other.name} has it")
-            kept = session.get_one(Source, source.id)
+            recorded = session.get_one(Source, source.id)
             for column, value in columns.items():
-                setattr(kept, column, value)
-            return kept
+                setattr(recorded, column, value)
+            return recorded
 
     def _counts(self) -> dict[tuple[str, str], int]:
         """Catalogued files of each cluster and datasource."""

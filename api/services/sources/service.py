@@ -20,19 +20,20 @@ from api.schemas.sources import (
 from api.services.accounts.callers import Caller
 from api.services.sources.places import allowed_place, fenced
 from api.workspace import Workspace
-from catalog.errors import FramesiftError, InvalidInput, StorageError
+from catalog.errors import FramesiftError, InvalidInput, NotAllowed, StorageError
 from catalog.frames.frames import source_contents
 from catalog.records.datasets import recorded_datasets
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.sources import add_source, recorded_source, recorded_sources
 from catalog.records.tables import Source
 from ingest.scan.change_source import (
+    OptionChange,
     change_options,
-    changed_options,
     names_of,
     remove_source,
 )
 from ingest.scan.move_source import move_source
+from ingest.sources.mount import Mount
 from ingest.sources.recorded import data_set_of
 from ingest.sources.schemes import open_source
 from ingest.sources.sealed_keys import AccessKeys, seal
@@ -77,13 +78,14 @@ class Sources:
             **more: The other fields of NewSource.
 
         Raises:
-            NotAllowed: The caller may not name that place.
+            NotAllowed: The caller may not name that place, or mount.
             InvalidInput: The URI or an option cannot be used, or nothing can be opened by them.
             AlreadyExists: The name, or its cluster and datasource, are taken.
         """
         request = NewSource(name=name, uri=uri, **more)
         if not self._is_command:
             check_text(request)
+            self._check_mount(request.mount)
         body = SourceBody.of(self.keep(request, *self.reach(uri, options_of(request))))
         if self._is_command:
             _ = self._workspace.whole_catalog  # a home is made whole
@@ -105,6 +107,15 @@ class Sources:
         settings = self._workspace.settings
         allowed = allowed_place(settings, uri, options, self._caller)
         return allowed, fenced(settings, allowed, options, self._caller)
+
+    def _check_mount(self, mount: str | None) -> None:
+        """Let admins alone name a folder of this server that jobs read.
+
+        Raises:
+            NotAllowed: The caller is none.
+        """
+        if mount and not self._caller.may("admin"):
+            raise NotAllowed("mount: names a folder of this server; admins may")
 
     def keep(self, body: NewSource, uri: str, options: SourceOptions) -> Source:
         """Keep a source that can be opened, wherever it lies; its record.
@@ -146,6 +157,9 @@ class Sources:
         differing: bool = False,
         exclude: Sequence[str] | None = None,
         part_of: str | None = None,
+        mount: str | None = None,
+        max_mb_per_s: float | None = None,
+        max_requests_per_s: float | None = None,
         expected: ExpectedVersion | None = None,
     ) -> SourceChanged:
         """Change a source; what is None stays.
@@ -156,14 +170,20 @@ class Sources:
             differing: Also where catalogued files are missing or changed there.
             exclude: What to leave out from the next scan on, in place of the present list.
             part_of: The data set that it is a part of; its own where empty.
+            mount: Its root on a mounted file system, as ingest.sources.mount writes it; empty for
+                none.
+            max_mb_per_s: Megabytes a second that a staging fetches from it at most; 0 for any
+                number.
+            max_requests_per_s: Requests for its files that a staging sends a second at most; 0 for
+                any number.
             expected: The version that is changed, and no other.
 
         Raises:
             NotFound: There is no such source.
             PreconditionFailed: It is another version.
-            NotAllowed: The caller may not name that place.
-            InvalidInput: Nothing is to be changed, a pattern cannot be used, or what lies at the
-                place cannot be opened, or is not what is catalogued.
+            NotAllowed: The caller may not name that place, or mount.
+            InvalidInput: Nothing is to be changed, a pattern, mount or limit cannot be used, or
+                what lies at the place cannot be opened, or is not what is catalogued.
             CatalogBusy: The source is being scanned.
         """
         body = SourceChange(
@@ -171,9 +191,13 @@ class Sources:
             differing=differing,
             exclude=None if exclude is None else [*exclude],
             part_of=part_of,
+            mount=mount,
+            max_mb_per_s=max_mb_per_s,
+            max_requests_per_s=max_requests_per_s,
         )
         if not self._is_command:
             check_text(body)
+            self._check_mount(body.mount)
         records = self._workspace.records
         source = to_change("source", name, expected, lambda: recorded_source(records, name))
         location = None
@@ -189,16 +213,18 @@ class Sources:
         location: tuple[str, SourceOptions] | None,
         expected: ExpectedVersion | None,
     ) -> SourceChanged:
-        name, changes = source.name, body.exclude is not None or body.part_of is not None
+        name = source.name
+        names = [field.name for field in dataclasses.fields(OptionChange)]
+        change = OptionChange(**{field: body[field] for field in names})
         if location is None and body.differing:
             raise InvalidInput("differing: goes with where the files lie now, which was not given")
-        if location is None and not changes:
+        if location is None and change == OptionChange():
             raise InvalidInput(
-                f"source {name}: nothing to change; expected where its files lie now, exclude or "
-                "part_of"
+                f"source {name}: nothing to change; expected where its files lie now, exclude, "
+                "part_of, mount, max_mb_per_s or max_requests_per_s"
             )
         options = SourceOptions.from_json(source.options)
-        changed_options(name, options, body.exclude, body.part_of)  # before anything is changed
+        change.changed(name, options)  # refused before anything is changed
         compared: dict[str, Any] = dict.fromkeys(("same", "changed", "missing", "new"))
         catalog, records = self._workspace.whole_catalog, self._workspace.records
         if location is not None:
@@ -206,20 +232,21 @@ class Sources:
             moved = move_source(
                 catalog, records, name, uri, options,
                 index_folder=self._workspace.indexes, differing=body.differing,
-                exclude=body.exclude, part_of=body.part_of, expected=expected,
+                change=change, expected=expected,
             )  # fmt: skip
             compared = {count: getattr(moved, count) for count in compared}
         else:
-            change_options(
-                catalog, records, name,
-                exclude=body.exclude, part_of=body.part_of, expected=expected,
-            )  # fmt: skip
+            change_options(catalog, records, name, change, expected=expected)
         changed = recorded_source(records, name)
+        options = SourceOptions.from_json(changed.options)
         return SourceChanged(
             name=name,
             uri=changed.uri,
-            exclude=list(SourceOptions.from_json(changed.options).exclude),
+            exclude=list(options.exclude),
             part_of=data_set_of(changed),
+            mount=options.mount,
+            max_mb_per_s=options.max_mb_per_s,
+            max_requests_per_s=options.max_requests_per_s,
             **compared,
         )
 
@@ -280,6 +307,9 @@ def options_of(body: NewSource, sealed: str = "") -> SourceOptions:
         sealed_keys=sealed,
         exclude=tuple(body.exclude),
         part_of="" if body.part_of == body.name else body.part_of,
+        mount=body.mount and str(Mount.parse(body.mount)),
+        max_mb_per_s=body.max_mb_per_s,
+        max_requests_per_s=body.max_requests_per_s,
     )
 
 

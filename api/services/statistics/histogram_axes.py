@@ -9,6 +9,13 @@ from query.statistics.histogram_report import AxisRequest
 _BINS = {1: 20, 2: 8}
 """Bins of a number, and texts with a bin of their own, by the number of tags."""
 
+BINS = "Bins of a number; 20, or 8 of two tags."
+TOP = "Most frequent texts; 20, or 8 of two tags."
+EDGES = "TAG=EDGE,EDGE,...: edges of a tag's bins, rising."
+LOG = "Tags with bins of equal ratio."
+ZERO = "Tags with a bin for 0 alone."
+# What the options do, in the words of every door (`tests/api/test_histogram_words.py`).
+
 
 _NO_EDGES: Mapping[str, Sequence[float]] = {}
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from query.statistics.class_report import ClassStatistics, ClassTotals
 from query.statistics.correlations import ShareIouCorrelation
+from query.statistics.facet_report import FacetReport
 from query.statistics.gap_report import GapReport
 from query.statistics.histogram_report import Histogram
 
@@ -67,6 +68,29 @@ _GAPS = pa.schema(
         "command": pa.string(),
     }
 )
+
+
+_FACETS = pa.schema(
+    {
+        "tag": pa.string(),
+        "kind": pa.string(),
+        "low": pa.float64(),
+        "high": pa.float64(),
+        "value": pa.string(),
+        "of_all": pa.int64(),
+        "frames": pa.int64(),
+    }
+)
+
+
+def facet_rows(report: FacetReport) -> pa.Table:
+    """A row for each bin of each facet: its frames, and those of all frames."""
+    rows = [
+        {"tag": facet.tag, **bin_.model_dump(), "of_all": of_all, "frames": frames}
+        for facet in report.facets
+        for bin_, of_all, frames in zip(facet.bins, facet.of_all, facet.counts, strict=True)
+    ]
+    return pa.Table.from_pylist(rows, _FACETS)
 
 
 def correlation_rows(correlation: ShareIouCorrelation) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Statistics of frames: classes, histograms, a validation's scores beside them, a dataset's gaps.
+"""Statistics of frames: classes, histograms, facets, a validation's scores, a dataset's gaps.
 
 The shares of all classes are one statement; what the others need is imported where they begin.
 """
@@ -12,6 +12,7 @@ from catalog.frames.frames import class_shares
 from query.frames.selection import Question
 from query.statistics.class_report import ClassReport, ClassStatistics, Grouping
 from query.statistics.correlations import Correlation
+from query.statistics.facet_report import FacetReport
 from query.statistics.gap_report import GapReport
 from query.statistics.histogram_report import Histogram
 
@@ -22,7 +23,7 @@ class Statistics:
     """Statistics of a home's frames."""
 
     def __init__(self, workspace: Workspace) -> None:
-        """Of the rows that the workspace's caller may see."""
+        """Statistics of the rows that the workspace's caller may see."""
         self._workspace = workspace
 
     def classes(
@@ -112,6 +113,29 @@ class Statistics:
             axes_of(tags, bins, top, edges or {}, log, zero),
             frames_of(self._workspace, question, dataset, split, at),
         )
+
+    def facets(
+        self,
+        *tags: str,
+        question: Question = _ALL,
+        dataset: str | None = None,
+        split: str | None = None,
+        at: int | None = None,
+    ) -> FacetReport:
+        """Every tag's histogram under a question's other conditions, and how many frames answer it.
+
+        Args:
+            *tags: Only these tags' or classes'; those of every tag when none is given.
+            question: See `report`; so are the last.
+            dataset: Only the frames of this one.
+            split: Only those of this split of it.
+            at: The snapshot to ask.
+        """
+        from api.services.statistics.dataset_statistics import frames_of
+        from query.statistics.facets import facets
+
+        frames = frames_of(self._workspace, question, dataset, split, at)
+        return facets(self._workspace.catalog, frames, tags or None)
 
     def correlation(
         self,

@@ -62,28 +62,38 @@ def test_distance_is_that_of_a_grid_of_points(
 ) -> None:
     """The distance is at most, and nearly, that of the nearest of many points of the box."""
     axis = [0.3, -0.5, 0.8]
-    found = distance_to({"center": center, "size": size, "axis": axis, "rot_angle": angle})
+    distance = distance_to({"center": center, "size": size, "axis": axis, "rot_angle": angle})
     steps = np.linspace(-0.5, 0.5, 21)
     grid = np.stack(np.meshgrid(steps, steps, steps), -1).reshape(-1, 3) * np.array(size)
     points = np.array(center) + grid @ rotation(axis, angle).T
     nearest = float(np.linalg.norm(points, axis=1).min())
-    assert found <= nearest + 1e-9
-    assert found >= nearest - np.linalg.norm(np.array(size) / 20)
+    assert distance <= nearest + 1e-9
+    assert distance >= nearest - np.linalg.norm(np.array(size) / 20)
 
 
 def test_real_boxes(a2d2_root: Path) -> None:
     """On a real file the turned box has the file's own corners, and its distance follows."""
     boxes = read_boxes((a2d2_root / REAL).read_bytes())
-    assert [found["class"] for found in boxes] == ["Truck", "Cyclist", "Cyclist", "Car"]
-    for found in boxes:
-        size, center = np.array(found["size"]), np.array(found["center"])
+    assert [labelled_box["class"] for labelled_box in boxes] == [
+        "Truck",
+        "Cyclist",
+        "Cyclist",
+        "Car",
+    ]
+    for labelled_box in boxes:
+        size, center = np.array(labelled_box["size"]), np.array(labelled_box["center"])
         signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-        turned = center + (signs * size / 2) @ rotation(found["axis"], found["rot_angle"]).T
-        corners = np.array(found["3d_points"])
+        turned = (
+            center
+            + (signs * size / 2) @ rotation(labelled_box["axis"], labelled_box["rot_angle"]).T
+        )
+        corners = np.array(labelled_box["3d_points"])
         gaps = np.linalg.norm(turned[:, None] - corners[None], axis=2)
         assert gaps.min(axis=1).max() < 1e-3
         nearest_corner = np.linalg.norm(corners, axis=1).min()
-        assert nearest_corner - np.linalg.norm(size) / 2 < distance_to(found) <= nearest_corner
+        assert (
+            nearest_corner - np.linalg.norm(size) / 2 < distance_to(labelled_box) <= nearest_corner
+        )
     assert math.isclose(min(map(distance_to, boxes)), 19.0, abs_tol=0.5)
 
 

@@ -100,8 +100,8 @@ def test_tolerance_and_missing_sign(home: Home, tmp_path: Path) -> None:
     source = home.add(root)
     home.scan(source)
     run_extractor(home.store, source, Bus())
-    found = tags_of(home, "bus", "vehicle_speed_kmh", "brake_pressure_bar", *TAGS[2:])
-    assert found == {1: (None, 1.5, None, None)}
+    tags = tags_of(home, "bus", "vehicle_speed_kmh", "brake_pressure_bar", *TAGS[2:])
+    assert tags == {1: (None, 1.5, None, None)}
 
 
 @given(
@@ -117,14 +117,14 @@ def test_nearest_is_the_nearest(
     signal = Signal(
         np.array([at for at, _ in ordered], dtype=np.int64), np.array([v for _, v in ordered])
     )
-    found = signal.nearest(time, tolerance)
+    nearest = signal.nearest(time, tolerance)
     gaps = [abs(at - time) for at, _ in samples]
     if not gaps or min(gaps) > tolerance:
-        assert found is None
+        assert nearest is None
     else:
-        assert found in samples
-        assert found is not None
-        assert abs(found[0] - time) == min(gaps)
+        assert nearest in samples
+        assert nearest is not None
+        assert abs(nearest[0] - time) == min(gaps)
 
 
 def test_unordered_samples_are_put_in_order() -> None:

@@ -25,13 +25,13 @@ def _png(rows: list[list[int]]) -> bytes:
 
 
 def _slow_sharpness(grey: npt.NDArray[np.float32]) -> float:
-    found = []
+    laplacians = []
     for y in range(1, grey.shape[0] - 1):
         for x in range(1, grey.shape[1] - 1):
             around = [grey[y - 1, x], grey[y + 1, x], grey[y, x - 1], grey[y, x + 1]]
-            found.append(sum(map(float, around)) - 4 * float(grey[y, x]))
-    mean = sum(found) / len(found)
-    return sum((value - mean) ** 2 for value in found) / len(found)
+            laplacians.append(sum(map(float, around)) - 4 * float(grey[y, x]))
+    mean = sum(laplacians) / len(laplacians)
+    return sum((value - mean) ** 2 for value in laplacians) / len(laplacians)
 
 
 def test_small_pictures_by_hand() -> None:

@@ -69,7 +69,7 @@ def test_extractors_in_files(tmp_path: Path) -> None:
     assert extractor_in_file(f"{file}:Mine").family == "mine"
     (tmp_path / "fails.py").write_text("raise OSError('no\\nluck')")
     (tmp_path / "wrong.py").write_text("def (:")
-    for place, words in (
+    for spec, words in (
         (str(file), "FILE.py:CLASS"),
         (f"{file}:", "FILE.py:CLASS"),
         (f"{file}:No", "no class No"),
@@ -81,22 +81,22 @@ def test_extractors_in_files(tmp_path: Path) -> None:
         (f"{tmp_path}/wrong.py:Mine", "SyntaxError"),
     ):
         with pytest.raises(InvalidInput, match=re.escape(words)) as caught:
-            extractor_in_file(place)
+            extractor_in_file(spec)
         assert "\n" not in str(caught.value)
 
 
 def test_the_documented_example(home: Home, tmp_path: Path, sample_root: Path) -> None:
     """docs/extractors.md's class, put into a file as it stands, tags every sample frame."""
     text = _DOCS.read_text()
-    found = re.search(r"<!-- example: (\S+) -->\n```python\n(.*?)```", text, re.DOTALL)
-    assert found is not None
-    file = tmp_path / found[1]
-    file.write_text(found[2])
-    place = re.search(r"--extractor (\S+)", text)
-    assert place is not None
+    match = re.search(r"<!-- example: (\S+) -->\n```python\n(.*?)```", text, re.DOTALL)
+    assert match is not None
+    file = tmp_path / match[1]
+    file.write_text(match[2])
+    option = re.search(r"--extractor (\S+)", text)
+    assert option is not None
     source = home.add(sample_root)
     home.scan(source)
-    counts = run_extractor(home.store, source, extractor_in_file(f"{tmp_path}/{place[1]}"))
+    counts = run_extractor(home.store, source, extractor_in_file(f"{tmp_path}/{option[1]}"))
     assert (counts.tagged, counts.bad_files) == (24, 0)
     rows = home.rows(
         "SELECT count(*) FROM lake.main.tags_image_file JOIN metaocean USING (fkey) "

@@ -59,8 +59,8 @@ def test_names_that_are_no_utf8_do_not_open_a_batch() -> None:
 def test_a_frames_file_stands_for_its_scene() -> None:
     """Files of a scene become its folder, once; others stay single keys; in byte order."""
     label, image = frame_key("label", 1), frame_key("camera", 2)
-    places = ["z.json", f"deep/er/{label}", label, image, "ä", "a"]
-    assert folders_to_scan(places) == [f"{SCENE}/", "a", f"deep/er/{SCENE}/", "z.json", "ä"]
+    paths = ["z.json", f"deep/er/{label}", label, image, "ä", "a"]
+    assert folders_to_scan(paths) == [f"{SCENE}/", "a", f"deep/er/{SCENE}/", "z.json", "ä"]
 
 
 def test_nothing_below_a_folder_is_looked_at_twice() -> None:
@@ -73,25 +73,25 @@ def test_nothing_below_a_folder_is_looked_at_twice() -> None:
 
 
 @given(st.sets(st.text("ab/", max_size=6)))
-def test_every_place_is_covered_once(places: set[str]) -> None:
+def test_every_place_is_covered_once(paths: set[str]) -> None:
     """Whatever the places: in order, each covered, none below another."""
 
-    def covers(folder: str, place: str) -> bool:
-        return folder == place or (folder[-1:] in ("", "/") and place.startswith(folder))
+    def covers(folder: str, path: str) -> bool:
+        return folder == path or (folder[-1:] in ("", "/") and path.startswith(folder))
 
-    found = folders_to_scan(places)
-    assert found == sorted(found)
-    assert all(any(covers(folder, place) for folder in found) for place in places)
-    assert not any(covers(a, b) for a in found for b in found if a != b)
+    folders = folders_to_scan(paths)
+    assert folders == sorted(folders)
+    assert all(any(covers(folder, path) for folder in folders) for path in paths)
+    assert not any(covers(a, b) for a in folders for b in folders if a != b)
 
 
 def test_an_unfinished_file_holds_its_whole_frame_back() -> None:
     """A label still being written keeps its camera image, and nobody else, out of a batch."""
-    held = belongs_to([frame_key("label", 1), "notes.txt"])
-    assert held(frame_key("label", 1))
-    assert held(frame_key("camera", 1))
-    assert held(frame_key("camera", 1, "json"))
-    assert held("notes.txt")
-    assert not held(frame_key("camera", 2))
-    assert not held("x/" + frame_key("camera", 1))
+    pattern = belongs_to([frame_key("label", 1), "notes.txt"])
+    assert pattern(frame_key("label", 1))
+    assert pattern(frame_key("camera", 1))
+    assert pattern(frame_key("camera", 1, "json"))
+    assert pattern("notes.txt")
+    assert not pattern(frame_key("camera", 2))
+    assert not pattern("x/" + frame_key("camera", 1))
     assert not belongs_to([])(frame_key("label", 1))

@@ -35,8 +35,8 @@ class Broker:
     def __init__(self) -> None:
         """Start it."""
         self._producer = confluent_kafka.Producer({"test.mock.num.brokers": 1, "log_level": 0})
-        found = next(iter(self._producer.list_topics(timeout=120).brokers.values()))
-        self.servers = f"{found.host}:{found.port}"
+        broker = next(iter(self._producer.list_topics(timeout=120).brokers.values()))
+        self.servers = f"{broker.host}:{broker.port}"
 
     def send(self, topic: str, *messages: bytes) -> None:
         """Put messages into a topic."""
@@ -50,10 +50,10 @@ class Broker:
             {"bootstrap.servers": self.servers, "group.id": group, "log_level": 0}
         )
         numbers = consumer.list_topics(topic, timeout=120).topics[topic].partitions
-        asked = [confluent_kafka.TopicPartition(topic, number) for number in numbers]
-        found = consumer.committed(asked, timeout=120)
+        partitions = [confluent_kafka.TopicPartition(topic, number) for number in numbers]
+        offsets = consumer.committed(partitions, timeout=120)
         consumer.close()
-        return sum(max(0, partition.offset) for partition in found)
+        return sum(max(0, partition.offset) for partition in offsets)
 
 
 @pytest.fixture(scope="module")

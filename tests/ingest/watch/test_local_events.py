@@ -39,23 +39,23 @@ def events(root: Path, warnings: list[str]) -> Iterator[LocalEvents]:
 marks = count()
 
 
-def seen(events: LocalEvents, *wanted: str) -> set[str]:
+def seen(events: LocalEvents, *expected: str) -> set[str]:
     """All places up to those that are wanted, and whatever the kernel told of until then."""
-    found = told(events, *wanted)
+    paths = told(events, *expected)
     mark = f"mark {next(marks)}"
     (events._folder / mark).write_bytes(b"")  # the kernel tells of it after all else
-    return (found | told(events, mark)) - {mark}
+    return (paths | told(events, mark)) - {mark}
 
 
-def told(events: LocalEvents, *wanted: str) -> set[str]:
+def told(events: LocalEvents, *expected: str) -> set[str]:
     """All places up to those that are wanted."""
-    found: set[str] = set()
+    paths: set[str] = set()
     end = time.monotonic() + 120
-    while not found.issuperset(wanted):
-        assert time.monotonic() < end, found
+    while not paths.issuperset(expected):
+        assert time.monotonic() < end, paths
         changes = events.poll(1.0)
-        found |= set(changes.paths) if changes else set()
-    return found
+        paths |= set(changes.paths) if changes else set()
+    return paths
 
 
 def poll_often(events: LocalEvents) -> None:

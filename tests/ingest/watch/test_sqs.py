@@ -75,8 +75,8 @@ class Queue:
         return sum(int(self._attribute(name)) for name in names)
 
     def _attribute(self, name: str) -> Any:
-        asked = self._client.get_queue_attributes(QueueUrl=self.url, AttributeNames=[name])
-        return asked["Attributes"][name]
+        attributes = self._client.get_queue_attributes(QueueUrl=self.url, AttributeNames=[name])
+        return attributes["Attributes"][name]
 
     def send(self, *bodies: str) -> None:
         """Put messages in."""

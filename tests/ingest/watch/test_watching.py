@@ -52,9 +52,9 @@ def tree(tmp_path: Path) -> Path:
 def watched(home: Home, tree: Path, tmp_path: Path) -> Iterator[WatchThread]:
     """A watcher of the tree that has listed it, and never lists it again."""
     home.add(tree)
-    with watching_here(tmp_path / "home") as found:
-        found.until_listed()
-        yield found
+    with watching_here(tmp_path / "home") as watcher:
+        watcher.until_listed()
+        yield watcher
 
 
 def watch_record(home: Home) -> Scan:
@@ -77,9 +77,9 @@ def test_every_kind_of_change(
     (tree / frame_key("camera", 2)).unlink()
     put(tree, frame_key("label", 8), b"")
     put(tree, "other/notes.txt", b"1")
-    made = make_tree(tmp_path / "made", 2)
-    (made / SCENE).rename(tree / "20190101_000000")
-    shutil.copytree(made, tree / "deep" / "er")
+    source = make_tree(tmp_path / "made", 2)
+    (source / SCENE).rename(tree / "20190101_000000")
+    shutil.copytree(source, tree / "deep" / "er")
     shutil.copytree(tree / SCENE, tree / "gone" / SCENE)
     wait_until_equal(watched, home, lambda: undisturbed(empty_home, tmp_path / "one", tree))
 

@@ -28,15 +28,15 @@ def test_times_are_read_off_names() -> None:
 def test_chains(seconds: list[int | None], gap: int) -> None:
     """Frames nearer than the gap share a run; those of different runs are at least so far apart."""
     times = np.array([np.nan if second is None else second for second in seconds], float)
-    found = chains(times, gap)
+    groups = chains(times, gap)
     for one in range(len(times)):
         for other in range(one):
             if abs(times[one] - times[other]) < gap:
-                assert found[one] == found[other]
+                assert groups[one] == groups[other]
             if np.isnan(times[one]):
-                assert found[one] != found[other]
+                assert groups[one] != groups[other]
     order = np.argsort(times[~np.isnan(times)])
-    runs = found[~np.isnan(times)][order]
+    runs = groups[~np.isnan(times)][order]
     steps = np.diff(times[~np.isnan(times)][order])
     assert ((np.diff(runs) == 0) == (steps < gap)).all()
 
@@ -45,14 +45,14 @@ def test_chains(seconds: list[int | None], gap: int) -> None:
 def test_held_together(pairs: list[tuple[int, int]]) -> None:
     """The finest groups that part no code of either grouping: compared with spreading labels."""
     first, second = (np.array(codes) for codes in zip(*pairs, strict=True))
-    found = held_together([first, second])
+    groups = held_together([first, second])
     labels = np.arange(len(pairs))
     for _ in pairs:
         for codes in (first, second):
             for code in set(codes.tolist()):
                 labels[codes == code] = labels[codes == code].min()
     same = labels[:, None] == labels[None, :]
-    assert ((found[:, None] == found[None, :]) == same).all()
+    assert ((groups[:, None] == groups[None, :]) == same).all()
 
 
 def test_smallest_gap() -> None:
@@ -80,14 +80,14 @@ _MOMENTS = st.lists(st.none() | st.integers(0, 60), max_size=12)
 @given(_MOMENTS, _MOMENTS, st.integers(0, 9))
 @example([5, 105], [100, 0], 10)
 def test_keep_away_looks_to_both_sides_in_time(
-    seconds: list[int | None], kept: list[int | None], gap: int
+    seconds: list[int | None], reference_s: list[int | None], gap: int
 ) -> None:
     """Near is what lies nearer than the gap to any kept frame, before it or after it."""
-    times, held = (
-        np.array([np.nan if second is None else second for second in found], float)
-        for found in (seconds, kept)
+    times, kept_times = (
+        np.array([np.nan if second is None else second for second in seconds_or_none], float)
+        for seconds_or_none in (seconds, reference_s)
     )
-    away = KeepAway(np.array([], np.uint64), frozenset(), frozenset(), held, gap)
+    away = KeepAway(np.array([], np.uint64), frozenset(), frozenset(), kept_times, gap)
     scenes = pa.chunked_array([pa.nulls(len(times), pa.string())])
     near = away.near(np.arange(len(times), dtype=np.uint64), scenes, None, times)
-    assert near.tolist() == [any(abs(one - other) < gap for other in held) for one in times]
+    assert near.tolist() == [any(abs(one - other) < gap for other in kept_times) for one in times]

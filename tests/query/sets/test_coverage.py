@@ -10,10 +10,10 @@ from query.sets.coverage import Covered, cover, packed
 from tests.query.sets.test_stratified import hashes
 
 
-def covered(rows: list[list[bool]], wanted: list[int], seed: int = 0) -> Covered:
+def covered(rows: list[list[bool]], demand: list[int], seed: int = 0) -> Covered:
     """The cover of frames (rows) that hold demands (columns)."""
-    table = np.array(rows, bool).reshape(len(rows), len(wanted))
-    return cover(packed(list(table.T), len(rows)), hashes(len(rows)), np.array(wanted), seed)
+    table = np.array(rows, bool).reshape(len(rows), len(demand))
+    return cover(packed(list(table.T), len(rows)), hashes(len(rows)), np.array(demand), seed)
 
 
 @st.composite
@@ -25,10 +25,10 @@ def problems(draw: st.DrawFn) -> tuple[list[list[bool]], list[int]]:
     return rows, draw(st.lists(st.integers(0, 3), min_size=demands, max_size=demands))
 
 
-def _smallest(rows: list[list[bool]], wanted: list[int]) -> int:
+def _smallest(rows: list[list[bool]], demand: list[int]) -> int:
     """Size of the smallest set that does what can be done, by trying all."""
-    table = np.array(rows, bool).reshape(len(rows), len(wanted))
-    reachable = np.minimum(wanted, table.sum(axis=0))
+    table = np.array(rows, bool).reshape(len(rows), len(demand))
+    reachable = np.minimum(demand, table.sum(axis=0))
     return next(
         size
         for size in range(len(rows) + 1)
@@ -40,15 +40,15 @@ def _smallest(rows: list[list[bool]], wanted: list[int]) -> int:
 @given(problems())
 def test_against_every_set(problem: tuple[list[list[bool]], list[int]]) -> None:
     """All is met that can be; the set is within the stated factor, the bound below the best."""
-    rows, wanted = problem
-    found = covered(rows, wanted)
-    table = np.array(rows, bool).reshape(len(rows), len(wanted))
-    reachable = np.minimum(wanted, table.sum(axis=0))
-    assert (found.achieved >= reachable).all()
-    assert found.available.tolist() == table.sum(axis=0).tolist()
-    smallest = _smallest(rows, wanted)
-    assert found.lower_bound <= smallest <= len(found.positions)
-    assert len(found.positions) <= found.factor * smallest + 1e-9
+    rows, demand = problem
+    cover_found = covered(rows, demand)
+    table = np.array(rows, bool).reshape(len(rows), len(demand))
+    reachable = np.minimum(demand, table.sum(axis=0))
+    assert (cover_found.achieved >= reachable).all()
+    assert cover_found.available.tolist() == table.sum(axis=0).tolist()
+    smallest = _smallest(rows, demand)
+    assert cover_found.lower_bound <= smallest <= len(cover_found.positions)
+    assert len(cover_found.positions) <= cover_found.factor * smallest + 1e-9
 
 
 @given(problems(), st.integers(0, 3), st.randoms(use_true_random=False))
@@ -56,12 +56,12 @@ def test_the_order_of_the_rows_plays_no_part(
     problem: tuple[list[list[bool]], list[int]], seed: int, random: object
 ) -> None:
     """The same frames, however they are listed."""
-    rows, wanted = problem
-    table = np.array(rows, bool).reshape(len(rows), len(wanted))
+    rows, demand = problem
+    table = np.array(rows, bool).reshape(len(rows), len(demand))
     order = np.random.default_rng(seed).permutation(len(rows))
     names = hashes(len(rows))
-    one = cover(packed(table.T, len(rows)), names, np.array(wanted), seed)
-    other = cover(packed(table[order].T, len(rows)), names[order], np.array(wanted), seed)
+    one = cover(packed(table.T, len(rows)), names, np.array(demand), seed)
+    other = cover(packed(table[order].T, len(rows)), names[order], np.array(demand), seed)
     assert set(names[one.positions]) == set(names[order][other.positions])
 
 
@@ -70,21 +70,21 @@ def test_many_frames_and_more_than_64_demands() -> None:
     random = np.random.default_rng(3)
     rates = np.geomspace(0.5, 5e-5, 70)
     table = random.random((100_000, 70)) < rates
-    wanted = np.full(70, 40)
-    found = cover(packed(table.T, 100_000), hashes(100_000), wanted, 0)
-    reachable = np.minimum(wanted, table.sum(axis=0))
-    assert (found.achieved >= reachable).all()
-    assert (found.targets > found.available).any()
-    assert found.lower_bound <= len(found.positions) <= 2 * found.lower_bound
+    demand = np.full(70, 40)
+    solution = cover(packed(table.T, 100_000), hashes(100_000), demand, 0)
+    reachable = np.minimum(demand, table.sum(axis=0))
+    assert (solution.achieved >= reachable).all()
+    assert (solution.targets > solution.available).any()
+    assert solution.lower_bound <= len(solution.positions) <= 2 * solution.lower_bound
     # Nothing is in it that is not needed.
-    held = table[found.positions]
-    needed = (held & (held.sum(axis=0) <= reachable)).any(axis=1)
+    held_rows = table[solution.positions]
+    needed = (held_rows & (held_rows.sum(axis=0) <= reachable)).any(axis=1)
     assert needed.all()
 
 
 def test_nothing_wanted_is_an_empty_set() -> None:
     """Demands that no frame can meet, and demands of 0 frames."""
-    for wanted in ([0, 0], [2, 0]):
-        found = covered([[False, True], [False, True]], wanted)
-        assert found.positions.tolist() == []
-        assert found.lower_bound == 0
+    for demand in ([0, 0], [2, 0]):
+        solution = covered([[False, True], [False, True]], demand)
+        assert solution.positions.tolist() == []
+        assert solution.lower_bound == 0

@@ -39,9 +39,9 @@ def _feasible(targets: list[Marginal], frames: int, tolerance: float) -> bool:
     names = list(cells)
 
     def fits(taken: list[int]) -> bool:
-        for place, target in enumerate(targets):
+        for position, target in enumerate(targets):
             for code, share in enumerate(target.shares):
-                got = sum(n for n, name in zip(taken, names, strict=True) if name[place] == code)
+                got = sum(n for n, name in zip(taken, names, strict=True) if name[position] == code)
                 if abs(got - share * frames) > tolerance * frames + 1e-9:
                     return False
         return True
@@ -65,16 +65,16 @@ def test_within_the_tolerance_wherever_any_set_is(
     count = len(targets[0].codes)
     frames = min(frames, count)
     cells = len(set(zip(*(target.codes.tolist() for target in targets), strict=True)))
-    found = match(hashes(count), targets, frames, tolerance, seed)
-    assert len(set(found.positions.tolist())) == frames
-    for target, achieved in zip(targets, found.achieved, strict=True):
-        got = np.bincount(target.codes[found.positions], minlength=len(target.labels))
+    matched = match(hashes(count), targets, frames, tolerance, seed)
+    assert len(set(matched.positions.tolist())) == frames
+    for target, achieved in zip(targets, matched.achieved, strict=True):
+        got = np.bincount(target.codes[matched.positions], minlength=len(target.labels))
         assert achieved.tolist() == got.tolist()
         missed = np.abs(got - target.shares * frames) > tolerance * frames + 1e-9
-        listed = [one.label for one in found.shortfalls if one.marginal == target.name]
+        listed = [one.label for one in matched.shortfalls if one.marginal == target.name]
         assert [target.labels[code] for code in np.flatnonzero(missed)] == listed
     if cells <= 8:
-        assert (not found.shortfalls) is _feasible(targets, frames, tolerance)
+        assert (not matched.shortfalls) is _feasible(targets, frames, tolerance)
 
 
 @settings(max_examples=40, deadline=None)
@@ -105,17 +105,17 @@ def _skewed(count: int) -> list[Marginal]:
     ]
 
 
-def _largest(found: Matched) -> float:
-    return max(one.largest_difference for one in found.distances)
+def _largest(matched: Matched) -> float:
+    return max(one.largest_difference for one in matched.distances)
 
 
 def test_three_targets_far_from_the_candidates() -> None:
     """2,000 of 100,000 frames: every share within a frame or two of its target."""
     targets = _skewed(100_000)
-    found = match(hashes(100_000), targets, 2_000, 0.002, 0)
-    assert not found.shortfalls
-    assert _largest(found) <= 0.001
-    assert set(found.positions) != set(match(hashes(100_000), targets, 2_000, 0.002, 1).positions)
+    matched = match(hashes(100_000), targets, 2_000, 0.002, 0)
+    assert not matched.shortfalls
+    assert _largest(matched) <= 0.001
+    assert set(matched.positions) != set(match(hashes(100_000), targets, 2_000, 0.002, 1).positions)
 
 
 def test_what_is_not_there_is_told() -> None:
@@ -128,25 +128,25 @@ def test_what_is_not_there_is_told() -> None:
         marginal("bicycle", bicycle.tolist(), [0.6, 0.4]),
         marginal("camera", camera.tolist(), [0.9, 0.1]),
     ]
-    found = match(hashes(50_000), targets, 5_000, 0.01, 0)
-    told = report(targets, found, 0.01)
+    matched = match(hashes(50_000), targets, 5_000, 0.01, 0)
+    told = report(targets, matched, 0.01)
     assert told["tolerance_met"] is False
-    assert [one.label for one in found.shortfalls] == ["0", "1"]
-    short = found.shortfalls[1].to_json()
+    assert [one.label for one in matched.shortfalls] == ["0", "1"]
+    short = matched.shortfalls[1].to_json()
     assert short["short_by"] == 2_000 - 212
     assert "wants 2,000 frames and gets 212: there are 212" in str(short["reason"])
-    assert found.distances[1].largest_difference < 0.001
+    assert matched.distances[1].largest_difference < 0.001
 
 
 def test_targets_that_contradict_each_other() -> None:
     """Every front frame is by day, so half front and no day cannot be: both are named."""
     front = [0, 1] * 500
     targets = [marginal("front", front, [0.5, 0.5]), marginal("day", front, [1.0, 0.0])]
-    found = match(hashes(1_000), targets, 100, 0.05, 0)
-    assert {one.marginal for one in found.shortfalls} <= {"front", "day"}
-    missed = sum(abs(one.achieved - one.target) for one in found.shortfalls)
+    matched = match(hashes(1_000), targets, 100, 0.05, 0)
+    assert {one.marginal for one in matched.shortfalls} <= {"front", "day"}
+    missed = sum(abs(one.achieved - one.target) for one in matched.shortfalls)
     assert missed > 0
-    assert "the other targets stand against it" in str(found.shortfalls[0].to_json()["reason"])
+    assert "the other targets stand against it" in str(matched.shortfalls[0].to_json()["reason"])
 
 
 def test_distances() -> None:
@@ -156,14 +156,14 @@ def test_distances() -> None:
         ([1, 0], [0, 1], (1, 1, 1)),
         ([0.5, 0.5], [0.75, 0.25], (0.25, 0.2209, 0.25)),
     ):
-        found = distance(one, other)
+        measured = distance(one, other)
         assert (
-            found.total_variation, found.jensen_shannon, found.largest_difference
+            measured.total_variation, measured.jensen_shannon, measured.largest_difference
         ) == pytest.approx(expected, abs=1e-4)  # fmt: skip
 
 
 def test_every_cell_at_its_limit() -> None:
     """All frames wanted are all frames there are, whatever the target."""
     codes = [code for code, _ in product(range(3), range(4))]
-    found = match(hashes(12), [marginal("a", codes, [1, 0, 0])], 50, 0.1, 0)
-    assert found.positions.tolist() == list(range(12))
+    matched = match(hashes(12), [marginal("a", codes, [1, 0, 0])], 50, 0.1, 0)
+    assert matched.positions.tolist() == list(range(12))

@@ -24,11 +24,11 @@ def hashes(count: int, seed: int = 0) -> Hashes:
 def ranked(frames: Hashes, codes: np.ndarray, counts: np.ndarray, seed: int) -> list[int]:  # type: ignore[type-arg]
     """The same sample by ranking every frame."""
     order = places(frames, seed)
-    found: list[int] = []
+    positions: list[int] = []
     for stratum, count in enumerate(counts):
         of_it = np.flatnonzero(codes == stratum)
-        found += of_it[np.argsort(order[of_it], kind="stable")][:count].tolist()
-    return sorted(found)
+        positions += of_it[np.argsort(order[of_it], kind="stable")][:count].tolist()
+    return sorted(positions)
 
 
 @given(
@@ -116,18 +116,18 @@ def test_few_frames_of_many_strata_are_not_all_of_the_largest() -> None:
         tuple((camera, f"s{n}") for camera in ("front", "rear") for n in range(1_000)),
     )
     taken = [allocate(strata, 300, "proportional", seed) for seed in range(40)]
-    for found in taken:
-        assert found.sum() == 300
-        assert found.max() == 1
-        assert abs(found[:1_000].sum() - 300 * 9 / 19) < 1
-    assert len({tuple(found.tolist()) for found in taken}) > 6
+    for number in taken:
+        assert number.sum() == 300
+        assert number.max() == 1
+        assert abs(number[:1_000].sum() - 300 * 9 / 19) < 1
+    assert len({tuple(number.tolist()) for number in taken}) > 6
 
 
 def test_ties_between_strata_are_the_seeds() -> None:
     """5 frames of 1,000 equal strata: other seeds, other strata; not always the first ones."""
     strata = _strata(*[2] * 1_000)
-    found = [tuple(np.flatnonzero(allocate(strata, 5, "equal", n))) for n in range(5)]
-    assert len(set(found)) == 5
+    allocations = [tuple(np.flatnonzero(allocate(strata, 5, "equal", n))) for n in range(5)]
+    assert len(set(allocations)) == 5
 
 
 ROWS = pa.table(
@@ -167,5 +167,5 @@ def test_what_is_no_stratum_is_refused(text: str) -> None:
 
 def test_stratifiers_in_one_text() -> None:
     """A number after a comma is another edge, anything else another tag."""
-    found = parse_stratifiers("camera,car:0,1000,1e4,scene")
-    assert [one.to_text() for one in found] == ["camera", "car:0,1000,10000", "scene"]
+    stratifiers = parse_stratifiers("camera,car:0,1000,1e4,scene")
+    assert [one.to_text() for one in stratifiers] == ["camera", "car:0,1000,10000", "scene"]

@@ -27,16 +27,16 @@ def test_the_highest_scores_within_each_scenes_limit(
     scores = np.array([score for score, _ in frames], float)
     scores[scores == 5] = np.nan
     scenes = np.array([scene for _, scene in frames])
-    found = most_uncertain(scores, scenes, hashes(len(frames)), count, per_scene, seed)
-    held = np.bincount(scenes[found], minlength=4)
-    assert len(found) <= count
-    assert per_scene is None or held.max(initial=0) <= per_scene
-    assert not np.isnan(scores[found]).any()
-    assert (np.diff(scores[found]) <= 0).all()
-    left = set(np.flatnonzero(~np.isnan(scores)).tolist()) - set(found.tolist())
+    chosen = most_uncertain(scores, scenes, hashes(len(frames)), count, per_scene, seed)
+    per_scene_counts = np.bincount(scenes[chosen], minlength=4)
+    assert len(chosen) <= count
+    assert per_scene is None or per_scene_counts.max(initial=0) <= per_scene
+    assert not np.isnan(scores[chosen]).any()
+    assert (np.diff(scores[chosen]) <= 0).all()
+    left = set(np.flatnonzero(~np.isnan(scores)).tolist()) - set(chosen.tolist())
     for frame in left:
-        full = per_scene is not None and held[scenes[frame]] == per_scene
-        assert full or (len(found) == count and scores[frame] <= scores[found].min())
+        full = per_scene is not None and per_scene_counts[scenes[frame]] == per_scene
+        assert full or (len(chosen) == count and scores[frame] <= scores[chosen].min())
 
 
 @given(st.permutations(range(30)), st.integers(0, 3), st.none() | st.integers(1, 4))
@@ -53,11 +53,11 @@ def test_the_order_of_the_rows_plays_no_part(
 def test_spread_out_is_greedy_k_center() -> None:
     """Each next one is the furthest from those chosen: compared with the definition."""
     vectors = np.random.default_rng(2).random((80, 3))
-    found = spread_out(vectors, np.arange(80), 12, None)
-    assert found[0] == 0
-    for place in range(1, 12):
-        apart = np.linalg.norm(vectors[:, None] - vectors[found[:place]], axis=2).min(axis=1)
-        assert np.isclose(apart[found[place]], apart.max())
+    chosen = spread_out(vectors, np.arange(80), 12, None)
+    assert chosen[0] == 0
+    for step in range(1, 12):
+        apart = np.linalg.norm(vectors[:, None] - vectors[chosen[:step]], axis=2).min(axis=1)
+        assert np.isclose(apart[chosen[step]], apart.max())
 
 
 def test_twins_and_limits() -> None:
@@ -65,30 +65,30 @@ def test_twins_and_limits() -> None:
     twins = np.zeros((6, 2))
     assert sorted(spread_out(twins, np.arange(6), 6, None).tolist()) == list(range(6))
     scenes = np.array([0, 0, 0, 1, 1, 1])
-    found = spread_out(np.random.default_rng(0).random((6, 2)), scenes, 6, 2)
-    assert np.bincount(scenes[found]).tolist() == [2, 2]
+    chosen = spread_out(np.random.default_rng(0).random((6, 2)), scenes, 6, 2)
+    assert np.bincount(scenes[chosen]).tolist() == [2, 2]
 
 
 def test_frames_are_spread_out_by_their_own_classes(
     store: CatalogStore, frames: list[DrawnFrame]
 ) -> None:
     """The set is what the definition gives of the frames' files: pool, class shares, k-center."""
-    wanted = sorted(frames, key=lambda frame: frame.fkey)
-    scores = np.array([frame.tags["sky"] for frame in wanted], float)
-    pixels = np.array([[frame.tags[tag] for tag in class_names()] for frame in wanted], float)
-    names = hashes_of(frame.fkey for frame in wanted)
-    scenes = np.zeros(len(wanted), np.int64)
+    expected = sorted(frames, key=lambda frame: frame.fkey)
+    scores = np.array([frame.tags["sky"] for frame in expected], float)
+    pixels = np.array([[frame.tags[tag] for tag in class_names()] for frame in expected], float)
+    names = hashes_of(frame.fkey for frame in expected)
+    scenes = np.zeros(len(expected), np.int64)
     pool = most_uncertain(scores, scenes, names, 18, None, 0)
     shares = pixels[pool] / pixels[pool].sum(axis=1, keepdims=True)
     chosen = pool[spread_out(standardised(shares), scenes[pool], 6, None)]
     with store.reading() as cursor:
-        asked = Frames(cursor, cursor.relation, Question())
-        drawn = draw_set(asked, Uncertain(tag="sky", frames=6, pool=3), 0)
+        candidates = Frames(cursor, cursor.relation, Question())
+        drawn = draw_set(candidates, Uncertain(tag="sky", frames=6, pool=3), 0)
     assert drawn.hashes.tolist() == sorted(names[chosen].tolist())
 
 
 def test_standardised() -> None:
     """Mean 0 and deviation 1; a column that never changes says nothing."""
-    made = standardised(np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 5.0]]))
-    assert np.allclose(made.mean(axis=0), 0)
-    assert np.allclose(made.std(axis=0), [1, 0])
+    scaled = standardised(np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 5.0]]))
+    assert np.allclose(scaled.mean(axis=0), 0)
+    assert np.allclose(scaled.std(axis=0), [1, 0])

@@ -9,7 +9,7 @@ from api.http.dependencies import CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import ADMIN_READ
-from api.schemas.audit import AuditAnswer
+from api.schemas.accounts.audit import AuditAnswer
 
 router = Router(prefix="/v1/audit", tags=["users"])
 

@@ -10,7 +10,7 @@ from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ, WRITE
-from api.schemas.collections import CollectionBody, CollectionsAnswer, NewCollection
+from api.schemas.accounts.collections import CollectionBody, CollectionsAnswer, NewCollection
 
 router = Router(prefix="/v1/collections", tags=["users"], examples={"name": "munich"})
 

@@ -7,7 +7,7 @@ from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.middleware.authentication import Authentication
 from api.http.routing import Router
 from api.http.rules import OWN_ACCOUNT, READ
-from api.schemas.users import MeBody, OwnPassword
+from api.schemas.accounts.users import MeBody, OwnPassword
 from catalog.errors import InvalidInput
 
 router = Router(prefix="/v1/me", tags=["users"])

@@ -10,7 +10,7 @@ from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import OWN_ACCOUNT, READ
-from api.schemas.tokens import NewToken, NewTokenBody, TokenBody, TokensAnswer
+from api.schemas.accounts.tokens import NewToken, NewTokenBody, TokenBody, TokensAnswer
 
 router = Router(prefix="/v1/tokens", tags=["users"])
 
@@ -61,7 +61,7 @@ async def get_token(number: int, session: CurrentSession, response: Response) ->
 async def delete_token(
     number: int, session: CurrentSession, context: CurrentContext, expected: Expected
 ) -> TokenBody:
-    """Revoke a token: it counts no more, and stays in the list.
+    """Revoke a token: its requests are refused, and it stays in the list.
 
     With a token one revokes those of its scope and lower ones, itself included.
     """

@@ -10,7 +10,7 @@ from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import ADMIN_READ, ADMIN_WRITE
-from api.schemas.users import NewUser, UserBody, UserChange, UsersAnswer
+from api.schemas.accounts.users import NewUser, UserBody, UserChange, UsersAnswer
 
 router = Router(prefix="/v1/users", tags=["users"], examples={"name": "anna"})
 
@@ -54,7 +54,7 @@ async def patch_user(
     context: CurrentContext,
     expected: Expected,
 ) -> UserBody:
-    """Change roles or password, or refuse a user; a new password ends what was logged in."""
+    """Change roles, quotas or password, or refuse a user; a new password ends logins."""
     context.about = f"user {name}: {_change_text(change)}"
     return await run_in_threadpool(
         session.users.set,
@@ -62,6 +62,8 @@ async def patch_user(
         roles=change.roles,
         disabled=change.disabled,
         password=None if change.password is None else change.password.get_secret_value(),
+        jobs=change.jobs,
+        ranks=change.ranks,
         expected=expected,
     )
 
@@ -75,6 +77,10 @@ def _change_text(change: UserChange) -> str:
         said.append("disabled" if change.disabled else "enabled")
     if change.password is not None:
         said.append("a new password")
+    if change.jobs is not None:
+        said.append(f"{change.jobs} jobs")
+    if change.ranks is not None:
+        said.append(f"{change.ranks} ranks")
     return "; ".join(said) or "nothing"
 
 

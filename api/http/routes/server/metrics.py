@@ -13,6 +13,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from api.http.dependencies import CurrentSession
+from api.http.routes.server.cache_metrics import cache_metrics
 from api.http.routing import Router
 from api.http.rules import READ_ALL_ROWS, Api
 from api.server.metrics_folder import shared_folder
@@ -38,7 +39,7 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
     "/metrics", rule=READ_ALL_ROWS.but(work="metrics"), response_class=Response, responses=_ANSWER
 )
 async def metrics(session: CurrentSession) -> Response:
-    """Requests, queries, statements, caches, jobs and scans, in Prometheus' text format."""
+    """Requests, queries, statements, caches, jobs, scans, stagings, in Prometheus' text format."""
     body = await run_in_threadpool(_figures, session)
     return Response(body, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
@@ -60,9 +61,10 @@ class _Home(Collector):
         self._session = session
 
     def collect(self) -> Iterable[Metric]:
-        """Figures out of the records and the folder of images."""
+        """Figures out of the records, the cache and the folder of images."""
         yield from _jobs(self._session)
         yield from _scans(self._session)
+        yield from cache_metrics(self._session.stagings.figures())
         yield GaugeMetricFamily(
             "framesift_image_cache_bytes",
             "Made images on disk.",
@@ -79,6 +81,20 @@ def _jobs(session: Session) -> Iterator[Metric]:
     for (kind, state), number in session.jobs.counts().items():
         gauge.add_metric((kind, state), number)
     yield gauge
+    labels = ("user", "dataset", "kind")
+    cores, gpus, waits = (
+        GaugeMetricFamily(f"framesift_job_{what}_seconds", said, labels=labels)
+        for what, said in (
+            ("core", "Cores times seconds, of ended attempts of jobs on record."),
+            ("gpu", "GPUs times seconds, of ended attempts of jobs on record."),
+            ("wait", "Seconds from submission to start, of ended attempts of jobs on record."),
+        )
+    )
+    for values, used in session.jobs.usage_of_all().items():
+        cores.add_metric(values, used.core_s)
+        gpus.add_metric(values, used.gpu_s)
+        waits.add_metric(values, used.wait_s)
+    yield from (cores, gpus, waits)
 
 
 def _scans(session: Session) -> Iterator[Metric]:

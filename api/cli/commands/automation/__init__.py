@@ -1,0 +1,1 @@
+"""Commands for what begins jobs by itself, and tells of their ends."""

@@ -1,0 +1,71 @@
+"""The options of a job that begins with a question, in a dataset's place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.options.grouped_options import with_options
+from api.cli.options.question_options import (
+    CameraOption,
+    QuestionOptions,
+    RangeOption,
+    SceneOption,
+    SqlOption,
+    WhereOption,
+    question_of,
+)
+
+SaveAsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The dataset that chosen frames become; by default the job's name, or predict-MODEL.",
+    ),
+]
+EvictFlag = Annotated[
+    bool,
+    typer.Option("--evict", help="Remove the dataset from the cache when the job is done."),
+]
+
+
+@dataclass(frozen=True)
+class AskedOptions:
+    """Options that choose a job's frames; every condition must hold."""
+
+    ranges: RangeOption = None
+    where: WhereOption = None
+    sql: SqlOption = None
+    camera: CameraOption = None
+    scene: SceneOption = None
+    question: Annotated[
+        str | None,
+        typer.Option(help="File with a question as JSON, '-' for stdin; options add to it."),
+    ] = None
+    limit: Annotated[int | None, typer.Option(help="At most this many frames.")] = None
+    sample: Annotated[int | None, typer.Option(help="Choose this many at random.")] = None
+    save_as: SaveAsOption = None
+    evict: EvictFlag = False
+
+
+with_asked = with_options("frame_options", AskedOptions)
+"""Give a command all of AskedOptions' options in place of its parameter ``frame_options``."""
+
+
+def asked_of(dataset: str | None, frame_options: AskedOptions) -> Mapping[str, Any]:
+    """The dataset or question that a job works on, as options of the method that begins it."""
+    known = {field.name for field in fields(QuestionOptions)}
+    conditions = {
+        field.name: value
+        for field in fields(frame_options)
+        if field.name in known and (value := getattr(frame_options, field.name)) is not None
+    }
+    chosen: dict[str, Any] = {"dataset": dataset}
+    if conditions:
+        chosen["question"] = question_of(QuestionOptions(**conditions))
+    if frame_options.save_as is not None:
+        chosen["save_as"] = frame_options.save_as
+    if frame_options.evict:
+        chosen["evict"] = True
+    return chosen

@@ -1,0 +1,133 @@
+"""A job followed to its end, and what a terminal shows of it."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from api.cli.going_on import going_on, leave_driven
+from api.cli.shapes.jobs import Jobs
+from api.cli.shapes.record import Record
+from api.cli.terminal import emit_json, emit_table, progress_bar, stdout
+from catalog.errors import JobFailed
+
+
+def follow(jobs: Jobs, job: Record, detach: bool, as_json: bool) -> None:
+    """Follow a job to its end and show it; with `detach`, show it at once.
+
+    Raises:
+        JobFailed: It did not succeed, or its scores are below what was asked for.
+    """
+    if detach:
+        leave_driven()
+    else:
+        job = followed(jobs, job, as_json)
+    show_job(job, as_json)
+    if not detach:
+        check_scores(job)
+
+
+def followed(jobs: Jobs, job: Record, quiet: bool) -> Record:
+    """A job at its end, which a progress line leads to.
+
+    Raises:
+        JobFailed: It did not succeed.
+    """
+    with progress_bar(f"{job['kind']} {job['name']}", quiet=quiet) as bar:
+
+        def show_progress(now: Record) -> None:
+            metrics = now["metrics"]
+            if metrics.get("loss") is not None:
+                note = f"step {metrics['step']:,} loss {metrics['loss']:.3f}"
+                frames, seen = metrics.get("frames", 0), metrics.get("frames_seen", 0)
+                if seen < frames:
+                    note += f", of {frames:,} frames it will see {seen:,}"
+                bar.show(metrics["step"], metrics.get("max_steps"), note)
+            else:
+                bar.show(0, None, f"{now['state']} {now.get('waits') or ''}".strip())
+
+        with going_on(job["name"]):
+            return jobs.wait(job["name"], progress=show_progress)
+
+
+def check_scores(job: Record) -> None:
+    """Fail where a validation's scores are below what was asked for.
+
+    Raises:
+        JobFailed: They are.
+    """
+    below = job["metrics"].get("below")
+    if below:
+        scores = ", ".join(
+            f"{row['score']} is {_shown_score(row['value'])}, below {row['least']:g}"
+            for row in below
+        )
+        raise JobFailed(job["name"], f"job {job['name']}: {scores}")
+
+
+def _shown_score(value: float | None) -> str:
+    return "unknown (its class has no truth in the split)" if value is None else f"{value:.4f}"
+
+
+def show_job(job: Record, as_json: bool) -> None:
+    """Print a job: state, settings, metrics, paths of its files."""
+    if as_json:
+        emit_json(job)
+        return
+    seconds = f" in {job['seconds']:.1f} s" if job["seconds"] is not None else ""
+    stdout.print(f"job {job['name']}: {job['state']}{seconds}")
+    if job.get("core_seconds"):
+        stdout.print(
+            f"used {job['core_seconds']:,.1f} core-seconds, {job['gpu_seconds']:,.1f} GPU-seconds; "
+            f"waited {job['wait_seconds']:,.1f} s"
+        )
+    # What is asked by get, servers of the first releases do not tell.
+    for line in (job["error"], f"waits {job['waits']}" if job.get("waits") else ""):
+        if line:
+            stdout.print(line)
+    for warning in job["metrics"].get("warnings", ()):
+        stdout.print(f"warning: {warning}")
+    if regressed := told_regressions(job):
+        stdout.print(regressed)
+    if job["state"] in ("failed", "cancelled") and job["kind"] != "policy":
+        stdout.print(f"framesift jobs resume {job['name']} goes on where it ended")
+    tasks = job.get("tasks") or ()
+    if len(tasks) > 1 or any(task["attempt"] > 1 for task in tasks):
+        columns = ("name", "state", "attempt", "backend", "started", "finished", "error")
+        emit_table(("task", *columns[1:]), [[task[column] for column in columns] for task in tasks])
+    settings = {name: job.get(name) for name in ("dataset", "attempt")} | (
+        job.get("settings") or {}
+    )
+    told = [(key, plain(value)) for key, value in settings.items() if value is not None]
+    emit_table(("setting", "value"), told)
+    measured = job["metrics"].items()
+    metrics = {key: value for key, value in measured if not isinstance(value, dict | list)}
+    if metrics:
+        emit_table(
+            ("metric", "value"),
+            [(name, plain(value)) for name, value in metrics.items() if value is not None],
+        )
+    emit_table(("", ""), list(job["paths"].items()))
+
+
+def told_regressions(job: Record) -> str:
+    """In which scores a model is worse than the one that it was compared with; empty for none."""
+    metrics = job["metrics"]
+    worse = metrics.get("regressions")
+    return f"worse than {metrics['compared_with']}: {', '.join(worse)}" if worse else ""
+
+
+def plain(value: object) -> object:
+    """The value as a command line gives it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return json.dumps(_without_empty(value), ensure_ascii=False)
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _without_empty(value: Any) -> Any:
+    """A JSON value without the null and empty entries of its objects."""
+    if isinstance(value, Mapping):
+        entries = {name: _without_empty(entry) for name, entry in value.items()}
+        return {name: entry for name, entry in entries.items() if entry not in (None, [], {})}
+    return [_without_empty(entry) for entry in value] if isinstance(value, list) else value

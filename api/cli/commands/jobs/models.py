@@ -1,0 +1,46 @@
+"""framesift models."""
+
+from typing import Annotated
+
+import typer
+
+from api.cli.commands.jobs.follow import plain
+from api.cli.target import target
+from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
+
+models_app = typer.Typer(no_args_is_help=True, help="Models, and what they were trained on.")
+
+
+@models_app.command("list")
+def list_(as_json: JsonFlag = False) -> None:
+    """List the models, newest first: the trainings that are done."""
+    listed = list(target().models.list())
+    if as_json:
+        emit_json(listed)
+    else:
+        columns = ("name", "dataset", "split", "created", "finished")
+        emit_table(columns, [[model.get(column) for column in columns] for model in listed])
+
+
+@models_app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(help="The training job that made it.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Show a model: its dataset, the question and snapshot of that, settings, metrics."""
+    model = target().models.get(name)
+    if as_json:
+        emit_json(model)
+        return
+    stdout.print(f"model {model['name']}, finished {model['finished']}")
+    origin = [
+        (key, plain(model.get(key)))
+        for key in ("dataset", "dataset_id", "split", "snapshot", "question")
+        if model.get(key) is not None
+    ]
+    emit_table(("trained on", ""), origin)
+    for title in ("settings", "metrics"):
+        told = [(key, plain(value)) for key, value in model[title].items() if value is not None]
+        if told:
+            emit_table((title, ""), told)
+    stdout.print(f"folder {model['folder']}")

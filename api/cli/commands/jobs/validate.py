@@ -1,0 +1,216 @@
+"""framesift validate."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from api.cli import chosen
+from api.cli.commands.jobs.asked import AskedOptions, asked_of, with_asked
+from api.cli.commands.jobs.follow import check_scores, follow, followed, told_regressions
+from api.cli.commands.jobs.options import (
+    AttemptsOption,
+    BackendOption,
+    BadFramesOption,
+    DetachFlag,
+    NameOption,
+    NoStageFlag,
+    StartAfterOption,
+    percent_of,
+    present,
+)
+from api.cli.commands.jobs.resources import (
+    DryRunFlag,
+    OptionOption,
+    ResourceOption,
+    begun,
+    resources_of,
+)
+from api.cli.shapes.jobs import Jobs
+from api.cli.shapes.record import Record
+from api.cli.target import target
+from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
+from catalog.errors import InvalidInput
+from pipeline.jobs.attempts import ATTEMPTS
+from pipeline.runs.score_thresholds import parse_thresholds
+
+
+@with_asked
+def validate(
+    frame_options: AskedOptions,
+    model: Annotated[
+        str,
+        typer.Argument(help="A training job's name, or a model folder; with @STEP a checkpoint."),
+    ],
+    datasets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[DATASET]...",
+            help="NAME, or NAME@VERSION; of several, one table is shown. Else options such as "
+            "--range choose frames.",
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Shards, each a process.")] = 2,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="Split to validate on; validation, or all frames of a dataset not divided."
+        ),
+    ] = None,
+    trust_model: Annotated[
+        bool,
+        typer.Option(
+            "--trust-model",
+            help="Load a foreign model.keras; this runs its author's code.",
+        ),
+    ] = False,
+    fail_below: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=SCORE,...",
+            help="Exit with 1 where a score is lower: miou=0.4,pedestrian=0.3 (a class: its IoU).",
+        ),
+    ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL2",
+            help="Put the same frames through this model, too, and say where MODEL is worse.",
+        ),
+    ] = None,
+    slices: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TAG",
+            help="Score the parts of the split by this tag's values, too; repeatable. all: by each "
+            "tag that has few.",
+        ),
+    ] = None,
+    augment_test: Annotated[
+        str | None,
+        typer.Option(
+            metavar="mirror",
+            help="Put each image through the model mirrored, too: how many pixels change.",
+        ),
+    ] = None,
+    bad_frames: BadFramesOption = None,
+    name: NameOption = None,
+    backend: BackendOption = "local",
+    resource: ResourceOption = None,
+    option: OptionOption = None,
+    dry_run: DryRunFlag = False,
+    no_stage: NoStageFlag = False,
+    start_after: StartAfterOption = None,
+    attempts: AttemptsOption = ATTEMPTS,
+    detach: DetachFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Validate a model: the split fanned out over workers, one report merged from all.
+
+    On several datasets, one after another: a job and a report for each, and one table of all.
+    """
+    each_of: Sequence[str | None] = datasets or [None]
+    if name is not None and len(each_of) > 1:
+        raise InvalidInput(f"--name {name}: names one job, and {len(each_of)} datasets are given")
+    options = present(
+        workers=workers,
+        split=split,
+        bad_frames=bad_frames,
+        compare=compare,
+        slices=slices or None,
+        augment_test=augment_test,
+        name=name,
+        backend=backend,
+        resources=resources_of(backend, resource, option),
+        start_after=percent_of(start_after),
+    )
+    if attempts != ATTEMPTS:
+        options["attempts"] = attempts
+    if no_stage:
+        options["stage"] = False
+    if fail_below is not None:
+        options["fail_below"] = parse_thresholds(fail_below)
+    if trust_model:
+        refuse_foreign_model()
+        options["trust_model"] = True
+    jobs = target().jobs
+    if dry_run and len(each_of) > 1:
+        raise InvalidInput(f"--dry-run: describes one job, and {len(each_of)} datasets are given")
+    options["model"] = model
+    started = [
+        begun(jobs, "validate", dry_run, {**options, **asked_of(each, frame_options)}, as_json)
+        for each in each_of
+    ]
+    if len(started) == 1:
+        follow(jobs, started[0], detach, as_json)
+    else:
+        follow_all(jobs, started, detach=detach, as_json=as_json)
+
+
+def follow_all(jobs: Jobs, started: Sequence[Record], *, detach: bool, as_json: bool) -> None:
+    """Follow validations of one model to their ends, and show their scores as one table.
+
+    Raises:
+        JobFailed: One did not succeed, or its scores are below what was asked for; the first.
+    """
+    ended = [*started] if detach else [followed(jobs, job, as_json) for job in started]
+    if as_json:
+        emit_json(ended)
+    else:
+        compares = any(job["metrics"].get("compared_with") for job in ended)
+        columns = (*_COLUMNS, *(_OF_COMPARISON if compares else ()))
+        emit_table(columns, [_row(job, compares) for job in ended])
+        for job in ended:
+            if regressed := told_regressions(job):
+                stdout.print(f"{job['dataset']}: {regressed}")
+            for warning in job["metrics"].get("warnings", ()):
+                stdout.print(f"warning: {job['dataset']}: {warning}")
+    for job in ended:
+        check_scores(job)
+
+
+_COLUMNS = (
+    "dataset", "split", "frames", "mIoU", "of 95 %", "pixel accuracy", "boundary IoU", "ECE", "job",
+    "state",
+)  # fmt: skip
+
+
+_OF_COMPARISON = ("difference", "its 95 %")
+
+
+def _row(job: Record, compares: bool) -> list[object]:
+    metrics = job["metrics"]
+    low, high = (_share(metrics.get(f"miou_{end}")) for end in ("low", "high"))
+    scores = [_share(metrics.get(name)) for name in ("pixel_accuracy", "boundary_iou", "ece")]
+    within = f"{low} to {high}" if low else ""
+    frames, miou = metrics.get("frames"), _share(metrics.get("miou"))
+    row = [
+        job["dataset"], job["split"], frames, miou, within, *scores, job["name"], job["state"],
+    ]  # fmt: skip
+    return [*row, *_difference(metrics)] if compares else row
+
+
+def _difference(metrics: Mapping[str, Any]) -> tuple[str, str]:
+    """Mean IoU less that of the model compared with, and its interval."""
+    names = ("miou_difference", "miou_difference_low", "miou_difference_high")
+    apart, low, high = (
+        "" if metrics.get(name) is None else f"{metrics[name]:+.4f}" for name in names
+    )
+    return apart, f"{low} to {high}" if low else ""
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def refuse_foreign_model() -> None:
+    """Refuse --trust-model where a server would load the model.
+
+    Raises:
+        InvalidInput: A server was chosen.
+    """
+    if chosen.server() is not None:
+        raise InvalidInput(
+            "--trust-model: a server loads no foreign models; validate it where it lies, on a "
+            "home of that machine"
+        )

@@ -1,0 +1,1 @@
+"""Commands that fill caches, and look at and tidy what lies in them."""

@@ -1,0 +1,192 @@
+"""framesift cache."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli import chosen
+from api.cli.byte_sizes import parse_bytes, parse_count
+from api.cli.commands.staging.stage import CacheOption, WorkersOption, run_staging
+from api.cli.tables.bars import bar
+from api.cli.target import home_session, target
+from api.cli.terminal import JsonFlag, emit_json, emit_table, size, stdout
+from catalog.errors import InvalidInput
+from catalog.text.visible_text import visible
+from pipeline.afm.target import TARGET
+
+if TYPE_CHECKING:
+    from api.cli.shapes.cache import Cache
+    from api.cli.shapes.record import Record
+
+cache_app = typer.Typer(no_args_is_help=True, help="What is staged near the jobs.")
+
+DatasetArgument = Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")]
+
+
+@cache_app.command("verify")
+def verify_(
+    dataset: DatasetArgument,
+    cache: CacheOption = None,
+    workers: WorkersOption = 4,
+    as_json: JsonFlag = False,
+) -> None:
+    """Read a dataset's files in the cache again; fetch what is damaged or missing."""
+    run_staging(dataset, cache, workers, verify=True, prepare=None, to=[], as_json=as_json)
+
+
+@cache_app.command("status")
+def status(cache: CacheOption = None, as_json: JsonFlag = False) -> None:
+    """Show what fills the cache, by dataset and by source, and who uses it."""
+    filled = _cache(cache).status()
+    if as_json:
+        emit_json(filled)
+        return
+    limits, largest = filled["limits"], max(1, filled["bytes"])
+    hard = limits["hard_bytes"]
+    of = "no limit" if hard is None else f"limited to {size(hard)}"
+    stdout.print(
+        f"{limits['cache']}: {size(filled['bytes'])} in {filled['files']:,} files, {of}; "
+        f"{size(filled['free_bytes'])} free on its file system"
+    )
+    rows = [
+        (one["dataset"], bar(one["bytes"], largest), size(one["bytes"]), one["files"],
+         size(one["alone_bytes"]), size(one["prepared_bytes"]), one["used"], _kept_by(one))
+        for one in filled["datasets"]
+    ]  # fmt: skip
+    columns = ("dataset", "", "size", "files", "alone", "prepared", "last used", "kept by")
+    emit_table(columns, rows, "By dataset; files of several count for each.")
+    others = (("no dataset", filled["unnamed"]), ("decoded frames", filled["prepared"]))
+    parts = [(one["source"], one) for one in filled["sources"]]
+    emit_table(
+        ("source", "", "size", "files"),
+        [
+            (name, bar(one["bytes"], largest), size(one["bytes"]), one["files"])
+            for name, one in (*parts, *others)
+        ],
+        "By source.",
+    )
+    for lease in filled["leases"]:
+        stdout.print(visible(_used_by(lease)))
+
+
+def _kept_by(dataset: "Record") -> str:
+    """Names the pin and the running jobs that keep a dataset in the cache."""
+    jobs = f"{dataset['leases']} running" if dataset["leases"] else ""
+    return ", ".join(holder for holder in ("pin" if dataset["pinned"] else "", jobs) if holder)
+
+
+def _used_by(lease: "Record") -> str:
+    what = f"job {lease['job']}" if lease["job"] else "a staging"
+    user = f" of {lease['user']}" if lease["user"] else ""
+    coming = lease["reserved_bytes"]
+    more = f", with {size(coming)} to come" if coming else ""
+    process = f"process {lease['pid']} on {lease['host']}"
+    return f"{lease['dataset']} is used by {what}{user}, {process}{more}"
+
+
+@cache_app.command("limit")
+def limit(
+    soft: Annotated[
+        str | None, typer.Option(help="Size that a staging evicts down to at its end; or none.")
+    ] = None,
+    hard: Annotated[
+        str | None, typer.Option(help="Size that is never passed, such as 500GB; or none.")
+    ] = None,
+    soft_files: Annotated[
+        str | None, typer.Option(help="Files that a staging evicts down to; or none.")
+    ] = None,
+    hard_files: Annotated[
+        str | None, typer.Option(help="Files that there are never more of; or none.")
+    ] = None,
+    free: Annotated[
+        str | None, typer.Option(help="Size that must stay free on the file system.")
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(help="Size that one user's datasets may take; or none.")
+    ] = None,
+    cache: CacheOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Set limits for all who share the cache; show them."""
+    texts = {
+        "soft_bytes": soft,
+        "hard_bytes": hard,
+        "soft_files": soft_files,
+        "hard_files": hard_files,
+        "free_bytes": free,
+        "user_bytes": user,
+    }
+    changes = {name: _limit(text, name) for name, text in texts.items() if text is not None}
+    chosen_cache = _cache(cache)
+    limits = chosen_cache.limit(**changes) if changes else chosen_cache.limits()
+    if as_json:
+        emit_json(limits)
+        return
+    for name in texts:
+        value = limits[name]
+        formatter = size if name.endswith("bytes") else "{:,}".format
+        stdout.print(f"{name.replace('_', ' ')}: {'none' if value is None else formatter(value)}")
+
+
+def _limit(text: str, name: str) -> int | None:
+    if text == "none" and name != "free_bytes":
+        return None
+    return parse_bytes(text) if name.endswith("bytes") else parse_count(text)
+
+
+@cache_app.command("pin")
+def pin(dataset: DatasetArgument, cache: CacheOption = None, as_json: JsonFlag = False) -> None:
+    """Have a dataset stay in the cache until it is unpinned."""
+    pinned = _cache(cache).pin(dataset)
+    if as_json:
+        emit_json(pinned)
+    else:
+        stdout.print(f"pinned {pinned['dataset']}")
+
+
+@cache_app.command("unpin")
+def unpin(dataset: DatasetArgument, cache: CacheOption = None, as_json: JsonFlag = False) -> None:
+    """Let a dataset be evicted again."""
+    unpinned = _cache(cache).unpin(dataset)
+    if as_json:
+        emit_json(unpinned)
+    else:
+        stdout.print(f"unpinned {unpinned['dataset']}")
+
+
+@cache_app.command("evict")
+def evict(
+    dataset: DatasetArgument,
+    cache: CacheOption = None,
+    filesets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from",
+            metavar=TARGET,
+            help="Have AFM release its files in this fileset, in place of the cache; repeatable.",
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Remove a dataset from the cache; files that other staged datasets name stay."""
+    if filesets and cache is not None:
+        raise InvalidInput(f"--cache {cache} and --from {filesets[0]}: give one of them")
+    evicted = _cache(cache).evict(dataset, **({"filesets": filesets} if filesets else {}))
+    if as_json:
+        emit_json(evicted)
+    else:
+        stdout.print(
+            f"evicted {evicted['dataset']}: {evicted['files']:,} files, {size(evicted['bytes'])}"
+        )
+
+
+def _cache(folder: Path | None) -> "Cache":
+    """The cache in a folder; that of the home or server when None."""
+    if folder is None:
+        return target().cache
+    if chosen.server() is not None:
+        raise InvalidInput(
+            f"--cache {folder}: a server has its own (FRAMESIFT_CACHE there); leave it out"
+        )
+    return home_session().cache.at(folder)

@@ -1,0 +1,183 @@
+"""framesift stage."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli import long_work
+from api.cli.shapes.record import Record
+from api.cli.sigterm import sigterm_exits
+from api.cli.terminal import (
+    Bar,
+    JsonFlag,
+    duration,
+    emit_json,
+    emit_progress,
+    emit_text,
+    progress_bar,
+    size,
+    stdout,
+)
+from catalog.errors import InvalidInput
+from catalog.text.visible_text import visible
+from pipeline.afm.target import TARGET
+
+if TYPE_CHECKING:  # commands that ask a server do without what opens sources
+    from pipeline.staging.fetch import FailedFile
+    from pipeline.staging.progress import Progress
+
+_SHOWN_EVERY_S = 0.2
+_JSON_EVERY_S = 2.0
+_SHOWN_FAILURES = 1_000
+
+
+CacheOption = Annotated[
+    Path | None, typer.Option("--cache", help="Folder of the cache; FRAMESIFT_CACHE by default.")
+]
+WorkersOption = Annotated[int, typer.Option("--workers", min=1, help="Files fetched at once.")]
+
+
+def stage(
+    dataset: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    cache: CacheOption = None,
+    workers: WorkersOption = 4,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Read what is in the cache again; fetch what is damaged."),
+    ] = False,
+    prepare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WIDTHxHEIGHT",
+            help="Also decode the frames once, at a training's input size.",
+        ),
+    ] = None,
+    to: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar=TARGET,
+            help="Have AFM bring the files into this fileset, in place of the cache; repeatable.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Only print what would be fetched and evicted, and how long it takes."
+        ),
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Fetch a dataset's images and labels into a cache near the job."""
+    if dry_run:
+        if verify or prepare or to:
+            raise InvalidInput("--dry-run goes with --cache and --workers alone")
+        _print_plan(long_work.staging_plan(dataset, cache, workers), as_json)
+        return
+    run_staging(
+        dataset, cache, workers, verify=verify, prepare=prepare, to=to or [], as_json=as_json
+    )
+
+
+def _print_plan(plan: Record, as_json: bool) -> None:
+    if as_json:
+        emit_json(plan)
+        return
+    present = plan["files"] - plan["missing_files"]
+    stdout.print(
+        f"{plan['dataset']}: {plan['files']:,} files, {size(plan['bytes'])}; {present:,} are in "
+        f"the cache, {plan['missing_files']:,} ({size(plan['missing_bytes'])}) would be fetched"
+    )
+    if plan["seconds"] is not None:
+        stdout.print(f"at the rate of earlier stagings in {duration(plan['seconds'])}")
+    if not plan["fits"]:
+        stdout.print(
+            f"they do not fit: {plan['why']}; framesift train and validate read them through the "
+            "cache, a part at a time"
+        )
+    for holder in plan["holders"]:
+        stdout.print(visible(f"  holds its space: {holder}"))
+    if plan["evicted_bytes"]:
+        stdout.print(f"{size(plan['evicted_bytes'])} would be evicted")
+    for dataset in plan["evicted_datasets"]:
+        stdout.print(visible(f"  evicted: {dataset}"))
+
+
+def run_staging(
+    dataset: str,
+    cache: Path | None,
+    workers: int,
+    *,
+    verify: bool,
+    prepare: str | None,
+    to: list[str],
+    as_json: bool,
+) -> None:
+    """Stage a dataset and print how it goes; the options are those of `stage`."""
+    with sigterm_exits(), progress_bar(f"stage {dataset}", quiet=as_json) as bar:
+        told = long_work.Told(
+            progress=_progress(bar, as_json),
+            failed=_failed(as_json),
+            prepared=lambda frames, of: bar.show(frames, of, f"{frames:,} of {of:,} prepared"),
+            state=lambda state: bar.show(0, None, state),
+        )
+        staging = long_work.stage(dataset, cache, workers, verify, prepare, told, to)
+    if as_json:
+        emit_json(staging)
+    else:
+        stdout.print(
+            f"staged {staging['dataset']} version {staging['version']}: {staging['files']:,} "
+            f"files, {size(staging['bytes'])}; fetched {staging['files_copied']:,} "
+            f"({size(staging['bytes_copied'])}) into {staging['cache']}"
+        )
+        for path in staging.get("damaged") or ():  # an older server's result has none
+            stdout.print(visible(f"  was damaged, and was fetched again: {path}"))
+        if prepared := staging.get("prepared"):
+            stdout.print(
+                f"prepared {prepared['frames']:,} frames at {prepared['size']}, "
+                f"{size(prepared['bytes'])}; decoded {prepared['made']:,} into "
+                f"{prepared['folder']}"
+            )
+
+
+def _progress(bar: Bar, as_json: bool) -> "Callable[[Progress], None]":
+    last = time.monotonic()
+
+    def show(progress: "Progress") -> None:
+        nonlocal last
+        if time.monotonic() - last < (_JSON_EVERY_S if as_json else _SHOWN_EVERY_S):
+            return
+        last = time.monotonic()
+        if as_json:
+            emit_progress(progress.to_json())
+            return
+        eta = progress.eta_s
+        left = "" if eta is None else f", {duration(eta)} left"
+        if progress.recalling:
+            left = f", {progress.recalling:,} files being recalled from an archive"
+        bar.show(
+            progress.bytes,
+            progress.of_bytes,
+            f"{progress.files:,} of {progress.of_files:,} files, {size(progress.bytes)} of "
+            f"{size(progress.of_bytes)}, {progress.mb_per_s:.1f} MB/s{left}",
+        )
+
+    return show
+
+
+def _failed(as_json: bool) -> "Callable[[FailedFile], None]":
+    """Prints each file that cannot be had, up to a thousand."""
+    printed = 0
+
+    def show(failure: "FailedFile") -> None:
+        nonlocal printed
+        printed += 1
+        if printed <= _SHOWN_FAILURES:
+            said = {"failed": failure.place, "reason": failure.reason}
+            line = json.dumps(said, ensure_ascii=False) if as_json else f"failed: {failure}"
+            emit_text(line, err=True, end="\n")
+
+    return show

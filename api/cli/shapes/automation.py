@@ -1,0 +1,36 @@
+"""Triggers and webhooks: api.services.automation and framesift.automation."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from api.cli.shapes.record import Record
+
+
+class Triggers(Protocol):
+    """See api.services.automation.triggers.Triggers."""
+
+    def list(self) -> Iterable[Record]: ...
+
+    def get(self, name: str) -> Record: ...
+
+    def add(self, name: str, *, then: Sequence[Mapping[str, Any]], **more: Any) -> Record: ...
+
+    def enable(self, name: str, *, enabled: bool) -> Record: ...
+
+    def remove(self, name: str) -> None: ...
+
+    def runs(self, name: str) -> Iterable[Record]: ...
+
+
+class Webhooks(Protocol):
+    """See api.services.automation.webhooks.Webhooks."""
+
+    def list(self) -> Iterable[Record]: ...
+
+    def get(self, name: str) -> Record: ...
+
+    def add(self, name: str, url: str, *, states: Sequence[Any] = ...) -> Record: ...
+
+    def remove(self, name: str) -> None: ...
+
+    def deliveries(self, name: str) -> Iterable[Record]: ...

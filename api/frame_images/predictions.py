@@ -1,0 +1,201 @@
+"""Predictions of a frame: pictures of prediction jobs, and where they differ from labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from api.frame_images.drawing import Look, decoded, draw_differences
+from api.frame_images.made_image import MadeImage
+from api.frame_images.pictures import both_files, colours_of, image_file, made_overlay
+from api.frame_images.source_file import SourceFile, open_file
+from api.workspace import Workspace
+from catalog.errors import FramesiftError, InvalidInput, NotFound
+from catalog.records.jobs import recorded_job, recorded_jobs
+from catalog.records.tables import Job, Source
+from catalog.storage.bounded_file import parsed_json, read_bounded
+from ingest.labels.palette import Palette
+from pipeline.jobs.request import JobPaths
+from pipeline.runs.class_map import ClassMap
+
+_LOOKED_AT = 20
+"""Jobs whose scores are read for one frame, the newest ones: of a million frames 10 ms each."""
+
+_MOST_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A model's word on a frame.
+
+    Attributes:
+        job: Name of the prediction job.
+        model: Of its model.
+        picture: Path of the class-coloured picture below the job's results.
+        uncertainty: Of the frame, 0 to 1.
+        margin: Distance of the two largest probabilities, 0 to 1.
+    """
+
+    job: str
+    model: str
+    picture: str
+    uncertainty: float
+    margin: float
+
+
+@dataclass(frozen=True)
+class PredictionChoice:
+    """The choice of a frame's prediction, and how it is drawn.
+
+    Attributes:
+        model: The newest by this one.
+        job: The one of this job; with neither the newest of the frame.
+        errors: Draw where it differs from the label in its place.
+        alpha: How much of it shows, 0 to 1.
+        classes: Only these, tags or names with commas between.
+    """
+
+    model: str | None = None
+    job: str | None = None
+    errors: bool = False
+    alpha: float = 0.5
+    classes: str | None = None
+
+
+def made_prediction(
+    workspace: Workspace, fkey: str, look: Look, choice: PredictionChoice
+) -> MadeImage:
+    """A model's prediction over the camera image, or the pixels in which it differs from the label.
+
+    Raises:
+        InvalidInput: Both a model and a job are given.
+        NotFound: There is no such frame, model's prediction or job, or a file is gone.
+        UnknownName: There is no such class.
+    """
+    job = choice.job or _newest_job(workspace, fkey, choice.model)
+    if choice.job and choice.model:
+        raise InvalidInput(f"model {choice.model}, job {choice.job}: give one of them")
+    files = prediction_files(workspace, fkey, job, with_label=choice.errors)
+    if choice.errors:
+        return made_differences(workspace, files, job, look, choice.classes)
+    return made_overlay((files[0], files[-1]), look, choice.alpha, choice.classes)
+
+
+def _newest_job(workspace: Workspace, fkey: str, model: str | None) -> str:
+    image_file(workspace, fkey)  # which says so where there is no such frame
+    predictions = predictions_of(workspace, fkey)
+    for prediction in predictions:
+        if model in (None, prediction.model):
+            return prediction.job
+    models = ", ".join(prediction.model for prediction in predictions) or "none"
+    hint = f"of the last {_LOOKED_AT} prediction jobs, models that predicted it: {models}"
+    raise NotFound("prediction", model or fkey, hint)
+
+
+def predictions_of(workspace: Workspace, fkey: str) -> list[Prediction]:
+    """The newest prediction of each model that has one of a frame, newest first."""
+    newest: dict[str, Prediction] = {}
+    jobs = recorded_jobs(workspace.records, kind="predict", states=["done"], limit=_LOOKED_AT)
+    for job in jobs:
+        model = _model_of(job)
+        if model not in newest and (prediction := _of_job(job, fkey)) is not None:
+            newest[model] = prediction
+    return [*newest.values()]
+
+
+def prediction_files(
+    workspace: Workspace, fkey: str, job: str, *, with_label: bool
+) -> list[SourceFile]:
+    """A frame's camera image, its label if wanted, and the picture that a job made of it.
+
+    Raises:
+        NotFound: There is no such frame or job, the job did not predict the frame, or a file is
+            gone.
+    """
+    record = _job(workspace, job)
+    prediction = _of_job(record, fkey)
+    if prediction is None:
+        raise NotFound("prediction", fkey, f"job {record.name} made none of this frame")
+    files = [*both_files(workspace, fkey)] if with_label else [image_file(workspace, fkey)]
+    source = files[0].source
+    results = Source(
+        name=record.name, uri=str(JobPaths(Path(record.paths["folder"])).results),
+        platform=source.platform, cluster=source.cluster, datasource=source.datasource,
+        site=source.site, class_list=source.class_list, options={},
+    )  # fmt: skip
+    return [*files, open_file(workspace, results, prediction.picture)]
+
+
+def made_differences(
+    workspace: Workspace,
+    files: Sequence[SourceFile],
+    job: str,
+    look: Look,
+    classes: str | None = None,
+) -> MadeImage:
+    """The camera image, with the pixels marked that a model took for another class than the label.
+
+    Args:
+        workspace: The home.
+        files: Image, label and prediction.
+        job: Name of the prediction job, whose model may have merged classes.
+        look: How it comes out.
+        classes: Only where the label has one of these, tags or names with commas between.
+
+    Raises:
+        UnknownName: There is no such class.
+        NotFound: The model is gone, and with it how it merged classes.
+    """
+    source = files[0].source
+    ids, colours = _class_of_colour(workspace, job, source), colours_of(source, classes)
+    keys = [file.entry.key for file in files]
+
+    def draw(image_png: bytes, label_png: bytes, prediction_png: bytes) -> bytes:
+        truth, said = decoded(label_png, keys[1]), decoded(prediction_png, keys[2])
+        return draw_differences(
+            decoded(image_png, keys[0]), truth, said, ids, colours, look, keys[2]
+        )
+
+    return MadeImage(repr(("differences", [*ids.items()], colours)), tuple(files), look, draw)
+
+
+def _job(workspace: Workspace, name: str) -> Job:
+    job = recorded_job(workspace.records, name)
+    if job.kind != "predict" or job.state != "done":
+        raise NotFound("prediction", name, f"the job is of kind {job.kind}, and {job.state}")
+    return job
+
+
+def _model_of(job: Job) -> str:
+    return Path(str((job.request.get("settings") or {}).get("model", ""))).name
+
+
+def _of_job(job: Job, fkey: str) -> Prediction | None:
+    """A job's prediction of a frame; None where it has none, or its scores are gone."""
+    path = JobPaths(Path(job.paths["folder"])).report / "frame_scores.parquet"
+    columns = ["picture", "uncertainty", "margin"]
+    try:
+        rows = pq.read_table(path, columns=columns, filters=[("fkey", "=", fkey)]).to_pylist()
+    except (OSError, pa.ArrowException):
+        return None
+    return Prediction(job.name, _model_of(job), **rows[0]) if rows else None
+
+
+def _class_of_colour(workspace: Workspace, job: str, source: Source) -> dict[int, int | None]:
+    """For each colour of the labels the class that the model tells; None where it ignores it."""
+    record = _job(workspace, job)
+    palette = Palette.from_class_list(source.class_list)
+    try:
+        path = Path(str(record.paths["model_dir"])) / "model.json"
+        map_ = parsed_json(read_bounded(path, _MOST_BYTES)).get("class_map")
+        ids = (
+            ClassMap.from_json(map_).ids_of(palette.classes, source.name)
+            if map_ is not None
+            else [*range(len(palette.classes))]
+        )
+    except (OSError, KeyError, ValueError, AttributeError, FramesiftError) as error:
+        hint = f"its model.json cannot be read, which says how it merged classes: {error}"
+        raise NotFound("model", _model_of(record), hint) from error
+    return {colour: ids[number] for colour, number in palette.class_of_colour.items()}

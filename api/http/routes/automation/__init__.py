@@ -1,0 +1,1 @@
+"""Routes of what begins jobs by itself, and tells of their ends."""

@@ -1,0 +1,67 @@
+"""/v1/webhooks: addresses that are told of jobs' ends."""
+
+from typing import Annotated
+
+from fastapi import Path, Response
+from fastapi.concurrency import run_in_threadpool
+
+from api.http.dependencies import CurrentSession
+from api.http.pages import CurrentPage
+from api.http.routing import Router
+from api.http.rules import ADMIN_READ, ADMIN_WRITE
+from api.schemas.automation.webhooks import (
+    DeliveriesAnswer,
+    NewWebhook,
+    NewWebhookBody,
+    WebhookBody,
+    WebhooksAnswer,
+)
+
+router = Router(prefix="/v1/webhooks", tags=["jobs"], examples={"name": "ci"})
+
+Name = Annotated[str, Path(description="The webhook.", examples=["ci"])]
+
+
+@router.get("", rule=ADMIN_READ)
+async def get_webhooks(session: CurrentSession, page: CurrentPage) -> WebhooksAnswer:
+    """Webhooks by name."""
+    webhooks = await run_in_threadpool(session.webhooks.list)
+    listed, follows = page.page_of_all("webhooks", webhooks, lambda one: (one.name,), str)
+    return WebhooksAnswer(webhooks=listed, next=follows)
+
+
+@router.post(
+    "",
+    rule=ADMIN_WRITE.but(idempotency_key="refuses", compressed=False),
+    status_code=201,
+    example={"name": "ci", "url": "https://ci.example.com/framesift", "states": ["failed"]},
+)
+async def post_webhook(body: NewWebhook, session: CurrentSession) -> NewWebhookBody:
+    """Make a webhook: it is told of jobs that end from here on, each by a signed POST.
+
+    The secret that signs is shown this once.
+    """
+    return await run_in_threadpool(lambda: session.webhooks.add(**dict(body)))
+
+
+@router.get("/{name}", rule=ADMIN_READ)
+async def get_webhook(name: Name, session: CurrentSession) -> WebhookBody:
+    """A webhook, without its secret."""
+    return await run_in_threadpool(session.webhooks.get, name)
+
+
+@router.delete("/{name}", rule=ADMIN_WRITE, status_code=204)
+async def delete_webhook(name: Name, session: CurrentSession) -> Response:
+    """Forget a webhook and its deliveries; pending ones are not made."""
+    await run_in_threadpool(session.webhooks.remove, name)
+    return Response(status_code=204)
+
+
+@router.get("/{name}/deliveries", rule=ADMIN_READ)
+async def get_deliveries(
+    name: Name, session: CurrentSession, page: CurrentPage
+) -> DeliveriesAnswer:
+    """The newest thousand deliveries of a webhook, newest first."""
+    rows = await run_in_threadpool(session.webhooks.deliveries, name)
+    listed, follows = page.page_of_all("deliveries", rows, lambda row: (-row.number,), int)
+    return DeliveriesAnswer(deliveries=listed, next=follows)

@@ -1,0 +1,51 @@
+"""/v1/predictions: a model's prediction of a frame, as a picture over its camera image."""
+
+from typing import Annotated
+
+from fastapi import Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+from pydantic import Field
+
+from api.frame_images.made_image import made_answer
+from api.frame_images.pictures import cache_of
+from api.frame_images.predictions import PredictionChoice, made_prediction
+from api.http.dependencies import CurrentWorkspace
+from api.http.routes.frames import Fkey, OverlayQuery, picture_route
+from api.http.routing import Router
+
+router = Router(prefix="/v1", tags=["frames"])
+
+
+class PredictionQuery(OverlayQuery):
+    """The prediction, and its look; without model and job the newest one of the frame."""
+
+    model: str | None = Field(
+        default=None, max_length=200, description="The newest by this model.", examples=["first"]
+    )
+    job: str | None = Field(
+        default=None,
+        max_length=200,
+        description="The one that this prediction job made.",
+        examples=["predict-first"],
+    )
+    errors: bool = Field(
+        default=False, description="In its place the pixels of another class than the label."
+    )
+
+
+@picture_route(router, "/predictions/{fkey:path}")
+async def get_prediction(
+    request: Request,
+    fkey: Fkey,
+    query: Annotated[PredictionQuery, Query()],
+    workspace: CurrentWorkspace,
+) -> Response:
+    """A model's prediction over the camera image, or the pixels in which it differs from the label.
+
+    Of prediction jobs that are done: of each model the newest of the last 20.
+    """
+    look = query.look(request, ("jpeg", "webp", "png"))
+    choice = PredictionChoice(query.model, query.job, query.errors, query.alpha, query.classes)
+    image = await run_in_threadpool(made_prediction, workspace, fkey, look, choice)
+    return await made_answer(request, image, cache_of(workspace))

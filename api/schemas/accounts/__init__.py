@@ -1,0 +1,1 @@
+"""JSON of accounts: users, tokens, collections, the audit log."""

@@ -1,0 +1,1 @@
+"""Rules that begin jobs by themselves, and tell of their ends."""

@@ -1,0 +1,58 @@
+"""Improvements of a model's training data as JSON."""
+
+from pydantic import ConfigDict, Field
+
+from api.schemas.base import Schema
+from api.schemas.datasets import EXAMPLE_FKEY, DatasetBody
+from query.sets.methods import MIN_GAP_S
+
+_MOST_FRAMES = 1_000_000
+_MOST_LISTED = 100_000
+
+
+class NewImprovement(Schema):
+    """Frames that a model is to be trained on next."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    frames: int = Field(
+        default=100,
+        ge=1,
+        le=_MOST_FRAMES,
+        description="Labelled frames to add, as a new version of the dataset.",
+    )
+    label: int = Field(
+        default=0,
+        ge=0,
+        le=_MOST_LISTED,
+        description="Unlabelled frames to list that are most worth a label.",
+    )
+    per_scene: int | None = Field(
+        default=None, ge=1, le=_MOST_FRAMES, description="Most of one scene."
+    )
+    min_gap_s: float = Field(
+        default=MIN_GAP_S,
+        ge=0,
+        allow_inf_nan=False,
+        description="They are at least so far from frames that are validated with [s].",
+    )
+    seed: int = Field(
+        default=0, ge=0, description="Decides between frames that are worth the same."
+    )
+
+
+class ImprovementBody(Schema):
+    """The next training data of a model."""
+
+    model: str = Field(examples=["train-bikes-7"])
+    validation: str = Field(
+        description="The job whose report said where it is weak.", examples=["validate-bikes-2"]
+    )
+    dataset: DatasetBody = Field(
+        description="The new version; report.expects says of each class how weak the model is in "
+        "it, and in how many frames of the split it was, and comes."
+    )
+    to_label: list[str] = Field(
+        description="fkeys of unlabelled frames that are most worth a label.",
+        examples=[[EXAMPLE_FKEY]],
+    )

@@ -1,0 +1,1 @@
+"""Services that begin jobs by themselves, and tell of their ends."""

@@ -1,0 +1,186 @@
+"""Triggers: kept, listed, removed, enabled; api.services.automation.starting begins their jobs."""
+
+import builtins
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from api.schemas.automation.triggers import NewTrigger, TriggerBody, TriggerRunBody
+from api.services.call import user_here
+from api.services.jobs.programs import need_programs
+from catalog.errors import InvalidInput
+from catalog.records.automation import triggers as records_of
+from catalog.records.automation.tables import Trigger
+from catalog.records.tables import now
+from pipeline.datasets.split import parse_split
+from pipeline.policies.schedule import check_schedule
+from query.frames.count_frames import as_condition, count_frames
+from query.frames.selection import Question
+from query.question.wrong_value import validation_message
+
+if TYPE_CHECKING:
+    from api.services.call import Call
+
+_MOST_RUNS = 1_000
+
+COMMAND = "command"
+"""In place of an account: who gives commands on a home may do everything there."""
+
+
+class Triggers:
+    """Triggers of a home."""
+
+    def __init__(self, call: "Call") -> None:
+        """Those of the call's home; its caller owns what is added."""
+        self._call, self._records = call, call.records
+
+    def list(self) -> list[TriggerBody]:
+        """Every trigger, by name, with its newest run."""
+        return [self._body(trigger) for trigger in records_of.listed(self._records)]
+
+    def get(self, name: str) -> TriggerBody:
+        """A trigger, with its newest run.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self._body(records_of.recorded(self._records, name))
+
+    def add(self, name: str, *, then: Sequence[Mapping[str, Any]], **more: Any) -> TriggerBody:
+        """Keep a trigger, which begins jobs from here on.
+
+        Args:
+            name: Its name.
+            then: The jobs, as POST /v1/jobs has them, without name.
+            **more: The other fields of NewTrigger.
+
+        Raises:
+            AlreadyExists: The name is taken.
+            InvalidInput: Something of it cannot be used, or nothing would start it.
+            NotAllowed: The server runs no programs of this caller.
+            SqlError: Its condition is wrong.
+            StorageError: The jobs' folder cannot be made; nothing is kept.
+        """
+        try:
+            request = NewTrigger.model_validate({"name": name, "then": [*map(dict, then)], **more})
+        except ValidationError as error:
+            raise InvalidInput(validation_message(error)) from error
+        _check(request)
+        if any(step.kind == "run" for step in request.then):
+            need_programs(self._call)
+        steps = [step.model_dump(mode="json", exclude_unset=True) for step in request.then]
+        least = request.min_frames
+        if least is None:
+            least = 0 if request.schedule else 1
+        trigger = Trigger(
+            name=request.name,
+            condition="",
+            min_frames=least,
+            quiet_s=request.quiet_s,
+            schedule=request.schedule,
+            split=request.split or "",
+            steps=steps,
+            **_owner_of(self._call),
+        )
+        if request.when is not None:
+            catalog = self._call.workspace.catalog
+            trigger.condition = as_condition(catalog, request.when)
+            count, snapshot = count_frames(catalog, Question(where=trigger.condition))
+            trigger.frames = trigger.base_frames = count
+            trigger.snapshot = snapshot
+        self._call.whole.job_queue.make_folder()  # without it nothing drives a home
+        records_of.add(self._records, trigger)
+        self._call.note("trigger add", name)
+        return TriggerBody.of(trigger, None)
+
+    def enable(self, name: str, *, enabled: bool) -> TriggerBody:
+        """Have a trigger begin jobs, or no longer; what it has begun goes on.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        changes = {"since": now()} if enabled else {}
+        changed = records_of.change(self._records, name, enabled=enabled, **changes)
+        self._call.note("trigger enable" if enabled else "trigger disable", name)
+        return self._body(changed)
+
+    def remove(self, name: str) -> None:
+        """Forget a trigger and its runs; their jobs stay.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        records_of.remove(self._records, name)
+        self._call.note("trigger remove", name)
+
+    def runs(self, name: str, *, limit: int = _MOST_RUNS) -> builtins.list[TriggerRunBody]:
+        """The newest runs of a trigger, newest first.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        trigger = records_of.recorded(self._records, name)
+        runs = records_of.runs_of(self._records, trigger, limit)
+        return [TriggerRunBody.of(run, name) for run in runs]
+
+    def _body(self, trigger: Trigger) -> TriggerBody:
+        return TriggerBody.of(trigger, records_of.last_run(self._records, trigger))
+
+
+def _owner_of(call: "Call") -> dict[str, str]:
+    """The columns of a trigger that say whose it is."""
+    if call.is_command:
+        return {"owner": user_here(), "account": COMMAND, "scope": "admin"}
+    caller = call.caller
+    return {"owner": caller.user, "account": caller.account, "scope": caller.scope}
+
+
+def _check(request: NewTrigger) -> None:
+    """The request makes sense as a whole.
+
+    Raises:
+        InvalidInput: It does not.
+    """
+    if request.when is None and request.schedule is None:
+        raise InvalidInput(
+            "trigger: nothing starts it; give a condition on frames (when), a schedule, or both"
+        )
+    if request.when is None:
+        for name in ("min_frames", "split"):
+            if getattr(request, name) is not None:
+                raise InvalidInput(f"trigger: {name}: goes with a condition on frames (when)")
+    if request.schedule is not None:
+        check_schedule(request.schedule)
+    elif request.min_frames == 0:
+        raise InvalidInput(
+            "min_frames 0: without a schedule expected 1 or more frames, or it would start for ever"
+        )
+    if request.split is not None:
+        parse_split(request.split)
+    _check_steps(request)
+
+
+def _check_steps(request: NewTrigger) -> None:
+    """Each step has the dataset and the model that it needs.
+
+    Raises:
+        InvalidInput: It has not.
+    """
+    trains = False
+    for number, step in enumerate(request.then, 1):
+        if step.dataset is None and request.when is None:
+            raise InvalidInput(
+                f"then: step {number} ({step.kind}): name a dataset; without a condition on frames "
+                "(when) the trigger makes none"
+            )
+        if getattr(step, "question", None) is not None:
+            raise InvalidInput(
+                f"then: step {number} ({step.kind}): has a question of its own; a trigger's frames "
+                "are those of its condition (when)"
+            )
+        if step.kind in ("validate", "predict") and step.model is None and not trains:
+            raise InvalidInput(
+                f"then: step {number} ({step.kind}): name a model, or put a training before it"
+            )
+        trains = trains or step.kind == "train"

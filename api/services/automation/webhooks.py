@@ -1,0 +1,133 @@
+"""Webhooks: kept, listed, removed; api.services.automation.delivering tells them of jobs' ends."""
+
+import builtins
+import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from api.schemas.automation.webhooks import (
+    DeliveryBody,
+    End,
+    NewWebhook,
+    NewWebhookBody,
+    WebhookBody,
+)
+from api.services.call import user_here
+from catalog.errors import InvalidInput
+from catalog.records.automation import webhooks as records_of
+from catalog.records.automation.tables import Webhook
+from ingest.sources.sealed_keys import AccessKeys, seal
+from query.question.wrong_value import validation_message
+
+if TYPE_CHECKING:
+    from api.services.call import Call
+
+_MOST = 1_000
+_PORTS = {"https": 443, "http": 80}
+
+
+class Webhooks:
+    """Webhooks of a home."""
+
+    def __init__(self, call: "Call") -> None:
+        """Those of the call's home."""
+        self._call, self._records = call, call.records
+
+    def list(self) -> list[WebhookBody]:
+        """Every webhook, by name."""
+        return [WebhookBody.of(webhook) for webhook in records_of.listed(self._records)]
+
+    def get(self, name: str) -> WebhookBody:
+        """A webhook.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return WebhookBody.of(records_of.recorded(self._records, name))
+
+    def add(
+        self, name: str, url: str, *, states: Sequence[End] = ("done", "failed", "cancelled")
+    ) -> NewWebhookBody:
+        """Keep a webhook, which is told of jobs that end from here on; it, with its secret.
+
+        Args:
+            name: Its name.
+            url: Of a host that the settings allow.
+            states: It is told of jobs that end so.
+
+        Raises:
+            AlreadyExists: The name is taken.
+            InvalidInput: The URL cannot be used, or its host is not allowed.
+            StorageError: The jobs' folder cannot be made; nothing is kept.
+        """
+        try:
+            request = NewWebhook(name=name, url=url, states=[*states])
+        except ValidationError as error:
+            raise InvalidInput(validation_message(error)) from error
+        check_url(request.url, self._call.whole.settings.webhook_hosts)
+        secret = secrets.token_urlsafe(32)
+        owner = user_here() if self._call.is_command else self._call.caller.user
+        webhook = Webhook(
+            name=request.name,
+            url=request.url,
+            states=[*dict.fromkeys(request.states)],
+            secret=seal(AccessKeys("webhook", secret)),
+            owner=owner,
+        )
+        self._call.whole.job_queue.make_folder()  # without it nothing drives a home
+        records_of.add(self._records, webhook)
+        self._call.note("webhook add", name)
+        return NewWebhookBody(**dict(WebhookBody.of(webhook)), secret=secret)
+
+    def remove(self, name: str) -> None:
+        """Forget a webhook and its deliveries; pending ones are not made.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        records_of.remove(self._records, name)
+        self._call.note("webhook remove", name)
+
+    def deliveries(self, name: str, *, limit: int = _MOST) -> builtins.list[DeliveryBody]:
+        """The newest deliveries of a webhook, newest first.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        webhook = records_of.recorded(self._records, name)
+        rows = records_of.deliveries_of(self._records, webhook, limit)
+        return [DeliveryBody.of(delivery) for delivery in rows]
+
+
+def check_url(url: str, hosts: Sequence[str]) -> None:
+    """A webhook's URL can be called.
+
+    Args:
+        url: The URL.
+        hosts: Host or host:port of those that may be.
+
+    Raises:
+        InvalidInput: It is none, has what should not be kept, or its host is not among them.
+    """
+    excerpt = " ".join(url[:200].split())
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise InvalidInput(f"webhook {excerpt}: {error}; expected https://HOST/PATH") from error
+    is_plain = url.isascii() and url.isprintable() and " " not in url and "\\" not in url
+    if parts.scheme not in _PORTS or not host or not is_plain:
+        raise InvalidInput(f"webhook {excerpt}: expected https://HOST/PATH or http://HOST/PATH")
+    if parts.username is not None or parts.fragment:
+        raise InvalidInput(
+            f"webhook of {host}: a user name, password or fragment has no place in its URL; the "
+            "receiver knows Framesift by the signature"
+        )
+    if host not in hosts and f"{host}:{port or _PORTS[parts.scheme]}" not in hosts:
+        raise InvalidInput(
+            f"webhook {excerpt}: host {host} is not allowed; whoever starts the server names it in "
+            "FRAMESIFT_WEBHOOK_HOSTS (HOST or HOST:PORT, with commas between)"
+        )

@@ -1,0 +1,218 @@
+"""The cache near the jobs: what can be done with it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from api.schemas.base import iso_time
+from api.schemas.cache import (
+    CachedDatasetBody,
+    CachedSource,
+    CacheEviction,
+    CacheLease,
+    CacheLimits,
+    CachePin,
+    CacheSpace,
+    CacheStatusAnswer,
+)
+from catalog.errors import NotFound
+from catalog.records.datasets import recorded_dataset
+from pipeline.afm.stage import evict_from_afm
+from pipeline.cache.contents import staged_manifests
+from pipeline.cache.entry_name import IN_PLACE
+from pipeline.cache.lease import Holder, leased
+from pipeline.cache.limits import Limits, read_limits, write_limits
+from pipeline.cache.pin import pin, unpin
+from pipeline.cache.room import Room
+from pipeline.cache.status import CacheStatus, DatasetSpace, Space, cache_status
+from pipeline.staging.stage import staged_name
+
+if TYPE_CHECKING:
+    from api.services.call import Call
+
+
+class Cache:
+    """The cache of a home, or another one."""
+
+    def __init__(self, session: "Call", folder: Path | None = None) -> None:
+        """Nothing is read yet.
+
+        Args:
+            session: Of the home.
+            folder: The cache's; the home's own when None.
+        """
+        self._session, self._workspace = session, session.workspace
+        self._folder = (folder or session.workspace.cache).expanduser().absolute()
+
+    def at(self, folder: Path) -> "Cache":
+        """The cache in another folder."""
+        return Cache(self._session, folder)
+
+    def status(self) -> CacheStatusAnswer:
+        """Space in the cache, by dataset and by source, and the jobs that use it.
+
+        Raises:
+            StorageError: It cannot be read.
+        """
+        status = cache_status(self._folder)
+        return CacheStatusAnswer(
+            limits=self._limits(status.limits),
+            bytes=status.space.bytes,
+            files=status.space.files,
+            free_bytes=status.free_bytes,
+            datasets=[_dataset(one) for one in status.datasets],
+            sources=[
+                CachedSource(source=name, bytes=space.bytes, files=space.files)
+                for name, space in status.sources.items()
+            ],
+            prepared=_space(status.prepared),
+            unnamed=_space(status.unnamed),
+            leases=_leases(status),
+        )
+
+    def limits(self) -> CacheLimits:
+        """Limits of the cache.
+
+        Raises:
+            StorageError: They cannot be read.
+        """
+        return self._limits(read_limits(self._folder))
+
+    def limit(self, **limits: int | None) -> CacheLimits:
+        """Set limits; those that are not given stay.
+
+        Args:
+            **limits: Attributes of `pipeline.cache.limits.Limits`; None for no limit.
+
+        Raises:
+            InvalidInput: They do not fit together.
+            StorageError: The cache cannot be written.
+        """
+        changed = replace(read_limits(self._folder), **limits)  # type: ignore[arg-type]  # by name
+        write_limits(self._folder, changed)
+        self._session.note("cache limit", str(self._folder))
+        return self._limits(changed)
+
+    def pin(self, dataset: str) -> CachePin:
+        """Have a dataset stay in the cache until it is unpinned.
+
+        Args:
+            dataset: NAME, or NAME@VERSION.
+
+        Raises:
+            NotFound: It is not staged.
+            StorageError: The cache cannot be written.
+        """
+        names, reference = self._staged(dataset)
+        for name in names:
+            pin(self._folder, name, reference)
+        self._session.note("cache pin", reference)
+        return CachePin(dataset=reference, pinned=True)
+
+    def unpin(self, dataset: str) -> CachePin:
+        """Let a dataset be evicted again.
+
+        Args:
+            dataset: NAME, or NAME@VERSION.
+
+        Raises:
+            NotFound: It is not staged.
+            StorageError: The cache cannot be written.
+        """
+        names, reference = self._staged(dataset)
+        for name in names:
+            unpin(self._folder, name)
+        self._session.note("cache unpin", reference)
+        return CachePin(dataset=reference, pinned=False)
+
+    def evict(self, dataset: str, *, filesets: Sequence[str] = ()) -> CacheEviction:
+        """Remove a dataset from the cache; files that other staged datasets name stay.
+
+        Args:
+            dataset: NAME, or NAME@VERSION.
+            filesets: AFM filesets that release it, in place of the cache, as pipeline.afm.target
+                writes them.
+
+        Raises:
+            NotFound: It is not staged.
+            InUse: A running job or a staging uses it, or it is pinned.
+            InvalidInput: A fileset is none.
+            StorageError: The cache cannot be written, or AFM fails.
+        """
+        if filesets:
+            return self._evict_from_afm(dataset, filesets)
+        names, reference = self._staged(dataset)
+        with leased(self._folder, "", Holder(reference)) as lease:
+            room = Room(self._folder, lease)
+            sizes = [room.evict_dataset(name) for name in names]
+        size, files = (sum(numbers) for numbers in zip(*sizes, strict=True))
+        self._session.note("cache evict", reference)
+        return CacheEviction(dataset=reference, bytes=size, files=files)
+
+    def _evict_from_afm(self, dataset: str, filesets: Sequence[str]) -> CacheEviction:
+        record = recorded_dataset(self._workspace.records, dataset)
+        reference = f"{record.name}@{record.version}"
+        access = self._workspace.afm_access
+        evicted = evict_from_afm(self._workspace.records, record, filesets, access)
+        self._session.note("cache evict", f"{reference} {' '.join(filesets)}")
+        return CacheEviction(dataset=reference, bytes=evicted.bytes, files=evicted.files)
+
+    def _limits(self, limits: Limits) -> CacheLimits:
+        return CacheLimits(cache=self._workspace.place(str(self._folder)), **asdict(limits))
+
+    def _staged(self, dataset: str) -> tuple[list[str], str]:
+        """Names of a dataset's manifests in the cache, and its NAME@VERSION.
+
+        One that is removed, or another home's, is found by what its staged manifest says.
+        """
+        staged = {one.name: one for one in staged_manifests(self._folder)}
+        try:
+            record = recorded_dataset(self._workspace.records, dataset)
+        except NotFound:
+            of = [one for one in staged.values() if dataset in _names(one.dataset)]
+            if not of:
+                raise
+            return [of[-1].name], of[-1].dataset
+        reference, own = f"{record.name}@{record.version}", staged_name(record)
+        names = [name for name in (own, own + IN_PLACE) if name in staged]
+        if not names:
+            raise NotFound("staged dataset", reference, f"it is not in {self._folder}")
+        return names, reference
+
+
+def _names(dataset: str) -> tuple[str, str]:
+    """A dataset's NAME@VERSION, and its NAME."""
+    return dataset, dataset.rpartition("@")[0]
+
+
+def _dataset(one: DatasetSpace) -> CachedDatasetBody:
+    manifest = one.manifest
+    return CachedDatasetBody(
+        dataset=manifest.dataset,
+        bytes=one.space.bytes,
+        files=one.space.files,
+        alone_bytes=one.alone.bytes,
+        prepared_bytes=one.prepared.bytes,
+        used=iso_time(datetime.fromtimestamp(manifest.used, UTC).replace(tzinfo=None)),
+        pinned=manifest.pinned,
+        users=sorted(manifest.stagers),
+        leases=len(one.leases),
+    )
+
+
+def _space(space: Space) -> CacheSpace:
+    return CacheSpace(bytes=space.bytes, files=space.files)
+
+
+def _leases(status: CacheStatus) -> list[CacheLease]:
+    return [
+        CacheLease(
+            **asdict(lease.holder),
+            host=lease.host,
+            pid=lease.pid,
+            reserved_bytes=lease.reserved_bytes,
+        )
+        for lease in status.leases
+    ]

@@ -1,0 +1,43 @@
+"""The most informative part of a training set, as a new version of it."""
+
+from api.schemas.datasets import NewReduction
+from api.services.datasets.new_dataset import stores_of
+from api.services.jobs.improve import finished_validations, known_of, newest_report
+from api.workspace import Workspace
+from catalog.errors import NotFound
+from catalog.records.datasets import own_dataset, recorded_dataset
+from catalog.records.jobs import recorded_job
+from catalog.records.tables import Dataset
+from pipeline.datasets.frame_worth import Worth
+from pipeline.datasets.reduce import Reduction, reduce_dataset
+
+
+def make_smaller(
+    workspace: Workspace, name: str, request: NewReduction, owner: str = ""
+) -> Dataset:
+    """Keep the most informative frames of a dataset's split, as a new version, for a user.
+
+    Raises:
+        NotFound: There is no such dataset or model.
+        InvalidInput: The model has no finished validation, or the split has no more frames than are
+            to be kept.
+    """
+    dataset = own_dataset(workspace.records, name)
+    known = Worth({}, {}, None)
+    if request.model is not None:
+        training = recorded_job(workspace.records, request.model)
+        if training.kind != "train":
+            raise NotFound("model", request.model, f"job {training.name} is no training")
+        known = known_of(
+            workspace, training, newest_report(finished_validations(workspace, training))
+        )
+    reduction = Reduction(
+        request.frames,
+        known.weak_classes,
+        known.weak_cameras,
+        known.uncertainty,
+        request.split,
+        request.seed,
+    )
+    smaller = reduce_dataset(stores_of(workspace), dataset, reduction, owner)
+    return recorded_dataset(workspace.records, f"{smaller.name}@{smaller.version}")

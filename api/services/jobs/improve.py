@@ -1,0 +1,139 @@
+"""A model's next training data: what its validation shows weak, chosen from the catalog."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from api.schemas.datasets import DatasetBody
+from api.schemas.improvements import ImprovementBody
+from api.services.datasets.new_dataset import stores_of
+from api.workspace import Workspace
+from catalog.errors import InvalidInput, NotFound
+from catalog.records.datasets import own_dataset, recorded_datasets
+from catalog.records.jobs import recorded_job, recorded_jobs
+from catalog.records.tables import Dataset, Job
+from catalog.tags.confusion_cells import scored_models
+from pipeline.datasets.frame_worth import Worth
+from pipeline.datasets.improve import Held, Improvement, frames_to_label, improve_dataset
+from pipeline.jobs.follow import refresh
+from pipeline.jobs.request import JobPaths, read_json
+from query.sets.methods import MIN_GAP_S
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request for an improvement; see api.services.jobs.models.Models.improve."""
+
+    frames: int
+    label: int
+    per_scene: int | None
+    min_gap_s: float | None
+    seed: int
+    at: int | None
+
+
+def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody:
+    """Add frames to what a model was trained on, and list others that are worth a label.
+
+    Nothing is added that any validation of the model has seen, nor its scenes and drives.
+
+    Raises:
+        InvalidInput: It has no finished validation, or there is nothing to add.
+        NotFound: Its dataset is gone.
+        NotAllowed: The caller may not make another version of its dataset.
+    """
+    records = workspace.records
+    training = recorded_job(records, model)
+    datasets = {dataset.id: dataset for dataset in recorded_datasets(records)}
+    trained = _dataset(datasets, training)
+    dataset = own_dataset(records, f"{trained.name}@{trained.version}")
+    validations = finished_validations(workspace, training)
+    report = newest_report(validations)
+    held_splits = [
+        Held(_dataset(datasets, job), str(job.request["settings"]["split"])) for job in validations
+    ]
+    improvement = _improvement(workspace, training, report, request)
+    stores = stores_of(workspace)
+    to_label: list[str] = []
+    if request.label:
+        listed = Improvement(**{**vars(improvement), "frames": request.label})
+        to_label = frames_to_label(stores, dataset, listed, held_splits, request.at)
+    grown = improve_dataset(stores, dataset, improvement, held_splits, request.at, dataset.owner)
+    return ImprovementBody(
+        model=model,
+        validation=validations[0].name,
+        dataset=DatasetBody.of(grown, workspace.place),
+        to_label=to_label,
+    )
+
+
+def _improvement(
+    workspace: Workspace, training: Job, report: Mapping[str, Any], request: Asked
+) -> Improvement:
+    known = known_of(workspace, training, report)
+    return Improvement(
+        request.frames,
+        known.weak_classes,
+        known.weak_cameras,
+        known.uncertainty,
+        str(training.request["settings"]["split"]),
+        request.per_scene,
+        MIN_GAP_S if request.min_gap_s is None else request.min_gap_s,
+        request.seed,
+    )
+
+
+def known_of(workspace: Workspace, training: Job, report: Mapping[str, Any]) -> Worth:
+    """The classes in which a report shows a model weak, and its tag of uncertainty."""
+    with workspace.catalog.reading() as snapshot:
+        scored = scored_models(snapshot).get(training.name)
+        tag = None if scored is None else f"{scored.prefix}_uncertainty"
+        uncertainty = tag if tag in snapshot.tags else None
+    weak_classes = {
+        row["tag"]: 1.0 - (row["iou"] or 0.0) if row["truth_pixels"] else 1.0
+        for row in report.get("per_class", ())
+    }
+    weak_cameras = {
+        row["camera"]: 1.0 - row["miou"]
+        for row in report.get("slices", {}).get("camera", ())
+        if row["miou"] is not None
+    }
+    return Worth(weak_classes, weak_cameras, uncertainty)
+
+
+def newest_report(validations: Sequence[Job]) -> Mapping[str, Any]:
+    """The report of the newest of a model's validations."""
+    return read_json(JobPaths(Path(validations[0].paths["folder"])).report / "report.json")
+
+
+def finished_validations(workspace: Workspace, training: Job) -> list[Job]:
+    """The model's validations that are done, newest first.
+
+    Raises:
+        InvalidInput: There is none.
+    """
+    records, folder = workspace.records, Path(training.paths["model_dir"]).resolve()
+    of_model = [
+        refresh(records, job)
+        for job in recorded_jobs(records, kind="validate")
+        if Path(job.paths.get("model_dir", "")).resolve() == folder
+    ]
+    done = [job for job in of_model if job.state == "done" and "split" in _settings(job)]
+    if not done:
+        raise InvalidInput(
+            f"model {training.name} has no finished validation, which would say where it is weak; "
+            f"make one: framesift validate {training.name} DATASET"
+        )
+    return done
+
+
+def _settings(job: Job) -> Mapping[str, Any]:
+    settings: Mapping[str, Any] = job.request.get("settings", {})
+    return settings
+
+
+def _dataset(datasets: Mapping[int, Dataset], job: Job) -> Dataset:
+    if job.dataset_id is None or job.dataset_id not in datasets:
+        raise NotFound("dataset", str(job.dataset), f"job {job.name} was made with it")
+    return datasets[job.dataset_id]

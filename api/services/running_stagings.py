@@ -1,0 +1,146 @@
+"""Stagings that run or wait to: of this home's jobs, and of all who share its cache."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from api.schemas.base import iso_time
+from api.schemas.stagings import RunningStagingBody, StagingPlanBody, StagingProgressBody
+from api.workspace import Workspace
+from catalog.errors import FramesiftError, NotAllowed, NotFound
+from catalog.records.datasets import whole_dataset
+from catalog.records.jobs import recorded_jobs
+from catalog.records.store import RecordStore
+from catalog.records.tables import Job
+from pipeline.cache.beat import Watch
+from pipeline.cache.running import RunningStaging, StagingAbout, cancel_staging, running_stagings
+from pipeline.jobs.follow import cancel, refresh_all
+from pipeline.jobs.request import JobPaths
+from pipeline.jobs.state import UNFINISHED
+
+WATCH = Watch()
+"""Of this process: it must see the beats of other hosts stop."""
+
+
+def running(workspace: Workspace) -> list[RunningStagingBody]:
+    """The stagings that run or wait to, of datasets that the workspace's user sees whole.
+
+    Raises:
+        StorageError: The cache cannot be read.
+    """
+    return [body for body, _, _ in _found(workspace)]
+
+
+def running_one(workspace: Workspace, name: str) -> RunningStagingBody:
+    """One of them.
+
+    Raises:
+        NotFound: There is none of that name.
+        StorageError: The cache cannot be read.
+    """
+    return _one(workspace, name)[0]
+
+
+def cancel_running(workspace: Workspace, name: str) -> RunningStagingBody:
+    """Ask one of them to end; it, as it was.
+
+    Raises:
+        NotFound: There is none of that name.
+        NotAllowed: It is no job of the user's, who sees some rows only.
+        StorageError: The cache cannot be written.
+    """
+    body, job, staging = _one(workspace, name)
+    if job is not None:
+        cancel(workspace.records, job)
+    elif workspace.records.user:
+        raise NotAllowed(f"staging {name}: it is no job of yours; its user or an admin ends it")
+    elif staging is not None:
+        cancel_staging(workspace.cache, staging.name)
+    return body.model_copy(update={"state": "cancelling"})
+
+
+_Found = tuple[RunningStagingBody, Job | None, RunningStaging | None]
+
+
+def _one(workspace: Workspace, name: str) -> _Found:
+    for running in _found(workspace):
+        if running[0].name == name:
+            return running
+    raise NotFound(
+        "running staging", name, "GET /v1/stagings/running and framesift stagings running list them"
+    )
+
+
+def _found(workspace: Workspace) -> list[_Found]:
+    """Those of the cache, and the jobs that are not there yet."""
+    records = workspace.records
+    refresh_all(records)
+    jobs = {str(job.paths["folder"]): job for job in recorded_jobs(records, states=UNFINISHED)}
+    running: list[_Found] = []
+    for staging in running_stagings(workspace.cache, WATCH):
+        job = jobs.pop(staging.about.job_folder, None)
+        if _is_seen(records, staging.about):
+            running.append((_body(staging, job, is_limited=workspace.is_limited), job, staging))
+    begun = [job for job in jobs.values() if job.kind == "stage"]
+    waiting: list[_Found] = [(_waiting(job), job, None) for job in begun]
+    return waiting + running
+
+
+def _is_seen(records: RecordStore, about: StagingAbout) -> bool:
+    """True where the user sees all frames of the staged manifest."""
+    if not records.user:
+        return True
+    try:
+        return whole_dataset(records, about.dataset).content_id == about.content_id
+    except FramesiftError:
+        return False
+
+
+def _body(staging: RunningStaging, job: Job | None, *, is_limited: bool) -> RunningStagingBody:
+    about = staging.about
+    tells = job is not None or not is_limited
+    return RunningStagingBody(
+        name=staging.name if job is None else job.name,
+        dataset=about.dataset,
+        state="cancelling" if staging.is_cancelled or _is_cancelled(job) else "running",
+        job=None if job is None else job.name,
+        user=about.user if tells else "",
+        host=about.host if tells else "",
+        began=about.began,
+        plan=StagingPlanBody(
+            files=about.files,
+            bytes=about.bytes,
+            missing_files=about.missing_files,
+            missing_bytes=about.missing_bytes,
+        ),
+        progress=_progress(staging.progress),
+    )
+
+
+def _progress(said: Mapping[str, Any]) -> StagingProgressBody | None:
+    """The progress in a file of the cache; None where it has none, or another release's."""
+    try:
+        return StagingProgressBody.model_validate(said)
+    except ValidationError:
+        return None
+
+
+def _waiting(job: Job) -> RunningStagingBody:
+    """The staging of a job that has not begun to fetch, or decodes what it has fetched."""
+    return RunningStagingBody(
+        name=job.name,
+        dataset=job.dataset or "",
+        state="cancelling" if _is_cancelled(job) else job.state,
+        job=job.name,
+        user=job.owner or "",
+        host="",
+        began=None if job.started is None else iso_time(job.started),
+        plan=None,
+        progress=None,
+    )
+
+
+def _is_cancelled(job: Job | None) -> bool:
+    return job is not None and JobPaths(Path(job.paths["folder"])).cancel.exists()

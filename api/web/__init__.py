@@ -1,0 +1,1 @@
+"""The web page: pages of HTML over the same services as every other door (docs/decisions/0054)."""

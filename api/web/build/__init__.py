@@ -1,0 +1,1 @@
+"""Datasets as pages show them: forms that make them, what was achieved, gaps."""

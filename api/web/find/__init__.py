@@ -1,0 +1,1 @@
+"""Find: what its URL asks, and how the answer is drawn."""

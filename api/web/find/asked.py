@@ -1,0 +1,169 @@
+"""The question of the page's URL: a field is a parameter, so that a link holds a question.
+
+    /?min.car=10000&max.car=20000&camera=front_center&has.bicycle=1&is.weather=rain&where=...
+
+``question`` holds any other conditions as JSON, for links from other pages.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from catalog.errors import InvalidInput
+from query.frames.selection import Question
+from query.question.wrong_value import validation_message
+
+_MOST = 2_000
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d")
+_ENDS = ("min", "max")
+_PRESENCE = ("has", "without")
+_PLAIN = ("camera", "scene", "where", "question", "dataset", "split", "at")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Parameters of a URL, those that ask for nothing left out.
+
+    Attributes:
+        pairs: Name and value of each, in order.
+    """
+
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[str, str]]) -> "Asked":
+        """The parameters that ask for something.
+
+        Raises:
+            InvalidInput: One is unknown, or there are too many.
+        """
+        parameters = tuple((name, value.strip()) for name, value in pairs if value.strip())
+        if len(parameters) > _MOST:
+            raise InvalidInput(
+                f"the URL has {len(parameters):,} parameters, expected at most {_MOST:,}"
+            )
+        for name, _ in parameters:
+            kind, dot, tag = name.partition(".")
+            if name not in _PLAIN and not (dot and tag and kind in (*_ENDS, *_PRESENCE, "is")):
+                raise InvalidInput(
+                    f"{name[:80]}: no parameter of this page; expected {', '.join(_PLAIN)}, or "
+                    "min.TAG, max.TAG, has.TAG, without.TAG, is.TAG"
+                )
+        return cls(parameters)
+
+    def get(self, name: str) -> str:
+        """The last value of a parameter; "" where it has none."""
+        return next((value for key, value in reversed(self.pairs) if key == name), "")
+
+    def all(self, name: str) -> tuple[str, ...]:
+        """Every value of a parameter."""
+        return tuple(value for key, value in self.pairs if key == name)
+
+    def tags(self, *kinds: str) -> tuple[str, ...]:
+        """The tags that parameters such as ``min.car`` name."""
+        split = (name.partition(".") for name, _ in self.pairs)
+        return tuple(dict.fromkeys(tag for kind, dot, tag in split if dot and kind in kinds))
+
+    @property
+    def url(self) -> str:
+        """The page's path with the question."""
+        return f"/?{urlencode(self.pairs)}" if self.pairs else "/"
+
+    @property
+    def query(self) -> str:
+        """The question as a query string."""
+        return urlencode(self.pairs)
+
+    def without(self, *names: str, value: str | None = None) -> "Asked":
+        """The same without some parameters, or without one value of them."""
+        remaining = tuple(
+            pair for pair in self.pairs
+            if pair[0] not in names or (value is not None and pair[1] != value)
+        )  # fmt: skip
+        return replace(self, pairs=remaining)
+
+    @cached_property
+    def at(self) -> int | None:
+        """The snapshot that is asked; the newest when None.
+
+        Raises:
+            InvalidInput: It is no number.
+        """
+        text = self.get("at")
+        if not text:
+            return None
+        if not text.isdecimal() or not 0 < int(text) < 2**63:
+            raise InvalidInput(f"at={text[:40]}: expected the number of a snapshot")
+        return int(text)
+
+    def question(self, classes: Collection[str]) -> Question:
+        """The question.
+
+        Args:
+            classes: Tags that are numbers of pixels.
+
+        Raises:
+            InvalidInput: It cannot be read.
+        """
+        try:
+            base = Question.model_validate_json(self.get("question") or "{}")
+            pixels = [dict(self._range(tag)) for tag in self.tags(*_ENDS) if tag in classes]
+            others = [*self._conditions(classes)]
+            if base.condition is not None:
+                others.append(base.condition.model_dump())
+            conditions = {
+                **base.model_dump(exclude_none=True),
+                "ranges": [each.model_dump() for each in base.ranges] + pixels,
+                "cameras": (*base.cameras, *self.all("camera")),
+                "scenes": (*base.scenes, *self.all("scene")),
+                "where": _both(base.where or "", self.get("where")) or None,
+                "condition": {"kind": "all", "of": others} if others else None,
+            }
+            return Question.model_validate(conditions)
+        except ValueError as error:
+            raise InvalidInput(validation_message(error)) from error
+
+    def _range(self, tag: str) -> Iterator[tuple[str, Any]]:
+        yield "tag", tag
+        for end, name in zip(_ENDS, ("lowest", "highest"), strict=True):
+            if text := self.get(f"{end}.{tag}"):
+                yield name, int(_number(tag, text))
+
+    def _conditions(self, classes: Collection[str]) -> Iterator[dict[str, Any]]:
+        for kind in _PRESENCE:
+            for tag in self.tags(kind):
+                yield {"kind": kind, "tag": tag}
+        for tag in self.tags("is"):
+            yield _is(tag, self.all(f"is.{tag}"))
+        for tag in self.tags(*_ENDS):
+            if tag in classes:
+                continue
+            for end, operator in zip(_ENDS, (">=", "<="), strict=True):
+                if text := self.get(f"{end}.{tag}"):
+                    value = text if _MOMENT.match(text) else _number(tag, text)
+                    yield {"kind": "tag", "tag": tag, "op": operator, "value": value}
+
+
+def _is(tag: str, values: tuple[str, ...]) -> dict[str, Any]:
+    if len(values) == 1:
+        return {"kind": "tag", "tag": tag, "op": "=", "value": values[0]}
+    if set(values) == {"true", "false"}:  # booleans are no texts, which `in` takes
+        return {"kind": "tag", "tag": tag, "op": "is_not_null"}
+    return {"kind": "tag", "tag": tag, "op": "in", "value": values}
+
+
+def _number(tag: str, text: str) -> float | int:
+    try:
+        number = float(text.replace(",", "").replace("\u202f", ""))
+    except ValueError:
+        number = float("nan")
+    if number != number or abs(number) > 2**53:
+        raise InvalidInput(f"{tag}: '{text[:40]}' is no number; expected digits, such as 10000")
+    return int(number) if number.is_integer() else number
+
+
+def _both(one: str, other: str) -> str:
+    return f"({one}) and ({other})" if one and other else one or other

@@ -1,0 +1,295 @@
+"""Facets as they are drawn: paths of SVG, positions of sliders, values to tick.
+
+Heights are logarithms of numbers of frames: beside the many frames without a class the few with
+much of it would be flat. Exact numbers stand in each plot's text.
+"""
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from api.web.find.asked import Asked
+from query.statistics.facet_report import Facet, FacetReport
+from query.statistics.histogram_report import Bin
+
+HEIGHT = 40
+_PLAIN = ("camera", "scene")
+_VALUES = 60
+"""Values of a text that are shown; those ticked are shown always."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A number's histogram.
+
+    Attributes:
+        all: Path of all frames; a bin is 1 wide.
+        within: Path of the frames that fulfil the other conditions, where the tag's own holds.
+        beyond: The same, where it does not.
+        bins: How many.
+        low: The least value of each bin, as a field shows it.
+        high: The greatest.
+        start: The bin of the lower end.
+        end: The bin of the upper end.
+        told: The same in words.
+    """
+
+    all: str
+    within: str
+    beyond: str
+    bins: int
+    low: tuple[str, ...]
+    high: tuple[str, ...]
+    start: int
+    end: int
+    told: str
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of a text, to be ticked."""
+
+    text: str
+    frames: int
+    ticked: bool
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A facet.
+
+    Attributes:
+        number: Tells elements of the page apart.
+        tag: Its tag.
+        name: The class's name; the tag else.
+        is_class: Whether it counts a class's pixels.
+        plot: Of a number; None for texts.
+        values: Of a text or a boolean.
+        more: Values that are not shown.
+        field: The name of a value's parameter.
+    """
+
+    number: int
+    tag: str
+    name: str
+    is_class: bool
+    plot: Plot | None
+    values: tuple[Value, ...]
+    more: int
+    field: str
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The facets, as the page groups them, and the names of classes that no frame has."""
+
+    first: tuple[Shown, ...]
+    classes: tuple[Shown, ...]
+    others: tuple[Shown, ...]
+    absent: tuple[str, ...]
+
+    @property
+    def every(self) -> tuple[Shown, ...]:
+        """All of them."""
+        return self.first + self.classes + self.others
+
+
+def groups_of(report: FacetReport, search: Asked, classes: Collection[str]) -> Groups:
+    """The facets of a report, without those that cannot tell frames apart.
+
+    Args:
+        report: The facets.
+        search: What the page's URL asks.
+        classes: Tags that count a class's pixels.
+    """
+    first: list[Shown] = []
+    of_classes: list[Shown] = []
+    others: list[Shown] = []
+    absent: list[str] = []
+    for number, facet in enumerate(report.facets):
+        is_class = facet.tag in classes
+        if not facet.asked and not _tells_apart(facet):
+            if is_class and not _is_anywhere(facet):
+                absent.append(facet.name)
+            continue
+        panel = _shown(number, facet, search, is_class=is_class)
+        group = first if facet.tag in _PLAIN else of_classes if is_class else others
+        group.append(panel)
+    return Groups(tuple(first), tuple(of_classes), tuple(others), tuple(absent))
+
+
+def moved_of(report: FacetReport, search: Asked) -> dict[str, Any]:
+    """The values that change while a slider moves: a tenth of `groups_of`'s work.
+
+    Args:
+        report: The facets.
+        search: What the page's fields say.
+
+    Returns:
+        ``matching``: number of frames, as text; ``plots``: of each number's facet the two paths;
+        ``numbers``: of each value of a text its frames, as text.
+    """
+    plots: dict[int, tuple[str, str]] = {}
+    numbers: dict[str, str] = {}
+    for number, facet in enumerate(report.facets):
+        if not facet.asked and not _tells_apart(facet):
+            continue
+        if facet.scale == "categories":
+            values, _ = _values(facet, search.all(_field(facet)))
+            for index, value in enumerate(values):
+                numbers[f"{number}-{index}"] = f"{value.frames:,}"
+        else:
+            drawn = _drawn(facet)
+            plots[number] = _paths(facet, drawn, *_range(facet, drawn, search))
+    return {"matching": f"{report.matching:,}", "plots": plots, "numbers": numbers}
+
+
+def _tells_apart(facet: Facet) -> bool:
+    return sum(count > 0 for count in facet.of_all) > 1
+
+
+def _is_anywhere(facet: Facet) -> bool:
+    return any(
+        count
+        for bin_, count in zip(facet.bins, facet.of_all, strict=True)
+        if bin_.kind not in ("null", "zero")
+    )
+
+
+def _shown(number: int, facet: Facet, search: Asked, *, is_class: bool) -> Shown:
+    field = _field(facet)
+    if facet.scale == "categories":
+        values, more = _values(facet, search.all(field))
+        return Shown(number, facet.tag, facet.name, is_class, None, values, more, field)
+    plot = _plot(facet, search)
+    return Shown(number, facet.tag, facet.name, is_class, plot, (), 0, field)
+
+
+def _field(facet: Facet) -> str:
+    """The name of the parameter that asks for one of a facet's values."""
+    return facet.tag if facet.tag in _PLAIN else f"is.{facet.tag}"
+
+
+def _values(facet: Facet, ticked: Sequence[str]) -> tuple[tuple[Value, ...], int]:
+    counts = {
+        bin_.value: count
+        for bin_, count in zip(facet.bins, facet.counts, strict=True)
+        if bin_.kind == "value" and bin_.value is not None
+    }
+    known = [Value(text, frames, text in ticked) for text, frames in counts.items()]
+    unknown = [Value(text, 0, ticked=True) for text in ticked if text not in counts]
+    listed = [value for index, value in enumerate(known) if index < _VALUES or value.ticked]
+    return tuple(listed + unknown), len(known) - len(listed)
+
+
+def _plot(facet: Facet, search: Asked) -> Plot:
+    drawn = _drawn(facet)
+    of_all = [facet.of_all[index] for index in drawn]
+    counts = [facet.counts[index] for index in drawn]
+    ends = [*_ends([facet.bins[index] for index in drawn], facet)]
+    start, end = _range(facet, drawn, search)
+    within, beyond = _paths(facet, drawn, start, end)
+    return Plot(
+        all=_bars(of_all, max(of_all, default=0)),
+        within=within,
+        beyond=beyond,
+        bins=len(drawn),
+        low=tuple(_said(low, facet) for low, _ in ends),
+        high=tuple(_said(high, facet) for _, high in ends),
+        start=start,
+        end=end,
+        told=_told(facet, ends, of_all, counts),
+    )
+
+
+def _drawn(facet: Facet) -> list[int]:
+    """Positions of the bins that a number's plot shows."""
+    return [index for index, bin_ in enumerate(facet.bins) if bin_.kind in ("zero", "range")]
+
+
+def _range(facet: Facet, drawn: Sequence[int], search: Asked) -> tuple[int, int]:
+    """The first and the last bin of what is asked for, among those that are drawn."""
+    low = search.get(f"min.{facet.tag}") or ("1" if search.get(f"has.{facet.tag}") else "")
+    high = search.get(f"max.{facet.tag}") or ("0" if search.get(f"without.{facet.tag}") else "")
+    if not low and not high:
+        return 0, max(0, len(drawn) - 1)
+    return _marked([*_ends([facet.bins[index] for index in drawn], facet)], low, high)
+
+
+def _paths(facet: Facet, drawn: Sequence[int], start: int, end: int) -> tuple[str, str]:
+    """Paths of the frames that fulfil the other conditions, within a range and beyond it."""
+    most = max((facet.of_all[index] for index in drawn), default=0)
+    counts = [facet.counts[index] for index in drawn]
+    inside = [n if start <= index <= end else 0 for index, n in enumerate(counts)]
+    outside = [0 if start <= index <= end else n for index, n in enumerate(counts)]
+    return _bars(inside, most), _bars(outside, most)
+
+
+def _ends(bins: Sequence[Bin], facet: Facet) -> Iterator[tuple[float, float]]:
+    """The least and the greatest value of each bin."""
+    whole = facet.type.upper() not in ("FLOAT", "DOUBLE")
+    ranges = [index for index, bin_ in enumerate(bins) if bin_.kind == "range"]
+    for index, bin_ in enumerate(bins):
+        low, high = bin_.low or 0, bin_.high or 0
+        if bin_.kind == "range" and whole:
+            is_last = index == ranges[-1]
+            yield math.ceil(low), math.floor(high) if is_last else math.ceil(high) - 1
+        else:
+            yield low, high
+
+
+def _marked(ends: Sequence[tuple[float, float]], low: str, high: str) -> tuple[int, int]:
+    """The bins at the ends of what is asked for."""
+    last = len(ends) - 1
+    start = next((at for at, (_, top) in enumerate(ends) if top >= _at(low)), last) if low else 0
+    end = last
+    if high:
+        end = next((at for at in range(last, -1, -1) if ends[at][0] <= _at(high)), 0)
+    return start, max(start, end)
+
+
+def _at(text: str) -> float:
+    """A number, or a moment's seconds."""
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _said(value: float, facet: Facet) -> str:
+    if facet.scale == "time":
+        return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    if float(value).is_integer():
+        return str(int(value))
+    return f"{value:.6g}"
+
+
+def _bars(counts: Sequence[int], most: int) -> str:
+    """A path of bars that stand on the plot's floor."""
+    scale = HEIGHT / math.log1p(most) if most else 0
+    parts = []
+    for index, count in enumerate(counts):
+        if count > 0:
+            height = max(1.0, math.log1p(count) * scale)
+            parts.append(f"M{index}.06 {HEIGHT}v-{height:.1f}h.88v{height:.1f}z")
+    return "".join(parts)
+
+
+def _told(
+    facet: Facet, ends: Sequence[tuple[float, float]], of_all: Sequence[int], counts: Sequence[int]
+) -> str:
+    if not ends:
+        return f"{facet.name}: no frame has a value"
+    most = max(range(len(counts)), key=counts.__getitem__)
+    low, high = _said(ends[0][0], facet), _said(ends[-1][1], facet)
+    return (
+        f"{facet.name}: {low} to {high}; {sum(counts):,} of {sum(of_all):,} frames fulfil the "
+        f"other conditions, most of them ({counts[most]:,}) with {_said(ends[most][0], facet)} to "
+        f"{_said(ends[most][1], facet)}"
+    )

@@ -1,0 +1,86 @@
+"""The question as it is shown: its SQL, its conditions one by one, and copies for programs."""
+
+import json
+import shlex
+from dataclasses import dataclass
+
+from api.schemas.selections import DescriptionAnswer
+from api.web.find.asked import Asked
+
+_LABELLED = "label_file is not null"
+"""Begins the condition of every question that does not say so itself, and needs no saying."""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One condition, the page without it, and the id of the field that changes it; "" without."""
+
+    text: str
+    without: str
+    field: str = ""
+
+
+def chips_of(search: Asked) -> list[Chip]:
+    """Each condition of the URL."""
+    chips = []
+    for tag in search.tags("min", "max"):
+        low, high = search.get(f"min.{tag}"), search.get(f"max.{tag}")
+        text = f"{tag} {low or '…'} to {high or '…'}"
+        field = f"min.{tag}" if low else f"max.{tag}"
+        chips.append(Chip(text, search.without(f"min.{tag}", f"max.{tag}").url, field))
+    for kind in ("has", "without"):
+        for tag in search.tags(kind):
+            name = f"{kind}.{tag}"
+            chips.append(Chip(f"{kind} {tag}", search.without(name).url, name))
+    for tag in search.tags("is"):
+        text = f"{tag} is {' or '.join(search.all(f'is.{tag}'))}"
+        chips.append(Chip(text, search.without(f"is.{tag}").url, f"is.{tag}"))
+    for name in ("camera", "scene"):
+        for value in search.all(name):
+            chips.append(Chip(f"{name} {value}", search.without(name, value=value).url, name))
+    for name in ("where", "question", "dataset", "split", "at"):
+        if value := search.get(name):
+            gone = (name, "split") if name == "dataset" else (name,)
+            chips.append(Chip(f"{name} {value}", search.without(*gone).url))
+    return chips
+
+
+def copies_of(
+    search: Asked, described: DescriptionAnswer, server: str, frames_path: str
+) -> list[tuple[str, str]]:
+    """The same question for curl, Python and the command line: each one's name, and its text.
+
+    Args:
+        search: Of the URL: a dataset and a split are beside the question.
+        described: The question.
+        server: Its URL, without a slash at the end.
+        frames_path: The path of the REST API's frames.
+    """
+    text = json.dumps(described.question, ensure_ascii=False)
+    fields = {"question": text, "dataset": search.get("dataset"), "split": search.get("split")}
+    data = " ".join(
+        f"--data-urlencode {shlex.quote(f'{name}={value}')}"
+        for name, value in fields.items()
+        if value
+    )
+    arguments = "".join(
+        f", {name}={value!r}" for name, value in fields.items() if value and name != "question"
+    )
+    python = (
+        f"from framesift import Client\n\nclient = Client({server!r}, token)\n"
+        f"frames = list(client.frames(question={described.question!r}{arguments}))"
+    )
+    curl = f'curl -G -H "Authorization: Bearer $FRAMESIFT_TOKEN" {server}{frames_path} {data}'
+    command = "select"
+    if search.get("dataset"):  # `select` asks the catalog; this counts as the page does
+        options = ((f"--{name}", search.get(name)) for name in ("dataset", "split"))
+        command = shlex.join(["facets", *(word for pair in options if pair[1] for word in pair)])
+    line = f"echo {shlex.quote(text)} | framesift {command} --question -"
+    return [("curl", curl), ("Python", python), ("command line", line)]
+
+
+def condition_of(sql: str) -> str:
+    """The condition of a statement that a description shows, to be edited; "" where it has none."""
+    _, _, body = sql.partition("\nwhere ")
+    condition = body.partition("\norder by")[0].partition("\nfetch first")[0].strip()
+    return condition.removeprefix(_LABELLED).strip().removeprefix("and ").strip()

@@ -1,0 +1,224 @@
+"""/datasets: datasets, their versions, gaps and differences; /new-dataset saves a question."""
+
+from collections.abc import Callable
+from typing import Annotated
+from urllib.parse import parse_qsl, quote
+
+from fastapi import Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+
+from api.http.dependencies import CurrentSession
+from api.http.routing import Router
+from api.http.rules import READ, WRITE, Api
+from api.schemas.datasets import DatasetBody
+from api.services.session import Session
+from api.web.build.achieved import groups_of, leakage_of, splits_of, unmet_of
+from api.web.build.dataset_forms import division, extension, new_dataset
+from api.web.build.gaps import rows_of
+from api.web.find.asked import Asked
+from api.web.forms import Form, form_of
+from api.web.pages import gone_on, page
+from catalog.errors import InvalidInput
+from query.frames.selection import Question
+
+router = Router(api=Api.WEB, include_in_schema=False)
+
+_HERE = {"section": "/datasets"}
+"""What the navigation shows as current on every page of datasets."""
+
+_LISTED = 1_000
+_CHANGED_FRAMES = 20
+_MOST_SPLITS = 8
+"""Of the splits whose gaps are shown."""
+
+
+@router.get("/datasets", rule=READ)
+async def get_datasets_page(request: Request, session: CurrentSession) -> Response:
+    """The newest version of each dataset, the newest first."""
+
+    def answer() -> Response:
+        newest = {one.name: one for one in session.datasets.list(limit=_LISTED)}
+        listed = sorted(newest.values(), key=lambda one: one.created, reverse=True)
+        return page(request, "datasets.html", {"datasets": listed})
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/new-dataset", rule=READ.but(work="statistics"))
+async def get_new_dataset(request: Request, session: CurrentSession) -> Response:
+    """The form that saves the question of Find's URL."""
+    search = Asked.of(request.query_params.multi_items())
+
+    def answer() -> Response:
+        question = search.question(session.tags.class_names())
+        _refuse_dataset(search)
+        report = session.statistics.facets("camera", question=question, at=search.at)
+        described = session.selections.describe(question, at=report.snapshot)
+        context = {"asked": search, "report": report, "described": described, **_HERE}
+        return page(request, "dataset_new.html", context)
+
+    return await run_in_threadpool(answer)
+
+
+@router.post("/new-dataset", rule=WRITE)
+async def post_new_dataset(request: Request, session: CurrentSession) -> Response:
+    """Save a question as a dataset, and go on to its page."""
+    form = await form_of(request)
+
+    def answer() -> Response:
+        search = Asked.of(parse_qsl(form.get("asked"), keep_blank_values=True))
+        _refuse_dataset(search)
+        question = search.question(session.tags.class_names())
+        dataset = session.datasets.create(
+            form.get("name"), at=search.at, question=question, **new_dataset(form)
+        )
+        return _go_to(request, dataset)
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/datasets/{name}", rule=READ)
+async def get_dataset_page(name: str, request: Request, session: CurrentSession) -> Response:
+    """A dataset: its splits, what was wanted and achieved, its versions, and what can be done."""
+
+    def answer() -> Response:
+        dataset = session.datasets.get(name)
+        context = {
+            "dataset": dataset,
+            "title": _title(dataset),
+            "sentence": _sentence(session, dataset),
+            "splits": splits_of(dataset),
+            "groups": groups_of(dataset),
+            "unmet": unmet_of(dataset.report),
+            "leakage": leakage_of(dataset.report),
+            "strata": dataset.report.get("split_strata") or [],
+            "classes": _classes(session, dataset),
+            "versions": session.datasets.list(dataset.name)[::-1],
+            "others": _titles(session),
+            **_HERE,
+        }
+        return page(request, "dataset.html", context)
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/datasets/{name}/gaps", rule=READ.but(work="statistics"))
+async def get_gaps_part(
+    name: str,
+    request: Request,
+    session: CurrentSession,
+    at_least: Annotated[int, Query(ge=1, lt=2**31)] = 1,
+) -> Response:
+    """The gaps of the dataset and of each split against the catalog: a part of the page."""
+
+    def answer() -> Response:
+        dataset = session.datasets.get(name)
+        splits = list(dataset.splits)[:_MOST_SPLITS] if len(dataset.splits) > 1 else []
+        reports = {
+            split: session.statistics.gaps(_title(dataset), split=split or None, at_least=at_least)
+            for split in ("", *splits)
+        }
+        context = {
+            "dataset": dataset, "title": _title(dataset), "splits": splits,
+            "at_least": at_least, "rows": rows_of(reports),
+        }  # fmt: skip
+        return page(request, "_gaps.html", context)
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/datasets/{name}/diff", rule=READ)
+async def get_diff_page(
+    name: str, request: Request, session: CurrentSession, other: str
+) -> Response:
+    """Changes from this dataset to the other."""
+
+    def answer() -> Response:
+        diff = session.datasets.diff(name, other, limit=_CHANGED_FRAMES)
+        return page(
+            request, "dataset_diff.html", {"diff": diff, "others": _titles(session), **_HERE}
+        )
+
+    return await run_in_threadpool(answer)
+
+
+@router.post("/datasets/{name}/splits", rule=WRITE)
+async def post_splits_page(name: str, request: Request, session: CurrentSession) -> Response:
+    """Divide a dataset again, and go on to its new version."""
+    form = await form_of(request)
+    return await _made(request, lambda: _divided(session, name, form))
+
+
+@router.post("/datasets/{name}/extensions", rule=WRITE)
+async def post_extension_page(name: str, request: Request, session: CurrentSession) -> Response:
+    """Close gaps of a dataset, and go on to its new version."""
+    demands, how = extension(await form_of(request))
+    return await _made(request, lambda: session.datasets.extend(name, *demands, **how))
+
+
+@router.post("/datasets/{name}/change", rule=WRITE)
+async def post_change_page(name: str, request: Request, session: CurrentSession) -> Response:
+    """Rename a dataset with all its versions, or describe a version."""
+    form = await form_of(request)
+    change = {field: form.get(field) for field in ("rename", "description") if field in form}
+    return await _made(request, lambda: session.datasets.change(name, **change))
+
+
+@router.post("/datasets/{name}/remove", rule=WRITE)
+async def post_remove_page(name: str, request: Request, session: CurrentSession) -> Response:
+    """Remove a version, or with NAME alone all of them, and go on to the list."""
+    await run_in_threadpool(session.datasets.remove, name)
+    return gone_on(request, "/datasets")
+
+
+async def _made(request: Request, make: Callable[[], DatasetBody]) -> Response:
+    return _go_to(request, await run_in_threadpool(make))
+
+
+def _divided(session: Session, name: str, form: Form) -> DatasetBody:
+    how = division(form)
+    return session.datasets.divide(name, how.pop("split", ""), **how)
+
+
+def _refuse_dataset(search: Asked) -> None:
+    if named := search.get("dataset"):
+        raise InvalidInput(
+            f"dataset {named}: a new dataset holds the catalog's frames, not another dataset's; "
+            "remove that condition, or divide or extend that dataset"
+        )
+
+
+def _title(dataset: DatasetBody) -> str:
+    return f"{dataset.name}@{dataset.version}"
+
+
+def _titles(session: Session) -> list[str]:
+    return [_title(one) for one in session.datasets.list(limit=_LISTED)]
+
+
+def _go_to(request: Request, dataset: DatasetBody) -> Response:
+    return gone_on(request, f"/datasets/{quote(_title(dataset), safe='@~')}")
+
+
+def _sentence(session: Session, dataset: DatasetBody) -> str:
+    """The question of it as a sentence; empty where it is not told."""
+    if not dataset.question:
+        return ""
+    try:
+        question = Question.of_dataset(dataset.question)
+        return session.selections.describe(question).sentence
+    except (ValueError, InvalidInput):  # of a release that asked otherwise
+        return ""
+
+
+def _classes(session: Session, dataset: DatasetBody) -> list[tuple[str, int, float]]:
+    """Name, frames, and share of all pixels of each class that has some; the largest first."""
+    names = session.tags.class_names()
+    whole = sum(dataset.class_pixels.values()) or 1
+    rows: list[tuple[str, int, float]] = [
+        (names.get(tag, tag), dataset.class_frames.get(tag, 0), pixels / whole)
+        for tag, pixels in dataset.class_pixels.items()
+        if pixels
+    ]
+    return sorted(rows, key=lambda row: -row[2])

@@ -1,0 +1,144 @@
+"""/: Find, the catalog's frames by what is in them; and /gallery, the frames page by page."""
+
+from collections.abc import Collection
+from typing import Any
+
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse, Response
+
+from api.http.dependencies import CurrentSession
+from api.http.routes import frames
+from api.http.routing import Router
+from api.http.rules import READ, Api
+from api.services.session import Session
+from api.web.find.asked import Asked
+from api.web.find.facets import groups_of, moved_of
+from api.web.find.position_map import map_of
+from api.web.find.shown import chips_of, condition_of, copies_of
+from api.web.pages import HEADERS, page
+from ingest.imports.options import LATITUDE, LONGITUDE
+from query.statistics.facet_report import FacetReport
+
+router = Router(api=Api.WEB, include_in_schema=False)
+
+_FRAMES = 48
+"""Frames of a page of the gallery."""
+
+_CELLS = 40
+"""Of a map's side."""
+
+MARK = "quality"
+"""The tag that one key sets."""
+
+_COLUMNS = ("scene", "camera", "frame_number", "filename")
+
+
+@router.get("/", rule=READ.but(work="facets"))
+async def get_find(request: Request, session: CurrentSession) -> Response:
+    """The page, with the question that the URL holds."""
+    search = Asked.of(request.query_params.multi_items())
+    server = str(request.base_url).rstrip("/")
+
+    def answer() -> Response:
+        context = _answered(session, search)
+        context |= _told(session, search, context["report"], server)
+        tags = session.tags.by_creation(at=search.at)
+        families = {tag.tag: tag.family.removeprefix("tags_") for tag in tags}
+        return page(request, "find.html", context | {"families": families})
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/facets", rule=READ.but(work="facets"))
+async def get_facets(request: Request, session: CurrentSession) -> Response:
+    """The fragment of the page that changes with the question."""
+    search = Asked.of(request.query_params.multi_items())
+    server = str(request.base_url).rstrip("/")
+
+    def answer() -> Response:
+        content = _answered(session, search)
+        content |= _told(session, search, content["report"], server) | {"oob": True}
+        return page(request, "_facets.html", content, headers={"HX-Push-Url": search.url})
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/drag", rule=READ.but(work="facets"))
+async def get_drag(request: Request, session: CurrentSession) -> Response:
+    """The values that change while a slider moves: see `moved_of`."""
+    search = Asked.of(request.query_params.multi_items())
+
+    def answer() -> Response:
+        moved = moved_of(_report(session, search, session.tags.class_names()), search)
+        return JSONResponse(moved, headers=HEADERS)
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/map", rule=READ.but(work="statistics"))
+async def get_map(request: Request, session: CurrentSession) -> Response:
+    """Where the frames of a question were taken: a part of the page."""
+    search = Asked.of(request.query_params.multi_items())
+
+    def answer() -> Response:
+        histogram = session.statistics.histogram(
+            LONGITUDE, LATITUDE, bins=_CELLS, question=search.question(session.tags.class_names()),
+            dataset=search.get("dataset") or None, split=search.get("split") or None, at=search.at,
+        )  # fmt: skip
+        return page(request, "_map.html", {"map": map_of(histogram, search)})
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/gallery", rule=READ.but(work="selection"))
+async def get_gallery(request: Request, session: CurrentSession) -> Response:
+    """The next frames of a question: a part of the page."""
+    pairs = request.query_params.multi_items()
+    cursor = next((value for name, value in pairs if name == "cursor"), None)
+    search = Asked.of((name, value) for name, value in pairs if name != "cursor")
+
+    def answer() -> Response:
+        is_marked = any(tag.tag == MARK for tag in session.tags.by_creation(at=search.at))
+        frame_page, follows = session.frames.page(
+            search.query, question=search.question(session.tags.class_names()),
+            columns=(*_COLUMNS, MARK) if is_marked else _COLUMNS, limit=_FRAMES,
+            cursor=cursor, dataset=search.get("dataset") or None, split=search.get("split") or None,
+            at=search.at,
+        )  # fmt: skip
+        context = {
+            "asked": search,
+            "frames": frame_page.frames,
+            "follows": follows,
+            "first": not cursor,
+        }
+        return page(request, "_gallery.html", context)
+
+    return await run_in_threadpool(answer)
+
+
+def _answered(session: Session, search: Asked) -> dict[str, Any]:
+    """The answer to a question, as templates take it: numbers and plots."""
+    classes = session.tags.class_names()
+    report = _report(session, search, classes)
+    return {"asked": search, "report": report, "groups": groups_of(report, search, classes)}
+
+
+def _report(session: Session, search: Asked, classes: Collection[str]) -> FacetReport:
+    return session.statistics.facets(
+        question=search.question(classes), dataset=search.get("dataset") or None,
+        split=search.get("split") or None, at=search.at,
+    )  # fmt: skip
+
+
+def _told(session: Session, search: Asked, report: FacetReport, server: str) -> dict[str, Any]:
+    """The question in words, in SQL and for programs."""
+    question = search.question(session.tags.class_names())
+    described = session.selections.describe(question, at=report.snapshot)
+    return {
+        "has_positions": {LATITUDE, LONGITUDE} <= {facet.tag for facet in report.facets},
+        "described": described,
+        "chips": chips_of(search),
+        "copies": copies_of(search, described, server, frames.router.url_path_for("get_frames")),
+        "condition": condition_of(described.sql),
+    }

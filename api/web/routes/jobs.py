@@ -1,0 +1,250 @@
+"""/jobs: jobs as they run, what they printed and found; /new-job begins one."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, quote
+
+from fastapi import Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+
+from api.http.dependencies import CurrentSession
+from api.http.routes.jobs import get_events, options_of
+from api.http.routing import Router
+from api.http.rules import READ, WRITE, WRITE_ALL_ROWS, Api
+from api.schemas.comparisons import ComparisonBody
+from api.schemas.jobs import JobBody, NewTraining, NewValidation
+from api.services.session import Session
+from api.web.find.asked import Asked
+from api.web.forms import Form, form_of
+from api.web.pages import elsewhere, gone_on, page
+from api.web.run.curves import Curve, curves_of
+from api.web.run.job_form import new_job
+from api.web.run.matrix import matrix_rows
+from catalog.errors import FramesiftError, NotFound
+from pipeline.jobs.state import FINISHED
+
+router = Router(api=Api.WEB, include_in_schema=False)
+
+_LISTED = 100
+_HERE = {"section": "/jobs"}
+"""What the navigation shows as current on every page of jobs."""
+
+_LOG_BYTES = 32_768
+"""Of the end of each log that the page shows."""
+
+_MOST_COMPARED = 6
+
+_SCORES = (
+    ("state", "state"), ("loss", "loss"), ("step", "steps"), ("epochs", "epochs"),
+    ("images_per_s", "images a second"), ("miou", "mean IoU"),
+    ("frequency_weighted_iou", "frequency-weighted IoU"), ("boundary_iou", "boundary IoU"),
+    ("pixel_accuracy", "pixel accuracy"), ("frames", "frames"),
+)  # fmt: skip
+
+
+@router.get("/jobs", rule=READ)
+async def get_jobs_page(
+    request: Request,
+    session: CurrentSession,
+    job: Annotated[list[str] | None, Query(description="Jobs side by side.")] = None,
+) -> Response:
+    """Jobs, newest first; those that are named side by side."""
+
+    def answer() -> Response:
+        jobs = session.jobs.list(limit=_LISTED)
+        compared = session.jobs.compare((job or [])[:_MOST_COMPARED])
+        context = {"jobs": jobs, "compared": compared.jobs, "rows": _compared_rows(compared)}
+        return page(request, "jobs.html", context)
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/new-job", rule=READ)
+async def get_new_job(
+    request: Request, session: CurrentSession, dataset: str = "", model: str = ""
+) -> Response:
+    """The form; with a question of Find, its frames are saved as a dataset for the job."""
+    pairs = request.query_params.multi_items()
+    search = Asked.of(pair for pair in pairs if pair[0] not in ("dataset", "model"))
+
+    def answer() -> Response:
+        question = search.question(session.tags.class_names())
+        context = {
+            "datasets": session.datasets.list(),
+            "models": session.models.list(),
+            "dataset": dataset,
+            "model": model,
+            "asked": search,
+            "described": session.selections.describe(question, at=search.at),
+            **_HERE,
+        }
+        return page(request, "job_new.html", context)
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/new-job/plan", rule=READ)
+async def get_plan(request: Request, session: CurrentSession, dataset: str) -> Response:
+    """The plan of a dataset's staging, with its bytes and time: a part of the form."""
+
+    def answer() -> Response:
+        why, plan = "", None
+        try:
+            plan = session.stagings.plan(dataset)
+        except FramesiftError as error:
+            why = str(error)
+        return page(request, "_plan.html", {"plan": plan, "why": why})
+
+    return await run_in_threadpool(answer)
+
+
+@router.post("/new-job", rule=WRITE)
+async def post_new_job(request: Request, session: CurrentSession) -> Response:
+    """Begin a job, and go on to its page."""
+    form = await form_of(request)
+
+    def begin() -> JobBody:
+        body = _job_of(session, form)
+        submit: Callable[..., JobBody] = getattr(session.jobs, body.kind)
+        return submit(**options_of(body))
+
+    return gone_on(request, _path((await run_in_threadpool(begin)).name))
+
+
+@router.post("/new-job/dry-run", rule=WRITE_ALL_ROWS)
+async def post_dry_run_part(request: Request, session: CurrentSession) -> Response:
+    """The hand-over to the job's backend: a part of the form."""
+    form = await form_of(request)
+
+    def answer() -> Response:
+        body = _job_of(session, form)
+        dry = session.jobs.dry_run(body.kind, **options_of(body))
+        return page(request, "_dry_run.html", {"dry": dry})
+
+    return await run_in_threadpool(answer)
+
+
+def _job_of(session: Session, form: Form) -> NewTraining | NewValidation:
+    """The job that a form asks for, with the question of Find that it holds."""
+    if not form.get("asked"):
+        return new_job(form)
+    search = Asked.of(parse_qsl(form.get("asked")))
+    question = search.question(session.tags.class_names())
+    if search.at is not None:
+        question = question.model_copy(update={"snapshot": search.at})
+    return new_job(form, question)
+
+
+@router.get("/jobs/{name}", rule=READ)
+async def get_job_page(name: str, request: Request, session: CurrentSession) -> Response:
+    """A job: its state, curves, result and logs."""
+
+    def answer() -> Response:
+        logs = session.jobs.log_ends(name, _LOG_BYTES)
+        return page(request, "job.html", {**_shown(session, name), "logs": logs, **_HERE})
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/jobs/{name}/part", rule=READ)
+async def get_job_part(name: str, request: Request, session: CurrentSession) -> Response:
+    """The part of the page that changes while the job runs."""
+    return await run_in_threadpool(lambda: page(request, "_job.html", _shown(session, name)))
+
+
+@router.get("/jobs/{name}/output", rule=READ)
+async def get_job_output(name: str, request: Request, session: CurrentSession) -> Response:
+    """The ends of the logs: a part of the page."""
+    return await run_in_threadpool(
+        lambda: page(request, "_logs.html", {"logs": session.jobs.log_ends(name, _LOG_BYTES)})
+    )
+
+
+router.get("/jobs/{name}/events", rule=READ)(get_events)
+
+
+@router.post("/jobs/{name}/cancel", rule=WRITE)
+async def post_cancel_page(name: str, session: CurrentSession) -> Response:
+    """Ask a job to end."""
+    await run_in_threadpool(session.jobs.cancel, name)
+    return elsewhere(_path(name))
+
+
+@router.post("/jobs/{name}/resume", rule=WRITE)
+async def post_resume_page(name: str, session: CurrentSession) -> Response:
+    """Start a job's next attempt."""
+    await run_in_threadpool(session.jobs.resume, name)
+    return elsewhere(_path(name))
+
+
+@router.post("/jobs/{name}/scores", rule=WRITE_ALL_ROWS)
+async def post_scores_page(name: str, session: CurrentSession) -> Response:
+    """Make a validation's scores tags of its model, so that its frames can be asked for."""
+    await run_in_threadpool(session.tags.import_scores, name)
+    return elsewhere(_path(name) + "#result")
+
+
+def _path(name: str) -> str:
+    return f"/jobs/{quote(name, safe='')}"
+
+
+def _shown(session: Session, name: str) -> dict[str, Any]:
+    job = session.jobs.get(name)
+    context: dict[str, Any] = {
+        "job": job, "ended": job.state in FINISHED, "curves": _curves(session, job),
+        "figures": _figures(job), "report": None, "columns": (), "matrix": [], "model": None,
+    }  # fmt: skip
+    if job.kind != "validate" or job.state != "done":
+        return context
+    try:
+        report = session.jobs.report(name)
+    except NotFound:
+        return context
+    tags = {title: tag for tag, title in session.tags.class_names().items()}
+    model = _scored(session, report)
+    columns, matrix = matrix_rows(report, tags, model)
+    return context | {"report": report, "columns": columns, "matrix": matrix, "model": model}
+
+
+def _scored(session: Session, report: dict[str, Any]) -> str | None:
+    """The report's model as questions name it; None where its scores are not in the catalog."""
+    name = str(report.get("model", {}).get("name", ""))
+    return name if name in session.tags.scored_models() else None
+
+
+def _curves(session: Session, job: JobBody) -> list[Curve]:
+    if job.kind != "train":
+        return []
+    try:
+        return curves_of(session.jobs.file(job.name, "metrics.jsonl").path)
+    except (NotFound, OSError):
+        return []
+
+
+def _figures(job: JobBody) -> list[tuple[str, Any]]:
+    """The job's metrics that are one value each."""
+    return [
+        (name.replace("_", " "), value)
+        for name, value in job.metrics.items()
+        if isinstance(value, str | int | float) and value != ""
+    ]
+
+
+def _compared_rows(compared: ComparisonBody) -> list[tuple[str, list[str]]]:
+    """A row for each score that one of the jobs has, and each setting in which they differ."""
+    measured = {**compared.metrics, "state": compared.job["state"]}
+    rows = [
+        (title, [_told(value) for value in measured[key]])
+        for key, title in _SCORES
+        if any(value is not None for value in measured.get(key, ()))
+    ]
+    for key, values in sorted(compared.settings.items()):
+        rows.append((key.replace("_", " "), [_told(value) for value in values]))
+    return rows
+
+
+def _told(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

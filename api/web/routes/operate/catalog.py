@@ -1,0 +1,107 @@
+"""/operate: sources and their scans, the cache, snapshots."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import Path, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+
+from api.http.dependencies import CurrentContext, CurrentSession
+from api.http.routing import Router
+from api.http.rules import READ, READ_ALL_ROWS, WRITE_ALL_ROWS, Api
+from api.web.forms import form_of
+from api.web.operate import shown_to
+from api.web.pages import elsewhere, gone_on, page
+
+router = Router(api=Api.WEB, prefix="/operate", include_in_schema=False)
+
+_SCANS = 50
+_PROBLEMS = 500
+_SNAPSHOTS = 30
+
+
+@router.get("", rule=READ)
+async def get_operate(request: Request, session: CurrentSession) -> Response:
+    """Sources and scans; the tokens of those who see rows of collections only."""
+    if not session.caller.sees_all:
+        return elsewhere("/operate/tokens")
+
+    def answer() -> Response:
+        scans = session.scans.list(limit=_SCANS)
+        newest: dict[str, Any] = {}
+        for scan in scans:
+            newest.setdefault(scan.source, scan)
+        context = {"sources": session.sources.list(), "newest": newest, "scans": scans}
+        return page(request, "operate/sources.html", context | shown_to(session.caller))
+
+    return await run_in_threadpool(answer)
+
+
+@router.post("/scans", rule=WRITE_ALL_ROWS)
+async def post_scan_page(
+    request: Request, session: CurrentSession, context: CurrentContext
+) -> Response:
+    """Begin a scan, and go on to its job."""
+    form = await form_of(request)
+    source, full = form.get("source"), bool(form.get("full"))
+    context.about = f"source {source}"[:500]
+    job = await run_in_threadpool(lambda: session.scans.begin(source, full=full))
+    return gone_on(request, f"/jobs/{job.name}")
+
+
+@router.get("/scans/{number}", rule=READ_ALL_ROWS)
+async def get_scan_page(
+    number: Annotated[int, Path(ge=1, lt=2**63)], request: Request, session: CurrentSession
+) -> Response:
+    """A scan: what it counted, and the problems that it met."""
+
+    def answer() -> Response:
+        context = {
+            "scan": session.scans.get(number),
+            "problems": session.scans.problems(number, limit=_PROBLEMS),
+            "most": _PROBLEMS,
+        }
+        return page(request, "operate/scan.html", context | shown_to(session.caller))
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/cache", rule=READ_ALL_ROWS.but(work="statistics"))
+async def get_cache_page(request: Request, session: CurrentSession) -> Response:
+    """The contents of the cache, and who uses it."""
+
+    def answer() -> Response:
+        context = {"cache": session.cache.status()}
+        return page(request, "operate/cache.html", context | shown_to(session.caller))
+
+    return await run_in_threadpool(answer)
+
+
+@router.post("/cache", rule=WRITE_ALL_ROWS)
+async def post_cache_page(
+    request: Request, session: CurrentSession, context: CurrentContext
+) -> Response:
+    """Pin, unpin or evict a staged dataset."""
+    form = await form_of(request)
+    dataset, action = form.get("dataset"), form.get("action")
+    context.about = f"cache {action} {dataset}"[:500]
+    actions: dict[str, Callable[[str], Any]] = {
+        "pin": session.cache.pin,
+        "unpin": session.cache.unpin,
+        "evict": session.cache.evict,
+    }
+    if action in actions:
+        await run_in_threadpool(actions[action], dataset)
+    return gone_on(request, "/operate/cache")
+
+
+@router.get("/snapshots", rule=READ_ALL_ROWS)
+async def get_snapshots_page(request: Request, session: CurrentSession) -> Response:
+    """The catalog's newest snapshots, and how much there is."""
+
+    def answer() -> Response:
+        context = {"snapshots": session.snapshots.list(_SNAPSHOTS), "info": session.info()}
+        return page(request, "operate/snapshots.html", context | shown_to(session.caller))
+
+    return await run_in_threadpool(answer)

@@ -1,0 +1,1 @@
+"""The parts of the pages of jobs: curves, scores, the confusion matrix."""

@@ -1,0 +1,64 @@
+"""The form of a job as the body that REST takes, with the same words for what is wrong."""
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from api.schemas.jobs import NewTraining, NewValidation
+from api.web.forms import Form, names
+from catalog.errors import InvalidInput
+from query.frames.selection import Question
+from query.question.wrong_value import validation_message
+
+_SHARED = ("dataset", "name", "split", "workers", "backend", "start_after", "attempts")
+_FIELDS = {
+    "train": (
+        *_SHARED, "batch_size", "max_steps", "epochs", "learning_rate", "height", "width", "seed",
+        "continue_from", "model", "classes", "evaluate_every", "checkpoint_every",
+    ),
+    "validate": (*_SHARED, "model"),
+}  # fmt: skip
+
+_RESOURCES = (
+    "ranks_per_node", "gpus", "cores", "memory_mb", "wall_minutes", "nodes", "constraint", "image",
+)  # fmt: skip
+
+
+def new_job(form: Form, question: Question | None = None) -> NewTraining | NewValidation:
+    """The job that a form asks for; what is left empty is left to its default.
+
+    Args:
+        form: What was sent.
+        question: Its frames, in the place of a dataset's; they are saved under the form's name.
+
+    Raises:
+        InvalidInput: A value cannot be used.
+    """
+    kind = form.get("kind") if form.get("kind") in _FIELDS else "train"
+    body: dict[str, Any] = {"kind": kind, "stage": not form.get("unstaged")}
+    body |= {name: value for name in _FIELDS[kind] if (value := form.get(name))}
+    if kind == "train" and (augment := names(form.get("augment"))):
+        body["augment"] = list(augment)
+    if question is not None:
+        body["question"] = question
+        if name := body.pop("dataset", None):
+            body["save_as"] = name
+    if resources := _resources(form):
+        body["resources"] = resources
+    schema = NewTraining if kind == "train" else NewValidation
+    try:
+        return schema.model_validate(body)
+    except ValidationError as error:
+        raise InvalidInput(validation_message(error)) from error
+
+
+def _resources(form: Form) -> dict[str, Any]:
+    fields: dict[str, Any] = {name: value for name in _RESOURCES if (value := form.get(name))}
+    if pairs := names(form.get("options")):
+        split = [pair.partition("=") for pair in pairs]
+        if not all(sign for _, sign, _ in split):
+            raise InvalidInput(
+                f"options '{form.get('options')[:80]}': expected NAME=VALUE, such as partition=gpu"
+            )
+        fields["options"] = {name.strip(): value.strip() for name, _, value in split}
+    return fields

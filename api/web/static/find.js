@@ -1,0 +1,222 @@
+// Find: sliders and fields of one facet say the same; a filter of tags by name.
+"use strict";
+
+const form = document.getElementById("find");
+
+function listed(facet, end) {
+  return JSON.parse(facet.dataset[end === "min" ? "low" : "high"]);
+}
+
+function slider(facet, end) {
+  return facet.querySelector(`input[data-end="${end}"]`);
+}
+
+// A slider at its own end asks for nothing: the field is empty then.
+function fromSlider(moved) {
+  const facet = moved.closest("[data-low]");
+  const end = moved.dataset.end;
+  const values = listed(facet, end);
+  const other = slider(facet, end === "min" ? "max" : "min");
+  const place = end === "min"
+    ? Math.min(Number(moved.value), Number(other.value))
+    : Math.max(Number(moved.value), Number(other.value));
+  moved.value = place;
+  moved.setAttribute("aria-valuetext", values[place]);
+  const isOpen = end === "min" ? place === 0 : place === values.length - 1;
+  facet.querySelector(`input[name^="${end}."]`).value = isOpen ? "" : values[place];
+}
+
+function number(text) {
+  const plain = Number(text.replaceAll(",", ""));
+  return Number.isNaN(plain) ? Date.parse(`${text}Z`) : plain;
+}
+
+function fromField(field) {
+  const facet = field.closest("[data-low]");
+  const end = field.name.slice(0, 3);
+  const moved = facet && slider(facet, end);
+  if (!moved) return;
+  const values = listed(facet, end).map(number);
+  const wanted = number(field.value);
+  let place = end === "min" ? 0 : values.length - 1;
+  if (field.value.trim() && !Number.isNaN(wanted)) {
+    place = end === "min"
+      ? values.findLastIndex((value) => value <= wanted)
+      : values.findIndex((value) => value >= wanted);
+    if (place < 0) place = end === "min" ? 0 : values.length - 1;
+  }
+  moved.value = place;
+}
+
+// In the phase of capture: before htmx reads the fields.
+form.addEventListener("input", (event) => {
+  const target = event.target;
+  if (target.id === "filter") {
+    event.stopPropagation();
+    const wanted = target.value.trim().toLowerCase();
+    for (const facet of form.querySelectorAll("[data-facet]")) {
+      facet.hidden = !facet.dataset.facet.includes(wanted);
+    }
+  } else if (target.dataset.end) {
+    fromSlider(target);
+  } else if (/^(min|max)\./.test(target.name)) {
+    fromField(target);
+  } else if (/^(has|without)\./.test(target.name) && target.checked) {
+    // Both at once would be no frame.
+    const other = target.name.replace(/^(has|without)/, (kind) => (kind === "has" ? "without" : "has"));
+    form.elements[other].checked = false;
+  }
+}, true);
+
+form.addEventListener("change", (event) => {
+  if (event.target.id === "filter") event.stopPropagation();
+  else asks.cancel();
+}, true);
+form.addEventListener("submit", () => asks.cancel(), true);
+
+// The server draws the paths; to set them costs a tenth of what it costs to exchange elements.
+function draw({ matching, plots, numbers }) {
+  document.getElementById("matching").textContent = matching;
+  for (const [number, [within, beyond]] of Object.entries(plots)) {
+    const plot = document.getElementById(`plot-${number}`);
+    set(plot?.querySelector(".within"), within);
+    set(plot?.querySelector(".beyond"), beyond);
+  }
+  for (const [number, frames] of Object.entries(numbers)) {
+    const place = document.getElementById(`n-${number}`);
+    if (place && place.textContent !== frames) place.textContent = frames;
+  }
+}
+
+function set(path, drawn) {
+  if (path && path.getAttribute("d") !== drawn) path.setAttribute("d", drawn);
+}
+
+// While a slider moves, what it says then is asked as soon as the answer before is there, or is late.
+const asks = {
+  EACH_MS: 120,
+  LATE_MS: 500,
+  timer: 0,
+  began: -Infinity,
+  running: null,
+  isMoved: false,
+  move() {
+    asks.isMoved = true;
+    if (asks.timer) return;
+    const wait = asks.began + (asks.running ? asks.LATE_MS : asks.EACH_MS) - performance.now();
+    if (wait > 0) asks.timer = setTimeout(asks.ask, wait);
+    else asks.ask();
+  },
+  async ask() {
+    asks.cancel();
+    asks.began = performance.now();
+    const running = new AbortController();
+    asks.running = running;
+    const fields = [...new FormData(form)].filter(([, value]) => value !== "");
+    try {
+      const answer = await fetch(`/drag?${new URLSearchParams(fields)}`, {
+        headers: { "HX-Request": "true" }, signal: running.signal,
+      });
+      const isMoved = answer.ok && answer.headers.get("content-type") === "application/json";
+      const told = await (isMoved ? answer.json() : answer.text());
+      if (asks.running === running) {
+        document.getElementById("problem").innerHTML = isMoved || answer.ok ? "" : told;
+        if (isMoved) draw(told);
+      }
+    } catch { // cancelled; or the server is away, which the end of the drag will show
+    }
+    // An answer that another question took the place of says nothing of that one.
+    if (asks.running !== running) return;
+    asks.running = null;
+    document.dispatchEvent(new CustomEvent("framesift:drawn"));
+    clearTimeout(asks.timer);
+    asks.timer = 0;
+    if (asks.isMoved) asks.move();
+  },
+  cancel() {
+    asks.running?.abort();
+    asks.running = null;
+    asks.isMoved = false;
+    clearTimeout(asks.timer);
+    asks.timer = 0;
+  },
+};
+
+form.addEventListener("input", (event) => {
+  if (event.target.id !== "filter") asks.move();
+});
+
+// The gallery: which frames are chosen, and keys to move, choose and mark.
+const marks = document.getElementById("marks");
+
+function boxes() {
+  return [...document.querySelectorAll("#gallery input[name=fkey]")];
+}
+
+function count() {
+  const chosen = boxes().filter((box) => box.checked).length;
+  const said = document.createElement("span");
+  said.id = "chosen";
+  said.textContent = chosen ? `${chosen} chosen` : "No frame chosen";
+  document.getElementById("marked").replaceChildren(said);
+}
+
+if (marks) {
+  document.addEventListener("change", (event) => {
+    if (event.target.name === "fkey") count();
+  });
+  document.getElementById("choose-all").addEventListener("click", () => {
+    const all = boxes();
+    const wanted = !all.every((box) => box.checked);
+    for (const box of all) box.checked = wanted;
+    count();
+  });
+  // Without a chosen frame there is nothing to mark.
+  marks.addEventListener("htmx:confirm", (event) => {
+    if (!boxes().some((box) => box.checked)) {
+      event.preventDefault();
+      document.getElementById("marked").textContent = "Choose a frame first.";
+    }
+  });
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const thumb = event.target.closest(".thumb");
+  if (!thumb) return;
+  const all = [...document.querySelectorAll(".thumb")];
+  const place = all.indexOf(thumb);
+  const columns = all.filter((each) => each.offsetTop === all[0].offsetTop).length;
+  const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
+  const box = thumb.querySelector("input[name=fkey]");
+  if (event.key in steps) {
+    all[place + steps[event.key]]?.querySelector("a").focus();
+  } else if (event.key === " " && box && event.target !== box) {
+    box.click();
+  } else if (event.key === "b" && marks) {
+    if (box && !boxes().some((each) => each.checked)) box.checked = true;
+    marks.elements.tag.value = "quality";
+    marks.elements.value.value = "bad";
+    marks.requestSubmit();
+  } else {
+    return;
+  }
+  event.preventDefault();
+});
+
+// SQL that is being written stays: a later answer does not take it away.
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  if (event.detail.target.id !== "copies") return;
+  const written = event.detail.target.querySelector("textarea");
+  if (written.value !== written.defaultValue) event.detail.shouldSwap = false;
+});
+
+// The map is fetched when it is opened, and stays open from answer to answer.
+document.addEventListener("toggle", ({ target }) => {
+  const map = target.id === "where" && target.open && target.querySelector("[data-map]");
+  if (map && !map.firstElementChild) htmx.ajax("GET", map.dataset.map, { target: map, swap: "innerHTML" });
+}, true);
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  const { target, fragment } = event.detail;
+  if (target.id === "where") fragment.querySelector("#where").open = target.open;
+});

@@ -1,0 +1,52 @@
+// What every page shares. htmx asks; this keeps URLs short, clears old problems, and copies texts.
+"use strict";
+
+// A field that is empty says nothing: it stays out of the URL.
+document.addEventListener("htmx:configRequest", (event) => {
+  const { parameters, verb } = event.detail;
+  if (verb !== "get") return;
+  for (const name of [...parameters.keys()]) {
+    if (parameters.getAll(name).every((value) => value === "")) parameters.delete(name);
+  }
+});
+
+// An error of a form is shown in the form, where it has a place for it.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const place = event.detail.isError && event.detail.requestConfig.elt.closest("form")?.querySelector(".here");
+  if (place) event.detail.target = place;
+});
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  event.detail.elt.closest("form")?.querySelector(".here")?.replaceChildren();
+});
+
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.detail.successful) document.getElementById("problem").replaceChildren();
+});
+
+document.addEventListener("htmx:sendError", () => {
+  const said = document.createElement("p");
+  said.className = "problem";
+  said.textContent = "The server does not answer; what you changed is asked again with the next change.";
+  document.getElementById("problem").replaceChildren(said);
+});
+
+// <button data-copy="ID">: copies the text of the element of that id.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const source = document.getElementById(button.dataset.copy);
+  const text = source.value ?? source.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch { // no clipboard over plain HTTP from another host: select it, the user copies
+    const range = document.createRange();
+    range.selectNodeContents(source);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+    return;
+  }
+  const before = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = before; }, 1200);
+});

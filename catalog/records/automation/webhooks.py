@@ -1,0 +1,114 @@
+"""Webhooks and what they were told, as they are recorded."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import exists, select
+from sqlalchemy.orm import Session
+
+from catalog.accounts.accounts import check_name, is_name
+from catalog.errors import AlreadyExists, NotFound
+from catalog.records.automation.tables import Webhook, WebhookDelivery
+from catalog.records.store import RecordStore
+from catalog.records.tables import Job
+
+PENDING, DELIVERED, FAILED = "pending", "delivered", "failed"
+"""States of deliveries."""
+
+
+def add(records: RecordStore, webhook: Webhook) -> Webhook:
+    """Keep a new webhook.
+
+    Raises:
+        InvalidInput: Its name cannot be used.
+        AlreadyExists: Its name is taken.
+    """
+    check_name("webhook", webhook.name)
+    with records.session() as session:
+        if session.scalar(select(Webhook.id).where(Webhook.name == webhook.name)) is not None:
+            raise AlreadyExists("webhook", webhook.name, "choose another name or remove it first")
+        session.add(webhook)
+    return webhook
+
+
+def listed(records: RecordStore) -> list[Webhook]:
+    """Every webhook, by name."""
+    with records.reading() as session:
+        return list(session.scalars(select(Webhook).order_by(Webhook.name)))
+
+
+def recorded(records: RecordStore, name: str) -> Webhook:
+    """The webhook of that name.
+
+    Raises:
+        NotFound: There is none.
+    """
+    with records.reading() as session:
+        return _get(session, name)
+
+
+def remove(records: RecordStore, name: str) -> None:
+    """Forget a webhook and its deliveries; those that are pending are not made.
+
+    Raises:
+        NotFound: There is none of that name.
+    """
+    with records.session() as session:
+        session.delete(_get(session, name))
+
+
+def note_ends(
+    records: RecordStore, webhook: Webhook, delivery_of: Callable[[Job], WebhookDelivery]
+) -> int:
+    """Keep a delivery for each end of a job that the webhook was not told of; how many."""
+    told = exists().where(
+        WebhookDelivery.webhook_id == webhook.id,
+        WebhookDelivery.job == Job.name,
+        WebhookDelivery.ended == Job.finished,
+    )
+    query = select(Job).where(Job.finished >= webhook.created, Job.state.in_(webhook.states), ~told)
+    with records.reading() as session:
+        jobs = list(session.scalars(query.order_by(Job.finished)))
+    if not jobs:
+        return 0
+    with records.session() as session:
+        session.add_all(delivery_of(job) for job in jobs)
+    return len(jobs)
+
+
+def due(records: RecordStore, until: datetime, limit: int) -> list[tuple[Webhook, WebhookDelivery]]:
+    """Deliveries that are to be tried by then, with their webhooks, the longest due first."""
+    query = (
+        select(Webhook, WebhookDelivery)
+        .join(WebhookDelivery, WebhookDelivery.webhook_id == Webhook.id)
+        .where(WebhookDelivery.state == PENDING, WebhookDelivery.due <= until)
+        .order_by(WebhookDelivery.due, WebhookDelivery.id)
+        .limit(limit)
+    )
+    with records.reading() as session:
+        return [(webhook, delivery) for webhook, delivery in session.execute(query)]
+
+
+def keep(records: RecordStore, number: int, **columns: Any) -> None:
+    """Give a delivery other values of columns; nothing where its webhook was removed."""
+    with records.session() as session:
+        delivery = session.get(WebhookDelivery, number)
+        for column, value in columns.items() if delivery is not None else ():
+            setattr(delivery, column, value)
+
+
+def deliveries_of(records: RecordStore, webhook: Webhook, limit: int) -> Sequence[WebhookDelivery]:
+    """A webhook's newest deliveries, newest first."""
+    query = select(WebhookDelivery).where(WebhookDelivery.webhook_id == webhook.id)
+    with records.reading() as session:
+        return session.scalars(query.order_by(WebhookDelivery.id.desc()).limit(limit)).all()
+
+
+def _get(session: Session, name: str) -> Webhook:
+    webhook = session.scalar(select(Webhook).where(Webhook.name == name)) if is_name(name) else None
+    if webhook is None:
+        raise NotFound(
+            "webhook", name[:140], "framesift webhook list and GET /v1/webhooks list them"
+        )
+    return webhook

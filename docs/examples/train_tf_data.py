@@ -1,0 +1,54 @@
+"""A training in TensorFlow: tf.data over framesift.data.
+
+framesift run city --split train --prepare 240x152 --command
+"python train_tf_data.py --frames {prepared} --out {job}"
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from framesift.data import UNKNOWN_CLASS, open_frames
+
+
+def main():
+    """Train for some epochs; write the weights and what was measured."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--frames", required=True, help="manifest, prepared arrays or list")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--epochs", type=int, default=1)
+    options = parser.parse_args()
+
+    tf.keras.utils.set_random_seed(0)
+    frames = open_frames(options.frames)
+    examples = tf.data.Dataset.from_generator(
+        lambda: frames,
+        output_signature=(
+            tf.TensorSpec((None, None, 3), tf.uint8),
+            tf.TensorSpec((None, None), tf.uint8),
+        ),
+    )
+    batches = examples.batch(4).prefetch(2)
+    classes = len(frames.classes)
+    model = tf.keras.Sequential(
+        [
+            tf.keras.layers.Rescaling(1 / 255, input_shape=(None, None, 3)),
+            tf.keras.layers.Conv2D(16, 3, padding="same", activation="relu"),
+            tf.keras.layers.Conv2D(classes, 1),
+        ]
+    )
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, ignore_class=UNKNOWN_CLASS
+    )
+    model.compile(tf.keras.optimizers.Adam(1e-2), loss)
+    history = model.fit(batches, epochs=options.epochs, verbose=2)
+    np.savez(options.out / "weights.npz", *model.get_weights())
+    metrics = {"loss": history.history["loss"][-1], "frames": len(frames)}
+    (options.out / "metrics.json").write_text(json.dumps(metrics))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Rules that begin jobs on a server by themselves, and tell of their ends."""

@@ -1,0 +1,61 @@
+"""A list of files: a line for each frame, its image's path, and its label's after a tab."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from framesift.data.classes import CLASSES_FILE, Classes
+from framesift.data.frame_files import DatedFile, decoded
+from framesift.errors import BadFile
+
+UInt8 = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class FileList:
+    """Frames of a list; attributes as of framesift.data.frames.Stored."""
+
+    names: Sequence[str]
+    labels: Sequence[str]
+    classes: Classes
+    dataset: str = ""
+    splits: Sequence[str] | None = None
+
+    def read(self, row: int) -> tuple[UInt8, UInt8 | None]:
+        """A frame's image and class ids."""
+        label = self.labels[row]
+        return decoded(
+            DatedFile(self.names[row]), DatedFile(label) if label else None, self.classes
+        )
+
+
+def read_file_list(path: Path, classes: Path | None) -> FileList:
+    """The frames of a list, as `framesift dataset export --format files --with-labels` writes one.
+
+    Relative paths are relative to the list's folder.
+
+    Raises:
+        BadFile: It, or the list of classes, cannot be read.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+    except OSError as error:
+        raise BadFile(f"{path}: {error.strerror or error}") from error
+    pairs = [line.split("\t") for line in lines if line]
+    for number, pair in enumerate(pairs, 1):
+        if len(pair) > 2 or not pair[0] or "://" in pair[0]:
+            raise BadFile(
+                f"{path}: frame {number}: expected an image's path on this machine, and its "
+                "label's after a tab"
+            )
+    folder = path.absolute().parent
+    listed = Classes.read(classes or path.with_name(CLASSES_FILE))
+    labels = [pair[1] if len(pair) > 1 else "" for pair in pairs]
+    return FileList(
+        [str(folder / pair[0]) for pair in pairs],
+        [str(folder / label) if label else "" for label in labels],
+        listed,
+    )

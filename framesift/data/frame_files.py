@@ -1,0 +1,71 @@
+"""A frame's two PNG files, decoded."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from framesift.data.classes import Classes
+from framesift.data.png import read_rgb
+from framesift.errors import BadFile
+
+UInt8 = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class DatedFile:
+    """A file, and which one it must be.
+
+    Attributes:
+        path: Where it lies.
+        size: Its size [bytes]; None where that is not known.
+        version: "mtime:<microseconds since 1970>"; None where that is not known.
+    """
+
+    path: str
+    size: int | None = None
+    version: str | None = None
+
+    def check(self) -> None:
+        """See that it is the file that was catalogued.
+
+        Raises:
+            BadFile: It is missing, or was changed since.
+        """
+        if self.size is None:
+            return
+        try:
+            status = Path(self.path).stat()
+        except OSError as error:
+            raise BadFile(f"{self.path}: {error.strerror}") from error
+        is_dated = self.version is not None and self.version.startswith("mtime:")
+        now = f"mtime:{status.st_mtime_ns // 1000}"
+        if status.st_size != self.size or (is_dated and now != self.version):
+            raise BadFile(
+                f"{self.path}: has changed since the dataset was made; put that file back, or make "
+                "a dataset of what is there now (framesift ingest, framesift dataset create)"
+            )
+
+
+def decoded(
+    image: DatedFile, label: DatedFile | None, classes: Classes
+) -> tuple[UInt8, UInt8 | None]:
+    """A frame's image (H, W, 3) [RGB] and class ids (H, W); None where it has no label.
+
+    Raises:
+        BadFile: A file is missing or damaged, or they differ in size.
+        MissingPackage: There is no Pillow.
+    """
+    image.check()
+    rgb = read_rgb(image.path)
+    if label is None:
+        return rgb, None
+    label.check()
+    ids = classes.ids_of(read_rgb(label.path))
+    if ids.shape != rgb.shape[:2]:
+        sizes = [f"{shape[1]}x{shape[0]}" for shape in (ids.shape, rgb.shape)]
+        raise BadFile(
+            f"{label.path}: label has {sizes[0]} pixels, but its image {image.path} has {sizes[1]}"
+        )
+    return rgb, ids

@@ -1,0 +1,163 @@
+"""The command mmafmctl of IBM Spectrum Scale: prefetching and evicting listed files.
+
+It runs on a node of the storage cluster, as root; a prefix such as `ssh root@node` leads there.
+
+Source: https://www.ibm.com/docs/en/storage-scale/5.2.0?topic=reference-mmafmctl-command and
+https://www.ibm.com/docs/en/storage-scale/5.2.0?topic=features-prefetch
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from catalog.errors import StorageError
+from pipeline.afm.target import Fileset
+from pipeline.staging.storage_commands.command import running
+
+FAILED_LIST = ".afm/.prefetchedfailed.list"
+"""Where, below a fileset, a prefetch lists the files that it could not have."""
+
+MOST_THREADS = 255
+"""That a prefetch may have."""
+
+# Queued, (Total), Failed, TotalData (approx in Bytes)
+_QUEUED = re.compile(r"\s*(\d+)\s+\(\s*(\d+)\s*\)\s+(\d+)\s+(\d+)\s*")
+_COLUMN = re.compile(r"Async\s+Read\s*\(([^)]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """Files that a prefetch has queued so far.
+
+    Attributes:
+        queued: Files.
+        total: Files of its list.
+        failed: Files that could not be queued.
+        bytes: Of the queued files, about [bytes].
+    """
+
+    queued: int
+    total: int
+    failed: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchStatistics:
+    """State of the last prefetch of a fileset.
+
+    Attributes:
+        pending: Files that are queued and not there yet.
+        failed: Files that could not be had.
+        cached: Files that were there before.
+        total: Files.
+        bytes: Fetched so far [bytes].
+    """
+
+    pending: int
+    failed: int
+    cached: int
+    total: int
+    bytes: int
+
+
+_NAMES = {
+    "pending": "pending",
+    "failed": "failed",
+    "already cached": "cached",
+    "total": "total",
+    "data in bytes": "bytes",
+}
+
+
+class Mmafmctl:
+    """Runs mmafmctl through a prefix."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Run nothing yet.
+
+        Args:
+            command: The program, and what leads to it.
+        """
+        self._command = tuple(command)
+
+    def prefetch(
+        self,
+        fileset: Fileset,
+        list_file: Path,
+        *,
+        threads: int,
+        is_escaped: bool,
+        queued: Callable[[Queued], None],
+    ) -> None:
+        """Queue the files of a list to be fetched; AFM goes on with them afterwards.
+
+        Args:
+            fileset: Where they lie.
+            list_file: A path of a file a line.
+            threads: Files fetched at once.
+            is_escaped: Whether the list is escaped as policies do it.
+            queued: Told how far the queueing is.
+
+        Raises:
+            StorageError: The command is not there, or fails.
+        """
+        arguments = [
+            fileset.device, "prefetch", "-j", fileset.name, "--enable-failed-file-list",
+            "--list-file", str(list_file), *(["--policy"] if is_escaped else []),
+            "--prefetch-threads", str(min(threads, MOST_THREADS)),
+        ]  # fmt: skip
+        with self._running(arguments) as lines:
+            for line in lines:
+                if match := _QUEUED.fullmatch(line):
+                    queued(Queued(*(int(number) for number in match.groups())))
+
+    def statistics(self, fileset: Fileset) -> PrefetchStatistics:
+        """State of the last prefetch of a fileset.
+
+        Raises:
+            StorageError: The command is not there, fails, or prints something else.
+        """
+        with self._running([fileset.device, "prefetch", "-j", fileset.name]) as lines:
+            printed = list(lines)
+        return _statistics(fileset, printed)
+
+    def evict(self, fileset: Fileset, list_file: Path) -> None:
+        """Release the blocks of the files of a list; home has their content.
+
+        Raises:
+            StorageError: The command is not there, or fails.
+        """
+        arguments = [fileset.device, "evict", "-j", fileset.name, "--list-file", str(list_file)]
+        with self._running(arguments) as lines:
+            for _ in lines:
+                pass
+
+    def _running(self, arguments: Sequence[str]) -> AbstractContextManager[Iterator[str]]:
+        return running([*self._command, *arguments], "FRAMESIFT_AFM_COMMAND")
+
+
+def _statistics(fileset: Fileset, printed: Sequence[str]) -> PrefetchStatistics:
+    """The statistics in what the command prints: a heading, and a line for the fileset.
+
+    Columns are told by their headings: releases have added some.
+    """
+    columns: list[str] = []
+    for line in printed:
+        columns = [name.lower() for name in _COLUMN.findall(line)] or columns
+        cells = line.split()
+        if columns and cells and cells[0] == fileset.name:
+            # A heading without parentheses stands for the fileset's name alone.
+            numbers = dict(zip(columns, cells[1:], strict=False))
+            try:
+                return PrefetchStatistics(
+                    **{field: int(numbers[column]) for column, field in _NAMES.items()}
+                )
+            except (KeyError, ValueError):
+                break
+    raise StorageError(
+        f"{fileset}: mmafmctl printed no statistics of a prefetch: {' '.join(printed)[:300]}",
+        str(fileset),
+    )

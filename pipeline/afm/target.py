@@ -1,0 +1,66 @@
+"""AFM filesets that a dataset is brought into, as users name them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from catalog.errors import InvalidInput
+
+TARGET = "[SOURCE=]afm:FILESYSTEM/FILESET"
+"""How a target is written."""
+
+_SCHEME = "afm:"
+# Names of file systems and filesets have these characters; so no shell reads anything into them.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fileset:
+    """An AFM fileset.
+
+    Attributes:
+        device: Its file system, as mmafmctl takes it.
+        name: Its name.
+    """
+
+    device: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{_SCHEME}{self.device}/{self.name}"
+
+
+def filesets_of(targets: Sequence[str], sources: Sequence[str]) -> Mapping[str, Fileset]:
+    """The fileset of each source: its own target's, else that of the target for all sources.
+
+    Args:
+        targets: As TARGET shows; one without a source is for all that have none of their own.
+        sources: Names of a dataset's sources.
+
+    Raises:
+        InvalidInput: A target is none, names another source, or a source has none or two.
+    """
+    chosen: dict[str, Fileset] = {}
+    for target in targets:
+        source, equals, rest = target.rpartition("=")
+        device, slash, name = rest.removeprefix(_SCHEME).partition("/")
+        is_named = rest.startswith(_SCHEME) and slash and (source or not equals)
+        if not is_named or not _NAME.fullmatch(device) or not _NAME.fullmatch(name):
+            raise InvalidInput(
+                f"target {target}: expected {TARGET}, such as afm:fs1/a2d2_cos or "
+                "cos=afm:fs1/a2d2_cos"
+            )
+        if source and source not in sources:
+            raise InvalidInput(
+                f"target {target}: the dataset has no files of source '{source}'; it has those of "
+                f"{', '.join(sources)}"
+            )
+        if source in chosen:
+            raise InvalidInput(f"target {target}: {source or 'all sources'} has a target already")
+        chosen[source] = Fileset(device, name)
+    without = [source for source in sources if source not in chosen]
+    if without and "" not in chosen:
+        raise InvalidInput(
+            f"no target for source {', '.join(without)}; expected one for all, or for each"
+        )
+    return {source: chosen.get(source) or chosen[""] for source in sources}

@@ -1,0 +1,99 @@
+"""Limits of a cache: CACHE/.limits.json, the same for all who share it."""
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from catalog.errors import BadFile, InvalidInput, StorageError
+from catalog.storage.atomic_write import atomic_write
+from catalog.storage.bounded_file import parsed_json, read_bounded
+
+FILE = ".limits.json"
+_MOST_BYTES = 65_536
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a cache; None where there is none.
+
+    Entries and prepared forms count, by their size. Above a soft limit a staging evicts what was
+    used least recently, at its end; a hard one is never passed.
+
+    Attributes:
+        soft_bytes: Soft limit [bytes].
+        hard_bytes: Hard limit [bytes].
+        soft_files: Soft limit of files.
+        hard_files: Hard limit of files.
+        free_bytes: What must stay free on the cache's file system [bytes].
+        user_bytes: What the datasets that one user has staged may take [bytes].
+    """
+
+    soft_bytes: int | None = None
+    hard_bytes: int | None = None
+    soft_files: int | None = None
+    hard_files: int | None = None
+    free_bytes: int = 0
+    user_bytes: int | None = None
+
+    @property
+    def count(self) -> bool:
+        """True where the cache's content must be counted to keep them."""
+        return any(
+            limit is not None
+            for limit in (self.soft_bytes, self.hard_bytes, self.soft_files, self.hard_files)
+        )
+
+    def check(self) -> "Limits":
+        """Themselves, where they fit together.
+
+        Raises:
+            InvalidInput: One is below 0, or a soft one above its hard one.
+        """
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None and value < 0:
+                name = field.name.replace("_", " ")
+                raise InvalidInput(f"limit {name} {value}: expected 0 or more")
+        for what, soft, hard in (
+            ("bytes", self.soft_bytes, self.hard_bytes),
+            ("files", self.soft_files, self.hard_files),
+        ):
+            if soft is not None and hard is not None and soft > hard:
+                raise InvalidInput(
+                    f"soft limit of {soft:,} {what}: expected at most the hard one, {hard:,}"
+                )
+        return self
+
+
+def read_limits(cache: Path) -> Limits:
+    """The limits of a cache; none where none were set.
+
+    Raises:
+        StorageError: They cannot be read, or were damaged: nothing may come before that is mended.
+    """
+    path = cache / FILE
+    try:
+        data = parsed_json(read_bounded(path, _MOST_BYTES))
+        known = {field.name for field in fields(Limits)}
+        # A later release may have further ones.
+        return Limits(**{name: value for name, value in data.items() if name in known}).check()
+    except FileNotFoundError:
+        return Limits()
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror}", str(path)) from error
+    except (ValueError, TypeError, AttributeError, BadFile, InvalidInput) as error:
+        raise StorageError(
+            f"{path}: these are no limits ({error}): set them again (framesift cache limit)",
+            str(path),
+        ) from error
+
+
+def write_limits(cache: Path, limits: Limits) -> None:
+    """Set the limits of a cache, for all who share it.
+
+    Raises:
+        InvalidInput: They do not fit together.
+        StorageError: The cache cannot be written.
+    """
+    limits.check()
+    atomic_write(cache / FILE, json.dumps(asdict(limits), indent=2), parents=True)

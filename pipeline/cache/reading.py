@@ -1,0 +1,250 @@
+"""Reading from a cache while a staging fetches into it: how readers and that staging talk.
+
+    CACHE/.parts/<staging>/beat             touched while the staging lives (pipeline.cache.stager)
+    CACHE/.parts/<staging>/readers/N.json   how far reader N is, and what it waits for (Reading)
+    CACHE/.parts/<staging>/failed.jsonl     what readers wait for, and cannot be had
+
+A leaf of the standard library: training reads through it. A reader opens files as ever. One that
+is not there it waits for, as long as the staging lives; it holds no key and asks no source.
+"""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from catalog.errors import BadFile
+from pipeline.cache.beat import Watch
+
+BEAT, READERS, FAILED = "beat", "readers", "failed.jsonl"
+
+_TOLD_EVERY_S = 0.1
+_FIRST_LOOK_S, _LONGEST_LOOK_S = 0.005, 0.2
+_WATCHED_EVERY_S = 1.0
+
+ALL = 2**62
+"""As many as a reader that has ended has read: it needs no further file."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The progress of a reader.
+
+    Attributes:
+        reader: Its number among the job's.
+        readers: How many those are.
+        batch_size: Examples of a reader in a step.
+        begin: Examples that the whole job had read before it began.
+        end: Examples that it will have read at its end.
+        read: Of its own, how many it has read, one after the other.
+        waits: Paths below the cache of what it waits for.
+    """
+
+    reader: int
+    readers: int
+    batch_size: int
+    begin: int
+    end: int
+    read: int = 0
+    waits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StagingPlace:
+    """Where a staging is that readers read through.
+
+    Attributes:
+        folder: Its own one in the cache.
+        manifest: The manifest with the paths of what it fetches.
+    """
+
+    folder: str
+    manifest: str
+
+
+class ReadsThrough:
+    """A reader's side. Its methods may be called from many threads at once.
+
+    Attributes:
+        manifest: What is read: a manifest whose files lie, or will lie, on this host.
+    """
+
+    def __init__(self, folder: Path | None, manifest: Path) -> None:
+        """Tell nothing yet.
+
+        Args:
+            folder: Of the staging; None where there is none, and every file is there.
+            manifest: What is read.
+        """
+        self._folder, self.manifest = folder, manifest
+        self._reading: Reading | None = None
+        self._lock = threading.Lock()
+        self._ahead: set[int] = set()
+        self._read = 0
+        self._waits: dict[str, int] = {}
+        self._watch, self._watched_s, self._is_dead = Watch(), 0.0, False
+        self._told_s = 0.0
+
+    @classmethod
+    def at(cls, manifest: Path, file: Path | None) -> "ReadsThrough":
+        """Reads a manifest, or through a staging that fetches its files meanwhile.
+
+        Args:
+            manifest: The manifest.
+            file: In which the staging says where it is (`StagingPlace`); None for no staging.
+
+        Raises:
+            BadFile: Nothing is said there.
+        """
+        if file is None:
+            return cls(None, manifest)
+        try:
+            staging = StagingPlace(**json.loads(file.read_text())["place"])
+            return cls(Path(staging.folder), Path(staging.manifest))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise BadFile("no staging says there where it is", str(file)) from error
+
+    def begin(self, reading: Reading) -> None:
+        """Tell the staging who reads what."""
+        with self._lock:
+            self._reading = reading
+            self._tell()
+
+    def has_read(self, index: int) -> None:
+        """Count one of its own examples as read, from 0; they may come in any order."""
+        if self._folder is None:
+            return
+        with self._lock:
+            self._ahead.add(index)
+            while self._read in self._ahead:
+                self._ahead.remove(self._read)
+                self._read += 1
+            if time.monotonic() - self._told_s >= _TOLD_EVERY_S:
+                self._tell()
+
+    def wait_for(self, path: str) -> bool:
+        """Wait until a file is there, which was not; False where no staging fetches it.
+
+        Raises:
+            BadFile: It cannot be had, or its staging has ended.
+        """
+        if self._folder is None:
+            return False
+        entry = os.path.relpath(path, self._folder.parent.parent)
+        with self._waiting(entry):
+            pause = _FIRST_LOOK_S
+            while not os.path.exists(path):  # noqa: PTH110 (a tenth of the time)
+                if failure := _failure(self._folder / FAILED, entry):
+                    origin, reason = failure
+                    raise BadFile(reason, origin)
+                if self._has_ended(self._folder) and not os.path.exists(path):  # noqa: PTH110
+                    raise BadFile(
+                        "is not in the cache, and the staging that fetches it has ended; start "
+                        "the job again: framesift jobs resume",
+                        path,
+                    )
+                time.sleep(pause)
+                pause = min(_LONGEST_LOOK_S, 2 * pause)
+        return True
+
+    def close(self) -> None:
+        """Tell the staging that nothing more is read."""
+        with self._lock:
+            self._read = ALL
+            self._tell()
+
+    def __enter__(self) -> "ReadsThrough":
+        """Close at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _waiting(self, entry: str) -> Iterator[None]:
+        with self._lock:
+            self._waits[entry] = self._waits.get(entry, 0) + 1
+            self._tell()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waits[entry] -= 1
+                if not self._waits[entry]:
+                    del self._waits[entry]
+                self._tell()
+
+    def _tell(self) -> None:
+        if self._reading is None or self._folder is None:
+            return
+        said = {**asdict(self._reading), "read": self._read, "waits": list(self._waits)}
+        path = self._folder / READERS / f"{self._reading.reader}.json"
+        with suppress(OSError):  # the staging has ended, or the disk is full: told the next time
+            aside = path.with_suffix(".part")
+            aside.write_text(json.dumps(said))
+            aside.replace(path)
+        self._told_s = time.monotonic()
+
+    def _has_ended(self, folder: Path) -> bool:
+        with self._lock:
+            if time.monotonic() - self._watched_s >= _WATCHED_EVERY_S:
+                self._is_dead = self._watch.is_dead(folder / BEAT)
+                self._watched_s = time.monotonic()
+            return self._is_dead
+
+
+def _failure(failed: Path, entry: str) -> tuple[str, str] | None:
+    """Where what cannot be had should have come from, and the reason."""
+    with suppress(OSError):
+        for line in failed.read_bytes().splitlines():
+            with suppress(ValueError):  # being written
+                of, origin, reason = json.loads(line)
+                if of == entry:
+                    return origin, reason
+    return None
+
+
+class Readers:
+    """The staging's side: what its readers say."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make room for them.
+
+        Args:
+            folder: Of the staging.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        self._folder = folder
+        self._known: dict[str, tuple[tuple[int, int], Reading]] = {}
+        (folder / READERS).mkdir(exist_ok=True)
+
+    def look(self) -> list[Reading]:
+        """The last progress of each reader, by their numbers."""
+        with suppress(OSError), os.scandir(self._folder / READERS) as entries:
+            for entry in entries:
+                if not entry.name.endswith(".json"):
+                    continue
+                with suppress(OSError, ValueError, TypeError):  # is being replaced
+                    status = Path(entry.path).stat()
+                    mark = status.st_mtime_ns, status.st_ino
+                    if entry.name in self._known and self._known[entry.name][0] == mark:
+                        continue
+                    said = json.loads(Path(entry.path).read_text())
+                    reading = Reading(**{**said, "waits": tuple(said["waits"])})
+                    self._known[entry.name] = mark, reading
+        return sorted((reading for _, reading in self._known.values()), key=lambda one: one.reader)
+
+    def fail(self, entry: str, place: str, reason: str) -> None:
+        """Tell readers that what they wait for cannot be had.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        with (self._folder / FAILED).open("a") as file:
+            file.write(json.dumps([entry, place, reason]) + "\n")

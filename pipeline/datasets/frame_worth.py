@@ -1,0 +1,58 @@
+"""The worth of a frame to a model's training, as a sum that can be told in a sentence."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Reals = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Worth:
+    """A model's numbers that the worth of frames is computed from.
+
+    Attributes:
+        weak_classes: How weak it is in a class, by tag, 0 to 1.
+        weak_cameras: How weak it is in a camera's frames, 0 to 1.
+        uncertainty: Tag of how unsure it was of a frame; None where none was imported.
+    """
+
+    weak_classes: Mapping[str, float]
+    weak_cameras: Mapping[str, float]
+    uncertainty: str | None
+
+    @property
+    def knows_a_model(self) -> bool:
+        """False where nothing is known of any."""
+        return bool(self.weak_classes or self.weak_cameras or self.uncertainty)
+
+
+def worth_of(pool: pa.Table, pixels: Reals, classes: Sequence[str], known: Worth) -> Reals:
+    """(frames,) float64: how much each frame is worth, 0 to 1; 0 where nothing is known.
+
+    Args:
+        pool: The frames: column `camera`, and that of the uncertainty.
+        pixels: (C, frames) float64, of each class.
+        classes: The C class tags.
+        known: What is known of the model.
+    """
+    weak = np.array([known.weak_classes.get(tag, 0.0) for tag in classes])
+    # Squared: a frame that has one class never found is worth more than one with many so-so ones.
+    of_classes = (weak**2) @ (pixels > 0) / max(float((weak**2).sum()), 1e-9)
+    parts = [of_classes] if pixels.any() else []
+    if known.weak_cameras:
+        cameras = pool["camera"].cast(pa.string()).to_pylist()
+        usual = sum(known.weak_cameras.values()) / len(known.weak_cameras)
+        parts.append(np.array([known.weak_cameras.get(camera, usual) for camera in cameras]))
+    if known.uncertainty in pool.column_names:
+        unsure = pool[known.uncertainty].cast(pa.float64())
+        usual = pc.mean(unsure).as_py() or 0.0
+        parts.append(pc.fill_null(unsure, usual).to_numpy())
+    if not parts:
+        return np.zeros(len(pool))
+    mean: Reals = np.mean(parts, axis=0)
+    return mean

@@ -1,0 +1,248 @@
+"""The next training data of a model: frames where it is weak, unsure, and unlike each other.
+
+A frame is worth the mean of three shares, 0 to 1: of the classes that it has, how weak the model is
+in them; of its camera, how weak there; and how unsure the model was of it, where that is known. Of
+the frames that are worth most, five times as many as wanted, those are taken that are least alike.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.errors import InvalidInput
+from catalog.lake.snapshot import Snapshot
+from catalog.memory.wide_names import FKEY_HASH
+from catalog.records.tables import Dataset
+from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content
+from pipeline.datasets.derive import Stores, grown_by, grown_split, one_of_each
+from pipeline.datasets.frame_worth import Worth, worth_of
+from pipeline.datasets.leakage_guard import keep_away_from_rows, union
+from pipeline.datasets.naming import naming
+from pipeline.manifest_store import read_manifest
+from query.frames.file_versions import with_versions
+from query.frames.sampling import Hashes, hashes_of
+from query.frames.select_frames import frames_of
+from query.frames.selection import Question, Selection
+from query.question.condition import TagIs
+from query.sets.apart import KeepAway
+from query.sets.draw import Frames, guard_columns, near_rows
+from query.sets.methods import MIN_GAP_S
+from query.sets.strata import one_stratum
+from query.sets.stratifier import Stratifier
+from query.sets.uncertain import most_uncertain, spread_out, standardised
+
+_POOL = 5
+"""So many times the frames wanted, those that are worth most, are chosen among."""
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """Settings of an improvement: the same settings choose the same frames of a snapshot.
+
+    Attributes:
+        frames: How many to add.
+        weak_classes: How weak the model is in a class, by tag: 1 - IoU, 1 where it has none.
+        weak_cameras: How weak it is in a camera's frames: 1 - mean IoU.
+        uncertainty: Tag of how unsure it was of a frame; None where none was imported.
+        split: That gets the frames.
+        per_scene: Most of one scene.
+        min_gap_s: They are at least so far from frames that are validated with [s].
+        seed: Decides between frames that are worth the same.
+    """
+
+    frames: int
+    weak_classes: Mapping[str, float]
+    weak_cameras: Mapping[str, float] = field(default_factory=dict)
+    uncertainty: str | None = None
+    split: str | None = None
+    per_scene: int | None = None
+    min_gap_s: float = MIN_GAP_S
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Held:
+    """Data that a model is validated with, which stays what it is.
+
+    Attributes:
+        dataset: The dataset.
+        split: The split of it.
+    """
+
+    dataset: Dataset
+    split: str
+
+
+def improve_dataset(
+    stores: Stores,
+    dataset: Dataset,
+    improvement: Improvement,
+    held_splits: list[Held],
+    at: int | None = None,
+    owner: str = "",
+) -> Dataset:
+    """Add frames where a model is weak, as a new version; its report says what to expect.
+
+    Args:
+        stores: The stores.
+        dataset: What the model was trained on.
+        improvement: How many frames, and by what.
+        held_splits: What it is validated with: no frame, scene, drive or moment of it is added.
+        at: The catalog snapshot that the frames are of; the newest when None.
+        owner: Name of the user who does it; empty on the machine's own command line.
+
+    Raises:
+        InvalidInput: There is no frame to add, or the dataset's classes are other ones by now.
+        UnknownName: It has no such split.
+        BadFile: A manifest is damaged.
+    """
+    content, report = improved_content(stores, dataset, improvement, held_splits, at)
+    provenance = Provenance(seed=improvement.seed, parents=[dataset], report=report, owner=owner)
+    with naming(stores.catalog, content.snapshot, dataset.name):
+        return save_content(stores.records, dataset.name, content, provenance)
+
+
+def improved_content(
+    stores: Stores,
+    dataset: Dataset,
+    improvement: Improvement,
+    held_splits: list[Held],
+    at: int | None,
+) -> tuple[Content, dict[str, Any]]:
+    """The content that `improve_dataset` saves, and its report; it raises the same."""
+    manifest = read_manifest(stores.records, dataset)
+    split = grown_split(dataset, manifest, improvement.split)
+    away = _held_apart(stores, dataset, split, held_splits, improvement.min_gap_s)
+    old = hashes_of(manifest.frames["fkey"].to_pylist())
+    with stores.catalog.reading(at) as snapshot:
+        frames = Frames(snapshot, snapshot.relation, Question())
+        pool, left_out = _pool(frames, improvement, away, old)
+        chosen = _chosen(pool, snapshot, improvement)
+        if not len(chosen):
+            raise InvalidInput(
+                f"dataset {dataset.name}: the catalog has no labelled frame that is neither in it "
+                f"nor too near to what is validated with ({left_out:,} are too near)"
+            )
+        rows, classes = frames_of(snapshot, np.sort(chosen))
+        number = snapshot.number
+        added = with_versions(snapshot, Selection(Question(snapshot=number), number, rows, classes))
+    entry = {
+        "of": dataset.content_id,
+        "snapshot": number,
+        **asdict(improvement),
+        "split": split,
+        "improved": True,
+        "held": [{"of": one.dataset.content_id, "split": one.split} for one in held_splits],
+    }
+    content = grown_by(stores, dataset, manifest, added, entry)
+    report = {
+        "method": "improve",
+        "wanted": improvement.frames,
+        "added": len(added),
+        "pool": pool.num_rows,
+        "left_out_as_too_near": left_out,
+        "scenes": len(pc.unique(added.frames["scene"])),
+        "expects": _expects(improvement, split, content, added),
+    }
+    return content, report
+
+
+def frames_to_label(
+    stores: Stores,
+    dataset: Dataset,
+    improvement: Improvement,
+    held_splits: list[Held],
+    at: int | None = None,
+) -> list[str]:
+    """Fkeys of the unlabelled frames that are most worth a label, as many as are wanted.
+
+    By camera and uncertainty alone: nobody has counted their classes.
+
+    Raises:
+        InvalidInput, BadFile: As `improve_dataset`.
+    """
+    manifest = read_manifest(stores.records, dataset)
+    split = grown_split(dataset, manifest, improvement.split)
+    away = _held_apart(stores, dataset, split, held_splits, improvement.min_gap_s)
+    old = hashes_of(manifest.frames["fkey"].to_pylist())
+    without = Question(condition=TagIs(kind="tag", tag="labelled", op="=", value=0))
+    with stores.catalog.reading(at) as snapshot:
+        frames = Frames(snapshot, snapshot.every_frame, without)
+        pool, _ = _pool(frames, improvement, away, old)
+        chosen = _chosen(pool, snapshot, improvement)
+        rows, _ = frames_of(snapshot, chosen)
+    fkeys: list[str] = rows["fkey"].to_pylist()
+    return fkeys
+
+
+def _held_apart(
+    stores: Stores, dataset: Dataset, split: str, held_splits: list[Held], min_gap_s: float
+) -> KeepAway | None:
+    """The frames of all that is validated with; the dataset's other splits are, too."""
+    parts = []
+    own = read_manifest(stores.records, dataset).frames
+    for one, rows in [
+        (dataset, own.filter(pc.not_equal(own["split"], split))),
+        *(
+            (each.dataset, read_manifest(stores.records, each.dataset).split(each.split).frames)
+            for each in held_splits
+        ),
+    ]:
+        if rows.num_rows:
+            parts.append(keep_away_from_rows(stores.catalog, rows, one.snapshot, min_gap_s))
+    return union(parts, min_gap_s)
+
+
+def _pool(
+    frames: Frames, improvement: Improvement, away: KeepAway | None, old: Hashes
+) -> tuple[pa.Table, int]:
+    """The frames to choose from, once each, and how many are too near to what is held apart."""
+    snapshot = frames.snapshot
+    unsure = [improvement.uncertainty] if improvement.uncertainty in snapshot.tags else []
+    columns = ["camera", *snapshot.classes, *filter(None, unsure)]
+    rows = frames.fetch_all([*columns, *guard_columns(snapshot, frames.relation)])
+    had = np.isin(np.asarray(rows[FKEY_HASH]), old)
+    near = np.zeros(len(rows), bool) if away is None else near_rows(rows, away)
+    free = one_of_each(rows, ~had & ~near, had)
+    return rows.filter(pa.array(free)), int((near & ~had).sum())
+
+
+def _chosen(pool: pa.Table, snapshot: Snapshot, improvement: Improvement) -> Hashes:
+    """fkey_hash of the frames that are taken, in the order in which they were."""
+    hashes = np.asarray(pool[FKEY_HASH])
+    if not len(pool):
+        return hashes
+    classes = list(snapshot.classes)
+    pixels = np.array(
+        [pc.fill_null(pool[tag].cast(pa.float64()), 0).to_numpy() for tag in classes]
+    ).reshape(len(classes), -1)
+    scenes = one_stratum(pool, Stratifier("scene"), {}).codes
+    few = None if improvement.per_scene is None else improvement.per_scene * _POOL
+    known = Worth(improvement.weak_classes, improvement.weak_cameras, improvement.uncertainty)
+    worth = worth_of(pool, pixels, classes, known)
+    best = most_uncertain(worth, scenes, hashes, improvement.frames * _POOL, few, improvement.seed)
+    shares = pixels[:, best] / np.maximum(pixels[:, best].sum(axis=0), 1)
+    taken = spread_out(
+        standardised(shares.T), scenes[best], improvement.frames, improvement.per_scene
+    )
+    chosen: Hashes = hashes[best[taken]]
+    return chosen
+
+
+def _expects(
+    improvement: Improvement, split: str, content: Content, added: Selection
+) -> list[dict[str, Any]]:
+    """The weak classes, weakest first: in how many frames of the split they were, and come."""
+    grown = content.rows.filter(pc.equal(content.rows["split"], split))
+    frames = (class_matrix(grown, len(content.tags)) > 0).sum(axis=0).tolist()
+    rows = []
+    for tag, count in zip(content.tags, frames, strict=True):
+        if tag in improvement.weak_classes:
+            come = int(pc.sum(pc.greater(added.frames[tag], 0)).as_py() or 0)
+            weakness = round(improvement.weak_classes[tag], 4)
+            rows.append({"class": tag, "weakness": weakness, "frames": count - come, "added": come})
+    return sorted(rows, key=lambda row: (-float(row["weakness"]), str(row["class"])))

@@ -1,0 +1,88 @@
+"""Values of tags that divide a split into slices; a validation scores each slice by itself.
+
+A tag with few values is divided by its values; a number with many into four ranges with as many
+frames each. Frames without a value are a part, too: "unknown".
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.errors import InvalidInput
+from catalog.records.tag_definitions import recorded_class_names
+from pipeline.datasets.derive import Stores, described, tags_of
+from pipeline.manifest import Manifest
+from query.frames.sampling import hashes_of
+
+ALL = "all"
+"""Every tag with few values."""
+
+MOST_TAGS = 32
+UNKNOWN = "unknown"
+
+_FEW = 12
+_RANGES = 4
+
+
+def slice_values(stores: Stores, manifest: Manifest, split: str, names: Sequence[str]) -> pa.Table:
+    """The part that each frame of a split is in, by each tag.
+
+    Args:
+        stores: The stores.
+        manifest: The dataset's.
+        split: Of it.
+        names: Of tags; ALL for each that has few values in this split, and more than one.
+
+    Returns:
+        A column of text for each tag, a row for each frame in the split's order.
+
+    Raises:
+        UnknownName: There is no such tag.
+        InvalidInput: They are too many.
+    """
+    rows = manifest.split(split).frames
+    classes = tags_of(manifest, recorded_class_names(stores.records))
+    hashes = hashes_of(rows["fkey"].to_pylist())
+    named = [name for name in dict.fromkeys(names) if name != ALL]
+    if len(named) > MOST_TAGS:
+        raise InvalidInput(f"slices: {len(named)} tags; expected at most {MOST_TAGS}")
+    columns = [*named]
+    if ALL in names:
+        with stores.catalog.reading() as snapshot:
+            columns += [tag for tag in snapshot.tags if tag not in (*named, *classes)]
+    # Tags come after the dataset: they are those of now.
+    values = described(stores, rows, classes, hashes, None, columns)
+    parts = {name: _parts(values[name]) for name in named}
+    for name in columns[len(named) :]:
+        distinct = pc.unique(values[name].drop_null())
+        if 2 <= len(distinct) <= _FEW and len(parts) < MOST_TAGS:
+            parts[name] = _parts(values[name])
+    return pa.table(parts)
+
+
+def _parts(column: pa.ChunkedArray) -> pa.Array:
+    """The part of each row, as text."""
+    column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    if is_number and len(pc.unique(column.drop_null())) > _FEW:
+        return _ranges(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False))
+    return pc.fill_null(pc.cast(column, pa.string()), UNKNOWN)
+
+
+def _ranges(values: npt.NDArray[np.float64]) -> pa.Array:
+    known = np.isfinite(values)
+    edges = np.unique(np.quantile(values[known], np.linspace(0, 1, _RANGES + 1)))
+    range_numbers = np.clip(
+        np.searchsorted(edges, values, side="right") - 1, 0, max(len(edges) - 2, 0)
+    )
+    ends: list[Any] = [f"{edge:.4g}" for edge in edges.tolist()]
+    names = [f"{low} to {high}" for low, high in pairwise(ends)] or ends
+    texts = np.array([*names, UNKNOWN], dtype=object)
+    return pa.array(texts[np.where(known, range_numbers, len(names))], pa.string())

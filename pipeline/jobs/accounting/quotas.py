@@ -1,0 +1,40 @@
+"""Quotas: how many jobs, and ranks of jobs, one user may have waiting or running."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import select
+
+from catalog.errors import TooManyJobs
+from catalog.records.store import RecordStore
+from catalog.records.tables import Job
+from pipeline.jobs.queue import JobQueue
+from pipeline.jobs.state import UNFINISHED
+
+
+def check_quota(records: RecordStore, queue: JobQueue, ranks: int) -> None:
+    """Go on only where the queue's user may have one more job of so many ranks.
+
+    Raises:
+        TooManyJobs: The user may not.
+    """
+    user = queue.user or records.user
+    if not user or (queue.jobs_each is None and queue.ranks_each is None):
+        return
+    had = _ranks_of_jobs(records, user)
+    if queue.jobs_each is not None and len(had) >= queue.jobs_each:
+        raise TooManyJobs(user, queue.jobs_each)
+    if queue.ranks_each is not None and sum(had) + ranks > queue.ranks_each:
+        raise TooManyJobs(user, queue.ranks_each, sum(had))
+
+
+def ranks_of(request: Mapping[str, Any]) -> int:
+    """Ranks of a job, by its recorded request."""
+    return int((request.get("resources") or {}).get("ranks", 1))
+
+
+def _ranks_of_jobs(records: RecordStore, user: str) -> list[int]:
+    """Ranks of each of a user's jobs that wait or run."""
+    requests = select(Job.request).where(Job.state.in_(UNFINISHED), Job.user == user)
+    with records.reading() as session:
+        return [ranks_of(request) for request in session.scalars(requests)]

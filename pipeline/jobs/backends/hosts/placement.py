@@ -1,0 +1,78 @@
+"""The machine of each process of a stage, and the command lines that start them there."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.jobs.backends.launch import on_this_machine, with_python
+from pipeline.jobs.request import Stage
+
+_CONNECT = "pipeline.jobs.backends.hosts.connect"
+_STARTER = "training.slurm_ranks"
+"""Serves the ranks' rendezvous, and knows its place by the variables of a Slurm step."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Slots that a job holds.
+
+    Attributes:
+        hosts: The machine of each rank; those of one machine stand together.
+        file: What `connect` reads of the settings.
+        python: Python on the machines.
+        name: Of the attempt.
+    """
+
+    hosts: tuple[str, ...]
+    file: Path
+    python: str
+    name: str
+
+    def commands(self, stage: Stage) -> list[tuple[str, ...]]:
+        """The command lines of a stage, as this machine starts them."""
+        if _is_of_home(stage):
+            return on_this_machine(stage, sys.executable)
+        programs = [with_python(command, self.python) for command in stage.commands]
+        if stage.ranks == 1 and stage.launcher == "horovod":
+            count = len(self.hosts)
+            return [
+                self._there(self.hosts[index % count], (), each)
+                for index, each in enumerate(programs)
+            ]
+        return [
+            self._there(self.hosts[rank], self._place(stage, rank), (*self._starter(stage), *each))
+            for each in programs
+            for rank in range(stage.ranks)
+        ]
+
+    def _starter(self, stage: Stage) -> tuple[str, ...]:
+        # -P: a folder "training" where the user happens to stand is not ours.
+        return (self.python, "-P", "-m", _STARTER, str(self.file.parent), str(stage.ranks), "0")
+
+    def _place(self, stage: Stage, rank: int) -> tuple[str, ...]:
+        """Variables that tell a rank its place, as those of a Slurm step do."""
+        hosts = self.hosts[: stage.ranks]
+        machines = list(dict.fromkeys(hosts))
+        counts = ",".join(str(hosts.count(machine)) for machine in machines)
+        told = {
+            "SLURM_JOB_ID": self.name,
+            "SLURM_RESTART_COUNT": "0",
+            "SLURM_STEP_ID": stage.title,
+            "SLURM_STEP_NUM_TASKS": stage.ranks,
+            "SLURM_STEP_NUM_NODES": len(machines),
+            "SLURM_STEP_TASKS_PER_NODE": counts,
+            "SLURM_NODEID": machines.index(hosts[rank]),
+            "SLURM_PROCID": rank,
+            "SLURM_LOCALID": hosts[:rank].count(hosts[rank]),
+        }
+        return tuple(f"{name}={value}" for name, value in told.items())
+
+    def _there(self, host: str, told: Sequence[str], program: Sequence[str]) -> tuple[str, ...]:
+        connect = (sys.executable, "-P", "-m", _CONNECT, str(self.file), host)
+        return (*connect, *told, "--", *program)
+
+
+def _is_of_home(stage: Stage) -> bool:
+    """True for what prepares or collects: one command that needs neither ranks nor GPUs."""
+    return not stage.uses_gpus and stage.ranks == 1 and len(stage.commands) == 1

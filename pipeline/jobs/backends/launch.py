@@ -1,0 +1,32 @@
+"""Command lines of programs, once it is known where they run."""
+
+from pipeline.jobs.program.rank import LOCAL_RANK, LOCAL_RANKS, RANK, RANKS
+from pipeline.jobs.request import PYTHON, Stage
+
+
+def with_python(command: tuple[str, ...], python: str) -> tuple[str, ...]:
+    """A command with the Python that runs it, where it asks for one."""
+    return (python, *command[1:]) if command[:1] == (PYTHON,) else command
+
+
+def on_this_machine(stage: Stage, python: str) -> list[tuple[str, ...]]:
+    """Commands of a stage, ranks under a launcher that starts them all here.
+
+    Args:
+        stage: Its commands, as they are on any backend.
+        python: This machine's.
+    """
+    programs = [with_python(command, python) for command in stage.commands]
+    if stage.launcher == "ranks":
+        return [_rank(rank, stage.ranks, each) for each in programs for rank in range(stage.ranks)]
+    if stage.ranks == 1:
+        return programs
+    # -P: a folder "training" where the user happens to stand is not ours.
+    launcher = (python, "-P", "-m", "training.local_ranks", "-np", str(stage.ranks))
+    return [(*launcher, "-H", f"localhost:{stage.ranks}", "--gloo", *each) for each in programs]
+
+
+def _rank(rank: int, ranks: int, program: tuple[str, ...]) -> tuple[str, ...]:
+    """One of so many processes of a program on this machine."""
+    told = ((RANK, rank), (RANKS, ranks), (LOCAL_RANK, rank), (LOCAL_RANKS, ranks))
+    return ("env", *(f"{name}={number}" for name, number in told), *program)

@@ -1,0 +1,79 @@
+"""Why a command failed, by the end of its log."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipeline.runs.exit_codes import may_go_on
+
+_LOG_END_BYTES = 65_536
+_ROOM_BYTES = 16_384
+_OF_LAUNCHERS = re.compile(r"(srun|slurmstepd\S*|scancel): (error: )?")
+_RANK_KILLED = re.compile(r"Exit code: (?:-9|-15|137|143)")
+"""How horovodrun names the first rank that ended badly."""
+
+
+def heading(attempt: int) -> str:
+    """The line that an attempt's output follows in a log."""
+    return f"==> attempt {attempt} <=="
+
+
+def why_failed(what: str, log: Path, attempt: int, code: int) -> str:
+    """The program's own last error line, or its exit code, with the place of the log.
+
+    Args:
+        what: The command, for people.
+        log: Its output.
+        attempt: The job's; what stands above its heading is of earlier ones.
+        code: Exit code; negative for a signal.
+    """
+    full = full_disk(log.parent)
+    for line in _own_lines(log, attempt):
+        _, marker, message = line.partition("error: ")
+        if marker and not _OF_LAUNCHERS.match(line):
+            return f"{message.strip()} ({what}, log {log}){full}"
+    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    return f"{what} {how}; see {log}{full}"
+
+
+def full_disk(folder: Path) -> str:
+    """The end of an error where the disk of a job's folder is full; else empty."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return ""
+    # Disks without a fixed number of files say that there are none.
+    if disk.f_bavail * disk.f_frsize >= _ROOM_BYTES and (disk.f_favail or not disk.f_files):
+        return ""
+    return f"; the disk of {folder} is full: make room, then resume the job"
+
+
+def was_killed(log: Path, attempt: int, code: int) -> bool:
+    """Return whether a command, or by its launcher's word a rank, died, or says that it goes on.
+
+    Args:
+        log: Its output.
+        attempt: The job's; what stands above its heading is of earlier ones.
+        code: Exit code; negative for a signal.
+    """
+    return may_go_on(code) or any(
+        _RANK_KILLED.fullmatch(line.strip()) for line in _own_lines(log, attempt)
+    )
+
+
+def _own_lines(log: Path, attempt: int) -> Iterator[str]:
+    """The last lines of an attempt, the last one first."""
+    for line in reversed(_last_lines(log)):
+        if attempt > 1 and line == heading(attempt):
+            return
+        yield line
+
+
+def _last_lines(log: Path) -> list[str]:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _LOG_END_BYTES))
+            return file.read().decode("utf-8", errors="replace").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,1 @@
+"""Jobs that put frames through a trained model: validations and predictions."""

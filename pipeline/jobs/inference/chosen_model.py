@@ -1,0 +1,180 @@
+"""Chooses the model that a job validates or predicts with: finished, or a checkpoint of a run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from catalog.errors import BadFile, InvalidInput, NotFound
+from catalog.records.jobs import recorded_job
+from catalog.records.store import RecordStore
+from catalog.storage.bounded_file import parsed_json
+from pipeline.jobs.request import PYTHON, JobPaths, Stage, read_json
+from pipeline.runs.checkpoint_steps import checkpoint_steps, named_step
+from pipeline.runs.class_map import ClassMap
+from pipeline.runs.networks import is_own
+
+FINISHED_MODEL = ("model.json",)
+CHECKPOINT = ("checkpoint.npz",)
+_FILES = ("model.json", "model.safetensors", "model.keras")
+
+
+@dataclass(frozen=True)
+class ChosenModel:
+    """A model, as a job was asked for it.
+
+    Attributes:
+        name: As it was asked for: a training job's, or a folder or file of a model; with @STEP for
+            a checkpoint.
+        folder: Where its files, or those of the training, lie.
+        network: The user's own network, where a training of this home built it: a file is not
+            believed. None for those of Framesift.
+        step: Of the checkpoint; None for the finished model.
+    """
+
+    name: str
+    folder: Path
+    network: str | None
+    step: int | None
+
+    def folder_in(self, paths: JobPaths) -> Path:
+        """The folder that a job reads it from: for a checkpoint one of the job's own."""
+        if self.step is None:
+            return self.folder
+        name = named_step(Path(self.name).name)[0]
+        name = self.folder.parent.name if name == "model" else name
+        return paths.folder / "checkpoints" / f"{name}@{self.step}"
+
+    def export(self, paths: JobPaths) -> tuple[str, ...] | None:
+        """The command that makes a model of the checkpoint there; None where none is needed.
+
+        A copy, for a training that goes on replaces its checkpoints.
+        """
+        if self.step is None:
+            return None
+        network = ("--model", self.network) if self.network else ()
+        return (
+            # -P: a folder "training" where the user happens to stand is not ours.
+            PYTHON, "-P", "-m", "training.export_checkpoint", "--model_dir", str(self.folder),
+            "--step", str(self.step), "--out", str(self.folder_in(paths)), *network,
+        )  # fmt: skip
+
+    def description(self) -> Mapping[str, Any]:
+        """Its model.json; of a checkpoint the record of its run, which has the same names.
+
+        Raises:
+            BadFile: It is damaged.
+        """
+        if self.step is not None:
+            return read_json(self.folder / "run.json")
+        path = self.folder / "model.json"
+        try:
+            data = parsed_json(path.read_bytes())
+        except ValueError as error:
+            raise BadFile(f"is damaged: {error}", str(path)) from error
+        if not isinstance(data, dict):
+            raise BadFile("is damaged: expected a JSON object", str(path))
+        return data
+
+    def class_map(self) -> ClassMap | None:
+        """By which it merges label classes; None where each is a class.
+
+        Raises:
+            BadFile: Its description is damaged.
+        """
+        try:
+            class_map = self.description().get("class_map")
+            return ClassMap.from_json(class_map) if class_map else None
+        except (ValueError, AttributeError, InvalidInput) as error:
+            raise BadFile(f"is damaged: {error}", str(self.folder / "model.json")) from error
+
+    def check_classes(self, classes: Sequence[str], dataset: str) -> None:
+        """Accept a dataset whose label classes the model knows, as far as its description says.
+
+        Raises:
+            InvalidInput: They are not the model's, or its map lacks one of them.
+            BadFile: Its description is damaged.
+        """
+        class_map, known = self.class_map(), self.description().get("classes")
+        if class_map is not None:
+            class_map.ids_of(classes, dataset)
+        elif known and list(known) != list(classes):
+            differing = [*sorted(set(known) ^ set(classes))[:3]] or ["their order"]
+            raise InvalidInput(
+                f"model {self.name} knows {len(known)} classes, dataset {dataset} has "
+                f"{len(classes)}; they differ in {', '.join(differing)}: take a dataset with the "
+                "same class list"
+            )
+
+
+def chosen_model(records: RecordStore, model: str) -> ChosenModel:
+    """The model that is named: a training job, a model's folder or file, or either with @STEP.
+
+    Raises:
+        InvalidInput: It is no training, or holds no trained model or no such checkpoint.
+        NotFound: There is no such job, folder or file.
+    """
+    name, step = named_step(model)
+    if step is None or Path(model).exists():
+        path = model_folder(records, model, FINISHED_MODEL)
+        return ChosenModel(model, path, own_network(records, model), None)
+    folder = model_folder(records, name, CHECKPOINT)
+    kept_steps = checkpoint_steps(folder)
+    if step not in kept_steps:
+        steps = ", ".join(f"{each:,}" for each in kept_steps) or "none"
+        raise InvalidInput(
+            f"model {model}: {folder} has no checkpoint of step {step:,}; it has {steps} "
+            "(framesift train --checkpoint-every and --keep-checkpoints say which are kept)"
+        )
+    return ChosenModel(model, folder, own_network(records, name), step)
+
+
+def export_stage(models: Sequence[ChosenModel], paths: JobPaths) -> tuple[Stage, ...]:
+    """The stage that makes models of checkpoints; none where no checkpoint is meant."""
+    commands = tuple(filter(None, (model.export(paths) for model in models)))
+    return (Stage("export", commands, uses_gpus=False),) if commands else ()
+
+
+def own_network(records: RecordStore, model: str) -> str | None:
+    """The user's own network, where a training of this home built it; a file is not believed."""
+    try:
+        settings = recorded_job(records, model).request.get("settings", {})
+    except NotFound:
+        return None
+    network = settings.get("model")
+    return network if network is not None and is_own(network) else None
+
+
+def model_folder(records: RecordStore, model: str, files: Sequence[str]) -> Path:
+    """The folder of a training job's model, or the one named, that holds one of the files.
+
+    Raises:
+        InvalidInput: The job is no training, or none of the files is there.
+        NotFound: There is no such job, folder or file.
+    """
+    try:
+        job = recorded_job(records, model)
+        if job.kind != "train":
+            raise InvalidInput(f"model {model}: is a job of kind {job.kind}, not train")
+        path = Path(job.paths["model_dir"])
+    except NotFound as error:
+        path = Path(model)
+        if path.name in _FILES and path.is_file():
+            path = path.parent
+        if path.is_file():
+            raise InvalidInput(
+                f"model {model}: is no model: expected a folder with model.json, which says "
+                "classes and input size, and model.safetensors, which has the weights"
+            ) from error
+        if not path.is_dir():
+            raise NotFound(
+                "model", model, "expected the name of a training job or a model folder"
+            ) from error
+    if not any((path / name).is_file() for name in files):
+        lacks = (
+            f"{files[0]} is missing" if len(files) == 1 else f"{' and '.join(files)} are missing"
+        )
+        steps = ", ".join(f"{model}@{step}" for step in checkpoint_steps(path))
+        begun = f"; its training did not finish, and left {steps}" if steps else ""
+        raise InvalidInput(f"model {model}: {path} holds no trained model ({lacks}{begun})")
+    return path.resolve()

@@ -1,0 +1,1 @@
+"""Jobs that run a user's own program on a dataset: what it is handed, its ranks, its outputs."""

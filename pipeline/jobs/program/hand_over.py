@@ -1,0 +1,150 @@
+"""The stage of a job that writes what a user's program is handed.
+
+python -m pipeline.jobs.program.hand_over FOLDER --manifest M [--staging FILE] [--split S]
+    [--prepare WIDTHxHEIGHT] --give files --give files:train --give classes ...
+"""
+
+import argparse
+import json
+import shutil
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from catalog.errors import BadFile, FramesiftError, StorageError
+from catalog.storage.atomic_write import atomic_write
+from pipeline.cache.reading import ReadsThrough
+from pipeline.datasets.export import export_text
+from pipeline.jobs.program.command_line import FILES, MANIFEST
+from pipeline.jobs.program.paths import ProgramPaths
+from pipeline.manifest import Manifest
+from pipeline.prepared.before_training import prepare_or_say
+from pipeline.prepared.class_file import write_class_file
+from pipeline.prepared.form import ABOUT_FILE, HAS_IMAGE, PreparedForm, open_form
+from pipeline.prepared.form import FRAMES_FILE as FORM_FRAMES
+from pipeline.prepared.form import IMAGES_FILE as FORM_IMAGES
+from pipeline.prepared.form import LABELS_FILE as FORM_LABELS
+from pipeline.prepared.size import Size
+
+ROWS_FILE, NAMES_FILE = "rows.npy", "names.txt"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write everything; the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        _hand_over(options)
+    except FramesiftError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    except OSError as error:
+        sys.stderr.write(f"error: {error.filename or options.folder}: {error.strerror}\n")
+        return 1
+    return 0
+
+
+def _hand_over(options: argparse.Namespace) -> None:
+    paths = ProgramPaths(options.folder)
+    paths.output.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(paths.input, ignore_errors=True)  # of an earlier attempt
+    paths.input.mkdir()
+    folder = ReadsThrough.at(options.manifest, options.staging).manifest
+    manifest = Manifest.read(folder)
+    frames = manifest.split(options.split)
+    _need_files(frames)
+    for pair in options.give:
+        name, _, split = pair.partition(":")
+        if name == FILES:
+            listed = manifest.split(split) if split else frames
+            text = "".join(export_text(listed, (), "files", with_labels=True))
+            atomic_write(paths.files(split or None), text)
+        elif name == MANIFEST:
+            manifest.write(paths.manifest)
+    write_class_file(paths.input, manifest.header.class_list)
+    if options.prepare is not None:
+        size = Size.parse(options.prepare)
+        prepare_or_say(folder, size, options.job, options.user)
+        form = open_form(manifest, size)
+        if form is None:
+            raise StorageError(
+                f"the frames are not prepared at {size}; the lines above say why", str(folder)
+            )
+        hand_over_form(paths.prepared, form, frames)
+    atomic_write(paths.rendezvous, json.dumps({"port": _free_port()}))
+    sys.stdout.write(f"{len(frames):,} frames are handed over in {paths.input}\n")
+
+
+def _need_files(frames: Manifest) -> None:
+    """See that every file is on this machine: a program knows nothing of stagings.
+
+    Raises:
+        BadFile: One is not.
+    """
+    for file in (*frames.images(), *frames.labels()):
+        if file is not None and not Path(file.path).is_file():
+            raise BadFile(
+                "is not on this machine; stage the dataset (framesift stage), with a cache that "
+                "holds all of it",
+                file.path,
+            )
+
+
+def hand_over_form(folder: Path, form: PreparedForm, frames: Manifest) -> None:
+    """Make a folder that shows the rows of some frames in a prepared form.
+
+    Args:
+        folder: To be made: links to the form's arrays, and which rows of them are meant.
+        form: Of the frames' dataset.
+        frames: The frames.
+
+    Raises:
+        BadFile: The form lacks one, whose row in the arrays is zero.
+    """
+    fkeys, splits = (frames.frames[name].to_pylist() for name in ("fkey", "split"))
+    rows = np.array([form.fkeys[fkey] for fkey in fkeys], np.int64)
+    for fkey, has in zip(fkeys, form.frames["has"][rows].tolist(), strict=True):
+        if not has & HAS_IMAGE:
+            raise BadFile(
+                f"frame {fkey} cannot be decoded; mend its files (framesift cache verify), or "
+                "leave out --prepare",
+                str(form.folder),
+            )
+    folder.mkdir()
+    for name in (FORM_IMAGES, FORM_LABELS, FORM_FRAMES):
+        (folder / name).symlink_to(form.folder / name)
+    write_class_file(folder, frames.header.class_list)
+    np.save(folder / ROWS_FILE, rows, allow_pickle=False)
+    names = "".join(f"{split}\t{fkey}\n" for split, fkey in zip(splits, fkeys, strict=True))
+    atomic_write(folder / NAMES_FILE, names)
+    # Last: with it the form is whole.
+    shutil.copyfile(form.folder / ABOUT_FILE, folder / ABOUT_FILE)
+
+
+def _free_port() -> int:
+    """A port of this machine that nothing listens at now."""
+    with socket.socket() as listening:
+        listening.bind(("", 0))
+        return int(listening.getsockname()[1])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m pipeline.jobs.program.hand_over", allow_abbrev=False
+    )
+    add = parser.add_argument
+    add("folder", type=Path, help="of the job")
+    add("--manifest", type=Path, required=True, help="manifest's folder")
+    add("--staging", type=Path, help="staging.json of a staging beside the job")
+    add("--split", help="whose frames the program is given; all by default")
+    add("--prepare", metavar="WIDTHxHEIGHT", help="decode them once at this size")
+    add("--give", action="append", default=[], help="what the program is given")
+    add("--job", default="", help="the job's name")
+    add("--user", default="", help="whose job it is")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,86 @@
+"""Resources that a job asks of the machines it runs on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from catalog.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Resources that a job asks of the machines it runs on.
+
+    Attributes:
+        ranks: Processes that a training or validation has at once.
+        ranks_per_node: Of these on each machine; as the backend places them when None.
+        gpus: For each process.
+        cores: For each process; as the backend has it when None.
+        memory_mb: On each machine [MB]; as the backend has it when None.
+        wall_minutes: After which the job's turn ends; None for as long as the backend lets it.
+        nodes: Names of machines, as the backend writes them; empty for any.
+        constraint: Labels that its machines have, as the backend writes them; empty for none.
+        image: Container image that its programs run in; empty for none.
+        mounts: Folders here, and where they lie inside the job.
+        environment: Names of variables that the job cannot do without.
+        packages: Python packages that its programs import.
+        options: The backend's own settings, such as {"partition": "gpu"}, before those of its file.
+    """
+
+    ranks: int = 1
+    ranks_per_node: int | None = None
+    gpus: int = 0
+    cores: int | None = None
+    memory_mb: int | None = None
+    wall_minutes: int | None = None
+    nodes: str = ""
+    constraint: str = ""
+    image: str = ""
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    environment: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Accept numbers that mean something.
+
+        Raises:
+            InvalidInput: One is too low.
+        """
+        for name in ("ranks", "ranks_per_node", "cores", "memory_mb", "wall_minutes"):
+            number = getattr(self, name)
+            if number is not None and number < 1:
+                raise InvalidInput(f"{name.replace('_', ' ')} {number}: expected at least 1")
+        if self.gpus < 0:
+            raise InvalidInput(f"gpus {self.gpus}: expected 0 or more")
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Resources":
+        """The resources whose fields `dataclasses.asdict` gave."""
+        lists = {name: tuple(data.get(name, ())) for name in ("environment", "packages")}
+        return cls(**{**data, **lists})
+
+    def need_only(self, backend: str, *names: str) -> None:
+        """Go on where no more was asked for than a backend knows.
+
+        Args:
+            backend: Its name.
+            names: Fields of these resources that it knows.
+
+        Raises:
+            InvalidInput: Something else was asked for.
+        """
+        usual = Resources()
+        for name in self.__dataclass_fields__:
+            if name not in names and getattr(self, name) != getattr(usual, name):
+                label = name.replace("_", " ")
+                raise InvalidInput(
+                    f"{label} {_shown(getattr(self, name))}: backend {backend} has no such "
+                    "setting; leave it out, or choose another backend"
+                )
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={of_key}" for key, of_key in value.items())
+    return str(value)

@@ -1,0 +1,1 @@
+"""A job as a workflow of tasks: their states, and what drives them."""

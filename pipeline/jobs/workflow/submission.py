@@ -1,0 +1,117 @@
+"""Submits a task's attempt once, also where the submitting process is killed.
+
+The attempt's name is recorded before the backend is asked, and the handle afterwards. A process
+that submits holds the job's lock meanwhile; so where the lock is free and the handle is missing,
+the submitter has ended, and the backend says whether it knows the name.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from catalog.errors import FramesiftError, StorageError
+from catalog.records.store import RecordStore
+from catalog.records.tables import Job, Task, now
+from pipeline.jobs.backends.registry import backend
+from pipeline.jobs.backends.turn import locked
+from pipeline.jobs.queue import JobQueue
+from pipeline.jobs.workflow.moves import (
+    attempt_name,
+    current,
+    move,
+    paths_of,
+    request_of,
+    show,
+    tasks_of,
+)
+
+_LOCKS = ".submitting"
+_WAIT_S, _POLL_S = 60.0, 0.05
+
+
+@contextmanager
+def submitting(folder: Path, wait_s: float = _WAIT_S) -> Iterator[bool]:
+    """Hold the lock of a job's submissions for the block; gives whether it is held.
+
+    Args:
+        folder: The job's.
+        wait_s: How long to wait for another process that submits.
+
+    Raises:
+        StorageError: The jobs' folder cannot be written.
+    """
+    path = lock_of(folder)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        deadline = time.monotonic() + wait_s
+        while (lock := locked(path)) is None and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be locked: {error.strerror}", str(path)) from error
+    try:
+        yield lock is not None
+    finally:
+        if lock is not None:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            os.close(lock)
+
+
+def lock_of(folder: Path) -> Path:
+    """The lock file of a job's submissions, beside the jobs' folders."""
+    return folder.parent / _LOCKS / f"{folder.name}.lock"
+
+
+def name_attempt(job: Job, task: Task) -> None:
+    """Name a task's attempt, to be committed before it is submitted."""
+    task.backend_name, task.submitted, task.waits = attempt_name(job, task), now(), ""
+
+
+def submit_attempt(records: RecordStore, queue: JobQueue, job_id: int, *, is_new: bool) -> None:
+    """Submit the named attempt of a job's current task; under the lock of `submitting`.
+
+    Args:
+        records: All of the home.
+        queue: The home's jobs.
+        job_id: The job.
+        is_new: Whether nobody can have submitted it before.
+
+    Raises:
+        StorageError: The job's folder cannot be written; the task has failed.
+        JobFailed: The backend refuses it, and the task has failed; or it does not say whether it
+            knows the attempt, and nothing has changed.
+    """
+    with records.reading() as session:
+        job = session.get_one(Job, job_id)
+        task = current(tasks_of(session, job))
+    if task is None or task.state != "pending" or task.handle or not task.backend_name:
+        return
+    chosen, paths, name = backend(task.backend), paths_of(job, task), task.backend_name
+    handle = None if is_new else chosen.find(name, paths)
+    if handle is None:
+        try:
+            paths.folder.mkdir(parents=True, exist_ok=True)
+            request = replace(request_of(job, task), attempt=task.attempt)
+            handle = chosen.submit(request, paths, queue, name)
+        except (OSError, FramesiftError) as error:
+            fail(records, job_id, task.id, str(error))
+            if isinstance(error, OSError):
+                raise StorageError(
+                    f"{paths.folder}: {error.strerror}", str(paths.folder)
+                ) from error
+            raise
+    with records.session() as session:
+        record, stored = session.get_one(Job, job_id), session.get_one(Task, task.id)
+        stored.handle = handle
+        show(session, record)
+
+
+def fail(records: RecordStore, job_id: int, task_id: int, error: str) -> None:
+    """Record that a task failed before it ran."""
+    with records.session() as session:
+        job, task = session.get_one(Job, job_id), session.get_one(Task, task_id)
+        task.error, task.waits, task.finished = error, "", now()
+        move(session, job, task, "failed", error)

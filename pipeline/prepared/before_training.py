@@ -1,0 +1,103 @@
+"""The stage of a training job that prepares its frames.
+
+    python -m pipeline.prepared.before_training MANIFEST WIDTHxHEIGHT --job NAME [--user USER]
+
+It makes the form that the training will read, unless it is there. Whatever stands in its way it
+says, and ends well: the training reads what there is, and decodes the rest.
+"""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from catalog.errors import FramesiftError, InvalidInput
+from pipeline.cache.lease import Holder, cache_of
+from pipeline.manifest import Manifest
+from pipeline.prepared.form import open_form
+from pipeline.prepared.in_cache import prepare_in_cache
+from pipeline.prepared.size import Size
+
+_TOLD_EVERY_S = 10.0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prepare; 0, whether or not there is a form then."""
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _end)
+    prepare_or_say(options.manifest, Size.parse(options.size), options.job, options.user)
+    return 0
+
+
+def prepare_or_say(manifest: Path, size: Size, job: str, user: str = "") -> None:
+    """Make the form of a staged manifest where there is none, or print why not.
+
+    Args:
+        manifest: Its folder.
+        size: Of the images.
+        job: That reads it.
+        user: Whose job that is; empty for one that is not limited to collections.
+    """
+    try:
+        _prepare(manifest, size, job, user)
+    except (FramesiftError, OSError, MemoryError) as error:
+        reason = str(error) or type(error).__name__
+        _say(f"no prepared form of {size}: {reason}; the training decodes its frames")
+
+
+def _prepare(folder: Path, size: Size, job: str, user: str) -> None:
+    manifest, cache = Manifest.read(folder), cache_of(folder)
+    name = f"{manifest.header.name}@{manifest.header.version}"
+    if cache is None:
+        raise InvalidInput(f"{folder}: is no staged manifest; framesift stage makes one")
+    there = open_form(manifest, size)
+    if there is not None:
+        _say(f"{name} is prepared at {size}: {there.folder}")
+        return
+    _say(
+        f"preparing {len(manifest):,} frames of {name} at {size}: less work than decoding all "
+        "that this training reads (--no-prepare leaves it out)"
+    )
+    told_s = time.monotonic()
+
+    def progress(frames: int, of: int) -> None:
+        nonlocal told_s
+        if frames == of or time.monotonic() - told_s >= _TOLD_EVERY_S:
+            told_s = time.monotonic()
+            _say(f"{frames:,} of {of:,} frames")
+
+    form = prepare_in_cache(cache, folder.name, size, Holder(name, job, user), progress)
+    for bad in form.bad:
+        _say(f"failed: {bad.file}: {bad.reason}")
+    _say(f"prepared {form.made:,} frames, {form.bytes / 1e6:,.1f} MB: {form.folder}")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _end(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Have everything that is open end in its order; what was being made is removed."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise SystemExit(1)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m pipeline.prepared.before_training", allow_abbrev=False
+    )
+    add = parser.add_argument
+    add("manifest", type=Path, help="staged manifest's folder")
+    add("size", help="WIDTHxHEIGHT")
+    add("--job", required=True, help="whose stage this is")
+    add("--user", default="", help="whose job that is")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

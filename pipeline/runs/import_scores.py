@@ -1,0 +1,56 @@
+"""Scores of frames by a validation or a prediction, brought into the catalog."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from catalog.errors import InvalidInput, StorageError
+from catalog.lake.catalog import WritableCatalog
+from catalog.records.tables import Job
+from catalog.tags.confusion_cells import SCORES
+from catalog.tags.model_scores import WrittenScores, write_scores
+from pipeline.jobs.request import JobPaths
+
+_SAYS_MODEL = {"validate": "report.json", "predict": "metrics.json"}
+"""The file of a job by its kind that says which model it is of."""
+
+_CELLS = ("fkey", "truth", "predicted", "pixels")
+
+
+def import_scores(store: WritableCatalog, job: Job) -> WrittenScores:
+    """Write the scores of a job's frames, and what a validated model took for what in each.
+
+    Args:
+        store: The catalog.
+        job: The validation or prediction, as it stands now.
+
+    Raises:
+        InvalidInput: The job is none that is done, or one of an earlier release.
+        StorageError: Its files cannot be read.
+        CatalogBusy: The write lock was not free in time.
+    """
+    if job.kind not in _SAYS_MODEL or job.state != "done":
+        raise InvalidInput(
+            f"job {job.name}: is of kind {job.kind}, and {job.state}; scores come from a "
+            "validation or a prediction that is done"
+        )
+    report = JobPaths(Path(job.paths["folder"])).report
+    files = [report / name for name in (_SAYS_MODEL[job.kind], "frame_scores.parquet")]
+    of_cells = report / "frame_cells.parquet"
+    if job.kind == "validate" and not of_cells.is_file():
+        raise InvalidInput(
+            f"job {job.name}: {of_cells} is missing, which validations of earlier releases do not "
+            "write; validate again"
+        )
+    try:
+        told = json.loads(files[0].read_text(encoding="utf-8"))
+        scores = pq.read_table(files[1])
+        cells = pq.read_table(of_cells, columns=[*_CELLS]) if job.kind == "validate" else None
+        model = told["model"]
+        name, sha256 = str(model["name"]), str(model["sha256"])
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise StorageError(f"job {job.name}: its report cannot be read: {error}") from error
+    known = [column for column in SCORES if column in scores.column_names]
+    return write_scores(store, name, sha256, scores.select(["fkey", *known]), cells)

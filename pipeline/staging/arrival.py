@@ -1,0 +1,290 @@
+"""A file that is coming into the cache: in memory up to 16 MB, in a file of its staging above."""
+
+import errno
+import hashlib
+import mmap
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from catalog.errors import BadFile, StorageError
+from ingest.sources.opened_file import OpenedFile
+from pipeline.cache.aligned_buffer import ALIGNED_BYTES, LARGEST_BYTES, AlignedBuffer, Buffers
+from pipeline.cache.md5.lanes import Md5Lanes
+from pipeline.cache.png_check import png_fault
+
+_RENAMES = 100
+"""Names that are tried to be given while others remove empty folders."""
+
+
+class CacheFails(Exception):
+    """The cache, and no source, refuses."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class _Content(Protocol):
+    """The part of a file that has come."""
+
+    @property
+    def size(self) -> int:
+        """So much [bytes]."""
+
+    def restart(self) -> None:
+        """Forget what has come."""
+
+    def take(self, opened: OpenedFile) -> None:
+        """Take what comes next, to the end."""
+
+    def md5(self) -> str:
+        """The MD5 of what has come, in hex."""
+
+    def sha256(self) -> str:
+        """The SHA-256 of what has come, in hex."""
+
+    def png_fault(self) -> str:
+        """The fault that pipeline.cache.png_check tells."""
+
+    def write(self) -> None:
+        """Have it on the disk as the part.
+
+        Raises:
+            OSError: The cache refuses.
+        """
+
+
+class Arrival:
+    """A file that is coming.
+
+    Attributes:
+        seconds: How long its transfers took so far [s].
+    """
+
+    def __init__(self, content: _Content, part: Path, size: int) -> None:
+        self._content, self._part, self._expected = content, part, size
+        self._damaged = ""
+        self._md5 = ""
+        self.seconds = 0.0
+
+    @property
+    def size(self) -> int:
+        """Size of the part that has come [bytes]."""
+        return self._content.size
+
+    def restart(self) -> None:
+        """Forget what has come."""
+        self._content.restart()
+
+    @contextmanager
+    def transferring(self) -> Iterator[None]:
+        """Measure a transfer."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds += time.monotonic() - began
+
+    def take(self, opened: OpenedFile) -> None:
+        """Take what comes next, to the end.
+
+        Raises:
+            StorageError: It ends early, or does not end.
+        """
+        self._content.take(opened)
+        if self.size != self._expected:
+            raise StorageError(f"{self.size:,} of its {self._expected:,} bytes came")
+
+    def digest(self) -> str:
+        """SHA-256 of the content that has come, "sha256:<hex>"."""
+        return f"sha256:{self._content.sha256()}"
+
+    def check(self, wanted: str | None, check_md5: Callable[[str], None] | None) -> None:
+        """Hold what has come against the digest and MD5 that are known, and the sums in it.
+
+        Raises:
+            StorageError: They do not fit; the way here may have damaged it.
+            BadFile: They do not fit, and the same came before.
+        """
+        self._md5 = self._content.md5()
+        if check_md5 is not None:
+            check_md5(self._md5)
+        fault = self._content.png_fault()
+        if wanted is not None and wanted != (digest := self.digest()):
+            fault = f"its content has {digest}, the dataset's {wanted}"
+        if fault and self._md5 == self._damaged:
+            raise BadFile(f"is damaged: {fault}; put the whole file there")
+        if fault:
+            self._damaged = self._md5
+            raise StorageError(f"came damaged: {fault}")
+
+    @property
+    def checksum(self) -> str:
+        """MD5 of the content that was checked, "md5:<hex>"."""
+        return f"md5:{self._md5}"
+
+    def keep(self, target: Path) -> None:
+        """Give it its name, once it is on the disk.
+
+        Raises:
+            OSError: The cache refuses.
+        """
+        self._content.write()
+        for _ in range(_RENAMES):
+            with suppress(FileNotFoundError):
+                self._part.rename(target)
+                return
+            # An eviction elsewhere may remove an empty folder between the two.
+            with suppress(FileNotFoundError):
+                target.parent.mkdir(parents=True, exist_ok=True)
+        self._part.rename(target)
+
+
+@contextmanager
+def arriving(part: Path, size: int, buffers: Buffers, lanes: Md5Lanes) -> Iterator[Arrival]:
+    """A file that is to come; what did not get its name is gone afterwards.
+
+    Args:
+        part: For what comes of it.
+        size: That it must have [bytes].
+        buffers: For what comes in memory.
+        lanes: Where its MD5 is computed.
+
+    Raises:
+        CacheFails: The cache cannot be written.
+    """
+    try:
+        if size <= LARGEST_BYTES:
+            with buffers.buffer(size) as buffer:
+                yield Arrival(_InMemory(part, buffer, size, lanes), part, size)
+        else:
+            with _InFile(part) as content:
+                yield Arrival(content, part, size)
+    finally:
+        with suppress(OSError):  # a cache that refuses is told of by what could not be written
+            part.unlink()
+
+
+class _InMemory:
+    def __init__(self, part: Path, buffer: AlignedBuffer, expected: int, lanes: Md5Lanes) -> None:
+        self._part, self._buffer, self._lanes = part, buffer, lanes
+        self._place = buffer.memory[:expected]
+
+    @property
+    def size(self) -> int:
+        return self._buffer.size
+
+    def restart(self) -> None:
+        self._buffer.size = 0
+
+    def take(self, opened: OpenedFile) -> None:
+        if opened.read_into is not None:
+            self._buffer.size = opened.read_into(self._place)
+            return
+        for piece in opened.pieces:
+            begin, end = self.size, self.size + len(piece)
+            if end > len(self._place):
+                raise StorageError(f"more than its {len(self._place):,} bytes came")
+            self._place[begin:end] = piece
+            self._buffer.size = end
+
+    def md5(self) -> str:
+        return self._lanes.md5(self._buffer)
+
+    def sha256(self) -> str:
+        return hashlib.sha256(self._buffer.view).hexdigest()
+
+    def png_fault(self) -> str:
+        return png_fault(self._buffer.view)
+
+    def write(self) -> None:
+        try:
+            # Past the page cache: copying a GB into it takes 0.2 s of CPU, and it pushes out what
+            # jobs read.
+            self._write(os.O_DIRECT)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # a file system that cannot
+                raise
+            self._write(0)
+
+    def _write(self, direct: int) -> None:
+        flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC
+        file = os.open(self._part, flags | direct, 0o666)
+        try:
+            whole = -(-self.size // ALIGNED_BYTES) * ALIGNED_BYTES
+            left = self._buffer.memory[: whole if direct else self.size]
+            while left:
+                left = left[os.write(file, left) :]
+            os.ftruncate(file, self.size)
+            os.fsync(file)  # a power cut must not leave a name without its bytes
+        finally:
+            os.close(file)
+
+
+class _InFile:
+    def __init__(self, part: Path) -> None:
+        self._part = part
+        self._size, self._md5 = 0, hashlib.md5(usedforsecurity=False)
+        try:
+            self._file = part.open("w+b")
+        except OSError as error:
+            raise CacheFails(error) from error
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def __enter__(self) -> "_InFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):  # what could not be written was said before
+            self._file.close()
+
+    def restart(self) -> None:
+        self._size, self._md5 = 0, hashlib.md5(usedforsecurity=False)
+        try:
+            self._file.seek(0)
+            self._file.truncate()
+        except OSError as error:
+            raise CacheFails(error) from error
+
+    def take(self, opened: OpenedFile) -> None:
+        for piece in opened.pieces:
+            self._md5.update(piece)
+            self._size += len(piece)
+            try:
+                self._file.write(piece)
+            except OSError as error:
+                raise CacheFails(error) from error
+
+    def md5(self) -> str:
+        return self._md5.hexdigest()
+
+    def sha256(self) -> str:
+        with self._mapped() as content:
+            return hashlib.sha256(content).hexdigest()
+
+    def png_fault(self) -> str:
+        with self._mapped() as content:
+            return png_fault(content)
+
+    @contextmanager
+    def _mapped(self) -> Iterator[memoryview]:
+        try:
+            self._file.flush()
+            with (
+                mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+                memoryview(mapped) as content,
+            ):
+                yield content
+        except OSError as error:
+            raise CacheFails(error) from error
+
+    def write(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())

@@ -1,0 +1,115 @@
+"""In which order the readers of a job read the frames of a split, and who reads which.
+
+A training's readers are its ranks, which share one endless row of examples
+(pipeline.example_order); a validation's are its shards, each a process, which together read every
+frame of the split once. Either way *position* numbers what the whole job reads, and positions are
+dealt to readers in turn, `batch_size` at a time.
+"""
+
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeline.example_order import epoch_order
+
+NEVER = sys.maxsize
+"""A position that is not read."""
+
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ReadingOrder:
+    """The row that a job reads at each position, and the reader that does.
+
+    Attributes:
+        frames: Of the split, at least 1.
+        seed: Of a training; None for a validation, which reads the split once.
+        batch_size: Positions that a reader takes in its turn.
+        readers: Of the whole job.
+        here: Those that read from this cache; None for all. Others have caches of their own.
+        begin: Where the job begins, as a training does that goes on from a checkpoint.
+        end: Where it ends; None where that is not known.
+        dealt: A validation's rows as they are dealt to its readers (pipeline.runs.shard_order);
+            None for the split's order.
+    """
+
+    frames: int
+    seed: int | None = None
+    batch_size: int = 1
+    readers: int = 1
+    here: Collection[int] | None = None
+    begin: int = 0
+    end: int | None = None
+    dealt: Positions | None = field(default=None, repr=False, compare=False)
+    _epochs: dict[int, tuple[Positions, Positions]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @property
+    def last(self) -> int:
+        """The position behind the last one; NEVER where the job goes on without end."""
+        if self.seed is None:
+            return self.frames if self.end is None else min(self.end, self.frames)
+        return NEVER if self.end is None else self.end
+
+    def row(self, position: int) -> int:
+        """The row of the split that is read at a position."""
+        epoch, index = divmod(position, self.frames)
+        return int(self._epoch(epoch)[0][index])
+
+    def turn(self, position: int) -> tuple[int, int]:
+        """The reader of a position, and as how many-th of its own it reads it, from 0."""
+        step, within = divmod(position - self.begin, self.batch_size * self.readers)
+        reader, offset = divmod(within, self.batch_size)
+        return reader, step * self.batch_size + offset
+
+    def position(self, reader: int, index: int) -> int:
+        """The position that a reader reads as its `index`-th."""
+        step, offset = divmod(index, self.batch_size)
+        return self.begin + (step * self.readers + reader) * self.batch_size + offset
+
+    def is_here(self, position: int) -> bool:
+        """True where a reader of this cache reads a position."""
+        return self.here is None or self.turn(position)[0] in self.here
+
+    def next_readings(self, rows: Positions, low: int, read: Sequence[int]) -> Positions:
+        """The position at which each of some rows is read next from this cache; NEVER for none.
+
+        Looked for until the end of the epoch after that of `low`: what is not read until then is
+        taken for read at the end of the one behind it.
+
+        Args:
+            rows: (n,) int64.
+            low: Nothing before it is still to be read.
+            read: How many of its own positions each reader has read, by its number.
+        """
+        epoch = low // self.frames
+        next_positions = np.full(len(rows), min(self.last, (epoch + 3) * self.frames), np.int64)
+        for later in (epoch + 1, epoch):
+            positions = later * self.frames + self._epoch(later)[1][rows]
+            step, within = np.divmod(positions - self.begin, self.batch_size * self.readers)
+            reader, offset = np.divmod(within, self.batch_size)
+            still = step * self.batch_size + offset >= np.asarray(read, np.int64)[reader]
+            still &= positions >= max(low, self.begin)
+            if self.here is not None:
+                still &= np.isin(reader, list(self.here))
+            next_positions = np.where(still, positions, next_positions)
+        next_positions[next_positions >= self.last] = NEVER
+        return next_positions
+
+    def _epoch(self, epoch: int) -> tuple[Positions, Positions]:
+        """Rows by index in an epoch, and indexes by row."""
+        if epoch not in self._epochs:
+            rows = np.arange(self.frames) if self.dealt is None else self.dealt
+            if self.seed is not None:
+                rows = epoch_order(self.frames, self.seed, epoch)
+            indexes = np.empty_like(rows)
+            indexes[rows] = np.arange(self.frames)
+            for old in [known for known in self._epochs if known < epoch - 2]:
+                del self._epochs[old]
+            self._epochs[epoch] = rows, indexes
+        return self._epochs[epoch]

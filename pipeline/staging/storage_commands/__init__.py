@@ -1,0 +1,1 @@
+"""Commands of storage systems, which run where those are administered."""

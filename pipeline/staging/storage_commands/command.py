@@ -1,0 +1,62 @@
+"""Runs a storage system's command, through whatever leads to it, such as ssh."""
+
+import subprocess
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from catalog.errors import StorageError
+
+_LAST_LINES = 20
+_ENDED_S = 10.0
+
+
+@contextmanager
+def running(argv: Sequence[str], setting: str) -> Iterator[Iterator[str]]:
+    """The lines that a command prints, as they come; it is ended with the block.
+
+    Args:
+        argv: The program and its arguments.
+        setting: The variable that names the program, for messages.
+
+    Raises:
+        StorageError: It is not there, or fails: its last line says why.
+    """
+    try:
+        process = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except OSError as error:
+        raise StorageError(
+            f"{argv[0]}: {error.strerror}: expected the program, or what leads to it (ssh "
+            f"root@node PROGRAM), in {setting}",
+            argv[0],
+        ) from error
+    last: deque[str] = deque(maxlen=_LAST_LINES)
+
+    def lines() -> Iterator[str]:
+        assert process.stdout is not None
+        for line in process.stdout:
+            last.append(line.rstrip("\n"))
+            yield last[-1]
+
+    with process:
+        try:
+            yield lines()
+            code = process.wait()
+        except BaseException:
+            process.terminate()
+            try:
+                process.wait(_ENDED_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+    if code:
+        told = " ".join(argv)
+        reason = next((line.strip() for line in reversed(last) if line.strip()), "no message")
+        raise StorageError(f"{told}: ended with exit code {code}: {reason}", told)

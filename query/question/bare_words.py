@@ -1,0 +1,42 @@
+"""Conditions as people write them on a command line: `camera=front_center` without quotes."""
+
+from collections.abc import Collection
+
+from sqlglot import exp
+
+from query.db2.dialect import Db2
+from query.run.read_only import parse_condition
+
+_COMPARISONS = (exp.EQ, exp.NEQ)
+
+
+def with_quotes(condition: str, columns: Collection[str]) -> str:
+    """The condition with each bare word that is compared with a column quoted, as a text.
+
+    A word that is a column stays one; without such a word the condition stays as it is.
+
+    Args:
+        condition: A WHERE body.
+        columns: Names of columns, in lower case.
+
+    Raises:
+        SqlError: It is no condition.
+    """
+    body = parse_condition(condition).args["where"].this.this
+    words = [word for each in body.find_all(*_COMPARISONS) for word in _words(each, columns)]
+    if not words:
+        return condition
+    for word in words:
+        word.replace(exp.Literal.string(word.name))
+    return str(body.sql(dialect=Db2))
+
+
+def _words(comparison: exp.Expr, columns: Collection[str]) -> list[exp.Column]:
+    left, right = comparison.this, comparison.expression
+    if not (_is_plain(left) and _is_plain(right) and left.name.lower() in columns):
+        return []
+    return [] if right.name.lower() in columns else [right]
+
+
+def _is_plain(term: exp.Expr) -> bool:
+    return isinstance(term, exp.Column) and not term.table and not term.this.quoted

@@ -1,0 +1,161 @@
+"""Questions about a model's scores: what they name, as the names that the catalog has.
+
+uncertainty                          the model's tag, demo_uncertainty
+confusion(pedestrian, bicycle)       pixels that are pedestrian and that it took for bicycle
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from catalog.errors import InvalidInput, UnknownName
+from catalog.lake.catalog import Catalog
+from catalog.lake.schema import CONFUSION_CELLS
+from catalog.lake.snapshot import Snapshot
+from catalog.tags.confusion_cells import SCORES, ScoredModel, scored_models
+from query.frames.selection import Question
+from query.question.condition import Group, Leaf
+from query.question.tag_value import quoted
+
+_PARTS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|[^'"/-]+|.""", re.DOTALL)
+"""Texts, quoted names and comments of SQL, and what is between them."""
+
+_CONFUSION = re.compile(r"\bconfusion\s*\(\s*([\w -]*?)\s*,\s*([\w -]*?)\s*\)", re.IGNORECASE)
+_SCORE = re.compile(rf"(?<![\w.])({'|'.join(SCORES)})(?![\w(])", re.IGNORECASE)
+
+
+@contextmanager
+def asking(
+    store: Catalog, question: Question, at: int | None = None
+) -> Iterator[tuple[Snapshot, Question]]:
+    """The snapshot that a question is about, and the question in names that it has.
+
+    Args:
+        store: The catalog.
+        question: What is wanted.
+        at: The snapshot to ask where the question names none; the newest when None.
+
+    Raises:
+        NotFound: There is no such snapshot.
+        UnknownName: No scores of its model were imported, or a class of a confusion is unknown.
+        InvalidInput: ``at`` does not fit the question, or a confusion is asked of no model.
+    """
+    reading = store.reading_files if _names_cells(question.where) else store.reading
+    with reading(question.asked_of(at)) as snapshot:
+        yield snapshot, in_names_of(snapshot, question)
+
+
+def in_names_of(snapshot: Snapshot, question: Question) -> Question:
+    """The question without its model, in the snapshot's names; see `asking`."""
+    if question.model is None:
+        if _names_cells(question.where):
+            raise InvalidInput(
+                "confusion(TRUTH, PREDICTED): of which model? Give one: --model, or the "
+                "question's model"
+            )
+        return question
+    models = snapshot.once("scored models", lambda: scored_models(snapshot))
+    if question.model not in models:
+        raise UnknownName(
+            "model",
+            question.model,
+            models,
+            "Scores come into the catalog by framesift tags import-scores VALIDATION.",
+        )
+    return _Names(models[question.model], snapshot).question(question)
+
+
+def _names_cells(where: str | None) -> bool:
+    return where is not None and any(
+        _CONFUSION.search(token) for token in _PARTS.findall(where) if token[0] not in "'\"-/"
+    )
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The names of one model's scores.
+
+    Attributes:
+        scored: The model.
+        snapshot: Of the catalog that has them.
+    """
+
+    scored: ScoredModel
+    snapshot: Snapshot
+
+    def question(self, question: Question) -> Question:
+        condition = question.condition
+        return question.model_copy(
+            update={
+                "model": None,
+                "ranges": tuple(
+                    each.model_copy(update={"tag": self._tag(each.tag)}) for each in question.ranges
+                ),
+                "condition": None if condition is None else self._condition(condition),
+                "order": tuple(self._ordered(item) for item in question.order),
+                "where": None if question.where is None else self._where(question.where),
+            }
+        )
+
+    def _tag(self, name: str) -> str:
+        return f"{self.scored.prefix}_{name.lower()}" if name.lower() in SCORES else name
+
+    def _ordered(self, item: str) -> str:
+        name, blank, direction = item.strip().partition(" ")
+        return self._tag(name) + blank + direction
+
+    def _condition(self, condition: Leaf | Group) -> Leaf | Group:
+        if isinstance(condition, Group):
+            return condition.model_copy(
+                update={"of": tuple(self._condition(member) for member in condition.of)}
+            )
+        tag = getattr(condition, "tag", None)
+        return condition if tag is None else condition.model_copy(update={"tag": self._tag(tag)})
+
+    def _where(self, where: str) -> str:
+        return "".join(
+            token if token[0] in "'\"-/" else self._exchanged(token)
+            for token in _PARTS.findall(where)
+        )
+
+    def _exchanged(self, sql: str) -> str:
+        cells: list[str] = []
+
+        def kept(match: re.Match[str]) -> str:
+            cells.append(self._pixels(match))
+            return f"\0{len(cells) - 1}\0"
+
+        sql = _CONFUSION.sub(kept, sql)
+        sql = _SCORE.sub(lambda match: self._tag(match[1]), sql)
+        return re.sub(r"\0(\d+)\0", lambda match: cells[int(match[1])], sql)
+
+    def _pixels(self, match: re.Match[str]) -> str:
+        """Pixels of a cell in Db2's SQL; 0 for a scored frame without it, none for another."""
+        truth, predicted = (self._class(name) for name in match.groups())
+        of_cell = (
+            f"model = {quoted(self.scored.model)} and truth = {quoted(truth)} "
+            f"and predicted = {quoted(predicted)}"
+        )
+        return (
+            f"case when {self.scored.prefix}_uncertainty is not null then coalesce((select "
+            f"sum(pixels) from {CONFUSION_CELLS} where frame = fkey and {of_cell}), 0) end"
+        )
+
+    def _class(self, name: str) -> str:
+        classes = self.snapshot.classes
+        tags = {title.lower(): tag for tag, title in classes.items()}
+        tag = tags.get(name.lower(), name.lower())
+        # A model's classes may be others than those of labels: a class map merges them.
+        if tag not in classes and tag not in self._own_classes():
+            raise UnknownName("class", name, {*classes, *classes.values(), *self._own_classes()})
+        return tag
+
+    def _own_classes(self) -> set[str]:
+        """The classes of the model's cells."""
+        cells = f"FROM {CONFUSION_CELLS} WHERE model = ?"
+        model = self.scored.model
+        rows = self.snapshot.execute(
+            f"SELECT DISTINCT truth {cells} UNION SELECT DISTINCT predicted {cells}", [model, model]
+        ).fetchall()
+        return {str(row[0]) for row in rows}

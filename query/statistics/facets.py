@@ -1,0 +1,438 @@
+"""Facets: every tag's histogram under all conditions but those on itself, in one pass.
+
+In memory the frames' bins are found once for each snapshot (`FacetColumns`). A question is then one
+statement, which says of every frame which conditions it fulfils, and a count of bytes.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import InvalidInput, UnknownName
+from catalog.frames.frames_relation import FramesRelation
+from catalog.lake.catalog import Catalog
+from catalog.lake.schema import FRAME_TAGS_COLUMNS
+from catalog.lake.snapshot import Facts, Snapshot
+from catalog.lake.statement_watch import Cancellation, cancelled_by, current, ended
+from query.db2.errors import in_db2s_words
+from query.frames.selection import Question
+from query.question.condition import (
+    CameraIn,
+    Group,
+    Has,
+    Leaf,
+    PixelRange,
+    SceneIn,
+    ShareRange,
+    TagIs,
+    Without,
+    leaves,
+)
+from query.question.conditions import question_where, relation_for, vocabulary_of
+from query.question.of_model import asking
+from query.question.vocabulary import Vocabulary
+from query.run.run_sql import execute
+from query.statistics.bin_positions import Positions, positions_on
+from query.statistics.facet_columns import Counts, FacetColumns, Mask
+from query.statistics.facet_report import Facet, FacetReport
+from query.statistics.histogram_axis import (
+    Extent,
+    axis_within,
+    extent_sql,
+    frequent_sql,
+    is_number,
+    value_sql,
+)
+from query.statistics.histogram_report import Axis, AxisRequest
+from query.statistics.population import Frames
+
+_BINS = 24
+"""Of a number: with those of nulls, zeros and what lies outside three facets make one code."""
+
+_TOP = 200
+"""Texts with a bin of their own: every camera, and the scenes of a large catalog's best part."""
+
+_WITHOUT = frozenset(name for name in FRAME_TAGS_COLUMNS if name.endswith("_file"))
+"""Tags that name a file of each frame."""
+
+_ROWS_AT_ONCE = 122_880
+"""Rows whose values are in memory at once while their bins are found."""
+
+_LISTED = "listed_frames"
+_ASKED = "facets were asked for"
+_LOOK_S = 0.05
+
+
+def facets(
+    store: Catalog, frames: Frames | None = None, tags: Sequence[str] | None = None
+) -> FacetReport:
+    """Every tag's histogram under a question's conditions, and how many frames answer it.
+
+    Args:
+        store: The catalog.
+        frames: Which frames; all of the newest snapshot when None. Those of a dataset count as all.
+        tags: Only these tags' or classes'; those of every tag when None.
+
+    Raises:
+        NotFound: There is no such snapshot.
+        UnknownName: A tag, class, camera, scene or column that the catalog does not have.
+        InvalidInput: A value or operator does not fit its tag.
+        SqlError: The WHERE body is wrong, it takes too long, or was cancelled.
+    """
+    frames = frames or Frames()
+    with _asking(store, frames) as (snapshot, question), ExitStack() as stack:
+        vocabulary = vocabulary_of(snapshot)
+        facet_tags = _facet_tags(snapshot, tags)
+        parts = _Parts.of(question, vocabulary, facet_tags)
+        if frames.fkeys is not None:
+            stack.enter_context(snapshot.with_table(_LISTED, pa.table({"fkey": frames.fkeys})))
+            parts.listed = True
+        columns, masks = _read(snapshot, question, facet_tags, parts)
+        return _report(snapshot, columns, parts, masks, _note(store, snapshot, question))
+
+
+def prepare(store: Catalog, before: Facts | None) -> None:
+    """Find the bins of the snapshot in memory, before somebody waits for them.
+
+    Args:
+        store: The catalog, with every row.
+        before: What was known of the snapshot that was in memory before: where nobody asked that
+            one for facets, nobody is going to ask this one soon. None where there was none.
+
+    Raises:
+        SqlError: It takes too long, or was cancelled.
+    """
+    if before is not None and _ASKED not in before:
+        return
+    with store.reading_frames() as snapshot:
+        if snapshot.layout.in_memory:
+            reading = _Reading(snapshot, Question())
+            reading.kept(_facet_tags(snapshot, None), ended_by=current())
+
+
+@contextmanager
+def _asking(store: Catalog, frames: Frames) -> Iterator[tuple[Snapshot, Question]]:
+    """The snapshot that is asked, and the question in names that it has."""
+    question = frames.question
+    if question.where is not None or question.model is not None:
+        # A user's own SQL is for the catalog's views alone: see Catalog.reading_frames.
+        with asking(store, question, frames.at) as reading:
+            yield reading
+        return
+    with store.reading_frames(question.asked_of(frames.at)) as snapshot:
+        yield snapshot, question
+
+
+@dataclass
+class _Parts:
+    """A question's conditions, by the facets that they are on.
+
+    Attributes:
+        own: Tag of a facet -> the conditions on it alone.
+        rest: The others.
+        where: The user's own SQL.
+        listed: Only the frames of a list are there at all.
+    """
+
+    own: dict[str, list[Leaf | Group]] = field(default_factory=dict)
+    rest: list[Leaf | Group] = field(default_factory=list)
+    where: str | None = None
+    listed: bool = False
+
+    @staticmethod
+    def of(question: Question, vocabulary: Vocabulary, tags: Iterable[str]) -> "_Parts":
+        """Those of a question.
+
+        Raises:
+            UnknownName: A class or tag that the catalog does not have.
+        """
+        parts, facet_tags = _Parts(where=question.where), set(tags)
+        for condition in question.conditions():
+            on = {_tag_of(leaf, vocabulary) for leaf in leaves([condition])}
+            tag = on.pop() if len(on) == 1 else ""
+            conditions = parts.own.setdefault(tag, []) if tag in facet_tags else parts.rest
+            conditions.append(condition)
+        return parts
+
+    def questions(self) -> list[Question]:
+        """A question for each facet with conditions, then one for all others if there are any."""
+        questions = [_all_of(conditions) for conditions in self.own.values()]
+        if self.rest or self.where is not None:
+            questions.append(_all_of(self.rest).model_copy(update={"where": self.where}))
+        return questions
+
+
+def _all_of(conditions: Sequence[Leaf | Group]) -> Question:
+    if len(conditions) > 1:
+        return Question(condition=Group(kind="all", of=tuple(conditions)))
+    return Question(condition=conditions[0] if conditions else None)
+
+
+def _tag_of(leaf: Leaf, vocabulary: Vocabulary) -> str:
+    """The tag that a condition is on."""
+    if isinstance(leaf, PixelRange):
+        return vocabulary.counted(leaf.tag).name
+    if isinstance(leaf, ShareRange | Has | Without):
+        return vocabulary.class_tag(leaf.tag).name
+    if isinstance(leaf, TagIs):
+        return vocabulary.tag(leaf.tag).name
+    return leaf.kind if isinstance(leaf, CameraIn | SceneIn) else "scene"
+
+
+def _facet_tags(
+    snapshot: Snapshot,
+    tags: Sequence[str] | None,
+) -> tuple[str, ...]:
+    """The facets' tags: camera and scene, the classes in class order, then the others."""
+    present = [tag for tag in snapshot.tags if tag not in _WITHOUT]
+    first = [tag for tag in ("camera", "scene") if tag in present]
+    every = tuple(dict.fromkeys([*first, *snapshot.classes, *present]))
+    if tags is None:
+        return every
+    titles = {title.lower(): tag for tag, title in snapshot.classes.items()}
+    requested = {titles.get(tag.lower(), tag.lower()): tag for tag in tags}
+    for tag, name in requested.items():
+        if tag not in every:
+            raise UnknownName("tag", name, {*every, *snapshot.classes.values()})
+    return tuple(tag for tag in every if tag in requested)
+
+
+def _read(
+    snapshot: Snapshot, question: Question, tags: Sequence[str], parts: _Parts
+) -> tuple[FacetColumns, list[Mask]]:
+    """The facets' bins, and for each part of the question which frames fulfil it."""
+    reading = _Reading(snapshot, question)
+    columns = None
+    if snapshot.layout.in_memory:
+        snapshot.once(_ASKED, lambda: True)
+        columns = reading.kept(tags, ended_by=Cancellation())
+    relation = relation_for(snapshot, question)
+    masks: dict[int, Mask] = {}
+    selected, values = [], []
+    for number, sub_question in enumerate(parts.questions()):
+        condition, bound = question_where(sub_question, relation, snapshot)
+        mask = None if columns is None else _by_bins(columns, sub_question)
+        if mask is not None:
+            masks[number] = mask
+            continue
+        # A condition on a value that is missing is neither true nor false.
+        selected.append(f"coalesce(({condition}), false) AS m{number}")
+        values += bound
+    if parts.listed:
+        selected.append(f"fkey IN (SELECT fkey FROM {_LISTED}) AS listed")
+    if columns is None:
+        columns, computed = reading.columns(reading.axes(tags), selected, values)
+    else:
+        computed = reading.masks(selected, values) if selected else []
+    others = iter(computed)
+    count = len(masks) + len(computed)
+    return columns, [masks[n] if n in masks else next(others) for n in range(count)]
+
+
+def _by_bins(columns: FacetColumns, question: Question) -> Mask | None:
+    """A mask of the frames of some cameras or scenes, where each of those has a bin; None else."""
+    condition = question.condition
+    if question.where is not None or not isinstance(condition, CameraIn | SceneIn):
+        return None
+    for facet, axis in enumerate(columns.axes):
+        if axis.tag == condition.kind:
+            bins = {bin_.value: index for index, bin_ in enumerate(axis.bins) if bin_.value}
+            if bins.keys() >= set(condition.names):
+                return columns.in_bins(facet, [bins[name] for name in condition.names])
+    return None
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The frames of a snapshot, as facets read them: labelled ones, or all that there are."""
+
+    snapshot: Snapshot
+    question: Question
+
+    def masks(self, selected: Sequence[str], values: Sequence[object]) -> list[Mask]:
+        """Conditions as columns of every frame, in an order that is always the same in memory."""
+        relation = relation_for(self.snapshot, self.question)
+        listed = ", ".join(selected)
+        rows = execute(
+            self.snapshot,
+            f"WITH frames AS ({relation.sql_for(listed)}) SELECT {listed} FROM frames",
+            values,
+        )
+        return [np.asarray(mask) for mask in rows.columns]
+
+    def columns(
+        self, axes: Sequence[Axis], selected: Sequence[str] = (), values: Sequence[object] = ()
+    ) -> tuple[FacetColumns, list[Mask]]:
+        """The bins of those axes, and conditions, of every frame in one order.
+
+        Raises:
+            SqlError: It takes longer than it may, or was cancelled.
+        """
+        relation = relation_for(self.snapshot, self.question)
+        listed = ", ".join([*(_value(relation, axis) for axis in axes), *selected])
+        statement = f"WITH frames AS ({relation.sql_for(listed)}) SELECT {listed} FROM frames"
+        blocks: list[list[Positions]] = [[] for _ in axes]
+        positions_by_axis = [positions_on(axis) for axis in axes]
+        masks: list[list[Mask]] = [[] for _ in selected]
+        with in_db2s_words(), self.snapshot.watched() as watch:
+            with watch.errors():
+                rows = self.snapshot.execute(statement, [*values] or None)
+                reader = rows.to_arrow_reader(_ROWS_AT_ONCE)
+            for batch in watch.read(reader):
+                for index, positions in enumerate(positions_by_axis):
+                    blocks[index].append(positions(batch.column(index)))
+                for index, mask in enumerate(masks, len(axes)):
+                    mask.append(batch.column(index).to_numpy(zero_copy_only=False))
+        whole = [np.concatenate([np.empty(0, np.uint8), *parts]) for parts in blocks]
+        return FacetColumns.of(axes, whole), [
+            np.concatenate([np.empty(0, np.bool_), *parts]) for parts in masks
+        ]
+
+    def kept(self, tags: Sequence[str], ended_by: Cancellation) -> FacetColumns:
+        """The bins of those tags, computed once for a snapshot.
+
+        Args:
+            tags: Of the facets.
+            ended_by: Ends it. Bins are found to the end when the client that asked has left
+                meanwhile: at 1,000,000 frames that takes a second, and a user who drags a
+                range leaves sooner.
+        """
+        name = f"bins {self.question.decides_on_labels} {' '.join(tags)}"
+        making: threading.Lock = self.snapshot.once(f"making {name}", threading.Lock)
+        while not making.acquire(timeout=_LOOK_S):
+            _go_on()
+        try:
+            with cancelled_by(ended_by):
+                return self.snapshot.once(name, lambda: self.columns(self.axes(tags))[0])
+        finally:
+            making.release()
+
+    def axes(self, tags: Sequence[str]) -> list[Axis]:
+        """The bins of those tags; a number that spreads too far for bins has no facet."""
+        kinds = relation_for(self.snapshot, self.question).columns
+        counted = frozenset(self.snapshot.pixel_tags)
+        requests = [AxisRequest(tag=tag, bins=_BINS, top=_TOP, log=tag in counted) for tag in tags]
+        extents = self._extents([one for one in requests if is_number(kinds[one.tag])])
+        axes = []
+        for request in requests:
+            kind = kinds[request.tag]
+            extent = extents.get(request.tag) or self._frequent(request, kind)
+            try:
+                axes.append(axis_within(request, request.tag, kind, extent))
+            except InvalidInput:
+                continue
+        return axes
+
+    def _extents(self, requests: Sequence[AxisRequest]) -> dict[str, Extent]:
+        """Least and greatest value of each number, in one statement."""
+        kinds = relation_for(self.snapshot, self.question).columns
+        if not requests:
+            return {}
+        selected = []
+        for number, request in enumerate(requests):
+            low, high = extent_sql(request, request.tag, kinds[request.tag])
+            selected += [f"{low} AS low{number}", f"{high} AS high{number}"]
+        relation, listed = relation_for(self.snapshot, self.question), ", ".join(selected)
+        statement = f"WITH frames AS ({relation.sql_for(listed)}) SELECT {listed} FROM frames"
+        row = execute(self.snapshot, statement).to_pylist()[0]
+        return {
+            request.tag: Extent(row[f"low{number}"], row[f"high{number}"])
+            for number, request in enumerate(requests)
+        }
+
+    def _frequent(self, request: AxisRequest, kind: str) -> Extent:
+        relation = relation_for(self.snapshot, self.question)
+        statement = frequent_sql(request.tag, kind, "frames")
+        rows = execute(
+            self.snapshot,
+            f"WITH frames AS ({relation.sql_for(statement)}) {statement}",
+            [request.top + 1],
+        )
+        return Extent(frequent=tuple(rows["v"].to_pylist()))
+
+
+def _value(relation: FramesRelation, axis: Axis) -> str:
+    """A tag's value for SELECT, as `positions` takes it."""
+    if axis.type == "VARCHAR":
+        return relation.encoded(axis.tag)
+    if axis.type in ("BOOLEAN", "TIMESTAMP"):
+        return f'{value_sql(axis.tag, axis.type)} AS "{axis.tag}"'
+    return f'"{axis.tag}"'
+
+
+def _report(
+    snapshot: Snapshot,
+    columns: FacetColumns,
+    parts: _Parts,
+    masks: Sequence[Mask],
+    note: str,
+) -> FacetReport:
+    masks = list(masks)
+    listed = masks.pop() if parts.listed else np.ones(columns.frames, np.bool_)
+    own = dict(zip(parts.own, masks, strict=False))
+    others = listed & masks[-1] if len(masks) > len(own) else listed
+    failed = np.zeros(columns.frames, np.uint8)
+    for mask in own.values():
+        failed += ~mask
+    matching = others & (failed == 0)
+    of_all = columns.count(listed, _go_on) if parts.listed else columns.totals()
+    counts = columns.count(matching, _go_on)
+    names = snapshot.classes
+    indices = {axis.tag: index for index, axis in enumerate(columns.axes)}
+    for tag, mask in own.items():
+        if tag in indices:
+            _go_on()
+            fails_this_alone = others & ~mask & (failed == 1)
+            counts[indices[tag]] = counts[indices[tag]] + columns.count_one(
+                indices[tag], fails_this_alone
+            )
+    return FacetReport(
+        snapshot=snapshot.number,
+        frames=int(np.count_nonzero(listed)),
+        matching=int(np.count_nonzero(matching)),
+        in_memory=snapshot.layout.in_memory,
+        note=note,
+        facets=tuple(
+            _facet(axis, names.get(axis.tag, axis.tag), parts, whole, counted)
+            for axis, whole, counted in zip(columns.axes, of_all, counts, strict=True)
+        ),
+    )
+
+
+def _facet(axis: Axis, name: str, parts: _Parts, of_all: Counts, counts: Counts) -> Facet:
+    # Made without a look at every bin: those of an axis were checked when it was made.
+    return Facet.model_construct(
+        tag=axis.tag,
+        type=axis.type,
+        scale=axis.scale,
+        edges=axis.edges,
+        bins=axis.bins,
+        name=name,
+        asked=axis.tag in parts.own,
+        of_all=tuple(of_all.tolist()),
+        counts=tuple(counts.tolist()),
+    )
+
+
+def _note(store: Catalog, snapshot: Snapshot, question: Question) -> str:
+    """Why the frames were not counted in memory."""
+    if snapshot.layout.in_memory:
+        return ""
+    newest = store.snapshot()
+    if snapshot.number != newest:
+        return f"snapshot {snapshot.number} is read from files: memory holds the newest, {newest}"
+    if question.where is not None:
+        return (
+            "conditions on what a model took for what, and SQL of users who see a part of the "
+            "catalog, are asked of files"
+        )
+    return "the newest snapshot is not in memory, or not yet"
+
+
+def _go_on() -> None:
+    if current().cancelled:
+        raise ended("on request")

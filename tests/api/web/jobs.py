@@ -1,0 +1,69 @@
+"""A home with jobs as they stand after a training, its validation, and one that failed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from catalog.records.datasets import recorded_dataset
+from catalog.records.tables import Job, now
+from pipeline.jobs.request import JobPaths
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from tests.api.test_statistics import a_report
+from tests.pipeline.homes import copy_home, open_home
+from tests.pipeline.test_datasets import make
+
+HOSTILE = "<b onclick=x>bad</b>"
+"""What a log or an error may say."""
+
+
+def home_with_jobs(catalogued: Path, folder: Path) -> Path:
+    """The home: dataset city@1; jobs first, v-first, broken and going."""
+    home = copy_home(catalogued, folder)
+    workspace = open_home(home)
+    make(workspace, "city", split="train=0.5,validation=0.5")
+    dataset = recorded_dataset(workspace.records, "city")
+    model_dir = workspace.jobs / "first" / "model"
+    for name, kind, state, metrics in (
+        ("first", "train", "done", {"step": 20, "max_steps": 20, "loss": 0.42}),
+        ("v-first", "validate", "done", {"miou": 0.31}),
+        ("broken", "train", "failed", {"step": 3, "max_steps": 20, "loss": 2.5}),
+    ):
+        paths = JobPaths(workspace.jobs / name)
+        for made in (paths.logs, paths.model, paths.report):
+            made.mkdir(parents=True)
+        (paths.logs / "train-0.log").write_text(f"step 1\n{HOSTILE}\n")
+        with workspace.records.session() as session:
+            session.add(
+                Job(
+                    name=name, kind=kind, backend="local", state=state, dataset_id=dataset.id,
+                    error=HOSTILE if state == "failed" else "", metrics=metrics,
+                    request={"stages": [], "settings": {"batch_size": 4, "seed": len(name)}},
+                    started=now(), finished=now(),
+                    paths={"folder": str(paths.folder), "logs": str(paths.logs),
+                           "model_dir": str(model_dir)},
+                )
+            )  # fmt: skip
+    lines = [{"step": step, "loss": 3 / step, "images_per_s": 9.5} for step in range(1, 21)]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (model_dir / "metrics.jsonl").write_text(text + '{"step": 21, "lo')
+    _report(JobPaths(workspace.jobs / "v-first").report, workspace, Path(dataset.manifest))
+    workspace.close()
+    return home
+
+
+def _report(folder: Path, workspace: Any, manifest: Path) -> None:
+    report = a_report(manifest, folder)
+    report["model"] = {"name": "first", "sha256": "a" * 64}
+    (folder / "report.json").write_text(json.dumps(report))
+    fkeys = select_frames(workspace.catalog, Question()).frames["fkey"].to_pylist()
+    scores = {"fkey": fkeys, "uncertainty": [n / len(fkeys) for n in range(len(fkeys))]}
+    pq.write_table(pa.table(scores), folder / "frame_scores.parquet")
+    cell = {"truth": "car", "predicted": "sky", "pixels": 9}
+    pq.write_table(
+        pa.Table.from_pylist([{"fkey": fkey, **cell} for fkey in fkeys[:3]]),
+        folder / "frame_cells.parquet",
+    )

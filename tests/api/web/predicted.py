@@ -1,0 +1,70 @@
+"""A home with what a model said of a frame."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image
+
+from api.workspace import Workspace
+from catalog.records.tables import Job
+from ingest.labels.palette import Palette
+from pipeline.jobs.request import JobPaths
+from query.frames.one_frame import FoundFrame, find_frame
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from tests.pipeline.homes import SAMPLE, copy_home, open_home
+
+CLASS_LIST = json.loads((SAMPLE / "camera_lidar_semantic/class_list.json").read_bytes())
+CAR = next(
+    tuple(bytes.fromhex(colour[1:])) for colour, name in CLASS_LIST.items() if name == "Car 1"
+)
+REST = [name for name in Palette.from_class_list(CLASS_LIST).classes if name != "Car"]
+
+
+def home_with_prediction(
+    catalogued: Path, folder: Path
+) -> tuple[Path, FoundFrame, npt.NDArray[np.uint8]]:
+    """A copy of a home, a frame of it, and the prediction of that frame by job p-1 of model first.
+
+    The model tells cars from all else, and takes a corner of the sky for a car.
+    """
+    home = copy_home(catalogued, folder)
+    workspace = open_home(home)
+    fkeys = select_frames(workspace.catalog, Question()).frames["fkey"].to_pylist()
+    frame = find_frame(workspace.catalog, str(min(fkeys)))
+    predicted = np.array(Image.open(SAMPLE / str(frame.label)).convert("RGB"))
+    predicted[:40, :40] = CAR
+    _predict(workspace, frame, predicted, {"Thing": ["Car"], "Rest": REST})
+    workspace.close()
+    return home, frame, predicted
+
+
+def _predict(
+    workspace: Workspace,
+    frame: FoundFrame,
+    predicted: npt.NDArray[np.uint8],
+    merged: dict[str, list[str]],
+) -> None:
+    """Leave a prediction's files and record, as its job would."""
+    paths = JobPaths(workspace.jobs / "p-1")
+    model = workspace.jobs / "first" / "model"
+    picture = paths.results / str(frame.label)
+    for folder in (picture.parent, paths.report, model):
+        folder.mkdir(parents=True)
+    Image.fromarray(predicted).save(picture)
+    row = {"fkey": frame.fkey, "picture": str(frame.label), "uncertainty": 0.25, "margin": 0.5}
+    pq.write_table(pa.Table.from_pylist([row]), paths.report / "frame_scores.parquet")
+    map_ = {"name": "two", "classes": merged, "ignored": []}
+    (model / "model.json").write_text(json.dumps({"class_map": map_}))
+    with workspace.records.session() as session:
+        session.add(
+            Job(
+                name="p-1", kind="predict", backend="local", state="done", error="", metrics={},
+                request={"stages": [], "settings": {"model": "first"}},
+                paths={"folder": str(paths.folder), "model_dir": str(model)},
+            )
+        )  # fmt: skip

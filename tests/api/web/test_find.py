@@ -1,0 +1,313 @@
+"""Find, the frame page and marks, over a real catalog and without a browser."""
+
+import io
+import json
+import re
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from fastapi.testclient import TestClient
+from PIL import Image
+
+from api.http.app import create_app
+from api.schemas.selections import DescriptionAnswer
+from api.settings import Settings
+from api.web.find.asked import Asked
+from api.web.find.shown import copies_of
+from catalog.accounts import row_collections, tokens, users
+from catalog.errors import InvalidInput
+from catalog.records.store import RecordStore
+from framesift import connect
+from tests.api.servers import framesift, serving
+from tests.api.web.predicted import home_with_prediction
+from tests.pipeline.homes import copy_home
+
+HERE = {"Sec-Fetch-Site": "same-origin"}
+JSON = {"Accept": "application/json"}
+PART = {"HX-Request": "true"}
+
+
+@pytest.fixture(scope="module")
+def browser(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A browser at a server that asks nobody who they are."""
+    home = copy_home(catalogued, tmp_path_factory.mktemp("find"))
+    app = create_app(Settings(home=home, cache=None), authenticates=False)
+    html = {"Accept": "text/html"}
+    with TestClient(app, headers=html, follow_redirects=False) as client:
+        yield client
+
+
+def matching(page: str) -> int:
+    """The number of frames that a page says."""
+    found = re.search(r'id="matching"[^>]*>([\d,]+)<', page)
+    assert found, page[:2000]
+    return int(found[1].replace(",", ""))
+
+
+def test_the_url_is_the_question() -> None:
+    """Each kind of field, with what it means."""
+    asked = Asked.of(
+        [("min.car", "1,000"), ("max.car", ""), ("has.bicycle", "1"), ("without.truck", "1"),
+         ("camera", "front_center"), ("camera", "rear_center"), ("is.weather", "rain"),
+         ("min.speed", "12.5"), ("max.mtime", "2026-01-01T00:00:00"), ("where", "size > 1"),
+         ("question", '{"where": "size < 9", "scenes": ["s"]}')]
+    )  # fmt: skip
+    question = asked.question(["car", "bicycle", "truck"])
+    assert [each.model_dump() for each in question.ranges] == [
+        {"tag": "car", "lowest": 1000, "highest": None}
+    ]
+    assert (question.cameras, question.scenes) == (("front_center", "rear_center"), ("s",))
+    assert question.where == "(size < 9) and (size > 1)"
+    assert question.condition is not None
+    assert question.condition.model_dump()["of"] == (
+        {"kind": "has", "tag": "bicycle", "pixels": 1},
+        {"kind": "without", "tag": "truck", "pixels": 1},
+        {"kind": "tag", "tag": "weather", "op": "=", "value": "rain"},
+        {"kind": "tag", "tag": "speed", "op": ">=", "value": 12.5},
+        {"kind": "tag", "tag": "mtime", "op": "<=", "value": "2026-01-01T00:00:00"},
+    )
+    assert Asked.of(asked.pairs) == asked
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ([("min.car", "many")], "car: 'many' is no number"),
+        ([("min.car", "2"), ("max.car", "1")], "swap them"),
+        ([("min.car", "nan")], "is no number"),
+        ([("at", "x")], "at=x"),
+        ([("colour", "red")], "colour: no parameter of this page"),
+        ([("question", "{")], "JSON"),
+    ],
+)
+def test_a_wrong_url_says_what_is_wrong(pairs: list[tuple[str, str]], said: str) -> None:
+    """And nothing of it is ignored."""
+    with pytest.raises(InvalidInput, match=re.escape(said)):
+        read(pairs)
+
+
+def read(pairs: list[tuple[str, str]]) -> None:
+    """Read a URL's parameters, all of them."""
+    asked = Asked.of(pairs)
+    asked.question(["car"])
+    assert asked.at is None or asked.at > 0
+
+
+def test_the_page_answers_as_rest_does(browser: TestClient) -> None:
+    """Number, sentence, plots, and the copies for programs."""
+    query = "min.car=1000&has.bicycle=1"
+    question = {"ranges": [{"tag": "car", "lowest": 1000}],
+                "condition": {"kind": "has", "tag": "bicycle"}}  # fmt: skip
+    expected = browser.post("/v1/selections", json=question, headers=JSON).json()
+    text = browser.get(f"/?{query}").text
+    assert matching(text) == expected["count"] == 5
+    assert expected["sentence"] in unescape(text)
+    assert re.search(r'name="min.car" value="1000"', text)
+    part = browser.get(f"/facets?{query}", headers=PART | {"HX-Trigger": "find"})
+    assert part.headers["hx-push-url"] == f"/?{query}"
+    assert matching(part.text) == 5
+    moved = browser.get(f"/drag?{query}", headers=PART).json()
+    assert moved["matching"] == "5"
+    drawn = re.findall(
+        r'id="plot-(\d+)".*?class="beyond" d="(.*?)".*?class="within" d="(.*?)"',
+        part.text,
+        re.DOTALL,
+    )
+    assert len(drawn) > 20
+    assert moved["plots"] == {number: [within, beyond] for number, beyond, within in drawn}
+    assert moved["numbers"] == dict(re.findall(r'id="n-(\d+-\d+)"[^>]*>([\d,]+)<', part.text))
+    assert "is no number" in browser.get("/drag?min.car=many", headers=PART).text
+    copies = [unescape(each) for each in re.findall(r'id="copy-\d">(.*?)</pre>', text, re.DOTALL)]
+    assert [word in copy for word, copy in zip(("curl", "Client", "select"), copies, strict=True)]
+    assert '<a class="edit" href="#min.car">' in text
+    assert 'id="min.car"' in text
+    asked = json.loads(re.findall(r"echo '(.*)' \|", copies[2])[0])
+    assert browser.post("/v1/selections", json=asked, headers=JSON).json()["count"] == 5
+
+
+def test_a_question_of_a_dataset_is_copied_with_it() -> None:
+    """For each program, the command line too."""
+    asked = Asked.of([("dataset", "mine"), ("split", "train"), ("min.car", "1000")])
+    question = {"ranges": [{"tag": "car", "lowest": 1000}]}
+    described = DescriptionAnswer(question=question, snapshot=1, sentence="", sql="", note="")
+    copies = dict(copies_of(asked, described, "http://server", "/v1/frames"))
+    assert copies["curl"].endswith("--data-urlencode dataset=mine --data-urlencode split=train")
+    assert copies["Python"].endswith(", dataset='mine', split='train'))")
+    assert copies["command line"].endswith(
+        "| framesift facets --dataset mine --split train --question -"
+    )
+
+
+def test_other_conditions_move_a_histogram_and_its_own_do_not(browser: TestClient) -> None:
+    """What the plot's text says: frames that fulfil the other conditions."""
+
+    def told(query: str) -> str:
+        found = re.search(r'aria-label="(Car: [^"]*)"', browser.get(f"/?{query}").text)
+        assert found
+        return found[1]
+
+    assert " 24 of 24 frames" in told("")
+    assert told("min.car=100000") == told("")
+    assert " 24 of 24 frames" not in told("camera=front_center")
+
+
+def test_the_gallery_has_each_frame_once(browser: TestClient) -> None:
+    """Page by page; the pictures are there."""
+    text = browser.get("/gallery", headers=PART).text
+    links = re.findall(r'<a href="(/frames/[^"]+)"', text)
+    assert len(set(links)) == len(links) == 24
+    picture = re.findall(r'<img src="([^"]+)"', text)[0]
+    assert browser.get(unescape(picture)).headers["content-type"] == "image/jpeg"
+    assert browser.get(unescape(links[0])).status_code == 200
+
+
+def test_a_frame_has_its_classes_neighbours_and_tags(browser: TestClient) -> None:
+    """Most pixels first, and the frames before and after it in its drive."""
+    text = browser.get("/gallery?scene=20260616_094856&camera=front_center", headers=PART).text
+    first, second = re.findall(r'<a href="(/frames/[^?"]+)', text)
+    page = browser.get(second).text
+    assert re.findall(r'id="previous"[^>]*href="([^"]+)"', page) == [first]
+    assert 'id="next"' not in page
+    pixels = [int(each.replace(",", "")) for each in
+              re.findall(r'</button> <span class="number">([\d,]+)<', page)]  # fmt: skip
+    assert pixels == sorted(pixels, reverse=True)
+    assert 'fill="#ff00ff"' in page  # RD normal street
+    assert browser.get("/frames/none").status_code == 404
+
+
+def test_marks_are_tags(browser: TestClient) -> None:
+    """Of several frames at once, asked for by the same page; taken away by no value."""
+    text = browser.get("/gallery", headers=PART).text
+    fkeys = [unescape(each) for each in re.findall(r'name="fkey" value="([^"]+)"', text)][:3]
+    form = {"fkey": fkeys, "tag": "quality", "value": "bad", "next": "/?camera=x"}
+    assert browser.post("/marks", data=form).status_code == 403  # from no page
+    answer = browser.post("/marks", data=form, headers=HERE)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/?camera=x")
+    assert matching(browser.get("/?is.quality=bad").text) == 3
+    assert browser.get("/gallery?is.quality=bad", headers=PART).text.count("badge") == 3
+    part = browser.post(
+        "/marks", data={**form, "fkey": fkeys[:1], "value": ""}, headers=HERE | PART
+    )
+    assert "Removed quality from 1 frame" in part.text
+    assert matching(browser.get("/?is.quality=bad").text) == 2
+    wrong = browser.post("/marks", data={**form, "fkey": [*fkeys, "none"]}, headers=HERE | PART)
+    assert (wrong.status_code, "nothing was marked" in wrong.text) == (404, True)
+    assert matching(browser.get("/?is.quality=bad").text) == 2
+    scanned = browser.post("/marks", data={**form, "tag": "car", "value": "1"}, headers=HERE)
+    assert scanned.status_code == 400
+
+
+def test_the_first_page_is_small(browser: TestClient) -> None:
+    """Apart from images, 200 KB at most, compressed as a browser takes it."""
+    page = browser.get("/", headers={"Accept-Encoding": "gzip"})
+    files = re.findall(r'(?:href|src)="(/static/[^"]+)"', page.text)
+    assert len(files) >= 4
+    parts = [page, browser.get("/gallery", headers=PART | {"Accept-Encoding": "gzip"})]
+    parts += [browser.get(file, headers={"Accept-Encoding": "gzip"}) for file in files]
+    assert {part.status_code for part in parts} == {200}
+    sent = sum(part.num_bytes_downloaded for part in parts)
+    assert 10_000 < sent < 200_000
+
+
+def test_users_of_collections_are_told_why_an_answer_takes_longer(
+    catalogued: Path, tmp_path: Path
+) -> None:
+    """Ranges are counted in memory for them, too; SQL of theirs and old snapshots are not."""
+    home = copy_home(catalogued, tmp_path)
+    records = RecordStore(home / "records" / "records.sqlite")
+    users.add(records, "otto", ["datauser"], None)
+    row_collections.add(records, "one", "filename like '%/20260616_094856/%'")
+    row_collections.assign(records, "one", "otto")
+    _, token = tokens.create(records, "otto", "t", "read", timedelta(days=1))
+    app = create_app(Settings(home=home, cache=None, hot_memory_mb=500))
+    html = {"Accept": "text/html", "Cookie": f"framesift={token}"}
+    with TestClient(app, headers=html) as client:
+        while client.get("/readyz").status_code == 503:
+            time.sleep(0.05)
+        seen = client.get("/?min.car=1").text
+        assert "of 3 frames" in seen
+        assert "Counted from files" not in seen
+        asked = client.get("/?where=car >= 1").text
+        assert "Counted from files, which takes longer: conditions on what" in asked
+        assert matching(asked) == matching(seen)
+        at = int(re.findall(r"as of snapshot (\d+)", seen)[0]) - 1
+        assert f"snapshot {at} is read from files" in client.get(f"/?at={at}").text
+
+
+def test_the_map_shows_where_frames_were_taken(browser: TestClient) -> None:
+    """Where some have a position: a cell leads to its frames."""
+    assert 'id="where"' not in browser.get("/").text
+    text = browser.get("/gallery", headers=PART).text
+    fkeys = [unescape(each) for each in re.findall(r'name="fkey" value="([^"]+)"', text)]
+    for place, fkey in enumerate(fkeys[:3]):
+        values = {"latitude_deg": str(48.1 + place / 100), "longitude_deg": f"11.5{place}"}
+        marked = browser.post(
+            "/v1/tags/marks", json={"fkeys": [fkey], "values": values}, headers=JSON
+        )
+        assert marked.status_code == 200, marked.text
+    page = browser.get("/").text
+    assert 'id="where"' in page
+    assert "<h2>Tags of own</h2>" in page
+    drawn = browser.get("/map", headers=PART).text
+    cells = re.findall(r'<a href="([^"]+)" aria-label="1 frame at', drawn)
+    assert len(cells) == 3
+    assert matching(browser.get(unescape(cells[0])).text) == 1
+    assert "Map of 3 frames between 48.1" in drawn
+    assert "No frame of these" in browser.get("/map?max.latitude_deg=1", headers=PART).text
+
+
+def test_a_models_predictions_and_errors_are_seen(catalogued: Path, tmp_path: Path) -> None:
+    """Over the image, and where they differ from the label; merged classes are one."""
+    home, frame, predicted = home_with_prediction(catalogued, tmp_path)
+    app = create_app(Settings(home=home, cache=None), authenticates=False)
+    with TestClient(app, headers={"Accept": "text/html"}) as client:
+        text = client.get(f"/frames/{frame.fkey}").text
+        assert "Prediction of first" in text
+        assert "Errors of first" in text
+        assert "p-1, uncertainty 0.25" in text
+        url = f"/pictures/predictions/{frame.fkey}?format=png&alpha=1&job="
+        seen = pixels(client.get(url + "p-1").content)
+        assert (seen == predicted).all()
+        different = pixels(client.get(url + "p-1&errors=true").content)
+        marked = (different == (255, 0, 200)).all(axis=2)
+        assert marked[:40, :40].all()
+        assert not marked[40:].any()
+        assert not marked[:, 40:].any()
+        of_cars = pixels(client.get(url + "p-1&errors=true&classes=car").content)
+        assert not (of_cars == (255, 0, 200)).all(axis=2).any()
+        assert client.get(url + "p-2").status_code == 404
+        rest = f"/v1/predictions/{frame.fkey}?format=png&alpha=1"
+        for which in ("", "&model=first", "&job=p-1"):
+            assert (pixels(client.get(rest + which).content) == predicted).all()
+        assert client.get(f"{rest}&model=first&errors=true").content == client.get(
+            url + "p-1&errors=true").content  # fmt: skip
+        other_model = client.get(f"{rest}&model=second", headers=JSON)
+        assert (other_model.status_code, "first" in other_model.text) == (404, True)
+        assert client.get(f"{rest}&model=first&job=p-1", headers=JSON).status_code == 400
+        other = client.get("/v1/frames?limit=2", headers=JSON).json()["frames"][1]["fkey"]
+        assert "Prediction of" not in client.get(f"/frames/{other}").text
+        gone = client.get(f"/pictures/predictions/{other}?job=p-1&format=png")
+        assert gone.status_code == 404
+    with serving(home) as (server, _):
+        asked = connect(server).frame(frame.fkey).prediction(model="first", alpha=1, format="png")
+        assert (pixels(bytes(asked)) == predicted).all()
+        for index, target in enumerate(([], ["--server", server])):
+            out = tmp_path / f"{index}.png"
+            run = framesift(
+                home, *target, "show", frame.fkey, "--model", "first", "--errors", "--out", out
+            )
+            assert (run.returncode, run.stdout.strip()) == (0, f"wrote {out}"), run.stderr
+            assert (pixels(out.read_bytes()) == different).all()
+    wrong = framesift(home, "show", frame.fkey, "--model", "first", "--out", "prediction.txt")
+    assert (wrong.returncode, "expected a file of .png" in wrong.stderr) == (1, True), wrong.stderr
+
+
+def pixels(png: bytes) -> npt.NDArray[np.uint8]:
+    """(height, width, 3) of an image."""
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))

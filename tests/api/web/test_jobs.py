@@ -1,0 +1,126 @@
+"""The pages of jobs, without a browser: what they show, and what their forms do."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from api.http.app import create_app
+from api.settings import Settings
+from api.web.run.curves import curves_of
+from tests.api.web.jobs import HOSTILE, home_with_jobs
+
+HERE = {"Sec-Fetch-Site": "same-origin"}
+
+
+@pytest.fixture(scope="module")
+def browser(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A browser at a server that asks nobody who they are."""
+    home = home_with_jobs(catalogued, tmp_path_factory.mktemp("jobs"))
+    app = create_app(Settings(home=home, cache=home / "cache"), authenticates=False)
+    with TestClient(app, headers={"Accept": "text/html"}, follow_redirects=False) as client:
+        yield client
+
+
+def shown(browser: TestClient, path: str) -> str:
+    """A page."""
+    answer = browser.get(path)
+    assert answer.status_code == 200, answer.text
+    assert HOSTILE not in answer.text
+    assert " style=" not in answer.text  # the policy forbids it
+    return answer.text
+
+
+def test_jobs_are_listed_and_compared(browser: TestClient) -> None:
+    """Each with its state and progress; those that are ticked side by side, with what differs."""
+    listed = shown(browser, "/jobs")
+    for name, state in (("first", "done"), ("broken", "failed"), ("v-first", "done")):
+        assert f'href="/jobs/{name}"' in listed
+        assert f'class="state {state}"' in listed
+    compared = shown(browser, "/jobs?job=first&job=broken")
+    assert re.search(r">loss</th><td[^>]*>0.42</td><td[^>]*>2.5<", compared)
+    assert ">seed</th>" in compared
+    assert ">batch size</th>" not in compared
+    assert browser.get("/jobs?job=none").status_code == 404
+
+
+def test_a_job_shows_its_curves_error_and_logs(browser: TestClient) -> None:
+    """What a program printed is text, whatever it looks like."""
+    page = shown(browser, "/jobs/first")
+    assert "loss: 0.15 at step 20" in page
+    assert page.count("<polyline") == 2
+    assert "Resume" not in page
+    broken = shown(browser, "/jobs/broken")
+    assert HOSTILE in unescape(broken)
+    assert 'action="/jobs/broken/resume"' in broken
+    assert "step 1" in shown(browser, "/jobs/broken/output")
+    assert browser.get("/jobs/none").status_code == 404
+    assert browser.get("/jobs/first/events").text.startswith("retry:")
+
+
+def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient) -> None:
+    """Once the scores are imported, which the page does."""
+    before = shown(browser, "/jobs/v-first")
+    assert "confusion%28" not in before
+    begun = browser.post("/jobs/v-first/scores", headers=HERE)
+    assert (begun.status_code, begun.headers["location"]) == (303, "/jobs/v-first#result")
+    page = shown(browser, "/jobs/v-first")
+    (path,) = {
+        path for path in re.findall(r'href="(/\?[^"]*)"', page) if "%28car%2C+sky%29" in path
+    }
+    found = shown(browser, unescape(path))
+    assert re.search(r'id="matching"[^>]*>3<', found)
+    assert "Import scores" not in page
+
+
+def test_the_form_plans_and_begins_a_job(browser: TestClient) -> None:
+    """What is wrong with a value is said as REST says it; a job begins and is shown."""
+    form = shown(browser, "/new-job?dataset=city")
+    assert '<option value="city@1" selected>' in form
+    assert "files" in shown(browser, "/new-job/plan?dataset=city@1")
+    assert "no dataset" in shown(browser, "/new-job/plan?dataset=none")
+    wrong = {"kind": "train", "dataset": "city", "workers": "none"}
+    refused = browser.post("/new-job", data=wrong, headers=HERE)
+    assert (refused.status_code, "workers" in refused.text) == (400, True)
+    elsewhere = browser.post("/new-job", data=wrong, headers={"Sec-Fetch-Site": "cross-site"})
+    assert elsewhere.status_code == 403
+    asked = {"kind": "train", "dataset": "nope", "max_steps": "1"}
+    assert browser.post("/new-job", data=asked, headers=HERE).status_code == 404
+    assert browser.post("/jobs/first/cancel", headers=HERE).headers["location"] == "/jobs/first"
+
+
+def test_the_form_asks_machines_and_saves_a_question(browser: TestClient) -> None:
+    """Resources reach the backend, whose submission is shown; a question becomes the dataset."""
+    asked = {
+        "kind": "train", "dataset": "city", "max_steps": "1", "wall_minutes": "5",
+        "augment": "mirror,crop", "model": "small_unet", "options": "nonsense",
+    }  # fmt: skip
+    refused = browser.post("/new-job/dry-run", data=asked, headers=HERE)
+    assert (refused.status_code, "expected NAME=VALUE" in refused.text) == (400, True)
+    asked["options"] = ""
+    refused = browser.post("/new-job/dry-run", data=asked, headers=HERE)
+    assert (refused.status_code, "wall minutes 5: backend local" in refused.text) == (400, True)
+    dry = browser.post("/new-job/dry-run", data=asked | {"wall_minutes": ""}, headers=HERE)
+    assert dry.status_code == 200, dry.text
+    assert "training" in dry.text
+    form = shown(browser, "/new-job?min.car=1000")
+    assert 'name="asked" value="min.car=1000"' in form
+    assert "at least 1,000 car pixels" in form
+    asked = {"kind": "validate", "model": "none", "asked": "min.car=1000", "dataset": "cars"}
+    assert browser.post("/new-job", data=asked, headers=HERE).status_code == 404
+    asked = {"kind": "train", "asked": "min.car=many", "dataset": "cars"}
+    refused = browser.post("/new-job", data=asked, headers=HERE)
+    assert (refused.status_code, "is no number" in refused.text) == (400, True)
+
+
+def test_a_curve_of_many_lines_has_few_points_and_its_last_value(tmp_path: Path) -> None:
+    """A line that is being written is left out."""
+    file = tmp_path / "metrics.jsonl"
+    lines = "".join(f'{{"step": {step}, "loss": {step / 10}}}\n' for step in range(1, 5001))
+    file.write_text(lines + '{"step": 50')
+    (curve,) = curves_of(file)
+    assert (curve.first_step, curve.last_step, curve.last) == (1, 5000, 500.0)
+    assert len(curve.points.split()) <= 400

@@ -1,0 +1,120 @@
+"""Operate's pages, without a browser: what they show to whom, and what their forms do."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from html import unescape
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from api.http.app import create_app
+from api.settings import Settings
+from catalog.accounts import tokens, users
+from catalog.records.store import RecordStore
+from tests.pipeline.homes import copy_home
+
+HERE = {"Sec-Fetch-Site": "same-origin", "Accept": "text/html"}
+HOSTILE = "<img src=x onerror=alert(1)>"
+PAGES = ("", "/scans/1", "/cache", "/snapshots", "/tokens", "/users", "/audit")
+
+
+@pytest.fixture(scope="module")
+def server(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A server with users root (admin), dora (dataadmin) and otto (datauser)."""
+    home = copy_home(catalogued, tmp_path_factory.mktemp("operate"))
+    records = RecordStore(home / "records" / "records.sqlite")
+    for name, role in (("root", "admin"), ("dora", "dataadmin"), ("otto", "datauser")):
+        users.add(records, name, [role], None)
+    app = create_app(Settings(home=home, cache=home / "cache"), authenticates=True)
+    with TestClient(app, follow_redirects=False) as client:
+        for name in ("root", "dora", "otto"):
+            scope = {"root": "admin", "dora": "write"}.get(name, "read")
+            TOKENS[name] = tokens.create(records, name, "tests", scope, timedelta(days=1))[1]
+        yield client
+
+
+TOKENS: dict[str, str] = {}
+
+
+def ask(server: TestClient, user: str, path: str) -> tuple[int, str]:
+    """Status and text of a page, for a user's session."""
+    server.cookies.set("framesift", TOKENS[user])
+    answer = server.get(f"/operate{path}", headers=HERE)
+    assert " style=" not in answer.text
+    return answer.status_code, answer.text
+
+
+def send(server: TestClient, who: str, path: str, **form: str) -> tuple[int, str, str]:
+    """Status, location and text of a form's answer."""
+    server.cookies.set("framesift", TOKENS[who])
+    answer = server.post(f"/operate{path}", data=form, headers=HERE)
+    return answer.status_code, answer.headers.get("location", ""), answer.text
+
+
+def test_each_page_is_for_those_who_may(server: TestClient) -> None:
+    """Admins all, a dataadmin all but users and audit, others their tokens; links say the same."""
+    expected = {
+        "root": [200] * 7, "dora": [200, 200, 200, 200, 200, 403, 403],
+        "otto": [303, 403, 403, 403, 200, 403, 403],
+    }  # fmt: skip
+    for user, statuses in expected.items():
+        assert [ask(server, user, path)[0] for path in PAGES] == statuses, user
+        shown = re.findall(r'href="/operate(/\w+)?"', ask(server, user, "/tokens")[1])
+        for path, status in zip(PAGES, statuses, strict=True):
+            assert (path in shown) == (status == 200) or path in ("", "/scans/1"), (user, path)
+
+
+def test_sources_scans_and_snapshots_are_shown(server: TestClient) -> None:
+    """With the numbers that /v1 has."""
+    _, page = ask(server, "dora", "")
+    assert 'href="/operate/scans/1"' in page
+    assert 'class="state done"' in page
+    _, scan = ask(server, "dora", "/scans/1")
+    assert "<dt>frames</dt><dd>24</dd>" in scan
+    assert ask(server, "dora", "/scans/99")[0] == 404
+    assert 'href="/?at=' in ask(server, "dora", "/snapshots")[1]
+    assert "No dataset is staged" in ask(server, "dora", "/cache")[1]
+    assert send(server, "dora", "/scans", source="none")[0] == 404
+    assert send(server, "otto", "/scans", source="a2d2")[0] == 403
+    status, _, text = send(server, "dora", "/cache", action="pin", dataset="none")
+    assert (status, "none" in text) == (404, True)
+
+
+def test_tokens_are_made_shown_once_and_revoked(server: TestClient) -> None:
+    """Each user their own; its text stands in the one answer."""
+    status, _, text = send(server, "root", "/tokens", name="ci", user="dora", scope="read")
+    assert status == 200, text
+    found = re.search(r'id="made"[^>]*>(fs_[^<]+)<', text)
+    assert found
+    _, listed = ask(server, "dora", "/tokens")
+    assert found[1] not in listed
+    (number,) = re.findall(
+        r"/operate/tokens/(\d+)/revoke\" hx-post=[^>]*><button[^>]*Revoke ci", listed
+    )
+    assert send(server, "otto", f"/tokens/{number}/revoke")[0] == 403
+    assert send(server, "dora", f"/tokens/{number}/revoke")[:2] == (303, "/operate/tokens")
+    assert "revoked" in ask(server, "dora", "/tokens")[1]
+
+
+def test_users_are_added_changed_and_removed(server: TestClient) -> None:
+    """By admins; the audit log says so, and hostile names are texts there."""
+    assert send(server, "root", "/users", name="zoe", roles="datauser")[:2] == (
+        303, "/operate/users",
+    )  # fmt: skip
+    assert send(server, "dora", "/users", name="eve", roles="admin")[0] == 403
+    assert send(server, "root", "/users", name="zoe", roles="king")[0] == 400
+    send(server, "root", "/users/change", name="zoe", action="roles", roles="dataadmin, datauser")
+    send(server, "root", "/users/change", name="zoe", action="disable")
+    _, page = ask(server, "root", "/users")
+    assert 'value="dataadmin, datauser"' in page
+    assert "disabled" in page
+    assert send(server, "root", "/users/change", name="zoe", action="remove")[0] == 303
+    assert "zoe" not in ask(server, "root", "/users")[1]
+    assert send(server, "root", "/users/change", name=HOSTILE, action="remove")[0] == 404
+    _, audit = ask(server, "root", "/audit")
+    assert HOSTILE not in audit
+    assert HOSTILE in unescape(audit)
+    assert "user zoe: disable" in audit
+    assert "zoe" not in ask(server, "root", "/audit?who=dora")[1]

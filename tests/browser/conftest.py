@@ -1,0 +1,99 @@
+"""A real browser, the system's Chromium; tests skip where there is none."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+WIDE, NARROW = {"width": 1280, "height": 1000}, {"width": 390, "height": 844}
+
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+_TOLD = ("Failed to load resource", "Response Status Error Code", "htmx:")
+"""Begin what the browser and htmx say of refusals, and of requests that a later one cancels."""
+
+_WAIT_MS = 120_000  # that of a hang
+expect.set_options(timeout=_WAIT_MS)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The browser, for all tests of a run."""
+    program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
+    if program is None:
+        pytest.skip("no chromium here: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """A browser without a past."""
+    context = chromium.new_context(viewport=WIDE)  # type: ignore[arg-type]  # it is a mapping
+    context.set_default_timeout(_WAIT_MS)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def tab(context: BrowserContext) -> Iterator[Page]:
+    """A page whose scripts meet no error, and that asks no other host for anything.
+
+    Errors of the answers that a test provokes are the page's to show, and no fault of its own.
+    """
+    page = context.new_page()
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(f"script: {error}"))
+    page.on(
+        "console",
+        lambda said: (
+            faults.append(said.text)
+            if said.type == "error" and not said.text.startswith(_TOLD)
+            else None
+        ),
+    )
+    page.on(
+        "request",
+        lambda asked: (
+            faults.append(f"asks {asked.url}")
+            if not asked.url.startswith(("http://127.0.0.1:", "data:"))
+            else None
+        ),
+    )
+    yield page
+    page.close()
+    assert faults == []
+
+
+def serious(page: Page) -> list[str]:
+    """What axe calls serious or critical in a page: rule and place."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    # The page's policy allows no script of ours: the tab's own evaluation is beyond it.
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {[node['target'] for node in each['nodes']][:5]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+def overflow(page: Page) -> int:
+    """Pixels by which a page is wider than its window."""
+    wider: int = page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    return wider
+
+
+def home_with(root: Path, home: Path) -> Path:
+    """A home whose one source lies below ``root``."""
+    from tests.pipeline.homes import make_home
+
+    make_home(home, root)
+    return home

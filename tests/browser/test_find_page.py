@@ -1,0 +1,297 @@
+"""Find and the frame page in a browser, as somebody uses them."""
+
+import re
+import shutil
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from catalog.accounts import users
+from catalog.records.store import RecordStore
+from tests.api.servers import serving, until_ready, wait_until
+from tests.api.web.predicted import home_with_prediction
+from tests.browser.conftest import NARROW, home_with, overflow, serious
+from tests.pipeline.homes import SAMPLE, copy_home
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = """<img src=x onerror="document.title='taken'">'&#39; %2f;"""
+
+
+def back(tab: Page) -> None:
+    """Press the browser's button."""
+    tab.evaluate("history.back()")
+
+
+def drawn(tab: Page, which: str) -> bool:
+    """Whether the pictures of a selector are there."""
+    every = (
+        "(which) => [...document.querySelectorAll(which)].every((each) => each.naturalWidth > 0)"
+    )
+    return bool(tab.evaluate(every, which))
+
+
+def test_a_range_is_dragged_and_everything_follows(
+    catalogued: Path, tmp_path: Path, tab: Page
+) -> None:
+    """By mouse and by keys; back, reload and a shared URL ask the same."""
+    home = copy_home(catalogued, tmp_path)
+    with serving(home) as (url, _):
+        until_ready(url)
+        tab.goto(url)
+        matching, car = tab.locator("#matching"), tab.get_by_label("Lowest Car", exact=True)
+        expect(matching).to_have_text("24")
+        before = tab.locator("svg[aria-label^='Truck:']").get_attribute("aria-label")
+
+        # By mouse: from the slider's end to its middle; numbers follow while it is held.
+        box = car.bounding_box()
+        assert box is not None
+        tab.mouse.move(box["x"] + 8, box["y"] + box["height"] / 2)
+        tab.mouse.down()
+        tab.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] / 2, steps=8)
+        expect(matching).not_to_have_text("24")
+        tab.mouse.up()
+        expect(tab).to_have_url(re.compile(r"\?min\.car=\d+$"))
+        field = tab.get_by_label("Car at least", exact=True)
+        assert f"min.car={field.input_value()}" in tab.url
+        dragged = matching.inner_text()
+        assert tab.locator("svg[aria-label^='Truck:']").get_attribute("aria-label") != before
+
+        # By keys, and by an exact number.
+        car.focus()
+        tab.keyboard.press("Home")
+        expect(matching).to_have_text("24")
+        expect(field).to_have_value("")
+        field.fill("100000")
+        field.press("Enter")
+        expect(tab).to_have_url(re.compile(r"min\.car=100000$"))
+        expect(tab.locator(".sentence")).to_contain_text("100,000 car pixels")
+
+        tab.get_by_label("front_center", exact=True).check()
+        expect(tab).to_have_url(re.compile("camera=front_center"))
+        both = matching.inner_text()
+        shared = tab.url
+        tab.reload()
+        expect(matching).to_have_text(both)
+        expect(tab.get_by_label("front_center", exact=True)).to_be_checked()
+        back(tab)
+        expect(tab).to_have_url(re.compile(r"min\.car=100000$"))
+        expect(tab.get_by_label("front_center", exact=True)).not_to_be_checked()
+        back(tab)
+        expect(tab.get_by_label("Car at least", exact=True)).to_have_value("")
+        back(tab)
+        expect(matching).to_have_text(dragged)
+        tab.goto(shared)
+        expect(matching).to_have_text(both)
+
+        # The gallery holds what the number says; a chip takes its condition away.
+        expect(tab.locator("#gallery .thumb")).to_have_count(int(both))
+        tab.get_by_role("link", name="Remove: camera front_center").click()
+        expect(tab).to_have_url(re.compile(r"min\.car=100000$"))
+
+        # An error is shown where it happens, and goes with the next answer.
+        field.fill("many")
+        expect(tab.get_by_role("alert")).to_contain_text("'many' is no number")
+        field.fill("5")
+        expect(tab.get_by_role("alert")).to_be_empty()
+
+        # SQL is edited in its place.
+        tab.get_by_text("SQL, and copies for programs").click()
+        tab.locator("textarea[name=where]").fill("car >= 100000 and scene like '2026%'")
+        tab.get_by_role("button", name="Ask by SQL").click()
+        expect(tab.locator("#sql")).to_contain_text("scene like '2026%'")
+
+
+def test_frames_are_looked_at_and_marked_by_keys(
+    catalogued: Path, tmp_path: Path, tab: Page
+) -> None:
+    """From the gallery to a frame and its neighbour, without a mouse."""
+    home = copy_home(catalogued, tmp_path)
+    with serving(home) as (url, _):
+        until_ready(url)
+        tab.goto(f"{url}/?scene=20260616_094856&camera=front_center")
+        thumbs = tab.locator("#gallery .thumb a")
+        expect(thumbs).to_have_count(2)
+        thumbs.first.focus()
+        tab.keyboard.press("Space")
+        expect(tab.locator("#chosen")).to_have_text("1 chosen")
+        tab.keyboard.press("ArrowRight")
+        expect(thumbs.nth(1)).to_be_focused()
+        tab.keyboard.press("Space")
+        tab.keyboard.press("b")
+        expect(tab.locator("#marked")).to_contain_text("Set quality=bad on 2 frames")
+        thumbs.first.focus()
+        tab.keyboard.press("Enter")
+        expect(tab.locator("h1")).to_contain_text("front_center")
+        expect(tab.get_by_label("Value")).to_have_value("bad")
+
+        # One class alone; the label's opacity.
+        overlay = tab.locator("#overlay")
+        tab.get_by_role("button", name="Car", exact=True).click()
+        expect(overlay).to_have_attribute("src", re.compile("classes=car$"))
+        tab.get_by_label("Opacity").fill("20")
+        expect(overlay).to_have_css("opacity", "0.2")
+        wait_until(lambda: drawn(tab, "#overlay"))
+        assert serious(tab) == []
+
+        tab.locator("h1").click()
+        tab.keyboard.press("ArrowRight")
+        expect(tab.locator("#previous")).to_be_visible()
+        tab.keyboard.press("c")
+        expect(tab.locator("#marked")).to_contain_text("Removed quality from 1 frame")
+        tab.goto(f"{url}/?is.quality=bad")
+        expect(tab.locator("#matching")).to_have_text("1")
+
+
+def test_the_map_stays_open_while_the_question_changes(
+    catalogued: Path, tmp_path: Path, tab: Page
+) -> None:
+    """Its cells are links, and lead to their frames."""
+    home = copy_home(catalogued, tmp_path)
+    with serving(home) as (url, _):
+        until_ready(url)
+        frames = httpx.get(f"{url}/v1/frames?camera=front_center", timeout=120).json()["frames"]
+        for place, frame in enumerate(frames[:3]):
+            values = {"latitude_deg": str(48 + place / 100), "longitude_deg": f"11.5{place}"}
+            body = {"fkeys": [frame["fkey"]], "values": values}
+            httpx.post(f"{url}/v1/tags/marks", json=body, timeout=120).raise_for_status()
+        tab.goto(url)
+        tab.locator("#where summary").click()
+        cells = tab.locator("#where svg a")
+        expect(cells).to_have_count(3)
+        assert serious(tab) == []
+        field = tab.get_by_label("latitude_deg at least", exact=True)
+        field.fill("48.005")
+        field.press("Enter")
+        expect(cells).to_have_count(2)
+        cells.first.focus()
+        tab.keyboard.press("Enter")
+        expect(tab).to_have_url(re.compile("max.longitude_deg"))
+        expect(tab.locator("#matching")).to_have_text("1")
+
+
+def test_a_session_lives_through_a_restart_and_ends_by_logging_out(
+    catalogued: Path, tmp_path: Path, tab: Page
+) -> None:
+    """While the server is away the page says so, and goes on when it is back."""
+    home = copy_home(catalogued, tmp_path)
+    records = RecordStore(home / "records" / "records.sqlite")
+    users.add(records, "rita", ["dataadmin"], "a long password")
+    users.add(records, "root", ["admin"], None)
+    with serving(home, authenticates=True) as (url, _):
+        tab.goto(f"{url}/?min.car=1000")
+        expect(tab.get_by_role("heading", name="Log in")).to_be_visible()
+        assert serious(tab) == []
+        tab.get_by_label("Name").fill("rita")
+        tab.get_by_label("Password").fill("a wrong one")
+        tab.get_by_role("button", name="Log in by the password").click()
+        expect(tab.locator("p.problem")).to_contain_text("no such user and password")
+        tab.get_by_label("Name").fill("rita")
+        tab.get_by_label("Password").fill("a long password")
+        tab.get_by_role("button", name="Log in by the password").click()
+        expect(tab).to_have_url(f"{url}/?min.car=1000")
+        number = tab.locator("#matching").inner_text()
+    tab.get_by_label("front_center", exact=True).check()
+    expect(tab.get_by_role("alert")).to_contain_text("The server does not answer")
+    port = url.rpartition(":")[2]
+    with serving(home, "--port", port, "--login-link", authenticates=True) as (again, process):
+        assert again == url
+        tab.get_by_label("front_center", exact=True).uncheck()
+        expect(tab.get_by_role("alert")).to_be_empty()
+        expect(tab.locator("#matching")).to_have_text(number)
+        tab.get_by_role("button", name="Log out").click()
+        expect(tab.get_by_role("heading", name="Log in")).to_be_visible()
+        tab.goto(url)
+        expect(tab).to_have_url(re.compile("/login"))
+
+        # The link that `serve` printed, once.
+        assert process.stdout is not None
+        assert "as 'root'" in process.stdout.readline()
+        link = process.stdout.readline().strip()
+        tab.goto(link)
+        tab.locator("main form button").first.click()
+        expect(tab.locator("header")).to_contain_text("root")
+        tab.goto(link)
+        tab.locator("main form button").first.click()
+        expect(tab.locator("p.problem")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_accessible_and_fit(
+    catalogued: Path, tmp_path: Path, context: BrowserContext, tab: Page, scheme: str
+) -> None:
+    """Axe finds nothing serious in either scheme; a phone scrolls down and not sideways."""
+    home = copy_home(catalogued, tmp_path)
+    with serving(home) as (url, _):
+        until_ready(url)
+        tab.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        tab.goto(f"{url}/?min.car=1000&camera=front_center")
+        tab.get_by_text("SQL, and copies for programs").click()
+        expect(tab.locator("#gallery .thumb").first).to_be_visible()
+        assert serious(tab) == []
+        frame = tab.locator("#gallery .thumb a").first.get_attribute("href")
+        tab.set_viewport_size(NARROW)  # type: ignore[arg-type]  # it is a mapping
+        for path in ("/?min.car=1000", frame or "", "/?nonsense=1"):
+            tab.goto(url + path)
+            assert overflow(tab) <= 0, path
+            assert serious(tab) == [], path
+
+
+def test_hostile_names_are_texts(tmp_path: Path, tab: Page) -> None:
+    """A folder's name and a mark's value that would be scripts are shown, and run nothing."""
+    root = tmp_path / "source"
+    inner = root / HOSTILE.replace("/", "")
+    scene = "camera_lidar_semantic/20260616_094856"
+    shutil.copytree(SAMPLE / scene, inner / scene)
+    shutil.copy(SAMPLE / "camera_lidar_semantic/class_list.json", root / "class_list.json")
+    shutil.copy(
+        SAMPLE / "camera_lidar_semantic/class_list.json",
+        inner / "camera_lidar_semantic/class_list.json",
+    )
+    with serving(home_with(root, tmp_path / "home")) as (url, _):
+        until_ready(url)
+        tab.goto(url)
+        thumbs = tab.locator("#gallery .thumb")
+        expect(thumbs).to_have_count(3)
+        tab.get_by_role("button", name="All shown").click()
+        tab.locator("#marks input[name=value]").fill(HOSTILE)
+        tab.get_by_role("button", name="Mark", exact=True).click()
+        expect(tab.locator("#marked")).to_contain_text(f"quality={HOSTILE}")
+        tab.reload()
+        expect(tab.locator(".badge").first).to_have_text(HOSTILE)
+        for picture in tab.locator("#gallery img").all():
+            picture.scroll_into_view_if_needed()
+        wait_until(lambda: drawn(tab, "#gallery img"))
+        thumbs.first.locator("a").click()
+        expect(tab.locator("#fkey")).to_contain_text(HOSTILE.replace("/", ""))
+        assert "taken" not in tab.title()
+
+
+def test_a_models_prediction_and_errors_lie_over_the_image(
+    catalogued: Path, tmp_path: Path, tab: Page
+) -> None:
+    """By mouse and by keys; the classes that are chosen stay chosen."""
+    home, frame, _ = home_with_prediction(catalogued, tmp_path)
+    with serving(home) as (url, _):
+        until_ready(url)
+        tab.goto(f"{url}/frames/{frame.fkey}")
+        overlay = tab.locator("#overlay")
+        label = tab.get_by_role("radio", name="Label", exact=True)
+        expect(label).to_be_checked()
+        expect(overlay).to_have_attribute("src", re.compile("^/pictures/overlays/"))
+        tab.get_by_role("radio", name=re.compile("^Prediction of first")).check()
+        expect(overlay).to_have_attribute("src", re.compile("^/pictures/predictions/.*job=p-1$"))
+        expect(overlay).to_have_attribute("alt", "Prediction of first over the camera image")
+        wait_until(lambda: drawn(tab, "#overlay"))
+        tab.get_by_role("button", name="Car", exact=True).click()
+        expect(overlay).to_have_attribute("src", re.compile("job=p-1&classes=car$"))
+        tab.get_by_role("radio", name=re.compile("^Prediction of first")).focus()
+        tab.keyboard.press("ArrowDown")
+        expect(tab.get_by_role("radio", name=re.compile("^Errors of first"))).to_be_checked()
+        expect(overlay).to_have_attribute("src", re.compile("errors=true&classes=car$"))
+        wait_until(lambda: drawn(tab, "#overlay"))
+        assert serious(tab) == []
+        tab.set_viewport_size(NARROW)  # type: ignore[arg-type]  # it is a mapping
+        assert overflow(tab) <= 0

@@ -1,0 +1,130 @@
+"""The whole story in a browser: range, dataset, training, validation, confusion matrix, frames."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from catalog.accounts import users
+from catalog.records.store import RecordStore
+from tests.api.servers import serving, until_ready
+from tests.browser.conftest import NARROW, overflow, serious
+from tests.browser.screenshots import PAGES, sample_home
+from tests.pipeline.homes import copy_home
+
+pytestmark = pytest.mark.browser
+
+TRAINED = 240_000  # that of a hang [ms]
+
+
+def same_after_reload(tab: Page, text: str) -> None:
+    """The page holds a text, and again when it is loaded again."""
+    expect(tab.locator("main")).to_contain_text(text)
+    tab.reload()
+    expect(tab.locator("main")).to_contain_text(text)
+
+
+def test_from_a_range_to_the_confusion_matrix(catalogued: Path, tmp_path: Path, tab: Page) -> None:
+    """With reload and back at each step, and a server that restarts in between."""
+    home = copy_home(catalogued, tmp_path)
+    users.add(
+        RecordStore(home / "records" / "records.sqlite"), "rita", ["admin"], "a long password"
+    )
+    with serving(home, authenticates=True) as (url, _):
+        tab.goto(url)
+        tab.get_by_label("Name").fill("rita")
+        tab.get_by_label("Password").fill("a long password")
+        tab.get_by_role("button", name="Log in by the password").click()
+
+        # A range, by its exact number.
+        field = tab.get_by_label("Car at least", exact=True)
+        field.fill("1000")
+        field.press("Enter")
+        expect(tab).to_have_url(re.compile(r"min\.car=1000$"))
+        number = tab.locator("#matching").inner_text()
+        same_after_reload(tab, "1,000 car pixels")
+
+        # A dataset; what is wrong is said in the form, and what was typed stays.
+        tab.get_by_role("link", name="Save as a dataset").click()
+        same_after_reload(tab, f"{number} of 24 frames")
+        tab.get_by_label("Name").fill("not / a name")
+        tab.get_by_text("Splits, and what it is kept apart from").click()
+        tab.get_by_label("Splits", exact=True).fill("train=0.7,validation=0.3")
+        tab.get_by_label("What stays on one side").fill("scene")
+        tab.get_by_role("button", name="Save").click()
+        expect(tab.locator("#new-dataset .problem")).to_contain_text("expected letters, digits")
+        tab.get_by_label("Name").fill("streets")
+        tab.get_by_role("button", name="Save").click()
+        expect(tab).to_have_url(f"{url}/datasets/streets@1")
+        expect(tab.locator("#gaps")).to_contain_text("Find")
+        same_after_reload(tab, f"{number} frames")
+        tab.go_back()
+        expect(tab.get_by_label("Name")).to_be_visible()
+        tab.go_forward()
+
+        # A training, followed as it runs.
+        tab.get_by_role("link", name="Train or validate").click()
+        form = tab.get_by_role("form", name="Train a network")
+        expect(form.locator(".plan")).to_contain_text("files")
+        form.get_by_label("Steps", exact=True).fill("none")
+        form.get_by_role("button", name="Train").click()
+        expect(form.locator(".problem")).to_contain_text("max_steps")
+        form.get_by_label("Steps", exact=True).fill("4")
+        form.get_by_label("Height [pixels]").fill("32")
+        form.get_by_label("Width [pixels]").fill("64")
+        form.get_by_text("Resources").click()
+        form.get_by_label("Workers", exact=True).fill("1")
+        form.get_by_label("Name", exact=True).fill("first")
+        form.get_by_role("button", name="Train").click()
+        expect(tab).to_have_url(f"{url}/jobs/first")
+    # The server restarts while the job runs: the page goes on when it is back.
+    with serving(home, "--port", url.rpartition(":")[2], authenticates=True) as (again, _):
+        assert again == url
+        expect(tab.locator("#state")).to_have_text("done", timeout=TRAINED)
+        expect(tab.locator(".curves")).to_contain_text("loss")
+        same_after_reload(tab, "step")
+        assert serious(tab) == []
+
+        # Its validation, and the frames behind a cell of the matrix.
+        tab.get_by_role("link", name="Validate").click()
+        form = tab.get_by_role("form", name="Validate a model")
+        form.get_by_text("Resources").click()
+        form.get_by_label("Workers", exact=True).fill("1")
+        form.get_by_label("Name", exact=True).fill("v-first")
+        form.get_by_role("button", name="Validate").click()
+        expect(tab.locator("#state")).to_have_text("done", timeout=TRAINED)
+        same_after_reload(tab, "Confusion matrix")
+        tab.get_by_role("button", name="Import scores, so that cells lead to frames").click()
+        cell = tab.locator(".matrix td a").first
+        said = cell.get_attribute("aria-label")
+        cell.click()
+        expect(tab).to_have_url(re.compile("confusion"))
+        expect(tab.locator("#matching")).not_to_have_text("0")
+        expect(tab.locator("#gallery .thumb").first).to_be_visible()
+        tab.go_back()
+        expect(tab.locator(".matrix td a").first).to_have_attribute("aria-label", said or "")
+
+        # Side by side.
+        tab.goto(f"{url}/jobs")
+        tab.get_by_label("Compare first", exact=True).check()
+        tab.get_by_label("Compare v-first", exact=True).check()
+        tab.get_by_role("button", name="Compare those that are ticked").click()
+        expect(tab.get_by_role("heading", name="Side by side")).to_be_visible()
+        same_after_reload(tab, "mean IoU")
+
+
+def test_every_page_is_accessible_and_fits(catalogued: Path, tmp_path: Path, tab: Page) -> None:
+    """Axe finds nothing serious, pages by turns dark and light; a phone scrolls down alone."""
+    with serving(sample_home(tmp_path, catalogued)) as (url, _):
+        until_ready(url)
+        tab.set_viewport_size(NARROW)  # type: ignore[arg-type]  # it is a mapping
+        for number, path in enumerate(PAGES.values()):
+            tab.emulate_media(color_scheme="dark" if number % 2 else "light")
+            tab.goto(url + path)
+            tab.wait_for_load_state("networkidle")
+            assert overflow(tab) <= 0, path
+            assert serious(tab) == [], path
+        tab.goto(f"{url}/datasets")
+        tab.keyboard.press("Tab")
+        expect(tab.get_by_role("link", name="Skip to content")).to_be_focused()

@@ -1,0 +1,165 @@
+"""A program that stands for mmafmctl of IBM Spectrum Scale, as strict as its manual.
+
+It knows filesets from the JSON file named by FAKE_AFM: "DEVICE/FILESET" -> its junction, its home
+folder, how many files it fetches between two looks. Uncached files are sparse, without a block. A
+prefetch only queues: files come while its statistics are asked for. What is done is appended to
+`<junction>/.afm/log`, as JSON lines.
+
+Source: https://www.ibm.com/docs/en/storage-scale/5.2.0?topic=reference-mmafmctl-command
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+FAILED = ".afm/.prefetchedfailed.list"
+
+
+def evicted(path: Path) -> None:
+    """Take a file's blocks; size and times stay."""
+    status = path.stat()
+    os.truncate(path, 0)
+    os.truncate(path, status.st_size)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def say(line: str) -> None:
+    """Print a line."""
+    sys.stdout.write(line + "\n")
+
+
+def refuse(reason: str) -> NoReturn:
+    """End as the command does when it is used wrongly."""
+    sys.stderr.write(f"mmafmctl: {reason}" + "\n")
+    say("mmafmctl: Command failed. Examine previous error messages to determine cause.")
+    sys.exit(1)
+
+
+class Parser(argparse.ArgumentParser):
+    """Refuses as mmafmctl does."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse."""
+        refuse(f"Incorrect option: {message}")
+
+
+def arguments() -> Any:
+    """The command line, by the synopsis of the manual."""
+    parser = Parser(add_help=False, allow_abbrev=False)
+    parser.add_argument("device")
+    actions = parser.add_subparsers(dest="action", required=True, parser_class=Parser)
+    prefetch = actions.add_parser("prefetch", add_help=False, allow_abbrev=False)
+    evict = actions.add_parser("evict", add_help=False, allow_abbrev=False)
+    for action in (prefetch, evict):
+        action.add_argument("-j", dest="fileset", required=True)
+        action.add_argument("--list-file", type=Path)
+    retry = prefetch.add_mutually_exclusive_group()
+    retry.add_argument("--enable-failed-file-list", action="store_true")
+    retry.add_argument("--retry-failed-file-list", action="store_true")
+    prefetch.add_argument("--policy", action="store_true")
+    prefetch.add_argument("--force", action="store_true")
+    prefetch.add_argument("--gateway")
+    prefetch.add_argument("--prefetch-threads", type=int, choices=range(1, 256))
+    prefetch.add_argument("-s", dest="work")
+    evict.add_argument("--file", type=Path)
+    evict.add_argument("--safe-limit", type=int)
+    evict.add_argument("--order", choices=("LRU", "SIZE"))
+    return parser.parse_args()
+
+
+def listed(path: Path, junction: Path, *, is_escaped: bool) -> list[Path]:
+    """The files of a list: absolute paths of the fileset, one a line."""
+    files = []
+    for line in path.read_text(errors="surrogateescape").splitlines():
+        if not line.startswith("/"):
+            refuse(f"{line}: fully qualified path names are expected")
+        if "\\" in line:
+            if not is_escaped:
+                refuse(f"{line}: special characters; use a policy")
+            line = line.replace("\\n", "\n").replace("\\\\", "\\")
+        if not Path(line).is_relative_to(junction):
+            refuse(f"{line}: not in the fileset")
+        files.append(Path(line))
+    if not files:
+        refuse(f"{path}: is empty")
+    return files
+
+
+def prefetch(asked: Any, fileset: dict[str, Any], junction: Path) -> None:
+    """Queue the files of a list."""
+    if asked.policy and asked.list_file is None:
+        refuse("--policy: only with --list-file")
+    files = listed(asked.list_file, junction, is_escaped=asked.policy)
+    say(f"mmafmctl: Performing prefetching of fileset: {asked.fileset}")
+    say("  Queued       (Total)      Failed                TotalData")
+    say("                                                  (approx in Bytes)")
+    size, cached, queue = 0, 0, []
+    for number, file in enumerate(files):
+        say(f"    {number}        ({len(files)})           0                     {size} ")
+        status = file.stat()
+        size += status.st_size
+        if status.st_blocks and status.st_size:
+            cached += 1
+        else:
+            queue.append(str(file))
+    say(f"    {len(files)}        ({len(files)})           0                     {size} ")
+    state = {"queue": queue, "failed": 0, "cached": cached, "total": len(files), "bytes": 0}
+    (junction / ".afm" / "state").write_text(json.dumps(state))
+    (junction / FAILED).write_text("")
+
+
+def statistics(asked: Any, fileset: dict[str, Any], junction: Path) -> None:
+    """Tell how the last prefetch stands; some more files have come since the last look."""
+    path = junction / ".afm" / "state"
+    state = json.loads(path.read_text())
+    for _ in range(min(fileset["at_once"], len(state["queue"]))):
+        file = Path(state["queue"].pop(0))
+        at_home = Path(fileset["home"], file.relative_to(junction))
+        if not at_home.exists():
+            state["failed"] += 1
+            with (junction / FAILED).open("a") as failed:
+                failed.write(f"{file}\n")
+            continue
+        shutil.copy2(at_home, file)
+        state["bytes"] += file.stat().st_size
+    path.write_text(json.dumps(state))
+    columns = ("Pending", "Failed", "Already Cached", "Total", "Data in Bytes")
+    say("Fileset Name    " + "    ".join(f"Async Read ({column})" for column in columns))
+    say("------------    " + "    ".join("-" * 25 for _ in columns))
+    row = (len(state["queue"]), state["failed"], state["cached"], state["total"], state["bytes"])
+    say(f"{asked.fileset}        " + "        ".join(map(str, row)))
+
+
+def evict(asked: Any, fileset: dict[str, Any], junction: Path) -> None:
+    """Take the blocks of the files of a list; those with changes of their own stay."""
+    if asked.list_file is None:
+        refuse("evict: --list-file is expected")
+    for file in listed(asked.list_file, junction, is_escaped=False):
+        if str(file) not in fileset.get("dirty", ()):
+            evicted(file)
+
+
+def main() -> None:
+    """Do what is asked."""
+    asked = arguments()
+    filesets = json.loads(Path(os.environ["FAKE_AFM"]).read_text())
+    fileset = filesets.get(f"{asked.device}/{asked.fileset}")
+    if fileset is None:
+        refuse(f"Fileset {asked.fileset} is not an AFM fileset of {asked.device}.")
+    junction = Path(fileset["junction"])
+    with (junction / ".afm" / "log").open("a") as log:
+        log.write(json.dumps(sys.argv[1:]) + "\n")
+    if asked.action == "evict":
+        evict(asked, fileset, junction)
+    elif asked.list_file is None:
+        statistics(asked, fileset, junction)
+    else:
+        prefetch(asked, fileset, junction)
+
+
+if __name__ == "__main__":
+    main()

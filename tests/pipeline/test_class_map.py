@@ -1,0 +1,87 @@
+"""Classes of a network as data: maps that merge and ignore label classes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from catalog.errors import BadFile, InvalidInput, UnknownName
+from ingest.labels.palette import UNKNOWN_CLASS, Palette, tag_name
+from pipeline.runs.class_map import A2D2_8, MAPS, ClassMap, chosen_classes, classes_in
+from sample_data.regenerate import COMMITTED_SET
+from tests.training.drawn_frames import CLASS_LIST, read_class_list
+from training.input.label_classes import LabelClasses
+
+TWO = {"classes": {"Ground": ["RD normal street"], "Moving thing": ["Car", "Bicycle"]}}
+
+
+def test_the_eight_channels_of_a2d2() -> None:
+    """Proves that they have a place for each of the 38 classes, and tags as classes have them."""
+    label_classes = Palette.from_class_list(
+        read_class_list(next(COMMITTED_SET.rglob("class_list.json")))
+    ).classes
+    map_ = chosen_classes("a2d2-8")
+    assert map_ is not None
+    assert (len(label_classes), len(map_.classes)) == (38, 8)
+    ids = map_.ids_of(label_classes, "streets")
+    assert set(ids) == {None, *range(8)}
+    named = [name for labels in map_.merged.values() for name in labels] + [*map_.ignored]
+    assert sorted(named) == sorted(label_classes)
+    assert map_.tags == tuple(tag_name(name) for name in map_.classes)
+    assert chosen_classes("all") is chosen_classes(None) is None
+
+
+def test_labels_are_merged() -> None:
+    """Proves ids, pixels and colours; unknown and ignored pixels do not count."""
+    map_ = ClassMap.from_json(TWO | {"ignored": ["Sky"], "name": "two"})
+    classes = LabelClasses.of(CLASS_LIST, map_, "drawn")
+    label = np.array([[0, 1, 2, 3, UNKNOWN_CLASS]], np.uint8)  # sky, street, car, bicycle
+    assert classes.merged(label).tolist() == [[UNKNOWN_CLASS, 0, 1, 1, UNKNOWN_CLASS]]
+    assert classes.merged_pixels(np.array([5, 7, 11, 13])).tolist() == [7, 24]
+    assert classes.colours.tolist() == [[0xFF, 0, 0xFF], [0xFF, 0, 0]]
+    every = LabelClasses.of(CLASS_LIST, None, "drawn")
+    assert every.merged(label) is label
+    assert every.merged_pixels(np.array([5, 7, 11, 13])).tolist() == [5, 7, 11, 13]
+    with pytest.raises(InvalidInput, match="dataset drawn has the label class Sky, which it neit"):
+        LabelClasses.of(CLASS_LIST, ClassMap.from_json(TWO), "drawn")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([], "expected an object like"),
+        ({"classes": {}}, "expected an object like"),
+        ({**TWO, "ignore": []}, "expected an object like"),
+        ({"classes": {"A": "Car"}}, "class A: expected a list of label classes"),
+        ({"classes": {"A": []}}, "class A: expected a list of label classes"),
+        ({"classes": {"A 1": ["Car"]}}, "'A 1' is no name of a class"),
+        ({"classes": {"A": ["Car"], "a": ["Sky"]}}, "differ in upper case only"),
+        ({"classes": {"Margin": ["Car"]}}, "'margin' is the name of a score"),
+        ({**TWO, "ignored": ["Car"]}, "label class Car comes twice"),
+        ({**TWO, "name": "a2d2-8"}, "is the name of another"),
+        ({**TWO, "name": "x y"}, "is no name"),
+    ],
+)
+def test_what_is_no_map(data: Any, message: str) -> None:
+    """Proves that each is refused and named."""
+    with pytest.raises(InvalidInput, match=message):
+        chosen_classes(data)
+
+
+def test_a_flag_gives_a_name_a_file_or_the_map_itself(tmp_path: Path) -> None:
+    """Proves what a command takes, and that names alone open no file."""
+    file = tmp_path / "two.json"
+    file.write_text(json.dumps(TWO))
+    whole = {"name": "own", **TWO, "ignored": []}
+    assert classes_in(str(file)) == classes_in(json.dumps(TWO)) == whole
+    assert [classes_in(name) for name in ("all", *MAPS)] == ["all", "a2d2-8"]
+    assert ClassMap.from_json(A2D2_8).as_json() == A2D2_8
+    with pytest.raises(UnknownName, match="unknown class map 'a2d2-9': did you mean a2d2-8"):
+        classes_in("a2d2-9")
+    with pytest.raises(UnknownName):
+        chosen_classes(str(file))
+    file.write_text("{")
+    with pytest.raises(BadFile, match="is no JSON"):
+        classes_in(str(file))

@@ -1,0 +1,145 @@
+"""Jobs that choose and stage their frames before they run, on a real Slurm and behind ssh."""
+
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from api.schemas.datasets import NewDataset
+from api.services.datasets.new_dataset import make_dataset
+from api.services.session import Session
+from api.workspace import Workspace
+from catalog.errors import InvalidInput, JobFailed
+from catalog.records.jobs import recorded_job
+from catalog.records.tables import now
+from pipeline.jobs.backends.slurm.standing import Handle
+from pipeline.jobs.follow import cancel, refresh, wait
+from pipeline.jobs.request import JobPaths
+from pipeline.jobs.state import FINISHED
+from query.frames.selection import Question
+from query.question.label_range import LabelRange
+from tests.pipeline.homes import SAMPLE, make_home, open_home
+from tests.pipeline.test_local_jobs import eventually
+from tests.pipeline.test_slurm_backend import hurry
+from tests.slurm_cluster import slurm_cluster
+from tests.two_hosts import two_hosts
+
+COMMAND = "sh -c 'cut -f 1 {files} | xargs -n 1 head -c 4 > {job}/heads; hostname > {job}/host'"
+CARS = Question(ranges=(LabelRange(tag="car", lowest=1),), limit=2)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Workspace:
+    """A home whose frames lie in a tar archive: a job has to stage them."""
+    with tarfile.open(tmp_path / "a2d2.tar", "w") as archive:
+        archive.add(SAMPLE, ".")
+    make_home(tmp_path / "home", tmp_path / "a2d2.tar")
+    return open_home(tmp_path / "home")
+
+
+def run(workspace: Workspace, backend: str, steps_of_dataset: list[str]) -> None:
+    """Run a program there: with a question, then on the dataset, which is in no cache again."""
+    jobs, records = Session(workspace, is_command=True).jobs, workspace.records
+    of_question = ["select", "stage", "prepare", "run", "evict"]
+    for dataset, question, steps in (
+        (None, CARS, of_question), ("few", None, steps_of_dataset),
+    ):  # fmt: skip
+        save_as = "few" if question else None
+        name = jobs.run(
+            dataset, COMMAND, question=question, save_as=save_as, evict=dataset is None,
+            backend=backend,
+        ).name  # fmt: skip
+        job = wait(records, recorded_job(records, name), queue=workspace.job_queue)
+        assert [(task.name, task.state) for task in job.tasks] == [(s, "done") for s in steps]
+        assert (job.dataset, job.backend) == ("few@1", backend)
+        output = Path(job.paths["output"])
+        assert (output / "heads").read_bytes() == b"\x89PNG" * 2
+
+
+@pytest.mark.slurm
+def test_on_slurm(home: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The home's machine chooses and fetches, a node runs the program."""
+    with slurm_cluster() as config:
+        monkeypatch.setenv("SLURM_CONF", str(config))
+        run(home, "slurm", ["stage", "prepare", "run"])
+
+
+@pytest.mark.slurm
+def test_a_training_goes_on_after_its_wall_time(
+    home: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm tells it in time for a checkpoint, has it back in its queue, and on from there."""
+    session, records = Session(home, is_command=True), home.records
+    make_dataset(home, NewDataset(name="few", question=CARS, seed=0))
+    session.stagings.run(
+        "few", cache=None, workers=2, progress=lambda _: None, failed=lambda _: None
+    )
+    with slurm_cluster(nodes=1) as config:
+        monkeypatch.setenv("SLURM_CONF", str(config))
+        session.jobs.train(
+            "few", name="long", backend="slurm", workers=1, batch_size=1, max_steps=1_000_000,
+            height=32, width=48, prepare=False, resources={"wall_minutes": 60},
+        )  # fmt: skip
+        log = JobPaths(home.jobs / "long").log("train", 0)
+        (number,) = Handle.parse(recorded_job(records, "long").handle).numbers
+
+        def until(text: str) -> None:
+            def is_logged() -> bool:
+                job = refresh(records, recorded_job(records, "long"))
+                assert job.state not in FINISHED, job.error
+                return log.exists() and text in log.read_text()
+
+            eventually(is_logged, 600)
+
+        until("step 1/1000000")
+        started = recorded_job(records, "long").started
+        assert started is not None
+        # Its wall time ends soon: Slurm signals checkpoint_seconds (120) before.
+        minutes = int((now() - started).total_seconds() // 60) + 4
+        shorter = ["scontrol", "update", f"JobId={number}", f"TimeLimit={minutes}"]
+        subprocess.run(shorter, check=True)
+        until("its checkpoint is kept")
+        hurry(number)
+        until("going on from the checkpoint of step")
+        cancel(records, recorded_job(records, "long"))
+        eventually(lambda: refresh(records, recorded_job(records, "long")).state == "cancelled")
+    _, second = log.read_text().split("==> turn 2 <==")
+    assert "going on from the checkpoint of step" in second
+    assert recorded_job(records, "long").tasks[0].attempt == 1  # turns are no attempts
+
+
+@pytest.mark.hosts
+def test_on_machines_behind_ssh(home: Workspace, tmp_path: Path) -> None:
+    """The home's machine chooses and fetches, the first of the machines runs the program."""
+    with two_hosts(tmp_path / "ssh") as machines:
+        (home.home / "backends.toml").write_text(machines.settings)
+        run(home, "hosts", ["run"])  # which fetches beside it
+
+
+@pytest.mark.wide
+def test_a_dataset_that_is_not_staged_is_staged_before(home: Workspace) -> None:
+    """Where a backend fetches nothing beside a job; once it is staged, the job only runs."""
+    jobs, records = Session(home, is_command=True).jobs, home.records
+    make_dataset(home, NewDataset(name="few", question=CARS, seed=0))
+    with pytest.raises(InvalidInput, match="slurm begins a job when all its frames are staged"):
+        jobs.train("few", backend="slurm", workers=1, start_after=5.0)
+    foreseen = jobs.dry_run("run", dataset="few", command=COMMAND, backend="slurm")
+    assert [step.name for step in foreseen.steps] == ["stage", "prepare", "run"]
+    asked = jobs.dry_run("run", dataset=None, command=COMMAND, question=CARS, save_as="other")
+    assert jobs.list() == []
+    begun = jobs.run("few", COMMAND, backend="slurm", name="first")
+    assert [task.name for task in begun.tasks] == ["stage", "prepare", "run"]
+
+    def is_staged() -> bool:
+        first = refresh(records, recorded_job(records, "first"))
+        return first.tasks[0].state == "done"
+
+    eventually(is_staged)
+    cancel(records, recorded_job(records, "first"))
+    (staged,) = home.cache.glob(".manifests/*")
+    assert f"--manifest {staged} " in foreseen.submission
+    assert f"--manifest {staged.parent}/other-v1-" in asked.submission
+    with pytest.raises(JobFailed):  # there is no Slurm: what matters is that it was tried at once
+        jobs.run("few", COMMAND, backend="slurm", name="second")
+    assert [task.name for task in jobs.get("second").tasks] == ["run"]

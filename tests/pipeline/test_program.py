@@ -1,0 +1,295 @@
+"""Users' programs as jobs: real runners, real programs, and arguments that are never a shell's."""
+
+import json
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import framesift
+from api.services.jobs.files import report_file
+from api.workspace import Workspace
+from catalog.errors import BadFile, InvalidInput, NotFound
+from catalog.records.datasets import whole_dataset
+from catalog.records.tables import Job
+from framesift.data import Classes, open_frames
+from pipeline.jobs.backends.launch import on_this_machine
+from pipeline.jobs.follow import refresh
+from pipeline.jobs.program.command_line import CommandLine
+from pipeline.jobs.program.hand_over import hand_over_form
+from pipeline.jobs.program.paths import ProgramPaths
+from pipeline.jobs.program.rank import Rank
+from pipeline.jobs.program.submit import ProgramSettings, submit_program
+from pipeline.jobs.queue import JobQueue
+from pipeline.jobs.request import JobPaths, JobRequest
+from pipeline.jobs.state import FINISHED
+from pipeline.manifest import Manifest
+from pipeline.prepared.form import open_form
+from pipeline.prepared.prepare import prepare
+from pipeline.prepared.size import Size
+from pipeline.staging.stage import stage_dataset
+from tests.pipeline.homes import REPOSITORY
+from tests.pipeline.test_datasets import make
+from tests.pipeline.test_local_jobs import eventually
+from tests.pipeline.test_prepared import staged
+from tests.training.drawn_frames import draw_frames, every_fourth
+
+EXAMPLES = REPOSITORY / "docs" / "examples"
+
+DEBIAN = Path("/usr/lib/python3/dist-packages")
+"""Packages of Debian's Python 3.11, of which PyTorch comes without the 3 GB of CUDA's libraries."""
+SPLIT = "train=0.75,validation=0.25"
+
+WRITES_ALL = """
+import json, os, sys
+names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+said = {"arguments": sys.argv[1:], "cwd": os.getcwd(), "names": sorted(os.environ)}
+said |= {name: os.environ[name] for name in names}
+with open(f"{sys.argv[-1]}/{os.environ['RANK']}.json", "w") as file: json.dump(said, file)
+"""
+
+
+def run(workspace: Workspace, name: str, *words: str, **settings: object) -> Job:
+    """A job of a program, once it has ended."""
+    job = submit_program(
+        workspace.records,
+        JobQueue(workspace.jobs, workers=8),
+        whole_dataset(workspace.records, "all"),
+        ProgramSettings(CommandLine.of(words), **settings),  # type: ignore[arg-type]
+        name=name,
+    )
+    eventually(lambda: refresh(workspace.records, job).state in FINISHED)
+    return refresh(workspace.records, job)
+
+
+def log(job: Job, stage: str, index: int = 0) -> str:
+    """What a command of a job printed."""
+    return JobPaths(Path(job.paths["folder"])).log(stage, index).read_text()
+
+
+def test_two_ranks_get_files_classes_manifest_and_variables(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proves what a program is handed, that nothing is a shell's, and what of it is recorded."""
+    monkeypatch.setenv("FRAMESIFT_SECRET_KEY", "secret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    dataset = make(workspace, "all", split=SPLIT)
+    (tmp_path / "it's; touch x").mkdir()
+    program = tmp_path / "it's; touch x" / "program.py"
+    program.write_text(WRITES_ALL)
+    hostile = ["$(touch a)", "; touch b", "`touch c`", "a b", "", "{{files}}", "{print $1}", "--"]
+    job = run(
+        workspace, "mine", sys.executable, str(program), *hostile, "--list={files:train}",
+        "{files}", "{classes}", "{manifest}", "{job}",
+        ranks=2, folder=tmp_path, split="validation",
+    )  # fmt: skip
+    assert (job.state, job.error) == ("done", "")
+    places = ProgramPaths(Path(job.paths["folder"]))
+    said = [json.loads((places.output / f"{rank}.json").read_text()) for rank in range(2)]
+    for rank, told in enumerate(said):
+        given = told["arguments"]
+        assert given[:8] == [*hostile[:5], "{files}", *hostile[6:]]
+        assert given[8:] == [
+            f"--list={places.files('train')}",
+            str(places.files(None)), str(places.classes), str(places.manifest), str(places.output),
+        ]  # fmt: skip
+        assert (told["RANK"], told["WORLD_SIZE"]) == (str(rank), "2")
+        assert (told["LOCAL_RANK"], told["LOCAL_WORLD_SIZE"]) == (str(rank), "2")
+        assert (told["MASTER_ADDR"], told["cwd"]) == ("127.0.0.1", str(tmp_path))
+        assert told["MASTER_PORT"] == said[0]["MASTER_PORT"]
+        assert not {"FRAMESIFT_SECRET_KEY", "AWS_SECRET_ACCESS_KEY"} & set(told["names"])
+    assert sorted(path.name for path in tmp_path.iterdir() if len(path.name) == 1) == []
+    whole = Manifest.read(Path(dataset.manifest))
+    for split in ("train", "validation"):
+        listed = open_frames(places.files("train" if split == "train" else None))
+        assert listed.names == whole.split(split).image_paths()
+    assert open_frames(places.manifest).names == whole.frames["fkey"].to_pylist()
+    assert Classes.read(places.classes) == open_frames(places.manifest).classes
+    result = json.loads((places.folder / "result.json").read_text())
+    assert [row["path"] for row in result["outputs"]] == ["0.json", "1.json"]
+    assert job.metrics["output_files"] == 2
+    lineage = result["lineage"]
+    assert (lineage["dataset"], lineage["dataset_id"]) == ("all@1", dataset.content_id)
+    assert (lineage["split"], lineage["ranks"]) == ("validation", 2)
+    assert lineage["frames"] == len(whole.split("validation"))
+    assert report_file(job, "output/1.json").path.read_text() == json.dumps(said[1])
+    for name in ("output/2.json", "output/../request.json", "request.json", "output/"):
+        with pytest.raises(NotFound):
+            report_file(job, name)
+
+
+@pytest.mark.wide
+def test_a_rank_that_fails_fails_the_job(workspace: Workspace, tmp_path: Path) -> None:
+    """Proves the others end, the error is the program's own, and a next attempt goes on there."""
+    make(workspace, "all")
+    program = (
+        "import os, sys, time, pathlib\n"
+        "mark = pathlib.Path(sys.argv[1], 'mark')\n"
+        "if os.environ['RANK'] == '1': sys.exit('error: no such class')\n"
+        "time.sleep(600)\n"
+    )
+    job = run(workspace, "fails", sys.executable, "-c", program, "{job}", ranks=2)
+    assert job.state == "failed"
+    assert job.error.startswith("no such class (run 1, log ")
+    job = run(workspace, "none", "no-such-program")
+    assert (job.state, "no-such-program: No such file" in job.error) == ("failed", True)
+    job = run(workspace, "nowhere", "true", folder=tmp_path / "none")
+    assert (job.state, f"folder {tmp_path}/none: No such file" in job.error) == ("failed", True)
+
+
+def test_what_cannot_be_is_refused_before_anything_runs(workspace: Workspace) -> None:
+    """Proves each message names what was given; nothing is recorded."""
+    make(workspace, "all", split=SPLIT)
+
+    def refused(text: str, **settings: object) -> str:
+        with pytest.raises(InvalidInput) as error:
+            submit_program(
+                workspace.records,
+                JobQueue(workspace.jobs, workers=8),
+                whole_dataset(workspace.records, "all"),
+                ProgramSettings(CommandLine.parse(text), **settings),  # type: ignore[arg-type]
+            )
+        return str(error.value)
+
+    assert "close the quotation" in refused("python 'train.py")
+    assert "expected a program" in refused("  ")
+    assert "expected a program" in refused("'' x")
+    assert "unknown placeholder '{flies}'" in refused("python {flies}")
+    assert "did you mean {files}" in refused("python {flies}")
+    assert "unknown placeholder '{classes:train}'" in refused("python {classes:train}")
+    assert "unknown split 'test'" in refused("python {files:test}")
+    assert "unknown split 'test'" in refused("python {files}", split="test")
+    assert "--prepare, such as 240x152" in refused("python {prepared}")
+    assert "stage it first" in refused("python {prepared}", prepare=Size(30, 48))
+    assert "ranks 0" in refused("python", ranks=0)
+    assert "may have at most 8" in refused("python", ranks=9)
+    assert "absolute path" in refused("python", folder=Path("here"))
+    assert "zero byte" in refused("python \0")
+    assert not list(workspace.jobs.glob("run-*"))
+
+
+def test_prepared_arrays_of_a_split(workspace: Workspace) -> None:
+    """Proves a program opens the rows of its split, which are those of the form in the cache."""
+    make(workspace, "all", split=SPLIT)
+    dataset = whole_dataset(workspace.records, "all")
+    stage_dataset(workspace.records, dataset, workspace.cache)
+    job = run(
+        workspace, "arrays", "cp", "{prepared}/rows.npy", "{job}",
+        split="validation", prepare=Size(30, 48),
+    )  # fmt: skip
+    assert (job.state, job.error) == ("done", "")
+    places = ProgramPaths(Path(job.paths["folder"]))
+    frames = open_frames(places.prepared, "validation")
+    assert frames.dataset == "all@1"
+    whole = open_frames(Path(job.paths["manifest"]), "validation")
+    assert frames.names == whole.names
+    assert frames.classes == whole.classes
+    assert [image.shape for image, _ in frames] == [(30, 48, 3)] * len(whole)
+    images = np.load(places.prepared / "images.npy", mmap_mode="r")
+    rows = np.load(places.output / "rows.npy")
+    assert all(np.array_equal(images[row], frames[n][0]) for n, row in enumerate(rows))
+    with pytest.raises(framesift.UnknownName, match="has validation"):
+        open_frames(places.prepared, "train")
+
+
+def test_a_form_that_lacks_a_frame_is_not_handed_over(tmp_path: Path) -> None:
+    """Proves no program gets a row of zeros for a frame that cannot be decoded."""
+    files = draw_frames(tmp_path, 4)
+    folder = staged(tmp_path, every_fourth(files))
+    (tmp_path / files[1].image).write_bytes(b"damaged")
+    prepare(folder, Size(16, 20), processes=1)
+    manifest = Manifest.read(folder)
+    form = open_form(manifest, Size(16, 20))
+    assert form is not None
+    with pytest.raises(BadFile, match="cannot be decoded"):
+        hand_over_form(tmp_path / "prepared", form, manifest)
+    hand_over_form(tmp_path / "prepared", form, manifest.split("validation"))
+    assert len(open_frames(tmp_path / "prepared")) == 1
+
+
+def test_how_launchers_tell_ranks() -> None:
+    """Proves Slurm's and Open MPI's variables mean the same as ours, and none means one rank."""
+    slurm = {
+        "SLURM_PROCID": "3",
+        "SLURM_STEP_NUM_TASKS": "6",
+        "SLURM_LOCALID": "1",
+        "SLURM_STEP_TASKS_PER_NODE": "2(x3)",
+    }
+    assert Rank.of(slurm) == Rank(3, 6, 1, 2, "127.0.0.1")
+    ours = {"FRAMESIFT_RANK": "0", "FRAMESIFT_RANKS": "4", "MASTER_ADDR": "node7"}
+    assert Rank.of(slurm | ours) == Rank(0, 4, 0, 0, "node7")
+    assert Rank.of({"SLURM_PROCID": "0"}) == Rank(0, 1, 0, 1, "127.0.0.1")
+
+
+def test_a_command_line_reads_and_writes_itself() -> None:
+    """Proves words come back as they were, quoted or not, and braces that are text."""
+    text = "awk '{print $1}' \"a b\" {files:train} {{job}} 'it'\"'\"'s'"
+    line = CommandLine.parse(text)
+    assert line.arguments[1:3] == ("{print $1}", "a b")
+    assert CommandLine.parse(str(line)) == line
+    assert line.placeholders() == [("files", "train")]
+    filled = line.filled(ProgramPaths(Path("/jobs/x")))
+    assert filled[3:] == ("/jobs/x/input/files-train.txt", "{job}", "it's")
+
+
+def test_the_request_says_how_ranks_are_started(workspace: Workspace) -> None:
+    """Proves a request comes back from its record, and each rank is a command of its own."""
+    make(workspace, "all")
+    job = run(workspace, "told", "true", ranks=3)
+    assert job.state == "done"
+    request = JobRequest.from_json(job.request)
+    assert [stage.title for stage in request.stages] == ["input", "run", "collect"]
+    commands = on_this_machine(request.stages[1], "python3")
+    assert [command[:3] for command in commands] == [
+        ("env", f"FRAMESIFT_RANK={rank}", "FRAMESIFT_RANKS=3") for rank in range(3)
+    ]
+    assert request.resources.ranks == 3
+
+
+def test_the_shell_example(workspace: Workspace) -> None:
+    """docs/examples/sizes_of_frames.sh, as a job of two ranks."""
+    dataset = make(workspace, "all")
+    job = run(
+        workspace, "sh", "sh", str(EXAMPLES / "sizes_of_frames.sh"), "{files}", "{job}", ranks=2
+    )
+    assert (job.state, job.error) == ("done", "")
+    output = ProgramPaths(Path(job.paths["folder"])).output
+    lines = [line for rank in range(2) for line in (output / f"sizes-{rank}.tsv").open()]
+    sizes = {line.split("\t")[0]: [int(n) for n in line.split("\t")[1].split()] for line in lines}
+    manifest = Manifest.read(Path(dataset.manifest))
+    pairs = zip(manifest.images(), manifest.labels(), strict=True)
+    assert sizes == {
+        image.path: [image.size] if label is None else [image.size, label.size]
+        for image, label in pairs
+    }
+
+
+@pytest.mark.training
+@pytest.mark.parametrize(
+    ("example", "module", "ranks", "made"),
+    [
+        ("train_tf_data.py", "tensorflow", 1, "weights.npz"),
+        ("train_pytorch.py", "torch", 2, "model.pt"),
+    ],
+)
+def test_the_training_examples(
+    workspace: Workspace, tmp_path: Path, example: str, module: str, ranks: int, made: str
+) -> None:
+    """docs/examples, each as a job on prepared arrays: it ends with weights and a loss."""
+    python = [sys.executable]
+    if find_spec(module) is None:
+        if not (DEBIAN / module).is_dir():
+            pytest.skip(f"{module} is not installed (Debian: python3-{module})")
+        (tmp_path / module).symlink_to(DEBIAN / module)
+        python = ["env", f"PYTHONPATH={tmp_path}", sys.executable]
+    make(workspace, "all", split=SPLIT)
+    stage_dataset(workspace.records, whole_dataset(workspace.records, "all"), workspace.cache)
+    job = run(
+        workspace, "example", *python, str(EXAMPLES / example), "--frames", "{prepared}",
+        "--out", "{job}", split="train", prepare=Size(30, 48), ranks=ranks,
+    )  # fmt: skip
+    assert (job.state, job.error) == ("done", ""), log(job, "run")
+    assert 0 < job.metrics["loss"] < 10
+    assert report_file(job, f"output/{made}").path.stat().st_size > 0

@@ -1,0 +1,355 @@
+"""The backend slurm, against a real Slurm."""
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalog.errors import InvalidInput, JobFailed
+from pipeline.cache.beat import Watch
+from pipeline.cache.lease import held_leases
+from pipeline.jobs.backends.interface import Backend
+from pipeline.jobs.backends.slurm import scheduler
+from pipeline.jobs.backends.slurm.backend import SlurmBackend
+from pipeline.jobs.backends.slurm.settings import slurm_settings
+from pipeline.jobs.backends.slurm.standing import Handle
+from pipeline.jobs.queue import JobQueue
+from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, Stage
+from pipeline.jobs.resources import Resources
+from tests.pipeline.backend_suite import BackendSuite, Run, eventually, fill_the_disk, shell
+from tests.pipeline.cached import stage as stage_files
+from tests.slurm_cluster import slurm_cluster
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Path]:
+    """A Slurm of two nodes; its slurm.conf."""
+    with slurm_cluster(nodes=2, cpus=2) as config:
+        yield config
+
+
+_AFTER_REQUEUE_S = 15
+
+
+def hurry(number: str) -> None:
+    """Have a job that went back into the queue begin: Slurm lets it wait for two minutes."""
+    # Slurm 22.05 fails a job that begins within a second of its requeue: "Job credential revoked".
+    begin = ["scontrol", "update", f"JobId={number}", f"StartTime=now+{_AFTER_REQUEUE_S}"]
+    show = ["scontrol", "show", "job", number]
+
+    def is_back() -> bool:
+        said = subprocess.run(show, check=False, capture_output=True, text=True).stdout
+        return "Restarts=1" in said and "JobState=PENDING" in said
+
+    eventually(is_back)
+    subprocess.run(begin, check=True)
+
+
+def line_of(words: str) -> str:
+    """A Python program that prints words in one write: ranks share a log, and may be unbuffered."""
+    return f"import os, sys; sys.stdout.write(' '.join({words}) + '\\n')"
+
+
+@pytest.mark.slurm
+class TestSlurm(BackendSuite):
+    """What all backends do, and what only a scheduler does."""
+
+    @pytest.fixture
+    def backend(self, cluster: Path, monkeypatch: pytest.MonkeyPatch) -> Backend:
+        """The cluster."""
+        monkeypatch.setenv("SLURM_CONF", str(cluster))
+        return SlurmBackend()
+
+    def lose(self, run: Run) -> None:
+        """An administrator kills it, its script included."""
+        numbers = Handle.parse(run.handle).numbers
+        subprocess.run(["scancel", "--signal=KILL", "--full", *numbers], check=True)
+
+    def test_ranks_over_nodes(self, backend: Backend, queue: JobQueue) -> None:
+        """Three on two nodes know their places and where the first one is."""
+        words = (
+            "(os.environ[n] for n in ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'FRAMESIFT_RANK', "
+            "'HOROVOD_LOCAL_SIZE', 'HOROVOD_CROSS_RANK', 'MASTER_ADDR'))"
+        )
+        stage = Stage("train", ((PYTHON, "-c", line_of(words)),), ranks=3)
+        resources = Resources(ranks=3, ranks_per_node=2, cores=1)
+        run = Run(backend, queue, JobRequest("ranks", "train", (stage,), resources=resources))
+        assert run.ended().state == "done", run.status
+        said = [line for line in run.log("train").splitlines() if not line.startswith("srun: ")]
+        assert sorted(said) == [
+            "0 3 0 0 2 0 127.0.0.1", "1 3 1 1 2 0 127.0.0.1", "2 3 0 2 1 1 127.0.0.1",
+        ]  # fmt: skip
+
+    def test_horovod_over_nodes(self, backend: Backend, queue: JobQueue) -> None:
+        """Two ranks on two nodes add up; one that dies ends the other, and the job has failed."""
+        add = (
+            "import sys, tensorflow as tf, horovod.tensorflow as hvd; hvd.init()\n"
+            "if len(sys.argv) > 1 and hvd.rank() == 1: sys.exit('error: no GPU here')\n"
+            "total = hvd.allreduce(tf.constant(hvd.rank() + 1.0), op=hvd.Sum)\n"
+            "sys.stdout.write(f'{hvd.size()} {float(total)}\\n')"  # see line_of
+        )
+        resources = Resources(ranks=2, ranks_per_node=1)
+        for name, more in (("adds", ()), ("dies", ("die",))):
+            stage = Stage("train", ((PYTHON, "-c", add, *more),), ranks=2)
+            run = Run(backend, queue, JobRequest(name, "train", (stage,), resources=resources))
+            status = run.ended()
+            if more:
+                assert status.error.startswith("no GPU here (train 0, log "), status
+            else:
+                assert status.state == "done", status
+                assert run.log("train").count("2 3.0\n") == 2
+
+    def test_a_turn_that_ends_goes_on_in_the_next(self, backend: Backend, queue: JobQueue) -> None:
+        """What Slurm sends before the wall time ends: a checkpoint, and back into the queue."""
+        here = queue.folder
+        script = (
+            f"trap 'touch {here}/kept; exit 1' TERM; [ ! -e {here}/kept ] || exit 0; "
+            f"touch {here}/works; while :; do sleep 0.1; done"
+        )
+        resources = Resources(wall_minutes=60)
+        stage = Stage("train", (shell(script),))
+        run = Run(backend, queue, JobRequest("turns", "train", (stage,), resources=resources))
+        eventually((here / "works").exists)
+        (number,) = Handle.parse(run.handle).numbers
+        subprocess.run(["scancel", "--signal=USR1", "--batch", number], check=True)
+        eventually((here / "kept").exists)
+        hurry(number)
+        assert run.ended().state == "done", run.status
+        assert run.log("train").endswith("==> turn 2 <==\n")
+
+    def test_a_program_that_does_not_end_in_time(self, backend: Backend, queue: JobQueue) -> None:
+        """It is killed, its children too; its job has failed with its turn, or is cancelled."""
+        here = queue.folder
+        settings = here / "backends.toml"
+        settings.write_text("[slurm]\ncheckpoint_seconds = 1\n")
+        script = f"trap '' TERM; touch {here}/$0; while :; do sleep 0.1; done"
+        for name in ("wall", "cancel"):
+            stage = Stage("train", (("/bin/sh", "-c", script, name),))
+            request = JobRequest(name, "train", (stage,), resources=Resources(wall_minutes=60))
+            run = Run(backend, replace(queue, backends=settings), request)
+            eventually((here / name).exists)
+            if name == "cancel":
+                backend.cancel(run.handle, run.paths)
+                assert run.ended().state == "cancelled"
+                continue
+            numbers = Handle.parse(run.handle).numbers
+            subprocess.run(["scancel", "--signal=USR1", "--batch", *numbers], check=True)
+            status = run.ended()
+            assert (status.state, status.is_lost) == ("failed", True)
+            assert "train 0 was ended before its wall time did, without a ch" in status.error
+
+    def test_a_full_disk(self, backend: Backend, queue: JobQueue) -> None:
+        """The script says how its program ended over what it said when it began."""
+        fill_the_disk(backend, queue)
+
+    def test_what_a_job_reads_is_held(
+        self, backend: Backend, queue: JobQueue, tmp_path: Path
+    ) -> None:
+        """From the node, as long as its script runs; what was evicted before is named."""
+        cache, here = tmp_path / "cache", queue.folder
+        manifest = stage_files(cache, "streets", ["1.png"])
+        wait = f"touch {here}/began; until [ -e {here}/go ]; do sleep 0.1; done"
+        stages = (Stage("train", (shell(wait),)),)
+        request = JobRequest("reader", "train", stages, reads={str(manifest): "streets@1"})
+        run = Run(backend, queue, request)
+        eventually((here / "began").exists)
+        assert [lease.holder.job for lease in held_leases(cache, Watch())] == ["reader"]
+        (here / "go").touch()
+        assert run.ended().state == "done", run.status
+        eventually(lambda: not held_leases(cache, Watch()))
+        gone = {str(cache / ".manifests" / "gone-v1-0"): "streets@2"}
+        run = Run(backend, queue, replace(request, name="late", reads=gone))
+        assert "was evicted from the cache before the job began" in run.ended().error
+
+    def test_a_submitter_that_is_killed(
+        self, backend: Backend, queue: JobQueue, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Before it kept the numbers, nothing of it ever runs; after that, it runs once."""
+        stages = tuple(Stage(title, (shell("echo once"),)) for title in ("one", "two"))
+        request = JobRequest("cut", "train", stages)
+        paths, name = JobPaths(queue.folder / "cut"), "framesift-cut-off"
+        kept = paths.folder / "slurm" / name / "handle"
+
+        def killed(_jobs: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(scheduler, "release", killed)
+            with pytest.raises(KeyboardInterrupt):
+                Run(backend, queue, request, name)
+        kept.unlink()
+        assert len(scheduler.numbers_of(name)) == 2
+        assert backend.find(name, paths) is None
+        rows = scheduler.rows(scheduler.numbers_of(name))
+        assert {row.state for row in rows.values()} == {"CANCELLED"}
+        with monkeypatch.context() as patch:
+            patch.setattr(scheduler, "release", killed)
+            with pytest.raises(KeyboardInterrupt):
+                Run(backend, queue, request, name)
+        handle = backend.find(name, paths)
+        assert handle == kept.read_text()
+        eventually(lambda: backend.statuses({handle: paths})[handle].state == "done")
+        assert [paths.log(title, 0).read_text() for title in ("one", "two")] == ["once\n"] * 2
+
+    @pytest.mark.parametrize("way", ["outside-in", "inside-out"])
+    def test_containers(self, backend: Backend, queue: JobQueue, tmp_path: Path, way: str) -> None:
+        """Both ways: who starts whom. The program that runs images here only says that it does."""
+        apptainer = tmp_path / "apptainer"
+        apptainer.write_text(
+            f"#!/bin/sh\necho run >> {tmp_path}/runs\n"
+            '[ "$1" = exec ] || exit 9; shift\n'
+            'while [ "$1" = --bind ]; do shift 2; done\n'
+            'export IMAGE="$1"; shift; exec "$@"\n'
+        )
+        apptainer.chmod(0o755)
+        (tmp_path / "backends.toml").write_text(
+            f"[slurm]\napptainer = '{apptainer}'\nimage = '/images/train it.sif'\n"
+            f"python = '{sys.executable}'\ncontainer = '{way}'\n"
+        )
+        words = "[os.environ['RANK'], os.environ['IMAGE'], sys.argv[1]]"
+        stage = Stage("train", ((PYTHON, "-c", line_of(words), "/data/x"),), ranks=2)
+        resources = Resources(ranks=2, ranks_per_node=2, mounts={"/data": "/in/side"})
+        request = JobRequest("inside", "train", (stage,), resources=resources)
+        run = Run(backend, replace(queue, backends=tmp_path / "backends.toml"), request)
+        assert run.ended().state == "done", run.status
+        assert sorted(run.log("train").splitlines()) == [
+            "0 /images/train it.sif /in/side/x", "1 /images/train it.sif /in/side/x",
+        ]  # fmt: skip
+        starts = (tmp_path / "runs").read_text().split()
+        assert len(starts) == (1 if way == "inside-out" else 2)
+
+
+JOB = JobRequest("job", "train", (Stage("train", (("echo", "x"),), ranks=4),))
+
+
+def described(queue: JobQueue, settings: str = "", **asked: Any) -> str:
+    """What would be submitted of a job that asks for this."""
+    queue = replace(queue, backends=queue.folder / "backends.toml")
+    (queue.folder / "backends.toml").write_text(settings)
+    request = replace(JOB, resources=Resources.from_json({"ranks": 4, **asked}))
+    SlurmBackend().check(request.resources, queue)
+    return SlurmBackend().describe(request, JobPaths(queue.folder / "job"), queue, "name")
+
+
+def test_resources_are_flags_of_sbatch(tmp_path: Path) -> None:
+    """Each one, quoted; settings of the file, and what a job asks instead of them."""
+    settings = "[slurm]\npartition = 'cpu'\naccount = 'lab'\nlauncher = 'mpirun'\n"
+    said = described(
+        JobQueue(tmp_path), settings,
+        ranks_per_node=2, gpus=1, cores=3, memory_mb=4000, wall_minutes=90, nodes="n[1-2]",
+        constraint="a100&nvme; rm -rf /", options={"partition": "gpu"},
+    )  # fmt: skip
+    line = said.splitlines()[0]
+    for flag in (
+        "--partition=gpu", "--account=lab", "--ntasks=4", "--ntasks-per-node=2", "--gres=gpu:2",
+        "--cpus-per-task=3", "--mem=4000M", "--time=90", "--signal=B:USR1@120", "--requeue",
+        "'--nodelist=n[1-2]'", "'--constraint=a100&nvme; rm -rf /'", "--kill-on-invalid-dep=yes",
+    ):  # fmt: skip
+        assert flag in shlex.join(shlex.split(line)), flag
+    assert "0) set -- mpirun -np 4 -npernode 2 --bind-to none -x PATH echo x ;;" in said
+    said = described(JobQueue(tmp_path), "[slurm]\nlauncher = 'horovodrun'\n")
+    assert '0) set -- horovodrun -np 4 -H "$hosts" --gloo echo x ;;' in said
+
+
+def test_whose_account_a_job_runs_on(tmp_path: Path) -> None:
+    """A user's own as the file says, and no other; whose job it is stands in Slurm's comment."""
+    file = tmp_path / "backends.toml"
+    file.write_text("[slurm]\naccount = 'all'\naccounts = ['anna=lab=1', 'otto=lab2']\n")
+
+    def account(user: str, **options: str) -> str:
+        return slurm_settings(file, Resources(options=options), user).account
+
+    assert [account(user) for user in ("anna", "otto", "eve", "")] == [
+        "lab=1",
+        "lab2",
+        "all",
+        "all",
+    ]
+    assert account("eve", account="hers") == "hers"
+    assert account("otto", account="lab2") == "lab2"
+    with pytest.raises(InvalidInput, match="jobs of user 'otto' run on account lab2; leave it out"):
+        account("otto", account="all")
+    queue = JobQueue(tmp_path, backends=file, user="o'to; x")
+    request = replace(JOB, user=queue.user)
+    line = SlurmBackend().describe(request, JobPaths(tmp_path / "job"), queue, "name")
+    assert "--comment=framesift user o'to; x" in shlex.split(line.splitlines()[0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked", "words"),
+    [
+        ("[slurm]\npartitoin = 'a'", {}, "unknown setting 'partitoin': did you mean partition"),
+        ("[slurm]\nmost_ranks = '4'", {}, "most_ranks = '4': expected a whole number"),
+        ("[slurm]\nimages = 'a'", {}, "images = 'a': expected a list of texts"),
+        ("slurm = 3", {}, r"slurm: expected a table, \[slurm\]"),
+        ("[slurm", {}, "cannot be read as TOML"),
+        ("[slurm]\nlauncher = 'ssh'", {}, "expected srun, mpirun or horovodrun"),
+        ("", {"options": {"python": "/tmp/mine"}}, "unknown option 'slurm.python'"),
+        ("", {"image": "/tmp/mine.sif"}, "image /tmp/mine.sif: expected one that"),
+        ("", {"mounts": {"/a": "/b"}}, "mounts: go with an image"),
+        ("[slurm]\nimage = 'i'", {"mounts": {"/a:b": "/b"}}, "expected two absolute paths"),
+        ("", {"wall_minutes": 2}, "expected more than the 120 s"),
+        ("[slurm]\naccounts = ['anna']", {}, "expected 'USER=ACCOUNT' each"),
+        ("[slurm]\nmost_ranks = 3", {}, "workers 4: a job on slurm may have at most 3"),
+    ],
+)
+def test_settings_that_cannot_be_used(
+    tmp_path: Path, settings: str, asked: dict[str, Any], words: str
+) -> None:
+    """Each is named with what was expected, before anything is submitted."""
+    with pytest.raises(InvalidInput, match=words):
+        described(JobQueue(tmp_path), settings, **asked)
+
+
+@pytest.mark.parametrize(
+    ("command", "does", "words"),
+    [
+        ("squeue", "sleep 60", "squeue did not answer within"),
+        ("squeue", "echo 'slurm_load_jobs error: Unable to contact' >&2; exit 1", "Unable to"),
+        ("squeue", "head -c 3000 /dev/urandom", "squeue printed"),
+        ("squeue", "echo '12|N/A|RUN'; echo '12|'", "squeue printed 12|: expected JOB"),
+        ("sbatch", "sleep 60", "sbatch did not answer within"),
+        ("sbatch", "echo 'Submitted batch job 7'", "and no job number"),
+        ("sbatch", "echo 'sbatch: error: invalid partition: x' >&2; exit 1", "invalid partition"),
+        ("sbatch", "exit 3", "sbatch refuses: exit code 3"),
+        ("scancel", "sleep 60", "scancel did not answer within"),
+    ],
+)
+def test_commands_of_a_scheduler_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, does: str, words: str
+) -> None:
+    """A state nobody knows is unknown, and not an end; a job that is refused has failed."""
+    monkeypatch.setattr(scheduler, "PATIENCE_S", 0.3)
+    (tmp_path / "bin").mkdir()
+    for name, script in {
+        "sbatch": "echo 12", "squeue": "echo '12|N/A|RUNNING|None'", "scontrol": ":",
+        "scancel": ":", "sacct": "exit 1", command: does,
+    }.items():  # fmt: skip
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    backend, queue = SlurmBackend(), JobQueue(tmp_path / "jobs")
+    paths = JobPaths(queue.folder / "job")
+    paths.folder.mkdir(parents=True)
+    if command == "sbatch":
+        with pytest.raises(JobFailed, match=words):
+            backend.submit(JOB, paths, queue, "name")
+        return
+    handle = backend.submit(JOB, paths, queue, "name")
+    if command == "scancel":
+        with pytest.raises(JobFailed, match=words):
+            backend.cancel(handle, paths)
+        return
+    status = backend.statuses({handle: paths})[handle]
+    assert status.state == "unknown"
+    assert words in status.error
+    note = paths.folder / "slurm" / "name" / "train-0.json"
+    times = '"started": "2026-01-02T03:04:05.678", "finished": "2026-01-02T03:05:05.678"'
+    note.write_text(f'{{{times}, "code": 0, "end": ""}}\n')  # what is known needs no scheduler
+    assert backend.statuses({handle: paths})[handle].state == "done"

@@ -1,0 +1,42 @@
+"""Folders stay small enough to be read at one look."""
+
+from pathlib import Path
+
+from tests.test_import_circles import PACKAGES, REPOSITORY
+
+MOST_MODULES = 20
+MOST_ENTRIES = 14
+ARCHITECTURE = ("api", "catalog", "ingest", "pipeline", "query")
+
+
+def test_no_folder_has_more_than_twenty_modules() -> None:
+    """What belongs together gets a folder of its own."""
+    folders = [
+        folder
+        for package in PACKAGES
+        for folder in (REPOSITORY / package, *(REPOSITORY / package).rglob("*/"))
+    ]
+    crowded = {
+        str(folder.relative_to(REPOSITORY)): len(modules)
+        for folder in folders
+        if len(modules := modules_of(folder)) > MOST_MODULES
+    }
+    assert crowded == {}
+
+
+def modules_of(folder: Path) -> list[Path]:
+    """The modules that lie in a folder, without its ``__init__.py``."""
+    return [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+
+
+def test_packages_show_their_parts() -> None:
+    """Modules and folders at the top of each package that the picture of the system names."""
+    crowded = {}
+    for package in ARCHITECTURE:
+        entries = {
+            *modules_of(REPOSITORY / package),
+            *(path.parent for path in (REPOSITORY / package).glob("*/__init__.py")),
+        }
+        if len(entries) > MOST_ENTRIES:
+            crowded[package] = sorted(entry.name for entry in entries)
+    assert crowded == {}

@@ -1,0 +1,37 @@
+"""A home with a staged dataset of drawn frames, and its commands."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.api.servers import framesift
+from tests.training.drawn_frames import CLASS_LIST, draw_frames
+
+
+def drawn_home(base: Path, frames: int) -> Path:
+    """A home below ``base`` with the dataset few of so many frames, staged to ``base/cache``."""
+    root = base / "source" / "camera_lidar_semantic"
+    for number, drawn in enumerate(draw_frames(base, frames)):
+        for kind, path in (("camera", drawn.image), ("label", drawn.label)):
+            name = f"20260311130314_{kind}_frontcenter_{number:09d}.png"
+            placed = root / "20260311_130314" / kind / "cam_front_center" / name
+            placed.parent.mkdir(parents=True, exist_ok=True)
+            (base / path).rename(placed)
+    (root / "class_list.json").write_text(json.dumps(CLASS_LIST))
+    home = base / "home"
+    for command in (
+        ["source", "add", "a2d2", str(base / "source")],
+        ["ingest", "a2d2"],
+        ["select", "--save", "few"],
+        ["stage", "few", "--cache", str(base / "cache")],
+    ):
+        run = framesift(home, *command)
+        assert run.returncode == 0, run.stderr
+    return home
+
+
+def ask(home: Path, *command: str) -> Any:
+    """What a command says with --json."""
+    run = framesift(home, *command, "--json")
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)

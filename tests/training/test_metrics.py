@@ -1,0 +1,272 @@
+"""The metrics of a validation, against slow, obviously right computations."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from ingest.labels.palette import UNKNOWN_CLASS
+from training.validation.frame_cells import FrameCells, cells_of
+from training.validation.intervals import difference_intervals, score_intervals
+from training.validation.metrics import object_sizes
+from training.validation.metrics.boundary import BoundaryIou, near_outline
+from training.validation.metrics.calibration import BINS, Calibration
+from training.validation.metrics.metric import ScoredFrame
+from training.validation.metrics.object_sizes import BORDERS_PX, ObjectSizes
+from training.validation.metrics.table import METRICS
+from training.validation.scores import (
+    confusion_matrix,
+    frequency_weighted_iou,
+    iou,
+    mean_iou,
+    pixel_accuracy,
+)
+
+CLASSES = 4
+
+
+def drawn(seed: int, shape: tuple[int, int] = (30, 40)) -> ScoredFrame:
+    """A frame of areas, mostly predicted right; class 3 has no truth, and is predicted."""
+    random = np.random.default_rng(seed)
+    coarse = random.integers(0, 3, (6, 8), dtype=np.uint8)
+    truth = np.repeat(np.repeat(coarse, shape[0] // 6, 0), shape[1] // 8, 1)
+    prediction = np.roll(truth, 1, axis=1)
+    prediction[random.random(truth.shape) < 0.1] = 3
+    truth[random.random(truth.shape) < 0.05] = UNKNOWN_CLASS
+    confidence = random.random(truth.shape, np.float32)
+    confidence[0, :3] = 0, 1, 1 / BINS
+    matrix, _ = confusion_matrix(truth, prediction, CLASSES)
+    # Class 1 has two numbered colours, 1 and 4; class 2 has one, 2.
+    colours = np.where((truth == 1) & (random.random(truth.shape) < 0.3), 4, truth).astype(np.uint8)
+    numbered = np.full(256, UNKNOWN_CLASS, np.uint8)
+    numbered[[1, 4, 2]] = 1, 1, 2
+    entropy, margin, changed = random.random(3).tolist()
+    ids = prediction.astype(np.int64)
+    return ScoredFrame(
+        truth,
+        prediction,
+        matrix,
+        truth,
+        ids,
+        confidence,
+        entropy,
+        margin,
+        changed,
+        colours,
+        numbered,
+    )
+
+
+@pytest.mark.parametrize("borders", [(1, 4, 20), BORDERS_PX])
+def test_objects_by_flooding_each(
+    borders: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proves objects, those found, their pixels and the right ones, over two frames."""
+    monkeypatch.setattr(object_sizes, "BORDERS_PX", borders)
+    metric = ObjectSizes.empty(CLASSES)
+    sums = np.zeros((4, CLASSES, 4), np.int64)
+    for frame in (drawn(8), drawn(9)):
+        metric.update(frame)
+        assert frame.colours is not None
+        left = {at for at in product(range(30), range(40)) if frame.colours[at] in (1, 2, 4)}
+        while left:
+            edge = [left.pop()]
+            colour, pixels, right = frame.colours[edge[0]], 0, 0
+            while edge:
+                y, x = edge.pop()
+                pixels += 1
+                right += int(frame.truth[y, x] == frame.prediction[y, x])
+                for at in ((y - 1, x), (y + 1, x), (y, x - 1), (y, x + 1)):
+                    if at in left and frame.colours[at] == colour:
+                        left.remove(at)
+                        edge.append(at)
+            size = sum(pixels >= border for border in borders)
+            sums[:, frame.numbered[colour], size] += 1, 2 * right >= pixels, pixels, right
+    assert (metric.state()["sums"] == sums).all()
+    rows = metric.result()["per_class"][1]
+    assert sum(row["objects"] for row in rows) == sums[0, 1].sum() > 10
+    assert metric.result()["per_class"][0] == []
+
+
+def test_shares_of_frames() -> None:
+    """Proves mean and spread of entropy, margin and disagreement; None is left out."""
+    frames = [drawn(seed) for seed in range(7)]
+    for name in ("uncertainty", "margin", "disagreement"):
+        metric = METRICS[{"uncertainty": "entropy", "margin": "margins"}.get(name, name)].empty(4)
+        values = [getattr(frame, name) for frame in frames]
+        for frame in frames:
+            metric.update(frame)
+        result = metric.result()
+        assert result["mean"] == pytest.approx(np.mean(values), abs=1e-7)
+        assert result["frames"] == np.histogram(values, 20, (0, 1))[0].tolist()
+    nothing = METRICS["disagreement"].empty(4)
+    nothing.update(replace(frames[0], disagreement=None))
+    assert nothing.result()["mean"] is None
+    full = METRICS["entropy"].empty(4)
+    full.update(replace(frames[0], uncertainty=1.0))
+    assert full.result() == {"mean": 1.0, "frames": [0] * 19 + [1]}
+
+
+def test_calibration_pixel_by_pixel() -> None:
+    """Proves bins, their means and the expected error, over two frames."""
+    frames = [drawn(1), drawn(2)]
+    metric = Calibration.empty(CLASSES)
+    bins: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+    for frame in frames:
+        metric.update(frame)
+        for at in product(range(30), range(40)):
+            if frame.truth[at] == UNKNOWN_CLASS:
+                continue
+            confidence = float(frame.confidence[at])
+            edges = [n for n in range(BINS) if n / BINS < confidence <= (n + 1) / BINS]
+            right = bool(frame.truth[at] == frame.prediction[at])
+            bins[edges[0] if edges else 0].append((confidence, right))
+    result = metric.result()
+    total = sum(len(pixels) for pixels in bins)
+    error = 0.0
+    for row, pixels in zip(result["bins"], bins, strict=True):
+        assert row["pixels"] == len(pixels)
+        mean = sum(confidence for confidence, _ in pixels) / len(pixels)
+        share = sum(right for _, right in pixels) / len(pixels)
+        assert row["confidence"] == pytest.approx(mean, abs=1e-7)
+        assert row["accuracy"] == share
+        error += len(pixels) / total * abs(mean - share)
+    assert result["ece"] == pytest.approx(error, abs=1e-7)
+
+
+@pytest.mark.parametrize("distance", [1, 2, 5, 50])
+def test_near_an_outline_is_a_square_with_another_class(distance: int) -> None:
+    """Proves which pixels are near an outline, by looking at the square around each."""
+    ids = drawn(3, (18, 24)).truth
+    near = near_outline(ids, distance)
+    for y, x in product(range(ids.shape[0]), range(ids.shape[1])):
+        leaves = min(y, x, ids.shape[0] - 1 - y, ids.shape[1] - 1 - x) < distance
+        square = ids[
+            max(0, y - distance) : y + distance + 1, max(0, x - distance) : x + distance + 1
+        ]
+        assert near[y, x] == (leaves or (square != ids[y, x]).any())
+
+
+def test_boundary_iou_of_each_class() -> None:
+    """Proves Boundary IoU by the two sets of pixels near a class's outlines, over two frames."""
+    metric = BoundaryIou.empty(CLASSES)
+    both, either = np.zeros(CLASSES), np.zeros(CLASSES)
+    for frame in (drawn(4), drawn(5)):
+        metric.update(frame)
+        known = frame.truth != UNKNOWN_CLASS
+        for c in range(CLASSES):  # 2 % of the diagonal of 30 x 40 is one pixel
+            truth = (frame.truth == c) & near_outline(frame.truth, 1) & known
+            prediction = (frame.prediction == c) & near_outline(frame.prediction, 1) & known
+            both[c] += (truth & prediction).sum()
+            either[c] += (truth | prediction).sum()
+    result = metric.result()
+    assert result["per_class"] == pytest.approx((both / either).tolist())
+    assert result["per_class"][3] == 0
+    assert result["mean"] == pytest.approx((both / either)[:3].mean())
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_no_order_and_no_sharding_changes_a_digit(name: str) -> None:
+    """Proves a metric stored and merged in any parts and order is that of all frames."""
+    frames = [drawn(seed) for seed in range(6)]
+    whole = METRICS[name].empty(CLASSES)
+    for frame in frames:
+        whole.update(frame)
+    merged = METRICS[name].empty(CLASSES)
+    added = {key: np.zeros_like(array) for key, array in merged.state().items()}
+    for part in (frames[4:], frames[:1], [], frames[3:0:-1]):
+        shard = METRICS[name].empty(CLASSES)
+        for frame in part:
+            shard.update(frame)
+        merged.merge(METRICS[name].from_state(shard.state(), CLASSES))
+        added = {key: array + shard.state()[key] for key, array in added.items()}
+    assert merged.result() == whole.result()
+    assert METRICS[name].from_state(added, CLASSES).result() == whole.result()
+    bad = {key: array[:-1] for key, array in whole.state().items()}
+    with pytest.raises(ValueError, match="expected"):
+        METRICS[name].from_state(bad, CLASSES)
+    assert METRICS[name].empty(CLASSES).result()
+
+
+def test_a_class_without_truth_is_not_averaged_in() -> None:
+    """Proves mean IoU leaves out a class that is only predicted, and counts it as wrong."""
+    matrix = drawn(7).matrix
+    assert not matrix[3].any()
+    assert matrix[:, 3].any()
+    assert mean_iou(matrix) == pytest.approx(iou(matrix)[:3].mean())
+    truth = matrix.sum(axis=1)
+    weighted = (iou(matrix)[:3] * truth[:3]).sum() / truth.sum()
+    assert frequency_weighted_iou(matrix) == pytest.approx(weighted)
+
+
+def test_cells_add_up_to_the_matrices_of_groups() -> None:
+    """Proves what is kept of each frame is its whole matrix."""
+    matrices = [drawn(seed).matrix for seed in range(5)]
+    matrices.insert(2, np.zeros((CLASSES, CLASSES), np.int64))
+    cells = FrameCells.of([cells_of(matrix) for matrix in matrices])
+    group = np.array([1, 0, 1, 2, 2, 1])
+    sums = np.zeros((3, CLASSES**2), np.int64)
+    cells.add_to(sums, group)
+    for n in range(3):
+        of_group = sum(m for m, g in zip(matrices, group, strict=True) if g == n)
+        assert (sums[n].reshape(CLASSES, CLASSES) == of_group).all()
+
+
+def test_intervals_are_over_scenes() -> None:
+    """Proves equal scenes give no width, unequal ones a wide one, and one scene none."""
+    good, bad = np.diag([900, 90, 10, 0]), np.zeros((CLASSES, CLASSES), np.int64)
+    bad[:, 0] = 500, 300, 0, 0
+    equal = score_intervals({f"s{n}": good for n in range(5)}, CLASSES)
+    assert equal["miou"] == (1, 1)
+    assert equal["iou"][:3] == [(1, 1)] * 3
+    assert equal["iou"][3] is None
+    mixed = score_intervals({"a": good, "b": bad, "c": good, "d": bad}, CLASSES)
+    low, high = mixed["pixel_accuracy"]
+    whole = pixel_accuracy(2 * (good + bad))
+    assert low < whole < high
+    assert (low, high) == score_intervals({"a": good, "b": bad, "c": good, "d": bad}, CLASSES)[
+        "pixel_accuracy"
+    ]
+    # Drawn one by one, as the words say.
+    random = np.random.default_rng(0)
+    scenes = [good, bad, good, bad]
+    slow = [pixel_accuracy(sum(scenes[n] for n in random.integers(0, 4, 4))) for _ in range(4000)]
+    assert (low, high) == pytest.approx(np.percentile(slow, (2.5, 97.5)), abs=0.03)
+    assert score_intervals({"a": good}, CLASSES)["miou"] is None
+    assert (
+        score_intervals({"a": good, "b": np.zeros_like(good)}, CLASSES)["iou"] == [None] * CLASSES
+    )
+    assert score_intervals({}, CLASSES)["scenes"] == 0
+
+
+def test_intervals_of_differences_are_paired() -> None:
+    """Proves a small loss in every scene is found, where the scores themselves vary far more.
+
+    And that equal models differ by nothing, and one scene has no interval.
+    """
+    random = np.random.default_rng(3)
+    ours, theirs = {}, {}
+    for n in range(12):
+        right = int(random.integers(100, 900))
+        theirs[f"s{n}"] = np.array([[right, 1000 - right], [10, 500]])
+        ours[f"s{n}"] = np.array([[right - 20, 1020 - right], [10, 500]])
+    apart = difference_intervals(ours, theirs, 2)
+    low, high = apart["miou"]
+    assert low < high < 0
+    own = score_intervals(ours, 2)["miou"]
+    assert high - low < (own[1] - own[0]) / 5
+    assert apart["iou"][0][1] < 0
+    assert difference_intervals(ours, ours, 2)["miou"] == (0, 0)
+    assert (apart["scenes"], apart["draws"]) == (12, 1000)
+    # Drawn one by one, as the words say.
+    slow = []
+    for _ in range(2000):
+        drawn_scenes = [f"s{n}" for n in random.integers(0, 12, 12)]
+        its, others = (
+            np.sum([of[scene] for scene in drawn_scenes], axis=0) for of in (ours, theirs)
+        )
+        slow.append(mean_iou(its) - mean_iou(others))
+    assert (low, high) == pytest.approx(np.percentile(slow, (2.5, 97.5)), rel=0.2)
+    one = difference_intervals({"a": ours["s0"]}, {"a": theirs["s0"]}, 2)
+    assert (one["miou"], one["draws"]) == (None, 0)

@@ -1,0 +1,140 @@
+"""A model of a checkpoint: ``python -m training.export_checkpoint``.
+
+What a training leaves on its way becomes a model's folder like any other, which is validated and
+predicted with, whether the run goes on, has ended or was cancelled. A folder that has that model
+already is left as it is.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from catalog.errors import BadFile, NotFound, UnknownName
+from catalog.storage.bounded_file import parsed_json
+from pipeline.runs.checkpoint_steps import checkpoint_steps
+from training.command import OneLineParser, exit_status, positive_int, say
+from training.folder_file import read_folder_file
+from training.input.label_classes import LabelClasses
+from training.input.trained_frames import ABOUT_TRAINED
+from training.network.about_model import ABOUT_FILE, AboutModel
+from training.run.checkpoint import Checkpoint
+from training.run.run_record import RECORD_FILE
+
+_OF_RECORD = ("question", "snapshot", "seed", "parents")
+"""What run.json says of a dataset beside what model.json does."""
+
+_TRIES = 3
+_MOST_BYTES = 16 << 20
+
+
+def export_checkpoint(model_dir: Path, step: int, out: Path, network: str = "") -> None:
+    """Write the model that a training had after a step.
+
+    Args:
+        model_dir: The training's folder.
+        step: Steps made; a checkpoint of them is there.
+        out: Folder of the model.
+        network: The user's own network, "module:function", which may be built.
+
+    Raises:
+        NotFound: There is no such checkpoint.
+        BadFile: It is damaged, of version 0.1.0, or of a network that may not be built.
+        StorageError: The disk refuses.
+    """
+    if (out / ABOUT_FILE).exists() and AboutModel.read(out).step == step:
+        say(f"model of step {step} is there already")
+        return
+    checkpoint = _read(model_dir, step)
+    identity = checkpoint.identity
+    if identity is None:
+        raise BadFile("checkpoint of version 0.1.0, which says of no network", str(model_dir))
+    from training.network.model_files import write_model  # with TensorFlow
+    from training.network.networks import build_network
+
+    classes = LabelClasses.of(checkpoint.class_list, checkpoint.class_map, str(model_dir))
+    record = _record(model_dir)
+    about = AboutModel(
+        sha256="",
+        network=identity.network,
+        step=step,
+        classes=classes.names,
+        class_list=checkpoint.class_list,
+        class_map=checkpoint.class_map.as_json() if checkpoint.class_map else None,
+        height_px=identity.height_px,
+        width_px=identity.width_px,
+        workers=identity.workers,
+        dataset=_dataset(record, identity.dataset_id, identity.split),
+        settings=record.get("settings", {}),
+        parent=record.get("parent"),
+    )
+    try:
+        built = build_network(
+            about.network, about.height_px, about.width_px, len(about.classes), trusted=network
+        )
+        built.set_weights(list(checkpoint.weights))
+    except (UnknownName, ValueError) as error:
+        raise BadFile(f"checkpoint of step {step} cannot be loaded: {error}", str(model_dir)) from (
+            error
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    for name in ABOUT_TRAINED:
+        if (model_dir / name).exists():  # a run that an earlier release began may lack one
+            shutil.copyfile(model_dir / name, out / name)
+    write_model(built, about, out)
+    say(f"model of step {step} written to {out}")
+
+
+def _read(model_dir: Path, step: int) -> Checkpoint:
+    """The checkpoint of a step, which a training that goes on may rename meanwhile."""
+    for _ in range(_TRIES):
+        name = checkpoint_steps(model_dir).get(step)
+        checkpoint = Checkpoint.read(model_dir, name) if name else None
+        if checkpoint is not None and checkpoint.step == step:
+            return checkpoint
+    raise NotFound(
+        "checkpoint",
+        f"{model_dir} step {step}",
+        "the training has replaced it; it keeps more with --keep-checkpoints",
+    )
+
+
+def _record(model_dir: Path) -> Mapping[str, Any]:
+    """The run's record; empty where there is none."""
+    try:
+        record = parsed_json(read_folder_file(model_dir, RECORD_FILE, _MOST_BYTES))
+    except (BadFile, FileNotFoundError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _dataset(record: Mapping[str, Any], dataset_id: str, split: str) -> dict[str, Any]:
+    """The training data, as model.json has it; of an old run the dataset id and split alone."""
+    known = record.get("dataset", {})
+    told = {name: value for name, value in known.items() if name not in _OF_RECORD}
+    return {"name": dataset_id, **told, "id": dataset_id, "split": split}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run with command line arguments; the exit status."""
+    parser = OneLineParser(
+        prog="python -m training.export_checkpoint",
+        description="Make a model's folder of a training's checkpoint.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--model_dir", type=Path, required=True, help="folder of the training")
+    parser.add_argument("--step", type=positive_int, required=True, help="of the checkpoint")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the model")
+    parser.add_argument("--model", default="", help="the run's own network, MODULE:FUNCTION")
+    flags: argparse.Namespace = parser.parse_args(arguments)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    return exit_status(
+        lambda: export_checkpoint(flags.model_dir, flags.step, flags.out, flags.model)
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

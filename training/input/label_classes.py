@@ -1,0 +1,65 @@
+"""A network's classes, made of a dataset's label classes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ingest.labels.palette import UNKNOWN_CLASS, Palette
+from pipeline.prepared.decoded_frames import UInt8
+from pipeline.runs.class_map import ClassMap
+
+
+@dataclass(frozen=True)
+class LabelClasses:
+    """The classes of a network, and where a label's go.
+
+    Attributes:
+        names: The network's classes; a class id is a position here.
+        of_label: (256,) uint8 [class id] by a label's class id; UNKNOWN_CLASS where pixels do not
+            count.
+        colours: (n_classes, 3) uint8 [RGB], to draw them with.
+        map: By which they are merged; None where each label class is one.
+    """
+
+    names: tuple[str, ...]
+    of_label: UInt8
+    colours: UInt8
+    map: ClassMap | None
+
+    @classmethod
+    def of(
+        cls, class_list: Mapping[str, str], map_: ClassMap | None, dataset: str
+    ) -> "LabelClasses":
+        """The classes that a network learns of labels with these colours.
+
+        Raises:
+            InvalidInput: The map lacks a label class.
+        """
+        palette = Palette.from_class_list(class_list)
+        of_label = np.full(256, UNKNOWN_CLASS, np.uint8)
+        if map_ is None:
+            of_label[: len(palette)] = np.arange(len(palette))
+            return cls(palette.classes, of_label, palette.class_colours, None)
+        ids = map_.ids_of(palette.classes, dataset)
+        colours = np.zeros((len(map_.classes), 3), np.uint8)
+        for label_id, class_id in reversed([*enumerate(ids)]):  # the first label class's stays
+            if class_id is not None:
+                of_label[label_id] = class_id
+                colours[class_id] = palette.class_colours[label_id]
+        return cls(map_.classes, of_label, colours, map_)
+
+    def __len__(self) -> int:
+        """Number of classes."""
+        return len(self.names)
+
+    def merged(self, label: UInt8) -> UInt8:
+        """A label uint8 [label's class id] of any shape, as uint8 [class id]."""
+        return label if self.map is None else self.of_label[label]
+
+    def merged_pixels(self, pixels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """(n_classes,) int64 pixels of each class, of (label classes,) int64 pixels of each."""
+        total = np.zeros(UNKNOWN_CLASS + 1, np.int64)
+        np.add.at(total, self.of_label[: len(pixels)], pixels)
+        return total[: len(self)]

@@ -1,0 +1,211 @@
+"""Starts ranks of a program as tasks of a Slurm step, where Horovod's own launcher needs ssh.
+
+    srun ... python -P -m training.slurm_ranks NOTES RANKS PER_TASK PROGRAM...
+
+With PER_TASK 0 each task is a rank; else each task, one on a node, starts so many, RANKS in all.
+Each rank gets what Horovod's launcher would give it (HOROVOD_*), what PyTorch's would (RANK,
+WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT), and what
+pipeline.jobs.program.rank reads. The first task serves their rendezvous, and says where in a file
+of the folder NOTES, which all nodes see. On one node it listens at loopback; on several at all
+addresses, and authenticates none of them.
+
+Source: horovod 0.28.1, runner/gloo_run.py; Slurm's srun(1), output environment variables.
+"""
+
+import fcntl
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+_WAIT_S = 300.0
+_POLL_S = 0.1
+_SIOCGIFADDR = 0x8915  # Source: netdevice(7)
+_LOOPBACK = "127.0.0.1"
+
+
+def ranks_on_nodes(ranks: int, per_task: int, environment: Mapping[str, str]) -> list[int]:
+    """Ranks on each node of the step.
+
+    Args:
+        ranks: In all.
+        per_task: Ranks that each task starts, one task on a node; 0 where each task is a rank.
+        environment: Of a task of the step.
+    """
+    if per_task:
+        nodes = int(environment["SLURM_STEP_NUM_NODES"])
+        return [min(per_task, ranks - node * per_task) for node in range(nodes)]
+    counts = []
+    for group in environment["SLURM_STEP_TASKS_PER_NODE"].split(","):
+        match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", group)
+        if match is None:
+            raise ValueError(f"SLURM_STEP_TASKS_PER_NODE {group}: expected N or N(xM)")
+        counts += [int(match[1])] * int(match[2] or 1)
+    return counts
+
+
+def rank_variables(counts: Sequence[int], node: int, local: int) -> dict[str, str]:
+    """The place of one rank among all, as Horovod and PyTorch name it.
+
+    Args:
+        counts: Ranks on each node.
+        node: The rank's.
+        local: The rank's number there.
+    """
+    rank, size = sum(counts[:node]) + local, sum(counts)
+    across = [index for index, count in enumerate(counts) if count > local]
+    return {
+        "HOROVOD_HOSTNAME": f"node{node}",
+        "HOROVOD_RANK": str(rank),
+        "HOROVOD_SIZE": str(size),
+        "HOROVOD_LOCAL_RANK": str(local),
+        "HOROVOD_LOCAL_SIZE": str(counts[node]),
+        "HOROVOD_CROSS_RANK": str(across.index(node)),
+        "HOROVOD_CROSS_SIZE": str(len(across)),
+        "RANK": str(rank),
+        "WORLD_SIZE": str(size),
+        "LOCAL_RANK": str(local),
+        "LOCAL_WORLD_SIZE": str(counts[node]),
+        "FRAMESIFT_RANK": str(rank),
+        "FRAMESIFT_RANKS": str(size),
+        "FRAMESIFT_LOCAL_RANK": str(local),
+        "FRAMESIFT_LOCAL_RANKS": str(counts[node]),
+    }
+
+
+def _serve(counts: Sequence[int], path: Path) -> None:
+    """Serve the ranks' rendezvous in a thread of this process, and say where."""
+    address = os.environ.get("SLURM_LAUNCH_NODE_IPADDR", "") if len(counts) > 1 else _LOOPBACK
+    address = address or socket.gethostbyname(socket.gethostname())
+    said: dict[str, Any] = {"address": address, "port": 0}
+    if find_spec("horovod") is not None:
+        from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
+        from horovod.runner.http import http_server
+
+        if len(counts) == 1:
+            from training.local_ranks import _find_port
+
+            http_server.find_port = _find_port
+        hosts = ",".join(f"node{node}:{count}" for node, count in enumerate(counts))
+        server = http_server.RendezvousServer()
+        said["port"] = server.start()
+        server.init(get_host_assignments(parse_hosts(hosts), sum(counts)))
+    with socket.socket() as free:
+        free.bind((address, 0))
+        said["master_port"] = free.getsockname()[1]
+    partial = path.with_suffix(".part")
+    partial.write_text(json.dumps(said), encoding="utf-8")
+    partial.replace(path)
+
+
+def _served(path: Path) -> dict[str, Any]:
+    deadline = time.monotonic() + _WAIT_S
+    while not path.exists():
+        if time.monotonic() > deadline:
+            sys.stderr.write(f"error: {path}: the first rank did not say where it is\n")
+            sys.exit(1)
+        time.sleep(_POLL_S)
+    said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return said
+
+
+def _meeting(said: Mapping[str, Any]) -> dict[str, str]:
+    """Variables by which ranks find each other."""
+    address = str(said["address"])
+    variables = {"MASTER_ADDR": address, "MASTER_PORT": str(said["master_port"])}
+    variables["FRAMESIFT_FIRST_HOST"] = address
+    if said["port"]:
+        variables |= {
+            "HOROVOD_GLOO_RENDEZVOUS_ADDR": address,
+            "HOROVOD_GLOO_RENDEZVOUS_PORT": str(said["port"]),
+            "HOROVOD_CONTROLLER": "gloo",
+            "HOROVOD_CPU_OPERATIONS": "gloo",
+        }
+        interface = _interface_to(address)
+        if interface:
+            variables["HOROVOD_GLOO_IFACE"] = interface
+    return variables
+
+
+def _interface_to(address: str) -> str:
+    """The network interface from which this machine reaches an address; empty where unknown."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((address, 9))
+        own = probe.getsockname()[0]
+        for _, name in socket.if_nameindex():
+            with suppress(OSError):  # it has no address
+                packed = fcntl.ioctl(probe, _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+                if socket.inet_ntoa(packed[20:24]) == own:
+                    return name
+    return ""
+
+
+def _run(program: Sequence[str], environments: Sequence[Mapping[str, str]]) -> int:
+    """Run the ranks of this task to their end; the first exit code that is not 0, else 0."""
+    started = [
+        subprocess.Popen(program, env={**os.environ, **variables}) for variables in environments
+    ]
+
+    def pass_on(number: int, _frame: object) -> None:
+        for rank in started:
+            if rank.poll() is None:
+                rank.send_signal(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, pass_on)
+    waiting = set(started)
+    failed = 0
+    while waiting:
+        for rank in list(waiting):
+            code = rank.poll()
+            if code is None:
+                continue
+            waiting.remove(rank)
+            if code and not failed:
+                failed = code if code > 0 else 128 - code
+                pass_on(signal.SIGTERM, None)
+        time.sleep(_POLL_S)
+    return failed
+
+
+def main(notes: Path, ranks: int, per_task: int, program: Sequence[str]) -> int:
+    """Run this task's ranks; 0 where all of them succeeded."""
+    own = os.environ
+    counts = ranks_on_nodes(ranks, per_task, own)
+    if sum(counts) != ranks:
+        sys.stderr.write(f"error: Slurm started {sum(counts)} of {ranks} ranks\n")
+        return 1
+    step = "-".join(own.get(f"SLURM_{of}", "0") for of in ("JOB_ID", "RESTART_COUNT", "STEP_ID"))
+    path = notes / f"ranks-{step}.json"
+    node, is_first = int(own["SLURM_NODEID"]), own["SLURM_PROCID"] == "0"
+    if is_first:
+        _serve(counts, path)
+    meeting = _meeting(_served(path))
+    numbers = range(counts[node]) if per_task else [int(own["SLURM_LOCALID"])]
+    variables = [{**rank_variables(counts, node, local), **meeting} for local in numbers]
+    code = _run(program, variables)
+    ended = path.with_suffix(f".{own['SLURM_PROCID']}")
+    ended.touch()
+    # Ranks take leave of the rendezvous, which ends with its process.
+    deadline = time.monotonic() + _WAIT_S
+    tasks = int(own["SLURM_STEP_NUM_TASKS"])
+    while is_first and not code and time.monotonic() < deadline:
+        if all(path.with_suffix(f".{task}").exists() for task in range(tasks)):
+            break
+        time.sleep(_POLL_S)
+    return code
+
+
+if __name__ == "__main__":
+    notes_folder, number, of_task, *words = sys.argv[1:]
+    sys.exit(main(Path(notes_folder), int(number), int(of_task), words))

@@ -1,0 +1,132 @@
+"""Small pictures of the frames that a report shows: image, truth, prediction, errors.
+
+Each shard keeps those of its worst and of its most uncertain frames, so that those of the whole
+validation are among them, whatever the number of shards.
+"""
+
+import heapq
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from PIL import Image
+
+from pipeline.prepared.decoded_frames import UInt8
+
+SHOWN = 8
+"""Frames of each kind that a report shows."""
+
+_WRONG = np.array((255, 40, 40), np.float32)
+_DARKER = 0.45
+
+
+@dataclass(frozen=True)
+class FramePictures:
+    """Pictures of one frame at the network's size.
+
+    Attributes:
+        row: Its position in the split, from 0.
+        image: JPEG.
+        truth: PNG in the classes' colours, black where no class is known.
+        prediction: PNG in the classes' colours.
+        errors: JPEG: the image darkened, wrong pixels red.
+    """
+
+    row: int
+    image: bytes
+    truth: bytes
+    prediction: bytes
+    errors: bytes
+
+
+PICTURES_SCHEMA = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("image", pa.binary()),
+        ("truth", pa.binary()),
+        ("prediction", pa.binary()),
+        ("errors", pa.binary()),
+    ]
+)
+
+
+def pictures_of(
+    row: int, image: UInt8, truth: UInt8, prediction: UInt8, colours: UInt8
+) -> FramePictures:
+    """The pictures of a frame.
+
+    Args:
+        row: Its position in the split.
+        image: (h, w, 3) uint8 [RGB].
+        truth: (h, w) uint8 [class id]; ids that are no class are black.
+        prediction: (h, w) uint8 [class id].
+        colours: (C, 3) uint8 [RGB].
+    """
+    wrong = (truth != prediction) & (truth < len(colours))
+    errors = image * np.float32(_DARKER)
+    errors[wrong] = errors[wrong] * np.float32(0.4) + _WRONG * np.float32(0.6)
+    return FramePictures(
+        row,
+        _jpeg(image),
+        _png(truth, colours),
+        _png(prediction, colours),
+        _jpeg(errors.astype(np.uint8)),
+    )
+
+
+def _jpeg(pixels: UInt8) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG", quality=82)
+    return file.getvalue()
+
+
+def _png(ids: UInt8, colours: UInt8) -> bytes:
+    palette = np.zeros((256, 3), np.uint8)
+    palette[: len(colours)] = colours
+    picture = Image.fromarray(np.ascontiguousarray(ids))
+    picture.putpalette(palette.tobytes())
+    file = io.BytesIO()
+    picture.save(file, "PNG")
+    return file.getvalue()
+
+
+@dataclass
+class Shown:
+    """The pictures of a shard's worst and most uncertain frames so far."""
+
+    _worst: list[tuple[float, int]] = field(default_factory=list)
+    _unsure: list[tuple[float, int]] = field(default_factory=list)
+    _pictures: dict[int, FramePictures] = field(default_factory=dict)
+
+    def add(
+        self, row: int, miou: float | None, uncertainty: float, make: Callable[[], FramePictures]
+    ) -> None:
+        """Keep a frame's pictures, which are made only then, where it is one of them.
+
+        Args:
+            row: The frame's position in the split.
+            miou: 0 to 1; None where no pixel of it is known.
+            uncertainty: 0 to 1.
+            make: Gives its pictures.
+        """
+        selected = [_take(self._unsure, (uncertainty, -row))]
+        if miou is not None:
+            selected.append(_take(self._worst, (-miou, -row)))
+        if any(selected):
+            self._pictures[row] = make()
+            rows = {-entry[1] for entry in (*self._worst, *self._unsure)}
+            self._pictures = {n: one for n, one in self._pictures.items() if n in rows}
+
+    def pictures(self) -> list[FramePictures]:
+        """Those that are kept, by row."""
+        return [self._pictures[row] for row in sorted(self._pictures)]
+
+
+def _take(heap: list[tuple[float, int]], entry: tuple[float, int]) -> bool:
+    """Put an entry among the SHOWN largest; False where it is none of them."""
+    if len(heap) < SHOWN:
+        heapq.heappush(heap, entry)
+        return True
+    return heapq.heappushpop(heap, entry) != entry

@@ -1,0 +1,93 @@
+"""Summarises single frames for a report block by block: only a block of them is in memory."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.errors import BadFile
+from training.validation.frame_pictures import SHOWN
+from training.validation.shard_file import StoredShard
+
+BLOCK_ROWS = 1 << 18
+"""Rows of the split at once: 60 MB of scores. Each block reads every shard's scores again."""
+
+_SHOWN = ("fkey", "row", "scene", "camera", "miou", "uncertainty", "accuracy", "shard")
+
+
+@dataclass
+class FrameSummary:
+    """Frames, and those at the ends of a score.
+
+    Attributes:
+        frames: Their number.
+        ignored_pixels: Of theirs.
+    """
+
+    frames: int = 0
+    ignored_pixels: int = 0
+    _worst: list[pa.Table] = field(default_factory=list)
+    _unsure: list[pa.Table] = field(default_factory=list)
+
+    def add(self, scores: pa.Table) -> None:
+        """Add a block of `score_blocks`."""
+        self.frames += len(scores)
+        self.ignored_pixels += pc.sum(scores["ignored_pixels"]).as_py() or 0
+        self._worst = [_extreme([*self._worst, scores], "miou", "ascending")]
+        self._unsure = [_extreme([*self._unsure, scores], "uncertainty", "descending")]
+
+    def worst(self) -> list[dict[str, Any]]:
+        """The SHOWN frames with the least mean IoU, that first, each with the `shard` it is of."""
+        return [row for table in self._worst for row in table.to_pylist()]
+
+    def most_uncertain(self) -> list[dict[str, Any]]:
+        """The SHOWN most uncertain frames, that first, likewise."""
+        return [row for table in self._unsure for row in table.to_pylist()]
+
+
+def score_blocks(shards: Sequence[StoredShard], block_rows: int = BLOCK_ROWS) -> Iterator[pa.Table]:
+    """The scores of all frames in the split's order: FRAMES_SCHEMA, and of each its shard.
+
+    Args:
+        shards: All of a validation.
+        block_rows: Rows of the split in a block.
+
+    Raises:
+        BadFile: A shard is damaged, or two have the same frame.
+    """
+    for begin in range(0, shards[0].about.split_frames, block_rows):
+        tables = []
+        for number, shard in enumerate(shards):
+            scores = shard.scores()
+            rows = scores["row"].to_numpy()
+            first, last = np.searchsorted(rows, (begin, begin + block_rows)).tolist()
+            # A slice would keep the whole shard's scores in memory.
+            part = scores.take(pa.array(range(first, last), pa.int64()))
+            tables.append(part.append_column("shard", pa.array([number] * len(part), pa.int32())))
+        block = pa.concat_tables(tables).unify_dictionaries()
+        del tables
+        rows = block["row"].to_numpy()
+        order = np.argsort(rows, kind="stable")
+        if len(rows) and not (np.diff(rows[order]) > 0).all():
+            raise BadFile(
+                "two shards have the same frame: they were divided by different releases; remove "
+                "them and validate again",
+                str(Path(shards[0].path).parent),
+            )
+        yield block.take(pa.array(order))
+
+
+def _extreme(tables: Sequence[pa.Table], name: str, order: str) -> pa.Table:
+    """The frames at one end of a score, that end first; of equal ones the earlier."""
+    table = pa.concat_tables([one.select(_SHOWN) for one in tables]).unify_dictionaries()
+    known = table.filter(pc.is_valid(table[name]))
+    if not len(known):  # of none, pyarrow 25 cannot say which are first
+        return known
+    first = pc.select_k_unstable(
+        known, min(SHOWN, len(known)), [(name, order), ("row", "ascending")]
+    )
+    return known.take(first)

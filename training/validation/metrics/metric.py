@@ -1,0 +1,94 @@
+"""The protocol of a validation's metrics: updated frame by frame, merged, stored, shown."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+Int64 = npt.NDArray[np.int64]
+UInt8 = npt.NDArray[np.uint8]
+Float32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class ScoredFrame:
+    """A frame whose prediction is compared with its label.
+
+    Attributes:
+        truth: (H, W) uint8 [class id]; ids that are no class are left out of every metric.
+        prediction: (H, W) uint8 [class id].
+        matrix: (C, C) int64 pixels of the two, rows truth, columns prediction.
+        small_truth: (h, w) uint8 [class id], the label at the network's size.
+        small_prediction: (h, w) int64 [class id], the best class at the network's size.
+        confidence: (h, w) float32, the probability of the best class, 0 to 1.
+        uncertainty: Mean entropy of the prediction at the network's size, 0 (sure) to 1.
+        margin: Mean distance between the two best classes' probabilities there, 0 to 1.
+        disagreement: Share of the pixels there that get another class in the mirrored image; None
+            where nobody asked.
+        colours: (H, W) uint8 [number of the label's colour]; None where they are not known.
+        numbered: (256,) uint8 [class id] of each colour that numbers objects of a class, else 255.
+    """
+
+    truth: UInt8
+    prediction: UInt8
+    matrix: Int64
+    small_truth: UInt8
+    small_prediction: Int64
+    confidence: Float32
+    uncertainty: float = 0.0
+    margin: float = 0.0
+    disagreement: float | None = None
+    colours: UInt8 | None = None
+    numbered: UInt8 = field(default_factory=lambda: np.full(256, 255, np.uint8))
+
+
+class Metric(Protocol):
+    """An accumulator. Its sums are integers, so that no order and no sharding changes a digit.
+
+    The states of parts add up, array by array, to the state of the whole: so are shards merged.
+    """
+
+    @classmethod
+    def empty(cls, n_classes: int) -> Self:
+        """The metric of no frame, for class ids below n_classes."""
+        ...
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Int64], n_classes: int) -> Self:
+        """The metric whose `state` this is.
+
+        Raises:
+            KeyError, ValueError: An array is missing, or has another shape.
+        """
+        ...
+
+    def update(self, frame: ScoredFrame) -> None:
+        """Add a frame."""
+        ...
+
+    def merge(self, other: Self) -> None:
+        """Add the frames of another one of this kind."""
+        ...
+
+    def state(self) -> dict[str, Int64]:
+        """Everything that it knows, as int64 arrays by name."""
+        ...
+
+    def result(self) -> dict[str, Any]:
+        """Its part of report.json: scores 0 to 1, or None where there is nothing to score."""
+        ...
+
+
+def checked(state: Mapping[str, Int64], name: str, shape: tuple[int, ...]) -> Int64:
+    """An array of a stored state.
+
+    Raises:
+        KeyError: It is missing.
+        ValueError: It has another shape.
+    """
+    array = state[name].astype(np.int64)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+    return array

@@ -1,0 +1,139 @@
+"""The parts of a validation's page that show single frames, and where everything came from."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from training.validation.frame_pictures import FramePictures
+from training.validation.report_plots import percent
+
+_LINKS = (
+    "Links lead to the frames where a server of Framesift shows this page; elsewhere, framesift "
+    "show FRAME shows one."
+)
+
+
+def frame_sections(report: Mapping[str, Any], pictures: Mapping[int, FramePictures]) -> str:
+    """The worst and the most uncertain frames, with their pictures.
+
+    Args:
+        report: As `training.validation.report.build_report` describes it.
+        pictures: By the frames' rows.
+    """
+    worst = _frames(report["worst_frames"], pictures)
+    unsure = _frames(report["most_uncertain_frames"], pictures)
+    if not worst and not unsure:
+        return ""
+    keys = (
+        '<p class="quiet">Of each: the image, the truth, the prediction, and the errors in red. '
+        f"{_LINKS}</p>"
+    )
+    return (
+        f"<h2>Worst frames</h2>\n<p>By their own mean IoU, lowest first.</p>\n{keys}\n{worst}\n"
+        "<h2>Most uncertain frames</h2>\n<p>By the entropy of the prediction, highest first: "
+        f"these are worth a look before others, also where nobody has labelled them.</p>\n{unsure}"
+    )
+
+
+def _frames(rows: Sequence[Mapping[str, Any]], pictures: Mapping[int, FramePictures]) -> str:
+    return "\n".join(_frame(row, pictures.get(row["row"])) for row in rows)
+
+
+def _frame(row: Mapping[str, Any], pictures: FramePictures | None) -> str:
+    panels = ""
+    if pictures is not None:
+        kinds = (
+            ("image", "jpeg", pictures.image),
+            ("truth", "png", pictures.truth),
+            ("prediction", "png", pictures.prediction),
+            ("errors", "jpeg", pictures.errors),
+        )
+        panels = "".join(
+            f'<img src="data:image/{kind};base64,{base64.b64encode(data).decode("ascii")}" '
+            f'alt="{name} of {escape(row["fkey"])}">'
+            for name, kind, data in kinds
+        )
+    return (
+        f'<figure class="frame"><div class="panels">{panels}</div><figcaption>'
+        f'<a href="/frames/{escape(quote(row["fkey"], safe="/:"))}">{escape(row["fkey"])}</a><br>'
+        f"mean IoU {percent(row['miou'])}, uncertainty {percent(row['uncertainty'])}, "
+        f"{escape(row['camera'])}, scene {escape(row['scene'])}</figcaption></figure>"
+    )
+
+
+def confusions(report: Mapping[str, Any]) -> str:
+    """The pairs of classes that are confused most, with links to the frames of each."""
+    rows = report["largest_confusions"]
+    if not rows:
+        return ""
+    body = "\n".join(
+        f'<tr><th scope="row">{escape(row["truth"])}</th><td class="left">'
+        f"{escape(row['predicted'])}</td><td>{row['pixels']:,}</td>"
+        f'<td>{percent(row["share_of_truth"])}</td><td><a href="{_question(report, row)}">'
+        "frames</a></td></tr>"
+        for row in rows
+    )
+    return (
+        "<h2>What is taken for what</h2>\n<p>The pairs of most pixels. The links list the frames "
+        "of each, once the scores are imported (framesift tags import-scores).</p>\n"
+        '<div class="scroll"><table>\n<thead><tr><th scope="col" class="name">Is</th>'
+        '<th scope="col" class="name">Was taken for</th><th scope="col">Pixels</th>'
+        '<th scope="col">Share of the class</th><th scope="col"></th></tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def _question(report: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    where = f"confusion({row['truth_tag']}, {row['predicted_tag']}) >= 1"
+    question = json.dumps({"model": report["model"]["name"], "where": where})
+    return escape("/?" + urlencode({"question": question}))
+
+
+def skipped(report: Mapping[str, Any]) -> str:
+    """The frames that could not be read."""
+    rows = report["skipped_frames"]
+    if not rows:
+        return ""
+    names = "".join(
+        f"<li>{escape(row['fkey'])}: {escape(row['reason'])}</li>" for row in rows[:_MOST_SKIPPED]
+    )
+    more = len(rows) - _MOST_SKIPPED
+    return (
+        f"<h2>Frames left out</h2>\n<p>{len(rows):,} could not be read, and are in no score"
+        + (f"; the first {_MOST_SKIPPED} are" if more > 0 else "")
+        + f":</p>\n<ul>{names}</ul>"
+    )
+
+
+_MOST_SKIPPED = 50
+
+
+def lineage(report: Mapping[str, Any]) -> str:
+    """Where dataset and model come from."""
+    record, dataset, model = report["lineage"], report["dataset"], report["model"]
+    if not record:
+        return ""
+    trained, continued = record["trained_on"], record["continued_from"]
+    facts = [
+        ("Dataset", f"{dataset['name']} v{dataset['version']}, id {dataset['id']}"),
+        ("Question", json.dumps(record["question"], ensure_ascii=False)),
+        ("Catalog snapshot, seed", f"{record['snapshot']}, {record['seed']}"),
+        ("Made of", ", ".join(_named(parent) for parent in record["parents"])),
+        ("Model", f"{model['name']}, step {model['step']:,}, SHA-256 {model['sha256']}"),
+        ("Network", f"{record['network']}, input {record['input'][0]}x{record['input'][1]}"),
+        ("Trained on", _named(trained)),
+        ("Continued from", "" if continued is None else _named(continued)),
+    ]
+    rows = "".join(
+        f'<tr><th scope="row">{name}</th><td class="left wrap">{escape(value)}</td></tr>'
+        for name, value in facts
+        if value
+    )
+    return f"<h2>Where it comes from</h2>\n<table><tbody>{rows}</tbody></table>"
+
+
+def _named(thing: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in thing.items() if value not in (None, ""))

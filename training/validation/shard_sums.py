@@ -1,0 +1,118 @@
+"""A shard's results: sums over its frames, and each frame's scores, cells and pictures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ingest.labels.palette import UNKNOWN_CLASS
+from pipeline.prepared.decoded_frames import UInt8, nearest
+from pipeline.prepared.size import Size
+from training.input.frame_reader import Frame
+from training.input.label_classes import LabelClasses
+from training.input.numbered_colours import NumberedColours
+from training.validation.frame_cells import Int32, cells_of
+from training.validation.frame_pictures import Shown, pictures_of
+from training.validation.metrics.metric import Metric, ScoredFrame
+from training.validation.metrics.table import METRICS
+from training.validation.scores import confusion_matrix, mean_iou, pixel_accuracy
+from training.validation.shard_file import FrameScore
+
+if TYPE_CHECKING:  # a shard that is there already does without TensorFlow
+    from training.network.predictor import Prediction
+
+
+@dataclass(frozen=True)
+class Place:
+    """The frame's identity.
+
+    Attributes:
+        row: Its position in the split, from 0.
+        fkey: The frame.
+        scene: That it is of.
+        camera: That took it.
+    """
+
+    row: int
+    fkey: str
+    scene: str
+    camera: str
+
+
+@dataclass
+class ShardSums:
+    """Sums over the frames of a shard, and what is kept of each."""
+
+    metrics: dict[str, Metric]
+    frames: list[FrameScore] = field(default_factory=list)
+    cells: list[tuple[Int32, Int32]] = field(default_factory=list)
+    skipped: list[Mapping[str, Any]] = field(default_factory=list)
+    shown: Shown = field(default_factory=Shown)
+    numbered: UInt8 = field(default_factory=lambda: np.full(256, UNKNOWN_CLASS, np.uint8))
+    """(256,) uint8 [class id] of each of the labels' colours that numbers objects, else 255."""
+
+    @classmethod
+    def empty(cls, classes: LabelClasses, numbered: NumberedColours | None) -> "ShardSums":
+        """Those of no frame; of labels with these numbered colours."""
+        sums = cls({name: metric.empty(len(classes)) for name, metric in METRICS.items()})
+        if numbered is not None:
+            sums.numbered = numbered.classes(classes.of_label)
+        return sums
+
+    def add(
+        self, place: Place, frame: Frame, prediction: "Prediction", classes: LabelClasses
+    ) -> None:
+        """Compare a prediction with its frame's label, at the label's own size."""
+        label, best = frame.label, prediction.best
+        ids = best.at_size(*label.shape)
+        matrix, ignored = confusion_matrix(label, ids, len(classes))
+        small = nearest(label, Size(*frame.image.shape[:2]))
+        miou = mean_iou(matrix) if matrix.any() else None
+        self.shown.add(
+            place.row,
+            miou,
+            prediction.uncertainty,
+            partial(
+                pictures_of,
+                place.row,
+                frame.image,
+                small,
+                best.ids.astype(np.uint8),
+                classes.colours,
+            ),
+        )
+        scored = ScoredFrame(
+            label,
+            ids,
+            matrix,
+            small,
+            best.ids,
+            prediction.confidence,
+            prediction.uncertainty,
+            prediction.margin,
+            prediction.disagreement,
+            frame.colours,
+            self.numbered,
+        )
+        for metric in self.metrics.values():
+            metric.update(scored)
+        self.cells.append(cells_of(matrix))
+        pixels = int(matrix.sum())
+        self.frames.append(
+            FrameScore(
+                fkey=place.fkey,
+                row=place.row,
+                scene=place.scene,
+                camera=place.camera,
+                pixels=pixels,
+                ignored_pixels=ignored,
+                accuracy=pixel_accuracy(matrix) if pixels else None,
+                loss=prediction.loss(small),
+                uncertainty=prediction.uncertainty,
+                margin=prediction.margin,
+                miou=miou,
+                disagreement=prediction.disagreement,
+            )
+        )
