@@ -82,6 +82,7 @@ def merge(
     *,
     compares: bool = False,
     slices: Path | None = None,
+    job: str | None = None,
 ) -> dict[str, Any]:
     """Add up the shards in ``results_dir`` and write report, picture, page and scores to ``out``.
 
@@ -93,6 +94,7 @@ def merge(
         bad_frames: How many frames may have been left out (pipeline.runs.bad_frames).
         compares: Whether another model was validated on the same frames, to compare with.
         slices: Parquet file with the part that each frame is in, by tags; None for none.
+        job: Name of the job that this is; the page's links lead to it.
 
     Returns:
         The report, as `training.validation.report.build_report` describes it.
@@ -117,7 +119,7 @@ def merge(
     picture = draw_confusion_matrix(report)
     curve = read_metrics(Path(report["model"]["dir"]))
     atomic_write(out / MATRIX_FILE, picture)
-    page = report_page(report, picture, curve, _pictures(results, summary))
+    page = report_page(report, picture, curve, _pictures(results, summary), job)
     atomic_write(out / PAGE_FILE, page)
     _write_cells(results, out / FRAME_CELLS_FILE)
     atomic_write(out / METRICS_FILE, strict_json(_headline(report)))
@@ -343,6 +345,7 @@ def main(arguments: Sequence[str]) -> int:
         "--compared", action="store_true", help="the shards have another model's results, too"
     )
     parser.add_argument("--slices", type=Path, help="Parquet file: by tags, each frame's part")
+    parser.add_argument("--job", help="name of the validation's job, to which the page links")
     flags = parser.parse_args(arguments)
 
     def work() -> None:
@@ -354,6 +357,7 @@ def main(arguments: Sequence[str]) -> int:
             flags.bad_frames,
             compares=flags.compared,
             slices=flags.slices,
+            job=flags.job,
         )
         say(
             f"mean IoU {_percent(report['miou'])} (always {report['baseline']['class']}: "

@@ -33,6 +33,7 @@ PAGES = {
     "jobs": "/jobs?job=first&job=broken",
     "job": "/jobs/first",
     "validation": "/jobs/v-first",
+    "cell": "/jobs/v-first/frames?truth=car&predicted=sky",
     "new_job": "/new-job?dataset=city",
     "sources": "/operate",
     "scan": "/operate/scans/1",

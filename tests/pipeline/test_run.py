@@ -233,7 +233,7 @@ def test_validation_is_shards_and_a_merge(home: Workspace, streets: Dataset) -> 
         [
             "merge", "PYTHON", "-P", "-m", "training.merge_scores",
             "--results_dir", "HOME/jobs/check/results", "--shards", "2",
-            "--out", "HOME/jobs/check/report",
+            "--out", "HOME/jobs/check/report", "--job", "check",
         ],
     ]  # fmt: skip
     trusting = submit_validation(

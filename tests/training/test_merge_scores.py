@@ -449,6 +449,10 @@ def test_page_and_picture(tmp_path: Path) -> None:
     links.feed(page)
     assert not links.open
     assert all(link.startswith(("data:image/", "/frames/", "/?question=")) for link in links.loads)
+    assert run_forked(*merge(tmp_path, 2, tmp_path / "out"), "--job", "v 1").status == 0
+    page_of_job = (tmp_path / "out/report.html").read_text(encoding="utf-8")
+    assert '<a href="/jobs/v%201/frames?truth=' in page_of_job
+    assert "/?question=" not in page_of_job
     assert not re.search(r"https?://(?!www\.w3\.org)", page)
     assert "Street &lt;&amp;&gt;" in page
     assert "Street <&>" not in page

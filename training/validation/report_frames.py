@@ -64,21 +64,27 @@ def _frame(row: Mapping[str, Any], pictures: FramePictures | None) -> str:
     )
 
 
-def confusions(report: Mapping[str, Any]) -> str:
-    """The pairs of classes that are confused most, with links to the frames of each."""
+def confusions(report: Mapping[str, Any], job: str | None) -> str:
+    """The pairs of classes that are confused most, with links to the frames of each.
+
+    Args:
+        report: As `training.validation.report.build_report` describes it.
+        job: The job that has the frames' cells; without one, Find has them by imported scores.
+    """
     rows = report["largest_confusions"]
     if not rows:
         return ""
     body = "\n".join(
         f'<tr><th scope="row">{escape(row["truth"])}</th><td class="left">'
         f"{escape(row['predicted'])}</td><td>{row['pixels']:,}</td>"
-        f'<td>{percent(row["share_of_truth"])}</td><td><a href="{_question(report, row)}">'
-        "frames</a></td></tr>"
+        f"<td>{percent(row['share_of_truth'])}</td><td>"
+        f'<a href="{escape(_frames_path(report, row, job))}">frames</a></td></tr>'
         for row in rows
     )
+    once = "" if job else ", once the scores are imported (framesift tags import-scores)"
     return (
         "<h2>What is taken for what</h2>\n<p>The pairs of most pixels. The links list the frames "
-        "of each, once the scores are imported (framesift tags import-scores).</p>\n"
+        f"of each{once}.</p>\n"
         '<div class="scroll"><table>\n<thead><tr><th scope="col" class="name">Is</th>'
         '<th scope="col" class="name">Was taken for</th><th scope="col">Pixels</th>'
         '<th scope="col">Share of the class</th><th scope="col"></th></tr></thead>\n'
@@ -86,10 +92,14 @@ def confusions(report: Mapping[str, Any]) -> str:
     )
 
 
-def _question(report: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+def _frames_path(report: Mapping[str, Any], row: Mapping[str, Any], job: str | None) -> str:
+    """The page of the frames of a pair on a server of Framesift."""
+    if job:
+        cell = {"truth": row["truth_tag"], "predicted": row["predicted_tag"]}
+        return f"/jobs/{quote(job, safe='')}/frames?{urlencode(cell)}"
     where = f"confusion({row['truth_tag']}, {row['predicted_tag']}) >= 1"
     question = json.dumps({"model": report["model"]["name"], "where": where})
-    return escape("/?" + urlencode({"question": question}))
+    return "/?" + urlencode({"question": question})
 
 
 def skipped(report: Mapping[str, Any]) -> str:

@@ -78,6 +78,7 @@ def report_page(
     picture: bytes,
     curve: Sequence[Mapping[str, Any]],
     pictures: Mapping[int, FramePictures],
+    job: str | None = None,
 ) -> str:
     """The page.
 
@@ -86,6 +87,7 @@ def report_page(
         picture: The confusion matrix, PNG.
         curve: The lines of the model's metrics.jsonl; may be empty.
         pictures: Of the worst and the most uncertain frames, by their rows.
+        job: The validation's job, to whose pages links lead; None where it is none.
 
     Returns:
         HTML.
@@ -103,7 +105,7 @@ def report_page(
         skipped(report),
         frame_sections(report, pictures),
         _matrix(picture),
-        confusions(report),
+        confusions(report, job),
         _classes(report),
         iou_by_share(report),
         _slices(report),

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from api.services.call import Call
+    from api.services.jobs.confused_frames import ConfusedFrames
 
 
 class Jobs:
@@ -552,6 +553,19 @@ class Jobs:
             NotFound: The job has none, or has not ended.
         """
         return self.file(name, "report.json").document()
+
+    def confused_frames(
+        self, name: str, truth: str, predicted: str, *, begin: int = 0, most: int = 48
+    ) -> "ConfusedFrames":
+        """Frames of a cell of a validation's matrix: api.services.jobs.confused_frames.
+
+        Raises:
+            NotFound: The job has no cells, or has not ended.
+        """
+        from api.services.jobs.confused_frames import confused_frames  # with DuckDB, as below
+
+        path = self.file(name, "frame_cells.parquet").path
+        return confused_frames(self._workspace, path, truth, predicted, begin, most)
 
     def _slices(self, dataset: Dataset, names: Sequence[str]) -> Callable[[str], "pa.Table"]:
         """Gives of a split of a dataset the parts that its frames are in, by tags."""

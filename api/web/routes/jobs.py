@@ -17,11 +17,12 @@ from api.schemas.jobs import JobBody, NewTraining, NewValidation
 from api.services.session import Session
 from api.web.find.asked import Asked
 from api.web.forms import Form, form_of
-from api.web.pages import elsewhere, gone_on, page
+from api.web.pages import elsewhere, gone_on, is_part, page
 from api.web.run.curves import Curve, curves_of
 from api.web.run.job_form import new_job
-from api.web.run.matrix import matrix_rows
-from catalog.errors import FramesiftError, NotFound
+from api.web.run.matrix import cell_path, matrix_rows, question_path
+from catalog.errors import FramesiftError, NotFound, UnknownName
+from ingest.labels.palette import tag_name
 from pipeline.jobs.state import FINISHED
 
 router = Router(api=Api.WEB, include_in_schema=False)
@@ -178,11 +179,48 @@ async def post_resume_page(name: str, session: CurrentSession) -> Response:
     return elsewhere(_path(name))
 
 
+@router.get("/jobs/{name}/frames", rule=READ.but(work="selection"))
+async def get_cell_frames(
+    name: str,
+    request: Request,
+    session: CurrentSession,
+    truth: str,
+    predicted: str,
+    begin: Annotated[int, Query(ge=0, lt=1 << 31, description="The first frame.")] = 0,
+) -> Response:
+    """The frames behind a cell of a validation's confusion matrix, by the tags of its classes."""
+
+    def answer() -> Response:
+        report = session.jobs.report(name)
+        titles = {tag_name(title): title for title in report["classes"]}
+        for tag in (truth, predicted):
+            if tag not in titles:
+                raise UnknownName("class", tag, titles)
+        confused = session.jobs.confused_frames(name, truth, predicted, begin=begin)
+        context = {"confused": confused, "path": cell_path(name, truth, predicted)}
+        if is_part(request):
+            return page(request, "_cell_frames.html", context)
+        model = _scored(session, report)
+        context |= {
+            "job": name, "truth": titles[truth], "predicted": titles[predicted],
+            "tags": (truth, predicted), "model": model,
+            "question": model and question_path(model, truth, predicted), **_HERE,
+        }  # fmt: skip
+        return page(request, "cell.html", context)
+
+    return await run_in_threadpool(answer)
+
+
 @router.post("/jobs/{name}/scores", rule=WRITE_ALL_ROWS)
-async def post_scores_page(name: str, session: CurrentSession) -> Response:
-    """Make a validation's scores tags of its model, so that its frames can be asked for."""
-    await run_in_threadpool(session.tags.import_scores, name)
-    return elsewhere(_path(name) + "#result")
+async def post_scores_page(name: str, request: Request, session: CurrentSession) -> Response:
+    """Make a validation's scores tags of its model; go on to the frames of the form's cell."""
+    form = await form_of(request)
+    model = (await run_in_threadpool(session.tags.import_scores, name)).model
+    truth, predicted = form.get("truth"), form.get("predicted")
+    is_of_cell = truth and predicted
+    return elsewhere(
+        question_path(model, truth, predicted) if is_of_cell else _path(name) + "#result"
+    )
 
 
 def _path(name: str) -> str:
@@ -201,9 +239,8 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         report = session.jobs.report(name)
     except NotFound:
         return context
-    tags = {title: tag for tag, title in session.tags.class_names().items()}
     model = _scored(session, report)
-    columns, matrix = matrix_rows(report, tags, model)
+    columns, matrix = matrix_rows(report, name)
     return context | {"report": report, "columns": columns, "matrix": matrix, "model": model}
 
 

@@ -1,10 +1,15 @@
-"""A validation's confusion matrix as a table: how much of each class the model took for what."""
+"""A validation's confusion matrix as a table: how much of each class the model took for what.
+
+Each cell leads to the frames behind it, which the validation's report has: /jobs/NAME/frames.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
+
+from ingest.labels.palette import tag_name
 
 _HEATS = 9
 """Shades of a cell, beside none."""
@@ -46,15 +51,12 @@ class Row:
     cells: tuple[Cell, ...]
 
 
-def matrix_rows(
-    report: Mapping[str, Any], tags: Mapping[str, str], model: str | None
-) -> tuple[tuple[str, ...], list[Row]]:
+def matrix_rows(report: Mapping[str, Any], job: str) -> tuple[tuple[str, ...], list[Row]]:
     """The classes that have a pixel, as columns, and a row for each of them.
 
     Args:
         report: The validation's.
-        tags: Tag of each class by its name.
-        model: The model as questions name it; None where its scores are not in the catalog.
+        job: Its name.
     """
     matrix: Sequence[Sequence[int]] = report["confusion_matrix"]
     names: Sequence[str] = report["classes"]
@@ -70,9 +72,6 @@ def matrix_rows(
         for predicted in present:
             pixels = matrix[truth][predicted]
             share = pixels / whole if whole else 0.0
-            path = ""
-            if pixels and model is not None and names[truth] in tags and names[predicted] in tags:
-                path = frames_path(model, tags[names[truth]], tags[names[predicted]])
             cells.append(
                 Cell(
                     pixels=pixels,
@@ -80,7 +79,7 @@ def matrix_rows(
                     heat=max(1, round(_HEATS * share)) if pixels else 0,
                     said=f"{names[truth]} taken for {names[predicted]}: {pixels:,} pixels, "
                     f"{100 * share:.1f} %",
-                    path=path,
+                    path=cell_path(job, names[truth], names[predicted]) if pixels else "",
                     right=truth == predicted,
                 )
             )
@@ -88,7 +87,13 @@ def matrix_rows(
     return tuple(names[index] for index in present), rows
 
 
-def frames_path(model: str, truth: str, predicted: str) -> str:
-    """The page of the frames in which a model took a class for a class."""
+def cell_path(job: str, truth: str, predicted: str) -> str:
+    """The page of a cell's frames, by the names of its classes."""
+    cell = {"truth": tag_name(truth), "predicted": tag_name(predicted)}
+    return f"/jobs/{quote(job, safe='')}/frames?{urlencode(cell)}"
+
+
+def question_path(model: str, truth: str, predicted: str) -> str:
+    """Find, with all frames in which a model whose scores it has took a class for a class."""
     question = {"model": model, "where": f"confusion({truth}, {predicted}) >= 1"}
     return "/?" + urlencode({"question": json.dumps(question)})

@@ -32,6 +32,7 @@ def validation_stages(
     merge: tuple[str, ...] = (
         PYTHON, "-P", "-m", "training.merge_scores",
         "--results_dir", str(paths.results), "--shards", str(shards), "--out", str(paths.report),
+        "--job", paths.folder.name,
     )  # fmt: skip
     if fail_below:
         merge += ("--fail_below", shown_thresholds(fail_below))

@@ -15,6 +15,7 @@ from query.frames.selection import Question
 from tests.api.test_statistics import a_report
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
+from training.merge_scores import FRAME_CELLS_SCHEMA
 
 HOSTILE = "<b onclick=x>bad</b>"
 """What a log or an error may say."""
@@ -62,8 +63,8 @@ def _report(folder: Path, workspace: Any, manifest: Path) -> None:
     fkeys = select_frames(workspace.catalog, Question()).frames["fkey"].to_pylist()
     scores = {"fkey": fkeys, "uncertainty": [n / len(fkeys) for n in range(len(fkeys))]}
     pq.write_table(pa.table(scores), folder / "frame_scores.parquet")
-    cell = {"truth": "car", "predicted": "sky", "pixels": 9}
-    pq.write_table(
-        pa.Table.from_pylist([{"fkey": fkey, **cell} for fkey in fkeys[:3]]),
-        folder / "frame_cells.parquet",
-    )
+    cell = {"truth": "car", "predicted": "sky"}
+    cells = [{"fkey": fkey, **cell, "pixels": 3 * n} for n, fkey in enumerate(fkeys[:3], 1)]
+    gone = {"fkey": "local:a2d2:gone.png", "truth": "sky", "predicted": "car", "pixels": 5}
+    table = pa.Table.from_pylist([*cells, gone], FRAME_CELLS_SCHEMA)
+    pq.write_table(table, folder / "frame_cells.parquet")

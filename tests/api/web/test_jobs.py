@@ -62,18 +62,42 @@ def test_a_job_shows_its_curves_error_and_logs(browser: TestClient) -> None:
 
 
 def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient) -> None:
-    """Once the scores are imported, which the page does."""
-    before = shown(browser, "/jobs/v-first")
-    assert "confusion%28" not in before
-    begun = browser.post("/jobs/v-first/scores", headers=HERE)
-    assert (begun.status_code, begun.headers["location"]) == (303, "/jobs/v-first#result")
-    page = shown(browser, "/jobs/v-first")
+    """Straight from the run, most pixels first; with imported scores, in Find, too."""
     (path,) = {
-        path for path in re.findall(r'href="(/\?[^"]*)"', page) if "%28car%2C+sky%29" in path
+        unescape(path)
+        for path in re.findall(
+            r'href="(/jobs/v-first/frames[^"]*)"', shown(browser, "/jobs/v-first")
+        )
+        if "truth=car&amp;predicted=sky" in path
     }
-    found = shown(browser, unescape(path))
+    cell = shown(browser, path)
+    assert re.search(r"<strong>3</strong> frames of this validation, 18 pixels", cell)
+    assert re.findall(r"<strong>(\d) pixels</strong>", cell) == ["9", "6", "3"]
+    assert cell.count('class="thumb"') == 3
+    assert "confusion%28" not in cell
+
+    # From the third frame on, of which the catalog lacks none: a part of the page.
+    part = browser.get(f"{path}&begin=2", headers={"HX-Request": "true"}).text
+    assert re.findall(r"<strong>(\d) pixels</strong>", part) == ["3"]
+    assert "<h1" not in part
+
+    form = {"truth": "car", "predicted": "sky"}
+    imported = browser.post("/jobs/v-first/scores", data=form, headers=HERE)
+    assert imported.status_code == 303
+    found = shown(browser, imported.headers["location"])
     assert re.search(r'id="matching"[^>]*>3<', found)
-    assert "Import scores" not in page
+    assert "Import scores" not in shown(browser, "/jobs/v-first")
+    assert imported.headers["location"] in unescape(shown(browser, path))
+
+
+def test_a_cell_without_frames_and_one_of_no_class(browser: TestClient) -> None:
+    """A frame that the catalog lacks is counted; a class that the report lacks is named."""
+    cell = shown(browser, "/jobs/v-first/frames?truth=sky&predicted=car")
+    assert "<strong>1</strong> frame of this validation" in cell
+    assert "1 frame of this cell is not in the catalog any more" in cell
+    refused = browser.get("/jobs/v-first/frames?truth=nonsense&predicted=car")
+    assert (refused.status_code, "nonsense" in refused.text) == (400, True)
+    assert browser.get("/jobs/first/frames?truth=car&predicted=sky").status_code == 404
 
 
 def test_the_form_plans_and_begins_a_job(browser: TestClient) -> None:

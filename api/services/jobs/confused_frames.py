@@ -1,0 +1,85 @@
+"""The frames behind a cell of a validation's confusion matrix, from the run's own report.
+
+A validation leaves the cells of each frame beside its report (training.merge_scores), so nothing
+has to be in the catalog but the frames themselves.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from api.workspace import Workspace
+from catalog.errors import StorageError
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.question.tag_value import quoted
+
+_COLUMNS = ("fkey", "scene", "camera", "frame_number")
+
+
+@dataclass(frozen=True)
+class ConfusedFrames:
+    """Some of the frames in which a model took a class for a class, most pixels first.
+
+    Attributes:
+        frames: fkey, scene, camera, frame_number and pixels of each that the caller may see.
+        missing: How many of this range the catalog lacks, or the caller may not see.
+        count: Frames of the cell in all.
+        pixels: Pixels of the cell in all.
+        follows: Where the next range begins; None after the last frame.
+    """
+
+    frames: Sequence[Mapping[str, Any]]
+    missing: int
+    count: int
+    pixels: int
+    follows: int | None
+
+
+def confused_frames(
+    workspace: Workspace, file: Path, truth: str, predicted: str, begin: int, most: int
+) -> ConfusedFrames:
+    """A range of a cell's frames.
+
+    Args:
+        workspace: The home, as the caller may see it.
+        file: The validation's frame_cells.parquet.
+        truth: Tag of the true class.
+        predicted: Tag of the class that the model took it for.
+        begin: The first frame, from 0.
+        most: At most this many.
+
+    Raises:
+        StorageError: The file cannot be read.
+    """
+    cell = [("truth", "=", truth), ("predicted", "=", predicted)]
+    try:
+        rows = pq.read_table(file, columns=["fkey", "pixels"], filters=cell)
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(f"{file.name}: it cannot be read: {error}") from error
+    rows = rows.set_column(0, "fkey", rows["fkey"].cast(pa.string()))
+    rows = rows.sort_by([("pixels", "descending"), ("fkey", "ascending")])
+    pixels = {row["fkey"]: row["pixels"] for row in rows.slice(begin, most).to_pylist()}
+    known = _known(workspace, pixels)
+    end = begin + len(pixels)
+    return ConfusedFrames(
+        frames=[{**known[fkey], "pixels": pixels[fkey]} for fkey in pixels if fkey in known],
+        missing=len(pixels) - len(known),
+        count=rows.num_rows,
+        pixels=int(pc.sum(rows["pixels"]).as_py() or 0),
+        follows=end if end < rows.num_rows else None,
+    )
+
+
+def _known(workspace: Workspace, fkeys: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+    """The rows of those frames that the catalog has for the caller, by fkey."""
+    if not fkeys:
+        return {}
+    where = f"fkey in ({', '.join(map(quoted, fkeys))})"
+    frames = select_frames(workspace.catalog, Question(where=where)).frames
+    return {row["fkey"]: row for row in frames.select([*_COLUMNS]).to_pylist()}
