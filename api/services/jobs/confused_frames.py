@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from api.workspace import Workspace
-from catalog.errors import StorageError
+from catalog.errors import StorageError, UnknownName
+from ingest.labels.palette import tag_name
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.question.tag_value import quoted
@@ -27,6 +28,8 @@ class ConfusedFrames:
     """Some of the frames in which a model took a class for a class, most pixels first.
 
     Attributes:
+        classes: Names of the true class and of the predicted one.
+        tags: Their tags.
         frames: fkey, scene, camera, frame_number and pixels of each that the caller may see.
         missing: How many of this range the catalog lacks, or the caller may not see.
         count: Frames of the cell in all.
@@ -34,6 +37,8 @@ class ConfusedFrames:
         follows: Where the next range begins; None after the last frame.
     """
 
+    classes: tuple[str, str]
+    tags: tuple[str, str]
     frames: Sequence[Mapping[str, Any]]
     missing: int
     count: int
@@ -42,24 +47,32 @@ class ConfusedFrames:
 
 
 def confused_frames(
-    workspace: Workspace, file: Path, truth: str, predicted: str, begin: int, most: int
+    workspace: Workspace,
+    file: Path,
+    classes: Sequence[str],
+    cell: tuple[str, str],
+    begin: int,
+    most: int,
 ) -> ConfusedFrames:
     """A range of a cell's frames.
 
     Args:
         workspace: The home, as the caller may see it.
         file: The validation's frame_cells.parquet.
-        truth: Tag of the true class.
-        predicted: Tag of the class that the model took it for.
+        classes: Names of the validation's classes.
+        cell: The true class and the one that the model took it for, by name or tag.
         begin: The first frame, from 0.
         most: At most this many.
 
     Raises:
+        UnknownName: The validation has no such class.
         StorageError: The file cannot be read.
     """
-    cell = [("truth", "=", truth), ("predicted", "=", predicted)]
+    names = {tag_name(name): name for name in classes}
+    truth, predicted = (_tag(names, each) for each in cell)
+    filters = [("truth", "=", truth), ("predicted", "=", predicted)]
     try:
-        rows = pq.read_table(file, columns=["fkey", "pixels"], filters=cell)
+        rows = pq.read_table(file, columns=["fkey", "pixels"], filters=filters)
     except (OSError, pa.ArrowException) as error:
         raise StorageError(f"{file.name}: it cannot be read: {error}") from error
     rows = rows.set_column(0, "fkey", rows["fkey"].cast(pa.string()))
@@ -68,12 +81,22 @@ def confused_frames(
     known = _known(workspace, pixels)
     end = begin + len(pixels)
     return ConfusedFrames(
+        classes=(names[truth], names[predicted]),
+        tags=(truth, predicted),
         frames=[{**known[fkey], "pixels": pixels[fkey]} for fkey in pixels if fkey in known],
         missing=len(pixels) - len(known),
         count=rows.num_rows,
         pixels=int(pc.sum(rows["pixels"]).as_py() or 0),
         follows=end if end < rows.num_rows else None,
     )
+
+
+def _tag(names: Mapping[str, str], name: str) -> str:
+    """The tag of a class by its tag or name, as the keys of ``names`` are."""
+    tag = name if name in names else tag_name(name)
+    if tag not in names:
+        raise UnknownName("class", name, names)
+    return tag
 
 
 def _known(workspace: Workspace, fkeys: Mapping[str, int]) -> dict[str, dict[str, Any]]:

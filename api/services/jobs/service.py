@@ -561,11 +561,13 @@ class Jobs:
 
         Raises:
             NotFound: The job has no cells, or has not ended.
+            UnknownName: It has no such class.
         """
         from api.services.jobs.confused_frames import confused_frames  # with DuckDB, as below
 
-        path = self.file(name, "frame_cells.parquet").path
-        return confused_frames(self._workspace, path, truth, predicted, begin, most)
+        classes, path = self.report(name)["classes"], self.file(name, "frame_cells.parquet").path
+        cell = (truth, predicted)
+        return confused_frames(self._workspace, path, classes, cell, begin, most)
 
     def _slices(self, dataset: Dataset, names: Sequence[str]) -> Callable[[str], "pa.Table"]:
         """Gives of a split of a dataset the parts that its frames are in, by tags."""

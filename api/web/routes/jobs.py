@@ -21,8 +21,7 @@ from api.web.pages import elsewhere, gone_on, is_part, page
 from api.web.run.curves import Curve, curves_of
 from api.web.run.job_form import new_job
 from api.web.run.matrix import cell_path, matrix_rows, question_path
-from catalog.errors import FramesiftError, NotFound, UnknownName
-from ingest.labels.palette import tag_name
+from catalog.errors import FramesiftError, NotFound
 from pipeline.jobs.state import FINISHED
 
 router = Router(api=Api.WEB, include_in_schema=False)
@@ -188,24 +187,16 @@ async def get_cell_frames(
     predicted: str,
     begin: Annotated[int, Query(ge=0, lt=1 << 31, description="The first frame.")] = 0,
 ) -> Response:
-    """The frames behind a cell of a validation's confusion matrix, by the tags of its classes."""
+    """The frames behind a cell of a validation's confusion matrix."""
 
     def answer() -> Response:
-        report = session.jobs.report(name)
-        titles = {tag_name(title): title for title in report["classes"]}
-        for tag in (truth, predicted):
-            if tag not in titles:
-                raise UnknownName("class", tag, titles)
         confused = session.jobs.confused_frames(name, truth, predicted, begin=begin)
         context = {"confused": confused, "path": cell_path(name, truth, predicted)}
         if is_part(request):
             return page(request, "_cell_frames.html", context)
-        model = _scored(session, report)
-        context |= {
-            "job": name, "truth": titles[truth], "predicted": titles[predicted],
-            "tags": (truth, predicted), "model": model,
-            "question": model and question_path(model, truth, predicted), **_HERE,
-        }  # fmt: skip
+        model, tags = _scored(session, session.jobs.report(name)), confused.tags
+        question = question_path(model, *tags) if model else ""
+        context |= {"job": name, "model": model, "question": question, **_HERE}
         return page(request, "cell.html", context)
 
     return await run_in_threadpool(answer)

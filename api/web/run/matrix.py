@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from ingest.labels.palette import tag_name
-
 _HEATS = 9
 """Shades of a cell, beside none."""
 
@@ -88,8 +86,8 @@ def matrix_rows(report: Mapping[str, Any], job: str) -> tuple[tuple[str, ...], l
 
 
 def cell_path(job: str, truth: str, predicted: str) -> str:
-    """The page of a cell's frames, by the names of its classes."""
-    cell = {"truth": tag_name(truth), "predicted": tag_name(predicted)}
+    """The page of a cell's frames, by the names or tags of its classes."""
+    cell = {"truth": truth, "predicted": predicted}
     return f"/jobs/{quote(job, safe='')}/frames?{urlencode(cell)}"
 
 

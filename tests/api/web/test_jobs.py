@@ -68,7 +68,7 @@ def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient)
         for path in re.findall(
             r'href="(/jobs/v-first/frames[^"]*)"', shown(browser, "/jobs/v-first")
         )
-        if "truth=car&amp;predicted=sky" in path
+        if "truth=Car&amp;predicted=Sky" in path
     }
     cell = shown(browser, path)
     assert re.search(r"<strong>3</strong> frames of this validation, 18 pixels", cell)
