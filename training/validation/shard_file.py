@@ -159,7 +159,15 @@ class ShardResult:
         return confusion_of(self.metrics)
 
     def write(self, results_dir: Path) -> Path:
-        """Write it, aside and renamed; the file's path.
+        """Write it as its shard's result, aside and renamed; the file's path.
+
+        Raises:
+            StorageError: The disk refuses.
+        """
+        return self.write_to(shard_path(results_dir, self.about.shard, self.about.shards))
+
+    def write_to(self, path: Path) -> Path:
+        """Write it, aside and renamed; the path.
 
         Raises:
             StorageError: The disk refuses.
@@ -189,7 +197,6 @@ class ShardResult:
             },
         }
         text = json.dumps(header).encode()
-        path = shard_path(results_dir, self.about.shard, self.about.shards)
         with atomic_path(path, parents=True) as partial_path, partial_path.open("wb") as file:
             file.write(_HEAD.pack(_MAGIC, len(text), zlib.crc32(text)))
             file.write(text)

@@ -13,6 +13,7 @@ from pipeline.prepared.size import Size
 from training.input.frame_reader import Frame
 from training.input.label_classes import LabelClasses
 from training.input.numbered_colours import NumberedColours
+from training.input.split_shards import Place
 from training.validation.frame_cells import Int32, cells_of
 from training.validation.frame_pictures import Shown, pictures_of
 from training.validation.metrics.metric import Metric, ScoredFrame
@@ -22,23 +23,6 @@ from training.validation.shard_file import FrameScore
 
 if TYPE_CHECKING:  # a shard that is there already does without TensorFlow
     from training.network.predictor import Prediction
-
-
-@dataclass(frozen=True)
-class Place:
-    """The frame's identity.
-
-    Attributes:
-        row: Its position in the split, from 0.
-        fkey: The frame.
-        scene: That it is of.
-        camera: That took it.
-    """
-
-    row: int
-    fkey: str
-    scene: str
-    camera: str
 
 
 @dataclass

@@ -1,0 +1,166 @@
+"""A shard in pieces: two workers on one, killed workers, and what is put together of pieces."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from catalog.errors import BadFile
+from tests.training.commands import REPOSITORY, TINY, run, run_several, start
+from tests.training.drawn_frames import draw_frames, write_manifest
+from training.validation.frame_cells import FrameCells
+from training.validation.frame_pictures import FramePictures, Shown
+from training.validation.metrics.confusion import Confusion
+from training.validation.metrics.table import METRICS
+from training.validation.shard_file import About, FrameScore, ShardResult, read_shard, shard_path
+from training.validation.shard_pieces import (
+    PIECE_FRAMES,
+    Piece,
+    ShardLocks,
+    joined_pieces,
+    piece_path,
+    pieces_of,
+    remove_pieces,
+)
+
+CLASSES = ("Sky", "Street", "Car")
+ABOUT = About("a" * 64, "runs/night", 300, CLASSES, "munich", 2, "d", "validation", 400, 1, 2)
+ROWS = list(range(1, 400, 2))
+
+_WORKER = """
+import sys, time
+from pathlib import Path
+from training.validation.shard_pieces import Piece, ShardLocks
+locks = ShardLocks(Path(sys.argv[1]), 1, 2)
+with locks.worker(), locks.claim(Piece(0, 64)) as is_free:
+    print(is_free, flush=True)
+    time.sleep(600)
+"""
+
+
+def result(piece: Piece) -> ShardResult:
+    """Drawn scores of these positions of ROWS; every 50th frame was left out."""
+    metrics = {name: metric.empty(len(CLASSES)) for name, metric in METRICS.items()}
+    frames, cells, skipped, shown = [], [], [], Shown()
+    for row in ROWS[piece.begin : piece.end]:
+        random = np.random.default_rng(row)
+        if row % 50 == 1:
+            skipped.append({"fkey": f"f{row}", "row": row, "reason": "is no PNG"})
+            continue
+        matrix = random.integers(0, 3, (3, 3)) * 1000
+        metrics["scores"].merge(Confusion(matrix, np.ones(3, np.int64)))
+        cell = np.flatnonzero(matrix)
+        cells.append((cell.astype(np.int32), matrix.ravel()[cell].astype(np.int32)))
+        # Of equal scores the earlier row's picture is kept: there are some.
+        miou, unsure = round(random.random(), 1), round(random.random(), 1)
+        frames.append(
+            FrameScore(
+                f"f{row}", row, f"scene-{row % 3}", "front", 9, 1, 0.5, 0.5, unsure, 0.5, miou
+            )
+        )
+        shown.add(row, miou, unsure, lambda row=row: FramePictures(row, b"i", b"t", b"p", b"e"))  # type: ignore[misc]
+    of_frames, pictures = FrameCells.of(cells), shown.pictures()
+    return ShardResult(ABOUT, metrics, frames, of_frames, 1, 2, skipped, pictures)
+
+
+def test_pieces_are_put_together_as_one_worker_writes_the_shard(tmp_path: Path) -> None:
+    """Byte by byte, but for sums of counts; a piece that is missing or there twice is refused."""
+    pieces = pieces_of(len(ROWS))
+    assert [piece.end for piece in pieces] == [64, 128, 192, 200]
+    assert pieces_of(0) == [Piece(0, 0)]
+    whole = replace(result(Piece(0, 200)), trained_frames=4, frames_of_trained_scenes=8)
+    written = whole.write(tmp_path / "whole").read_bytes()
+    paths = [piece_path(tmp_path, 1, 2, piece) for piece in pieces]
+    parts = [
+        read_shard(result(one).write_to(path)) for one, path in zip(pieces, paths, strict=True)
+    ]
+    joined = joined_pieces(parts, ROWS, tmp_path)
+    assert joined.write(tmp_path).read_bytes() == written
+    for wrong in (parts[:-1], [*parts, parts[0]]):
+        with pytest.raises(BadFile, match="not the shard's rows"):
+            joined_pieces(wrong, ROWS, tmp_path)
+    remove_pieces(tmp_path, 1, 2)
+    assert [path.name for path in tmp_path.iterdir() if path.name != "whole"] == [
+        shard_path(tmp_path, 1, 2).name
+    ]
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A process that is the worker of shard 1 of 2 and holds its first piece."""
+    command = [sys.executable, "-c", _WORKER, str(tmp_path)]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "True\n"
+        yield process
+        process.kill()
+
+
+def test_a_killed_worker_holds_nothing(tmp_path: Path, worker: "subprocess.Popen[str]") -> None:
+    """Its pieces are claimed by others only when it has ended, however it ended."""
+    locks = ShardLocks(tmp_path, 1, 2)
+    assert not ShardLocks(tmp_path, 0, 2).has_worker()
+    assert locks.has_worker()
+    with locks.claim(Piece(0, 64)) as first, locks.claim(Piece(64, 128)) as second:
+        assert (first, second) == (False, True)
+    worker.kill()
+    worker.wait()
+    assert not locks.has_worker()
+    with locks.worker():
+        assert locks.has_worker()
+        with locks.claim(Piece(0, 64)) as first:
+            assert first
+        remove_pieces(tmp_path, 1, 2)
+    assert list(tmp_path.iterdir()) == []
+    with locks.claim(Piece(0, 64)) as first:
+        assert not first, "a shard that is done is claimed by nobody"
+
+
+@pytest.mark.training
+def test_an_idle_worker_scores_what_a_late_one_has_not_come_to(tmp_path: Path) -> None:
+    """A stopped worker keeps the piece that it is at; killed and begun again, it lacks that alone.
+
+    All shards are byte by byte those of workers that nobody helped.
+    """
+    files = draw_frames(tmp_path, 2 * 200)
+    write_manifest(tmp_path / "manifest", tmp_path, {"validation": files, "train": files[:4]})
+    base = ["--manifest", str(tmp_path / "manifest"), "--model_dir", str(tmp_path / "model"), *TINY]
+
+    def evaluate(results: str, shard: int) -> list[str]:
+        where = ["--results_dir", str(tmp_path / results), "--shard", str(shard), "--shards", "2"]
+        return ["--exec_mode", "evaluate", *base, *where]
+
+    train = ["--exec_mode", "train", *base, "--max_steps", "2", "--batch_size", "2"]
+    alone, _ = run_several(train, evaluate("alone", 0), evaluate("alone", 1))
+    assert [one.status for one in alone] == [0, 0, 0], alone[-1].err
+
+    with start("-m", "training.main", *evaluate("helped", 1)) as late:
+        first = piece_path(tmp_path / "helped", 1, 2, Piece(0, PIECE_FRAMES))
+        deadline_s = time.monotonic() + 120
+        while not first.exists():
+            assert late.poll() is None, late.communicate()
+            assert time.monotonic() < deadline_s
+            time.sleep(0.002)
+        os.kill(late.pid, signal.SIGSTOP)
+        try:
+            idle = run("-m", "training.main", *evaluate("helped", 0))
+        finally:
+            os.kill(late.pid, signal.SIGKILL)
+    assert idle.status == 0, idle.err
+    assert "shard 1 of 2: frames 192 to 200, as its worker is late" in idle.out
+    assert not shard_path(tmp_path / "helped", 1, 2).exists()
+    again = run("-m", "training.main", *evaluate("helped", 1))
+    assert again.status == 0, again.err
+    assert "as its worker is late" not in again.out
+    assert "frame 200/200" in again.out
+    for shard in range(2):
+        of_both = [shard_path(tmp_path / name, shard, 2) for name in ("alone", "helped")]
+        assert of_both[0].read_bytes() == of_both[1].read_bytes()
+    assert sorted(path.suffix for path in (tmp_path / "helped").iterdir()) == [".fsv", ".fsv"]

@@ -1,0 +1,365 @@
+"""One process's work on the shards of a validation: its own, then pieces of those that are late."""
+
+import json
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from catalog.errors import BadFile, StorageError
+from pipeline.cache.reading import ReadsThrough
+from pipeline.runs.bad_frames import BadFrames
+from training.command import say
+from training.input.dataset import open_reader
+from training.input.frame_reader import Frame, FrameReader
+from training.input.label_classes import LabelClasses
+from training.input.split_shards import Shard, Split
+from training.input.trained_frames import frames_trained_on, scenes_trained_on
+from training.network.about_model import AboutModel
+from training.run_settings import RunSettings
+from training.validation.frame_cells import FrameCells
+from training.validation.shard_file import (
+    About,
+    ShardResult,
+    StoredShard,
+    open_shard,
+    read_shard,
+    shard_path,
+)
+from training.validation.shard_pieces import (
+    Piece,
+    ShardLocks,
+    joined_pieces,
+    piece_path,
+    pieces_of,
+    remove_pieces,
+)
+from training.validation.shard_sums import ShardSums
+
+if TYPE_CHECKING:
+    from training.network.predictor import Predictor
+
+_LOOK_S = 0.2
+"""Between two looks at what others do of one's own shard."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that frames are put through.
+
+    Attributes:
+        folder: Its files.
+        network: The user's own network, which may be built for it.
+        results: Folder of its results.
+        about: What the result of one of the shards is of.
+        description: The model's.
+    """
+
+    folder: Path
+    network: str
+    results: Path
+    about: About
+    description: AboutModel
+
+    def about_shard(self, shard: Shard) -> About:
+        """What the result of a shard is of."""
+        return replace(self.about, shard=shard.number)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A model that is being validated.
+
+    Attributes:
+        model: Which one.
+        predictor: It, built.
+        classes: Of it.
+    """
+
+    model: Model
+    predictor: "Predictor"
+    classes: LabelClasses
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """A model on the frames of a shard.
+
+    Attributes:
+        scorer: The model.
+        reader: Of the frames, at its size and with its classes.
+        trained: Those of them that it was trained on, by fkey.
+        scenes: That it was trained on.
+    """
+
+    scorer: Scorer
+    reader: FrameReader
+    trained: Collection[str]
+    scenes: Collection[str]
+
+
+def stored_result(
+    settings: RunSettings, path: Path, about: About, frames: int
+) -> StoredShard | None:
+    """The result of so many frames, where it is on disk whole."""
+    try:
+        result, _ = open_shard(path)
+    except (FileNotFoundError, BadFile):
+        return None
+    skips = BadFrames.parse(settings.bad_frames).skips
+    # The folder is for people: a model that was moved is the same model.
+    is_same = (
+        replace(result.about, model_dir=about.model_dir, lineage=about.lineage) == about
+        and result.number + (len(result.skipped) if skips else 0) == frames
+    )
+    return result if is_same else None
+
+
+def is_there(settings: RunSettings, model: Model, shard: Shard) -> bool:
+    """True where a whole result of a shard is on disk, which it says."""
+    about = model.about_shard(shard)
+    path = shard_path(model.results, about.shard, about.shards)
+    if stored_result(settings, path, about, len(shard.places)) is None:
+        return False
+    of = "" if model.results == settings.results_dir else f" of {model.folder}"
+    say(f"{shard}{of} is there already")
+    return True
+
+
+class _Progress:
+    """Tells a staging and the log how far a shard is."""
+
+    def __init__(self, frames: int, log_every: int, through: ReadsThrough) -> None:
+        self._frames, self._log_every, self._through = frames, log_every, through
+        self._began_s = time.perf_counter()
+        self._done = self._scored = 0
+
+    def scored(self, index: int) -> None:
+        """Count a frame, by its position in the shard."""
+        self._through.has_read(index)
+        self._scored += 1
+        self._count(1)
+
+    def is_there(self, piece: Piece) -> None:
+        """Count a piece that was scored before, or by another process."""
+        for index in range(piece.begin, piece.end):
+            self._through.has_read(index)
+        self._count(piece.end - piece.begin)
+
+    def _count(self, frames: int) -> None:
+        before, self._done = self._done, self._done + frames
+        is_due = before // self._log_every != self._done // self._log_every
+        if is_due or (frames and self._done == self._frames):
+            images_per_s = self._scored / (time.perf_counter() - self._began_s)
+            say(f"frame {self._done}/{self._frames} {images_per_s:.1f} images/s")
+
+
+class ShardWork:
+    """Scores frames of shards by all models, and writes the results."""
+
+    def __init__(
+        self, settings: RunSettings, scorers: Sequence[Scorer], through: ReadsThrough
+    ) -> None:
+        """Score nothing yet.
+
+        Args:
+            settings: The run's.
+            scorers: The models; each frame is read once for all of them.
+            through: Tells a staging how far the process is.
+        """
+        assert settings.results_dir is not None
+        self._settings, self._scorers, self._through = settings, scorers, through
+        self._results_dir = settings.results_dir
+        self._bad = BadFrames.parse(settings.bad_frames)
+
+    def finish(self, shard: Shard) -> None:
+        """Be the worker of a shard: score it, with whoever helps, and write its results.
+
+        Raises:
+            BadFile: A model, an image or a label cannot be used.
+            InvalidInput: More frames cannot be read than may be.
+            StorageError: The disk refuses.
+        """
+        locks = ShardLocks(self._results_dir, shard.number, shard.split.shards)
+        pieces = pieces_of(len(shard.places))
+        with locks.worker():
+            if all(is_there(self._settings, one.model, shard) for one in self._scorers):
+                return  # by another worker, whose end this one waited for
+            self._score_all(shard, pieces, locks)
+            for scorer in self._scorers:
+                self._join(shard, scorer.model, pieces)
+            for folder in {self._results_dir, *(one.model.results for one in self._scorers)}:
+                remove_pieces(folder, shard.number, shard.split.shards)
+
+    def _score_all(self, shard: Shard, pieces: Sequence[Piece], locks: ShardLocks) -> None:
+        """Have a result of each piece, waiting for those that others score."""
+        scorings = self._scorings(shard)
+        progress = _Progress(len(shard.places), self._settings.log_every_steps, self._through)
+        left, skipped = pieces, 0
+        while left:
+            claimed_by_others = []
+            for piece in left:
+                with locks.claim(piece) as is_free:
+                    if not is_free:
+                        claimed_by_others.append(piece)
+                        continue
+                    there = self._skipped(shard, piece)
+                    if there is None:
+                        there = self._score(shard, scorings, piece, skipped, progress.scored)
+                    else:
+                        progress.is_there(piece)
+                    skipped += there
+            left = claimed_by_others
+            if left:
+                time.sleep(_LOOK_S)
+
+    def help(self, split: Split, number: int) -> None:
+        """Score pieces of a shard whose worker has not come to them, from the last one on.
+
+        Whatever fails is left to that worker, which then says so.
+        """
+        locks = ShardLocks(self._results_dir, number, split.shards)
+        if not locks.has_worker():
+            return
+        shard, scorings = split.shard(number), None
+        for piece in reversed(pieces_of(len(shard.places))):
+            with locks.claim(piece) as is_free:
+                if not is_free or self._skipped(shard, piece) is not None:
+                    continue
+                if not locks.has_worker():  # its end removes the pieces
+                    return
+                try:
+                    scorings = scorings or self._scorings(shard)
+                    self._score(shard, scorings, piece, 0, lambda _: None)
+                except (BadFile, StorageError) as error:
+                    say(f"{shard}: left to its worker: {error}")
+                    return
+                say(f"{shard}: frames {piece.begin} to {piece.end}, as its worker is late")
+
+    def _scorings(self, shard: Shard) -> list[_Scoring]:
+        """Each model with its reader: the same where another reads the same size and classes."""
+        readers: dict[str, FrameReader] = {}
+        return [
+            _Scoring(
+                scorer,
+                self._reader(shard, scorer, readers),
+                frames_trained_on(
+                    scorer.model.folder,
+                    scorer.model.description.dataset,
+                    shard.frames,
+                    shard.split.name,
+                ),
+                scenes_trained_on(scorer.model.folder),
+            )
+            for scorer in self._scorers
+        ]
+
+    def _reader(self, shard: Shard, scorer: Scorer, readers: dict[str, FrameReader]) -> FrameReader:
+        about = scorer.model.description
+        key = json.dumps([about.height_px, about.width_px, about.class_map])
+        if key not in readers:
+            readers[key], prepared = open_reader(
+                shard.frames,
+                shard.split.palette,
+                about.height_px,
+                about.width_px,
+                wait_for=self._through.wait_for,
+                classes=scorer.classes,
+                numbered=shard.split.numbered,
+            )
+            if prepared is not None:
+                say(f"reading images from the prepared form {prepared.form.folder}")
+        return readers[key]
+
+    def _skipped(self, shard: Shard, piece: Piece) -> int | None:
+        """Frames that the results of a piece lack; None where one of these is not there."""
+        number = 0
+        for scorer in self._scorers:
+            model = scorer.model
+            path = piece_path(model.results, shard.number, shard.split.shards, piece)
+            about, frames = model.about_shard(shard), piece.end - piece.begin
+            result = stored_result(self._settings, path, about, frames)
+            if result is None:
+                return None
+            number = len(result.skipped)
+        return number
+
+    def _score(
+        self,
+        shard: Shard,
+        scorings: Sequence[_Scoring],
+        piece: Piece,
+        skipped: int,
+        done: Callable[[int], None],
+    ) -> int:
+        """Put a piece through the models; how many frames of it were left out for all of them.
+
+        Args:
+            shard: The piece is of it.
+            scorings: Models and readers.
+            piece: What to score.
+            skipped: Frames of the shard that were left out before.
+            done: Called after each frame, with its position in the shard.
+        """
+        sums = [ShardSums.empty(one.scorer.classes, shard.split.numbered) for one in scorings]
+        for index in range(piece.begin, piece.end):
+            place = shard.places[index]
+            try:
+                frames = _read(index, scorings)
+            except BadFile as error:
+                if not self._bad.skips:
+                    raise
+                left_out = {"fkey": place.fkey, "row": place.row, "reason": str(error)}
+                for one in sums:
+                    one.skipped.append(left_out)
+                say(f"left out: {error}")
+                self._bad.check(skipped + len(sums[0].skipped), len(shard.split.frames))
+                done(index)
+                continue
+            for scoring, one in zip(scorings, sums, strict=True):
+                frame = frames[scoring.reader]
+                try:
+                    prediction = scoring.scorer.predictor.predict(frame.image)
+                except BadFile as error:  # of the model, whatever is done with bad frames
+                    reason = f"{error.reason} for frame {place.fkey}"
+                    raise BadFile(reason, str(scoring.scorer.model.folder)) from error
+                one.add(place, frame, prediction, scoring.scorer.classes)
+            done(index)
+        for scoring, one in zip(scorings, sums, strict=True):
+            model = scoring.scorer.model
+            path = piece_path(model.results, shard.number, shard.split.shards, piece)
+            _result(model.about_shard(shard), scoring, one).write_to(path)
+        return len(sums[0].skipped)
+
+    def _join(self, shard: Shard, model: Model, pieces: Sequence[Piece]) -> None:
+        """Write a shard's result, of those of its pieces."""
+        of = shard.number, shard.split.shards
+        paths = [piece_path(model.results, *of, piece) for piece in pieces]
+        rows = [place.row for place in shard.places]
+        result = joined_pieces([read_shard(path) for path in paths], rows, paths[0].parent)
+        path = replace(result, about=model.about_shard(shard)).write(model.results)
+        say(f"{shard} written to {path}")
+
+
+def _read(index: int, scorings: Sequence[_Scoring]) -> Mapping[FrameReader, Frame]:
+    """A frame as each reader reads it.
+
+    Raises:
+        BadFile: It cannot be read.
+    """
+    return {reader: reader.frame(index) for reader in {one.reader: None for one in scorings}}
+
+
+def _result(about: About, scoring: _Scoring, sums: ShardSums) -> ShardResult:
+    trained, scenes = scoring.trained, scoring.scenes
+    return ShardResult(
+        about,
+        sums.metrics,
+        sums.frames,
+        FrameCells.of(sums.cells),
+        sum(one.fkey in trained for one in sums.frames),
+        sum(one.scene in scenes and one.fkey not in trained for one in sums.frames),
+        sums.skipped,
+        sums.shown.pictures(),
+    )
