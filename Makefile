@@ -52,6 +52,8 @@ demo: setup
 OTHERS := training or ceph or slurm or hosts or slow or attacks or browser
 WORKERS := -n 3 --dist worksteal
 BOTH_CORES := -n 2 --dist worksteal
+# The files with tests of a suite: to import all the others costs each worker 8 s of CPU.
+files_of = $(shell grep -rlE --include='test_*.py' 'mark\.$(1)\b' tests)
 
 test: setup
 	FRAMESIFT_TEST_THREADS=1 $(BIN)/pytest -q -m "not (wide or $(OTHERS))" $(WORKERS)
@@ -90,32 +92,32 @@ test-base: $(UV)
 
 # Two side by side: a training takes 1.3 of two cores in the mean, as importing TensorFlow takes one.
 test-training: setup
-	$(BIN)/pytest -q -m "training and not (attacks or slow)" $(BOTH_CORES)
+	$(BIN)/pytest -q -m "training and not (attacks or slow)" $(BOTH_CORES) $(call files_of,training)
 
 # Against Ceph's S3 gateway; needs root and Debian's packages ceph-mon ceph-osd ceph-mgr radosgw
 # ceph-common, and skips where they are missing.
 test-ceph: setup
-	$(BIN)/pytest -q -m ceph
+	$(BIN)/pytest -q -m ceph $(call files_of,ceph)
 
 # Against a real Slurm; needs root and Debian's packages slurm-wlm munge slurm-wlm-basic-plugins, and
 # skips where they are missing.
 test-slurm: setup
-	$(BIN)/pytest -q -m slurm
+	$(BIN)/pytest -q -m slurm $(call files_of,slurm)
 
 # Two machines, each a network namespace with an sshd; needs root, iproute2 and openssh-server.
 test-hosts: setup
-	$(BIN)/pytest -q -m hosts
+	$(BIN)/pytest -q -m hosts $(call files_of,hosts)
 
 test-slow: setup
-	$(BIN)/pytest -q -m slow $(BOTH_CORES)
+	$(BIN)/pytest -q -m slow $(BOTH_CORES) $(call files_of,slow)
 
 # One process: each attack's figures are of a server that nothing else asks.
 test-attacks: setup
-	$(BIN)/pytest -q -m attacks
+	$(BIN)/pytest -q -m attacks tests/attacks $(call files_of,attacks)
 
 # In Debian's Chromium, and skips where it is missing. One after another: a browser takes both cores.
 test-browser: setup
-	$(BIN)/pytest -q -m browser
+	$(BIN)/pytest -q -m browser $(call files_of,browser)
 
 # Needs Chromium, too.
 screenshots: demo

@@ -224,6 +224,7 @@ def test_a_home_that_is_a_file_is_one_line(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "mine"
 
 
+@pytest.mark.wide
 @needs_root
 def test_a_home_without_permission_is_one_line(home: Path, tmp_path: Path) -> None:
     """As another user: a home that cannot be made, and one of somebody else that can be read."""
@@ -253,6 +254,7 @@ def test_a_cache_without_permission_is_one_line(home: Path, tmp_path: Path) -> N
     one_error(run, f"cache {tmp_path / 'file' / 'cache'}: cannot be written: Not a directory")
 
 
+@pytest.mark.wide
 def test_json_of_every_command_parses(home: Path, tmp_path: Path) -> None:
     """One JSON document on stdout, and nothing beside it."""
     cache = str(tmp_path / "cache")

@@ -442,7 +442,7 @@ def test_a_bucket_s_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     workspace.close()
 
 
-@pytest.mark.parametrize("hot_memory_mb", [0, 200])
+@pytest.mark.parametrize("hot_memory_mb", [0, pytest.param(200, marks=pytest.mark.wide)])
 def test_pictures_obey_collections(catalogued: Path, tmp_path: Path, hot_memory_mb: int) -> None:
     """A frame that may not be seen is not there, cached or not; nor is a label of no rule."""
     home = copy_home(catalogued, tmp_path)

@@ -71,6 +71,7 @@ def test_a_dry_run_prints_what_would_be_submitted(catalogued: Path, tmp_path: Pa
     assert "wall minutes 60: backend local has no such setting" in words
 
 
+@pytest.mark.wide
 def test_a_job_waits_is_left_cancelled_and_resumed(catalogued: Path, tmp_path: Path) -> None:
     """By commands: it says for what it waits, what was asked for, and counts its attempts."""
     home = copy_home(catalogued, tmp_path)

@@ -635,6 +635,7 @@ def test_a_frame_without_its_label_is_not_seen(served: Served) -> None:
     assert served.get("images", "/v1/datasets/mixed@2")["frames"] == FRAMES
 
 
+@pytest.mark.wide
 def test_many_at_once(served: Served) -> None:
     """Two processes' worth of stores, asked by threads before anything was looked at."""
     workspaces = [open_home(served.home) for _ in range(2)]

@@ -22,6 +22,7 @@ def served(
         yield url, home
 
 
+@pytest.mark.wide
 def test_the_client_and_the_command_mark_alike(served: tuple[str, Path], tmp_path: Path) -> None:
     """In one commit; on a home and on a server; nothing where one of the frames is none."""
     url, home = served

@@ -148,6 +148,7 @@ def counted(home: Path, statement: str) -> int:
     return int(next(iter(row.values())))
 
 
+@pytest.mark.wide
 def test_classes(home: Path, client: TestClient, ended: Ended) -> None:
     """Plain, of a question, by camera, with quantiles, of a dataset's split."""
     plain = ended.answered("classes")

@@ -129,6 +129,7 @@ def test_a_clock_that_is_set_back_holds_no_trigger(
     assert start_triggers(home) == 1
 
 
+@pytest.mark.wide
 def test_cycles_on_a_calendar(home: Workspace, tmp_path: Path) -> None:
     """Each time the newest frames, one job after another; missed times are caught up on once."""
     session = Session(home, is_command=True)

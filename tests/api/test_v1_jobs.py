@@ -228,6 +228,7 @@ def test_refused_jobs(served: tuple[httpx.Client, Workspace]) -> None:
     assert len(recorded_jobs(workspace.records)) == before
 
 
+@pytest.mark.wide
 def test_trainings_and_validations(
     served: tuple[httpx.Client, Workspace], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -171,6 +171,7 @@ def test_a_tag_that_is_read_from_files_stays(served: Served) -> None:
         assert served.ask("GET", f"/v1/tags/{tag}").status_code == 200
 
 
+@pytest.mark.wide
 def test_tags_are_extracted_by_a_job(served: Served) -> None:
     """Once for one key; unknown sources and extractors are refused before any job."""
     request = {"source": "a2d2", "extractors": ["image"]}
@@ -198,6 +199,7 @@ def test_tags_are_extracted_by_a_job(served: Served) -> None:
     assert len(served.ask("GET", "/v1/jobs?kind=extract").json()["jobs"]) == jobs == 1
 
 
+@pytest.mark.wide
 def test_a_map_is_joined(served: Served) -> None:
     """GeoJSON in the body; what is wrong with it is said of the body, and no path of the server."""
     table = (

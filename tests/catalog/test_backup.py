@@ -86,7 +86,9 @@ def rows_of(records: RecordStore) -> dict[str, list[tuple[object, ...]]]:
         }
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize(
+    "name", [TARGETS[0], *(pytest.param(name, marks=pytest.mark.wide) for name in TARGETS[1:])]
+)
 def test_a_whole_home_again(history: History, folder: Path, tmp_path: Path, name: str) -> None:
     """Every snapshot and every record, in a home that is written and compacted further."""
     records = records_of(folder)

@@ -36,6 +36,7 @@ def kinds(findings: list[Finding]) -> list[str]:
     return [finding.kind for finding in findings]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", SEEDS[:2])
 def test_nothing_is_wrong_with_what_we_write(store: CatalogStore, seed: int) -> None:
     """Whatever was written, and compacted: nothing is found and nothing changes."""

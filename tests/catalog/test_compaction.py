@@ -87,6 +87,7 @@ def sized(store: CatalogStore, **sizes: int) -> None:
         register(connection, source_names(), files, [], 1)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", SEEDS[:3])
 def test_snapshots_hold_the_same_afterwards(store: CatalogStore, folder: Path, seed: int) -> None:
     """Whatever was written and kept: each kept snapshot holds what it held, with fewer files."""

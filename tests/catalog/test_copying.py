@@ -119,6 +119,7 @@ def test_a_copy_is_equal_and_goes_on(
     assert info(team) == info(store)
 
 
+@pytest.mark.wide
 def test_what_is_there_is_not_touched(
     home: tuple[CatalogStore, RecordStore], tmp_path: Path
 ) -> None:
@@ -185,6 +186,7 @@ def test_writers_wait_for_a_copy(home: tuple[CatalogStore, RecordStore], tmp_pat
         copy_catalog(hurried, new_location("postgres-folder", tmp_path / "team"))
 
 
+@pytest.mark.wide
 def test_the_command(home: tuple[CatalogStore, RecordStore], tmp_path: Path) -> None:
     """`catalog copy`, then everything by the team's settings; no password in what is printed."""
     store, _ = home

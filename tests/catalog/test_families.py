@@ -156,6 +156,7 @@ _write = st.dictionaries(
 )
 
 
+@pytest.mark.wide
 @settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -121,6 +121,7 @@ def step(store: CatalogStore, rng: random.Random) -> None:
         add_class_tags(store, [f"class_{rng.randint(0, 3)}"])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", SEEDS[:3])
 def test_random_histories(store: CatalogStore, seed: int) -> None:
     """After each few commits the refreshed snapshot has what a loaded one has."""

@@ -175,6 +175,7 @@ def repeated(work: Callable[[], None], threads: int) -> Iterator[None]:
             each.result()
 
 
+@pytest.mark.wide
 def test_readers_and_a_writer_at_once(stores: tuple[CatalogStore, CatalogStore]) -> None:
     """Counts only grow for every reader while snapshots come and go under them."""
     hot, plain = stores
@@ -191,6 +192,7 @@ def test_readers_and_a_writer_at_once(stores: tuple[CatalogStore, CatalogStore])
     assert rows(hot, "SELECT count(*) FROM t_car") == [(11,)]
 
 
+@pytest.mark.wide
 def test_questions_wait_for_a_refresh_of_a_large_one(
     stores: tuple[CatalogStore, CatalogStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -378,6 +380,7 @@ def test_after_a_long_load_the_next_one_waits(
     assert held(hot) == plain.snapshot()
 
 
+@pytest.mark.wide
 def test_more_is_held_than_questions_may_take(
     stores: tuple[CatalogStore, CatalogStore], tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def history(
     return write_history(new_location(name, tmp_path))
 
 
+@pytest.mark.wide
 def test_old_snapshots_and_compaction(history: History) -> None:
     """Each snapshot is asked as it was; kept ones after compaction, too; expired ones are named."""
     store, states = history.store, history.states

@@ -48,6 +48,7 @@ def whole(home: Path, expected: list[str]) -> None:
     store.close()
 
 
+@pytest.mark.wide
 def test_what_was_committed_is_there_after_a_power_cut(powered: Disk) -> None:
     """Rows added and replaced, a compaction and a backup, each asked for on the disk alone."""
     store = open_store(powered.folder / "home")

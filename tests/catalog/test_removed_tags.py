@@ -35,6 +35,7 @@ def home(templates: Templates, tmp_path: Path) -> Home:
     return Home.at(tmp_path / "home")
 
 
+@pytest.mark.wide
 def test_the_others_of_its_family_stay(home: Home) -> None:
     """With their values; the catalog is whole, and the snapshot before has the tag."""
     before = home.store.snapshot()

@@ -94,6 +94,7 @@ def test_an_expired_snapshot(store: CatalogStore, folder: Path) -> None:
         assert len(held(catalog, new)) == 2
 
 
+@pytest.mark.wide
 def test_many_old_snapshots_at_once(store: CatalogStore) -> None:
     """Few readers are kept open; one in use when it is let go of still answers."""
     numbers = [add(store, f"k{number}") for number in range(12)]
@@ -158,7 +159,8 @@ def expected_changes(old: State, new: State) -> set[tuple[str, str, object, obje
 
 
 @pytest.mark.parametrize(
-    ("seed", "part_rows"), [(0, 1_000), pytest.param(1, 1_000, marks=pytest.mark.wide), (2, 2)]
+    ("seed", "part_rows"),
+    [(0, 1_000), *(pytest.param(*each, marks=pytest.mark.wide) for each in [(1, 1_000), (2, 2)])],
 )
 def test_diff_against_the_states(
     store: CatalogStore, seed: int, part_rows: int, monkeypatch: pytest.MonkeyPatch

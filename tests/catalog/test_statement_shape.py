@@ -95,6 +95,7 @@ def test_parts_and_numbers_are_the_statement(statement: str) -> None:
     assert again.parts == shape.parts
 
 
+@pytest.mark.wide
 def test_a_shape_that_passed_opens_no_door(catalogued: Path, tmp_path: Path) -> None:
     """What is refused is refused beside an accepted statement of nearly the same text."""
     store = drawn(catalogued, tmp_path)

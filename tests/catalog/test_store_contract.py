@@ -283,6 +283,7 @@ def test_busy_names_the_holder(store: CatalogStore, location: CatalogLocation) -
     other.close()
 
 
+@pytest.mark.wide
 def test_four_processes_at_once(
     backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,6 +88,7 @@ def test_a_manifest_gives_what_training_decodes(tmp_path: Path) -> None:
         train.shard(3, 3)
 
 
+@pytest.mark.wide
 def test_a_staged_manifest_and_its_form(workspace: Workspace) -> None:
     """Proves frames of a real cache equal those of the source, and the form's what was prepared."""
     dataset = make(workspace, "all", split="train=0.5,validation=0.5")

@@ -115,6 +115,7 @@ def test_a_dataset_goes_to_other_programs(city: Dataset, tmp_path: Path) -> None
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("b.")]
 
 
+@pytest.mark.wide
 def test_a_job_is_waited_for(
     client: framesift.Client, city: Dataset, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -63,6 +63,7 @@ def test_frames_of_both_trees_are_counted_once(home: Home, trees: Path) -> None:
     assert home.scan(home.add(trees, name="other")).counts.frames == 5  # a source of its own
 
 
+@pytest.mark.wide
 def test_either_tree_may_go_and_come_back(
     home: Home, empty_home: Path, trees: Path, tmp_path: Path
 ) -> None:

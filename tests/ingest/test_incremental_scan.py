@@ -249,6 +249,7 @@ def test_broken_off_after_its_first_commit(
     assert len(home.rows("SELECT * FROM metaocean")) == 7
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", SEEDS)
 def test_any_history_ends_as_one_scan_would(
     home: Home, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch

@@ -187,6 +187,7 @@ def test_any_stream_of_any_label(seed: int) -> None:
     agree(seed)
 
 
+@pytest.mark.wide
 def test_most_are_counted_while_inflating() -> None:
     """The property above holds of streams that this way counts, and not of what it leaves."""
     assert sum(agree(seed) for seed in range(40)) >= 12

@@ -280,6 +280,7 @@ _field = st.text(st.sampled_from('ab",;\r \t1é'), max_size=4)
 _row = st.tuples(st.sampled_from([1, 2, 3, 4, None]), _field)
 
 
+@pytest.mark.wide
 @settings(max_examples=12, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(st.lists(_row, min_size=1, max_size=8))

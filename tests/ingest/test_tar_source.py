@@ -410,6 +410,7 @@ def test_archive_that_is_replaced_on_s3(moto_server: S3Server, tmp_path: Path) -
                 read("x")
 
 
+@pytest.mark.wide
 def test_scans_give_the_same_rows_wherever_the_data_lies(
     moto_server: S3Server,
     sample_root: Path,

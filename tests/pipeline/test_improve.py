@@ -100,6 +100,7 @@ def validated(many: Workspace) -> Validated:
     return Validated(many, held, dict(zip(fkeys, unsure.tolist(), strict=True)))
 
 
+@pytest.mark.wide
 def test_what_a_model_lacks_is_added(validated: Validated) -> None:
     """Frames of the weak class and the weak camera, unsure ones first; nothing near what is held.
 

@@ -62,6 +62,7 @@ def test_a_moved_source_is_re_pointed(moved: Workspace, tmp_path: Path) -> None:
     assert stage_dataset(moved.records, dataset, tmp_path / "cache").files_copied == 48
 
 
+@pytest.mark.wide
 def test_what_is_not_the_same_is_refused_unless_wanted(moved: Workspace, tmp_path: Path) -> None:
     """Other times and missing files: counted, named, nothing done; --differing does it, by REST."""
     new = tmp_path / "new"

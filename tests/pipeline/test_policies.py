@@ -333,6 +333,7 @@ def test_what_is_no_tag_file(workspace: Workspace) -> None:
             )
 
 
+@pytest.mark.wide
 def test_extractors_read_what_is_found(workspace: Workspace) -> None:
     """Frames of the condition get the family's tags; other files are skipped, others untouched."""
     parameters = {"agent": "image", "extract_tags": ["image_brightness"]}

@@ -170,6 +170,7 @@ def test_what_cannot_be_is_refused_before_anything_runs(workspace: Workspace) ->
     assert not list(workspace.jobs.glob("run-*"))
 
 
+@pytest.mark.wide
 def test_prepared_arrays_of_a_split(workspace: Workspace) -> None:
     """Proves a program opens the rows of its split, which are those of the form in the cache."""
     make(workspace, "all", split=SPLIT)

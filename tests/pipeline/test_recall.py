@@ -236,6 +236,7 @@ def test_archived_objects_are_restored_and_awaited(home: Workspace, tmp_path: Pa
         assert ("Restore" in about) == ("_camera_" in entry["Key"])
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("slow_archive")
 def test_a_wait_for_an_archive_can_be_cancelled(home: Workspace, tmp_path: Path) -> None:
     """What progress raises ends it; nothing was fetched."""

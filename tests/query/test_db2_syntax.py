@@ -243,7 +243,7 @@ def test_names_without_a_schema() -> None:
     )
 
 
-@pytest.mark.parametrize("terms", [300, 1_500])
+@pytest.mark.parametrize("terms", [300, pytest.param(1_500, marks=pytest.mark.wide)])
 @pytest.mark.parametrize("word", ["and", "or"])
 def test_long_chains(store: CatalogStore, frames: list[DrawnFrame], terms: int, word: str) -> None:
     """Thousands of conditions, alone, beside each other and with a join that is taken out."""

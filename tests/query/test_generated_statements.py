@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -87,6 +88,7 @@ def test_comma_joins(
     assert fkeys == sorted(frame.key for frame in holding(frames, bounds))
 
 
+@pytest.mark.wide
 @FEWER
 @given(bounds=st.lists(conditions(), min_size=1, max_size=4))
 def test_three_ways_of_one_question(

@@ -108,6 +108,7 @@ AXES = st.one_of(
 )
 
 
+@pytest.mark.wide
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -213,6 +213,7 @@ ANY = settings(
 )
 
 
+@pytest.mark.wide
 @settings(ANY, max_examples=150)
 @given(statement=statements())
 def test_the_same_rows_as_over_the_plain_views(

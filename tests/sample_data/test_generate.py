@@ -42,6 +42,7 @@ def test_committed_frames_can_be_made_again(committed: Path, index: int) -> None
     ).all()
 
 
+@pytest.mark.wide
 def test_workers_do_not_change_the_set(tmp_path: Path) -> None:
     """One process and two processes write byte-equal sets."""
     alone = write_sample_data(tmp_path / "one", frames=3, seed=5, workers=1)
@@ -127,6 +128,7 @@ def test_the_example_query_is_answered_for_any_seed(seed: int, index: int) -> No
     assert 5_000 <= counts["Pedestrian"] <= 6_000
 
 
+@pytest.mark.wide
 def test_a_killed_run_leaves_no_half_file(small_set: Path) -> None:
     """After SIGKILL every PNG under a final name is whole, and the same call completes the set."""
     code = """

@@ -44,6 +44,7 @@ LOGITS = drawn.arrays(
 )
 
 
+@pytest.mark.wide
 @given(logits=LOGITS, height_px=SIZES, width_px=SIZES)
 def test_equals_interpolating_every_class(logits: Float32, height_px: int, width_px: int) -> None:
     """Proves that no pixel differs, ties, larger, smaller and one-pixel sizes included."""

@@ -130,6 +130,7 @@ def merge(folder: Path, shards: int, out: Path) -> list[str]:
     ]
 
 
+@pytest.mark.wide
 def test_cells_of_frames_add_up_to_the_matrix(tmp_path: Path) -> None:
     """Each frame's cells are written by class tags, whatever the number of shards."""
     whole = write_shards(tmp_path, 3)

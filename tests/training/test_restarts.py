@@ -63,21 +63,22 @@ def kill_rank(run: Run, rank: int) -> int:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize(
-    "kills", [1, pytest.param(10, marks=pytest.mark.slow)], ids=["once", "ten-times"]
-)
-def test_ranks_that_are_killed_cost_no_run(tmp_path: Path, kills: int) -> None:
+KILLS = 10
+
+
+@pytest.mark.slow
+def test_ranks_that_are_killed_cost_no_run(tmp_path: Path) -> None:
     """Each kill is a lost attempt; the next goes on, to the weights of a run left alone."""
     write_manifest(tmp_path / "manifest", tmp_path, {"train": draw_frames(tmp_path, 12)})
     queue, request = JobQueue(tmp_path), training(tmp_path, "killed")
-    for attempt in range(1, kills + 1):
+    for attempt in range(1, KILLS + 1):
         run = Run(LocalBackend(), queue, replace(request, attempt=attempt))
         kill_rank(run, attempt % 2)
         status = run.ended()
         assert (status.state, status.is_lost) == ("failed", True), status
-    last = Run(LocalBackend(), queue, replace(request, attempt=kills + 1))
+    last = Run(LocalBackend(), queue, replace(request, attempt=KILLS + 1))
     assert last.ended().state == "done", last.status
-    assert last.log("train").count("going on from the checkpoint of step") == kills
+    assert last.log("train").count("going on from the checkpoint of step") == KILLS
     assert [line["step"] for line in read_metrics(last.paths.model)] == [1, 10, 20, 30, 40]
     alone = Run(LocalBackend(), queue, training(tmp_path, "alone"))
     assert alone.ended().state == "done"

@@ -262,6 +262,7 @@ def test_the_map_shows_where_frames_were_taken(browser: TestClient) -> None:
     assert "No frame of these" in browser.get("/map?max.latitude_deg=1", headers=PART).text
 
 
+@pytest.mark.wide
 def test_a_models_predictions_and_errors_are_seen(catalogued: Path, tmp_path: Path) -> None:
     """Over the image, and where they differ from the label; merged classes are one."""
     home, frame, predicted = home_with_prediction(catalogued, tmp_path)

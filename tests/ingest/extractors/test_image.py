@@ -48,6 +48,7 @@ def test_sharpness_is_the_laplacians_variance() -> None:
     assert sharpness(grey) == pytest.approx(_slow_sharpness(grey))
 
 
+@pytest.mark.wide
 def test_sample_frames(home: Home, sample_root: Path) -> None:
     """Every committed frame's tags are those of averaging its picture with NumPy; hours fit."""
     source = home.add(sample_root)

@@ -259,6 +259,7 @@ run.run_extractor(home.store, source, Notes(), workers=1, progress=tell)
 """
 
 
+@pytest.mark.wide
 def test_killed_runs_leave_their_last_commit(home: Home, tmp_path: Path) -> None:
     """SIGKILL at several points: whole batches stay, nothing else, and a rerun completes."""
     frames = 40

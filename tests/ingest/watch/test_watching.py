@@ -120,6 +120,7 @@ def test_a_file_that_is_being_written_waits(
     assert home.rows("SELECT count(*) FROM t_car") == [(5,)]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it_well(
     home: Home, tree: Path, tmp_path: Path, number: signal.Signals
@@ -176,6 +177,7 @@ def test_a_source_that_goes_away_and_comes_back(
     assert watched.end() is None
 
 
+@pytest.mark.wide
 def test_missed_events_are_repaired_by_listing(
     home: Home, empty_home: Path, tree: Path, tmp_path: Path
 ) -> None:
@@ -257,6 +259,7 @@ def test_a_source_that_is_not_there_ends_it_at_once(home: Home, tree: Path, tmp_
     assert watched.warnings == [f"error: {tree}: no such folder; is the source mounted?"]
 
 
+@pytest.mark.wide
 def test_too_few_watches_are_said_with_the_setting(home: Home, tree: Path, tmp_path: Path) -> None:
     """The kernel really refuses, in a user namespace of its own that may watch seven folders.
 
