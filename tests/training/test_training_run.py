@@ -154,6 +154,17 @@ def test_workers_notice_that_they_differ() -> None:
     assert ended.out.count("listens at ['0100007F:") == 2, "for the rendezvous: on loopback alone"
 
 
+def test_one_worker_leaves_horovod() -> None:
+    """Proves a training of one process has no thread of Horovod's, which wakes each millisecond."""
+    program = (
+        "import horovod.tensorflow as horovod; from training.run.workers import join_workers; "
+        "w = join_workers(1); print(w.size, horovod.is_initialized(), w.mean(2.5), w.agree('x'))"
+    )
+    ended = run("-c", program)
+    assert ended.status == 0, ended.err
+    assert "1 False 2.5 True" in ended.out
+
+
 _KILLED = """
 import os, signal, sys
 from training.run.checkpoint import Checkpoint

@@ -160,6 +160,9 @@ def join_workers(num_workers: int | None, exchange: Exchange | None = None) -> W
         gpus = tf.config.list_physical_devices("GPU")
         if gpus:
             tf.config.set_visible_devices(gpus[horovod.local_rank() % len(gpus)], "GPU")
+        if workers.size == 1:
+            # Its thread looks for gradients each millisecond: 1.5 % of a core, for nobody.
+            horovod.shutdown()
     if num_workers is not None and workers.size != num_workers:
         raise InvalidInput(
             f"--num_workers {num_workers}, but this process is one of {workers.size}: start it "
