@@ -38,7 +38,7 @@ STORED = "stored"
 """Name of the whole catalog where LAKE is a part of it."""
 
 ROW = "metaocean"
-"""What conditions call a row of the files."""
+"""Alias by which conditions refer to a row of the files."""
 
 _SNAPSHOTS = 2
 """Snapshots kept open: opening one takes 0.2 s."""
@@ -56,7 +56,8 @@ _FUNCTIONS = frozenset(
 _REFERENCES = frozenset(
     ("BASE_TABLE", "SUBQUERY", "JOIN", "TABLE_FUNCTION", "EMPTY", "EMPTY_FROM", "EXPRESSION_LIST")
 )
-"""What may stand in FROM. SHOW, DESCRIBE and SUMMARIZE are SELECTs of something else there."""
+"""Table references that FROM may contain. SHOW, DESCRIBE and SUMMARIZE are SELECTs of another kind
+there."""
 
 _RULE_FAILS = (
     duckdb.BinderException,
@@ -65,7 +66,7 @@ _RULE_FAILS = (
     duckdb.OutOfRangeException,
     duckdb.ParserException,
 )
-"""What DuckDB raises where it is the condition that makes no plan, and not the catalog."""
+"""Errors that DuckDB raises when the condition has no plan, not when the catalog fails."""
 
 _SCHEMAS = (LAKE, "main", DISCOVER)
 

@@ -14,7 +14,8 @@ _STATIONS_M = (
     -90.0, -50.0, -30.0, -18.0, -11.0, -7.0, -4.0, -2.0, 0.0, 2.0, 4.0, 5.5, 7.0, 9.0, 11.5,
     15.0, 20.0, 27.0, 36.0, 48.0, 64.0, 86.0, 115.0, 155.0, 195.0, 228.0,
 )  # fmt: skip
-"""Where the street's outline is sampled, metres ahead; finer where a metre is more pixels."""
+"""Distances at which the street's outline is sampled [m ahead]; finer where a metre is more
+pixels."""
 
 _ASPHALT: Colour = (104, 104, 108)
 _WHITE: Colour = (222, 222, 218)

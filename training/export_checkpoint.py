@@ -25,7 +25,7 @@ from training.run.checkpoint import Checkpoint
 from training.run.run_record import RECORD_FILE
 
 _OF_RECORD = ("question", "snapshot", "seed", "parents")
-"""What run.json says of a dataset beside what model.json does."""
+"""Fields of a dataset that run.json has beside those of model.json."""
 
 _TRIES = 3
 _MOST_BYTES = 16 << 20

@@ -39,7 +39,7 @@ class About:
 
 
 BY_SIZE = "by size"
-"""As pipeline.runs.shard_order deals."""
+"""Name of the order in which pipeline.runs.shard_order deals frames to shards."""
 
 
 def schema_of(tags: Sequence[str], about: About) -> pa.Schema:

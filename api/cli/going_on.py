@@ -7,7 +7,7 @@ from api.cli import chosen
 from api.cli.terminal import stderr
 
 _INTERRUPTED = 130
-"""As shells have it: 128 and the number of SIGINT."""
+"""Exit code after Ctrl-C, as shells count it: 128 plus the number of SIGINT."""
 
 
 def leave_driven() -> None:

@@ -61,7 +61,7 @@ _COMMANDS = {
     "policy": "policy:policy_app",
     "catalog": "maintenance:catalog_app",
 }
-"""Where each command is: a module of api.cli.commands, and a function or a group in it."""
+"""Each command's module of api.cli.commands, and its function or group there."""
 
 
 class _Commands(TyperGroup):

@@ -113,7 +113,8 @@ class Target(Protocol):
 
 
 INSTEAD: ContextVar[Target | None] = ContextVar("instead", default=None)
-"""What a command asks in place of a home or a server; see api.cli.commands.automation.steps."""
+"""Target that commands use in place of a home or a server; see
+api.cli.commands.automation.steps."""
 
 
 def target(*, makes: bool = False) -> Target:

@@ -19,7 +19,7 @@ _ODBC_STATES = {"42703": "42S22", "42704": "42S02", "42601": "42000"}
 """ODBC's own SQLSTATE where the driver that the product uses reports another than Db2."""
 
 _HINT = re.compile(r' The nearest is "[^"]*"\.')
-"""What our own messages add to Db2's, which the documented body does not have."""
+"""Part of our messages that Db2's do not have, and the documented body neither."""
 
 
 STATEMENT_BODY: dict[str, Any] = {

@@ -22,7 +22,7 @@ _DRAWERS = ThreadPoolExecutor(4, thread_name_prefix="drawing")
 """Few: each may take 200 MB, and what others wait for must not take every thread of the server."""
 
 _PATIENCE_S = 30.0
-"""How long an answer waits for its turn and its image together."""
+"""Longest wait of an answer for its turn and its image together [s]."""
 
 
 @dataclass(frozen=True)

@@ -59,4 +59,4 @@ At = Annotated[
     int | None,
     Query(ge=1, lt=2**63, description="Number of the catalog snapshot to ask; else the newest."),
 ]
-"""Which state of the catalog is asked."""
+"""Snapshot of the catalog that a request reads."""

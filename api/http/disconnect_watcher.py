@@ -15,7 +15,7 @@ from starlette.types import Message, Receive
 from api.http.fair_queue import Slot
 
 _AHEAD_BYTES = 65_536
-"""Of a body, that are held before the application asks for them."""
+"""Bytes of a body that are read ahead of the application."""
 
 _T = TypeVar("_T")
 

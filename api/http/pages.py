@@ -19,7 +19,7 @@ MOST = 1000
 """Entries of a page."""
 
 Key = tuple[str | int, ...]
-"""What a list is in order of; no two entries have the same."""
+"""Sort key of a list's entry, unique in the list."""
 
 _T = TypeVar("_T")
 
@@ -115,4 +115,4 @@ def _paging(
 
 
 CurrentPage = Annotated[Paging, Depends(_paging)]
-"""Which page is asked for."""
+"""Page that a request selects."""

@@ -26,7 +26,7 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _FOUND = "framesift.route"
 
 _TOLD = ("example", "answers", "refuses")
-"""Of Route's attributes, those that a decorator takes."""
+"""Attributes of Route that a decorator passes on."""
 
 _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 

@@ -34,7 +34,7 @@ CONTENT_TYPES = {
 """Format -> the Content-Type of an answer in it."""
 
 _detached: set["asyncio.Future[None]"] = set()
-"""What runs on after its answer: nobody else holds it."""
+"""Statements that run on after their answer; nothing else refers to them."""
 
 
 class SqlResponse(Response):

@@ -23,7 +23,7 @@ _KINDS = {
     "string": "a text", "int": "a whole number", "float": "a number", "bool": "true or false",
     "date": "a date", "datetime": "a time",
 }  # fmt: skip
-"""What pydantic's errors of a type begin with, as JSON has it."""
+"""Beginnings of pydantic's error types, each with its name in JSON."""
 
 
 def explained(request: Request, error: _Error) -> str:

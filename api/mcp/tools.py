@@ -40,10 +40,10 @@ SQL). Nothing here changes anything: propose_selection gives what a person can l
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 _MOST_BINS = 100
-"""Of a tag: an assistant reads them all."""
+"""Most bins of a tag's histogram: an assistant reads them all."""
 
 _WIDEST = 1_024
-"""Of a picture [pixels]: what assistants see is made smaller than that anyway."""
+"""Width of the widest picture [pixels]; larger ones are made smaller before assistants see them."""
 
 _SHOWN = 10
 """Wrong arguments that are listed."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import BaseModel, Field, PrivateAttr
 
 TellPath = Callable[[str], str]
-"""How a caller is told a path: Workspace.place."""
+"""Function that turns a path into the path that a caller may see: Workspace.place."""
 
 EXAMPLE_TIME = "2026-11-21T14:08:18Z"
 

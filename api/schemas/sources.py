@@ -16,7 +16,8 @@ if TYPE_CHECKING:  # commands that ask a server do without the records' database
 Platform = Literal["IBM COS", "S3", "NFS", "Spectrum Scale", "SMB/CIFS", "local"]
 
 SOURCE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
-"""What a source may be called: a part of paths and file names that means nothing else there."""
+"""Pattern of a source's name, which becomes part of paths and file names and has no special meaning
+there."""
 
 
 _MB_PER_S = (

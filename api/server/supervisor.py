@@ -31,7 +31,7 @@ _GRACE_S = 3.0
 
 _LOOK_S = 0.5
 _START_S = 120.0
-"""How long a process may take until its first beat."""
+"""Longest time of a process until its first beat [s]."""
 
 
 def supervise(serving: Serving, listener: socket.socket) -> None:

@@ -23,8 +23,8 @@ _LOG = logging.getLogger(__name__)
 
 _LEAST_BYTES_PER_S = 4096
 _UNREAD_S = 10.0
-"""How long the rest of a body is taken and thrown away when its request has been answered: a client
-that is still sending would not see an answer before the connection is cut."""
+"""Time for which the rest of a body is read and dropped after the answer [s]: a client that is
+still sending would not see an answer before the connection is cut."""
 
 _UNREADABLE = (
     "no HTTP/1.1 that can be read: a wrong first line or header, no Host, or a body whose length "
@@ -40,7 +40,7 @@ _WHY = {
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: _TOO_LONG,
     HTTPStatus.NOT_IMPLEMENTED: _UNKNOWN_CODING,
 }
-"""What is said of each status that h11 gives."""
+"""Message for each status that h11 gives."""
 
 _LATE = "the request did not come in time; send it again, and faster"
 

@@ -23,7 +23,7 @@ from api.server.stopping import Stopping, end_of
 from api.settings import Settings
 
 _HEAD_BYTES = 64 << 10
-"""Of a request's head: a cursor of a page may have 20,000 characters."""
+"""Largest head of a request [bytes]: a page's cursor may have 20,000 characters."""
 
 _ACCEPTED_AT_ONCE = 8
 """Few, so that one process does not take all connections that come at the same moment."""

@@ -23,7 +23,7 @@ COUNTS = (
     "hits", "misses", "fetched_files", "fetched_bytes", "failed_files", "evicted_files",
     "evicted_bytes",
 )  # fmt: skip
-"""What is counted of each source: pipeline.cache.statistics.SourceCounts."""
+"""Counters of each source: pipeline.cache.statistics.SourceCounts."""
 
 _STATES = ("queued", "done", "failed", "fetched_bytes")
 

@@ -21,7 +21,7 @@ from pipeline.jobs.request import JobPaths
 from pipeline.jobs.state import UNFINISHED
 
 WATCH = Watch()
-"""Of this process: it must see the beats of other hosts stop."""
+"""This process's watch: it must notice when the beats of other hosts stop."""
 
 
 def running(workspace: Workspace) -> list[RunningStagingBody]:

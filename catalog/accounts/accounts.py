@@ -5,13 +5,13 @@ import re
 from catalog.errors import InvalidInput
 
 ROLES = ("admin", "dataadmin", "datauser", "collectionadmin")
-"""As Spectrum Discover names them; api.services.accounts.callers says what each may do."""
+"""Roles, with Spectrum Discover's names; api.services.accounts.callers says what each may do."""
 
 SCOPES = ("read", "write", "admin")
-"""What a token may do at most; each contains those before it."""
+"""Scopes of a token; each contains those before it."""
 
 MOST_DAYS = 3650
-"""How long a token may last at most [days]."""
+"""Longest life of a token [days]."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,127}")
 

@@ -18,7 +18,7 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import now
 
 LOGIN_LASTS = timedelta(hours=1)
-"""As Spectrum Discover's."""
+"""Life of a login's token, the same as Spectrum Discover's."""
 
 
 _PREFIX = "fs_"

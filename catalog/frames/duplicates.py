@@ -18,7 +18,7 @@ from catalog.lake.cursor import Cursor
 from catalog.lake.schema import FILE_DIGESTS, FILES, FRAME_TAGS
 
 _DIGITS = 16
-"""Of a label's digest; an image's has more."""
+"""Hexadecimal digits of a label's digest; an image's has more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ STORE_FAILS = (
     duckdb.FatalException,
     duckdb.TransactionException,
 )
-"""What DuckDB raises when the store fails, and not the statement."""
+"""Errors that DuckDB raises when the store fails, not the statement."""
 
 SAFE = {
     "autoinstall_known_extensions": "false",

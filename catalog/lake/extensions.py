@@ -25,7 +25,7 @@ _checked: set[_State] = set()
 """Path, inode, size and times [ns] of files whose signature was found to be right."""
 
 _remembered: Path | None = None
-"""Where that is kept for other processes."""
+"""File that keeps that result for other processes."""
 
 
 def remember_in(file: Path) -> None:

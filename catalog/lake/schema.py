@@ -94,13 +94,15 @@ FRAME_TAGS_COLUMNS: dict[str, str] = {
     "camera_json_file": "VARCHAR",
     "labelled": "TINYINT",
 }
-"""What a frame is made of; *_file are keys below the source's root, labelled is 0 or 1."""
+"""Columns of a frame; *_file are keys below the source's root, labelled is 0 or 1."""
 
 FILE_DIGESTS_COLUMNS: dict[str, str] = {"fkey": "VARCHAR", "digest": "VARCHAR"}
-"""What files hold: labels by decoded runs, images by their bytes (catalog.frames.duplicates)."""
+"""Columns of digests: of a label's decoded runs, of an image's bytes
+(catalog.frames.duplicates)."""
 
 CONFUSION_CELLS = "confusion_cells"
-"""What models took for what in each frame (catalog.tags.confusion_cells)."""
+"""Table of the pixels that models confused, by frame and pair of classes
+(catalog.tags.confusion_cells)."""
 
 NOT_IN_MEMORY = (FILE_DIGESTS, CONFUSION_CELLS)
 """Tables that a snapshot in memory goes without: many rows, which few questions name."""

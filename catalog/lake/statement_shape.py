@@ -22,7 +22,7 @@ _PARTS = re.compile(
 )
 
 LONGEST = 100_000
-"""Of longer statements no numbers are left out, and nothing is kept [characters]."""
+"""Longest statement whose numbers are left out and whose shape is cached [characters]."""
 
 
 @dataclass(frozen=True)

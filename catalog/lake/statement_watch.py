@@ -13,7 +13,8 @@ import pyarrow as pa
 from catalog.errors import SqlError
 
 _AGAIN_S = 0.02
-"""How often a statement is interrupted until it ends: once is lost where it has yet to begin."""
+"""Interval at which a statement is interrupted again until it ends [s]: an interrupt before it
+begins is lost."""
 
 
 class Cancellation:
@@ -217,7 +218,7 @@ _BY_NAME: dict[str, type[duckdb.Error]] = {
     "Out of Memory": duckdb.OutOfMemoryException,
     "Out of Range": duckdb.OutOfRangeException,
 }
-"""How DuckDB begins the text of an error -> its class."""
+"""Error class for each word with which DuckDB begins an error's text."""
 
 
 def _of_engine(error: Exception) -> duckdb.Error:

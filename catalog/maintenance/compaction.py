@@ -25,7 +25,7 @@ from catalog.store import CatalogStore
 AUTHOR = "compact"
 
 IN_USE = timedelta(hours=1)
-"""How long a query, or the way from an answer to its dataset, may take at most."""
+"""Longest time of a query, and from an answer to the dataset that is made of it."""
 
 _LONGEST_PAUSE = timedelta(days=1)
 

@@ -37,21 +37,23 @@ nothing: it takes a fraction of a load."""
 _LONG_LOAD_S = 1.0
 
 _LARGE = 200_000
-"""Where there are so many files, questions wait for a refresh: of 1,000,000 frames it takes 0.4 s
-of CPU, which a question to Parquet takes, too; many of these would leave the refresh none."""
+"""Number of files from which questions wait for a refresh: of 1,000,000 frames it takes 0.4 s of
+CPU, as much as one question to Parquet; many such questions would leave the refresh none."""
 
 _PATIENCE_S = 5.0
 
 _LOOK_S = 0.05
 
 _END_S = 5.0
-"""How long closing waits for the end of a load: less than a server has to stop."""
+"""Longest wait for the end of a load when the memory is closed [s]: less than a server has to
+stop."""
 
 _AGAIN_S = 0.02
-"""How often a load is interrupted until it ends."""
+"""Interval at which a load is interrupted again until it ends [s]."""
 
 _ENGINE_FAILS = (duckdb.Error, pa.ArrowException, OSError)
-"""What DuckDB raises, and pyarrow where it reads from it: an interrupt is an OSError there."""
+"""Errors that DuckDB raises, and pyarrow where it reads from DuckDB: an interrupt is an OSError
+there."""
 
 
 class Files(Opened, Protocol):

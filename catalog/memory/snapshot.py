@@ -30,7 +30,7 @@ _MOST_IDLE = 8
 """Cursors kept for later questions."""
 
 _MOST_CHANGED = 4
-"""When one of so many files has changed since all were loaded, all are loaded again: rows that went
+"""Share of changed files, as one in so many, from which all files are loaded again: rows that went
 keep their memory, and rows that came lie uncompressed."""
 
 _FEW = 1_000

@@ -24,7 +24,7 @@ ACTIVE = ("running", "paused")
 """States that a run leaves by itself."""
 
 Wanted = Literal["run", "pause", "kill"]
-"""What may be asked of a run."""
+"""Requests to a run."""
 
 
 @dataclass

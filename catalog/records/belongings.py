@@ -15,7 +15,7 @@ MANIFEST_FILES = ("frames.parquet", "manifest.json")
 """The header last: with it a manifest is whole."""
 
 MODEL_FILE = "model.json"
-"""What a finished model's folder has."""
+"""File that only a finished model's folder has."""
 
 
 @dataclass(frozen=True)

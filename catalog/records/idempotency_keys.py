@@ -11,10 +11,10 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import IdempotencyKey, now
 
 KEPT = timedelta(hours=24)
-"""How long an answer is."""
+"""Time for which an answer is remembered."""
 
 LEASE = timedelta(seconds=60)
-"""How long a request counts as under way that says nothing."""
+"""Time after which a request without a beat no longer counts as under way."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ PARTNERS = {
     "lidar": "lidar_file",
     "camera_json": "camera_json_file",
 }
-"""What an extractor may read of a frame, and the column that names it."""
+"""Files of a frame that an extractor may read, each with the column that names it."""
 
 NAMES = {
     "lidar": "{stamp}_lidar_{camera}_{number:09}.npz",

@@ -38,7 +38,8 @@ TYPES: dict[str, pa.DataType] = {
 """Types a tag may have, and Arrow's for each."""
 
 MOST_TAGS = 4_000
-"""Of a catalog: a Db2 result has at most 4,096 columns, and metaocean_view has all."""
+"""Most tags of a catalog: a Db2 result has at most 4,096 columns, and metaocean_view has all
+tags."""
 
 NAME_CHARACTERS = 64
 """Longest name of a tag or family."""

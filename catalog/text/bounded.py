@@ -14,7 +14,7 @@ MOST_FEW = 1_000
 MOST_MANY = 10_000
 
 Name = Annotated[str, Field(max_length=256)]
-"""What names something, or is a word of a list; most kinds of names have a lower limit."""
+"""Name, or a word of a list; most kinds of names have a lower limit."""
 
 Text = Annotated[str, Field(max_length=4_096)]
 """A path, a pattern, a value, a description."""

@@ -21,7 +21,7 @@ from framesift.errors import (
 from framesift.http.versions import HEADER, difference, documents_of, is_older, major, own_version
 
 _WAITS_S = (0.1, 0.5)
-"""How long before each of the further tries."""
+"""Waits before the further tries [s]."""
 
 _SCHEMES = ("http", "https")
 _EXPECTED_URL = "expected one such as http://127.0.0.1:8008 or https://framesift.example:8008"

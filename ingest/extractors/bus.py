@@ -42,7 +42,8 @@ _DEGREES = "Unit_DegreOfArc"
 
 TOLERANCE_MS = 100.0
 POSITION_TOLERANCE_MS = 1_000.0
-"""How far a sample may lie from the frame's time; positions come more rarely than the rest."""
+"""Largest distance of a sample from the frame's time [ms]; positions come more rarely than the
+rest."""
 
 _KEPT_RECORDINGS = 2
 

@@ -21,7 +21,7 @@ MAX_ARRAY_BYTES = 512 * 2**20
 
 _DAMAGED = (ValueError, TypeError, OSError, EOFError, KeyError, RuntimeError, MemoryError,
             zipfile.BadZipFile, zlib.error)  # fmt: skip
-"""What NumPy and zipfile raise over a damaged file, or one whose arrays claim too much."""
+"""Errors that NumPy and zipfile raise over a damaged file, or one whose arrays claim too much."""
 
 
 class Lidar(Extractor):

@@ -22,10 +22,10 @@ from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, StorageErr
 from catalog.storage.atomic_write import atomic_write
 
 MEMORY_MB = 1536
-"""What reading may take beyond what Python and Arrow take [MB]: 256 MB of CSV took 1,065."""
+"""Memory of a reader beyond what Python and Arrow take [MB]: 256 MB of CSV took 1,065."""
 
 CPU_S = 120
-"""How long it may work [s]."""
+"""CPU time of a reader [s]."""
 
 _AT_ONCE = 2
 _WAIT_S = 60.0

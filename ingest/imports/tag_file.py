@@ -14,7 +14,8 @@ from catalog.errors import InvalidInput, StorageError
 from ingest.imports.apart import read_apart
 
 MOST_COLUMNS = 512
-"""Of a file: each is a column of the catalog, which has a few thousand at most."""
+"""Most columns of a file: each becomes a column of the catalog, which has a few thousand at
+most."""
 
 _BATCH_ROWS = 16_384
 _BROKEN = b"broken"

@@ -49,7 +49,8 @@ _FITS = {
         " AND TRY_CAST({0} AS TIMESTAMP) NOTNULL"
     ),
 }
-"""Whether a text is a value of a type; a number with leading zeros is a text, such as a code."""
+"""SQL condition for each type: true where a text is a value of it. A number with leading zeros is a
+text, such as a code."""
 
 _MATCHES = {
     "fkey": "f.fkey = g.key",

@@ -9,7 +9,7 @@ from ingest.sources.source_files import SourceFiles
 CLASS_LIST = "class_list.json"
 
 MOST_CHARACTERS = 100
-"""Of a class's name."""
+"""Longest name of a class [characters]."""
 
 
 def read_class_list(files: SourceFiles, path: Path | None) -> dict[str, str]:

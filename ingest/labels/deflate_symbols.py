@@ -36,10 +36,10 @@ OVERHANG = 4096
 """Bytes that a window has behind the limit: a step's literals and matches, and a word."""
 
 HISTORY = 32768
-"""How far back a match reaches."""
+"""Largest distance of a match [bytes]."""
 
 ORIGIN = 16
-"""Where the first byte of a stream stands in the window."""
+"""Index of a stream's first byte in the window."""
 
 # What `decode` keeps from one call to the next, by place in its int64 array.
 BIT, MODE, LEFT, FINAL, AT, STRETCHES, OPEN_END, NEAR, UNWRITTEN = range(9)
@@ -53,10 +53,10 @@ _MASK = np.uint64((1 << _BITS) - 1)
 _LOOK_BACK = 64
 _LONGEST = 15
 _MIRRORED = 320
-"""Where codes stand behind their symbols."""
+"""Index behind the symbols at which their codes begin."""
 
 _SLOTS = 16 + 2 * _MIRRORED
-"""Where the places of the next symbols by the length of their codes stand."""
+"""Index of the next symbol's position for each length of code."""
 
 _END_OF_BLOCK, _WRONG = -1, -2
 _OFTEN = 2

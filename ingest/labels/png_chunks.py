@@ -18,7 +18,7 @@ Decoding 16-bit RGBA took 10 bytes for a pixel. A camera's image has 2 to 12 mil
 """
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-"""How every PNG begins."""
+"""First bytes of every PNG."""
 
 _SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """Samples of a pixel, by colour type."""

@@ -52,7 +52,7 @@ _THIRD = (1 << 32) // PIXEL + 1
 """Times a number below 2**31, without its lowest 32 bits: a third of it."""
 
 ONES, SUMS, MARK = range(3)
-"""What a count goes on with, by place in its uint64 array: Adler-32's two sums, the digest."""
+"""Indices in a count's uint64 state: Adler-32's two sums, and the digest."""
 
 
 @compiled()

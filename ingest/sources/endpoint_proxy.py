@@ -20,7 +20,8 @@ from catalog.errors import InvalidInput
 from ingest.sources.public_address import is_public
 
 PUBLIC, ENDPOINT = "public", "endpoint"
-"""What may be connected to: the endpoint at public addresses, or at any address."""
+"""Addresses that a proxy connects to: the endpoint if its address is public, or the endpoint at any
+address."""
 
 REDIRECTED = "it redirects to another server, which is not followed"
 

@@ -26,7 +26,7 @@ _SOURCE_FAILS = (
     errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH,
     errno.ENETDOWN, errno.ENETUNREACH, errno.ENODEV, errno.ENXIO,
 )  # fmt: skip
-"""What a disk or mount that is gone answers: no fault of the file."""
+"""Errors of a disk or mount that is gone: no fault of the file."""
 
 _IN_INODE_BYTES = 4_096
 """Data of files so small may lie in the inode itself (Spectrum Scale, ext4), and take no block."""
@@ -41,7 +41,7 @@ _PIECE_BYTES = 2**20
 """Read at once of a file that is fetched: it stays in the processor's cache for checksums."""
 
 _FILES = (stat.S_IFREG, stat.S_IFLNK)
-"""What is listed; a link among them is one that leads elsewhere."""
+"""Kinds of files that are listed; a link among them leads out of the folder."""
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (naive UTC, as every time in the catalog)
 

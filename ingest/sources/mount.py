@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from catalog.errors import InvalidInput
 
 MOUNT = "HOST_FOLDER[:FOLDER_IN_CONTAINER]"
-"""How a mount is written."""
+"""Format of a mount."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from catalog.storage.file_version import listed_version, shown
 from ingest.sources.source_files import FileReader, SourceFiles
 
 PIECE_BYTES = 8 * 2**20
-"""Of a file that is read in ranges: 3 MB images take one request."""
+"""Bytes of one ranged read: images of 3 MB take one request."""
 
 
 @dataclass(frozen=True)

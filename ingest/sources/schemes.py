@@ -54,7 +54,7 @@ SCHEMES = {
 }  # fmt: skip
 
 ARCHIVES = {".tar": "ingest.sources.tar_source"}
-"""What opens the members of an archive, by the ending of its name, wherever it lies."""
+"""Module that opens an archive's members, by the ending of its name."""
 
 _COMPRESSED = (
     ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar.zst", ".tzst",
@@ -63,7 +63,7 @@ _COMPRESSED = (
 _EXAMPLES = " or ".join(scheme.example for scheme in SCHEMES.values())
 
 PLACES = f"Folder or {' or '.join(ARCHIVES)} archive: a path, {_EXAMPLES}."
-"""What users are told to give."""
+"""Forms of a source's location, for error messages and help."""
 
 _EXPECTED = f"a folder's path, {_EXAMPLES}"
 

@@ -10,7 +10,7 @@ from ingest.sources.exclude import Excluded
 from ingest.sources.mount import Mount
 
 _LEAST_RATE, _MOST_RATE = 0.001, 1_000_000.0
-"""Of limits [1/s]: with less, one file of 16 MB takes hours."""
+"""Bounds of a rate limit [1/s]: below, one file of 16 MB takes hours."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pipeline.afm.target import Fileset
 from pipeline.staging.storage_commands.command import running
 
 FAILED_LIST = ".afm/.prefetchedfailed.list"
-"""Where, below a fileset, a prefetch lists the files that it could not have."""
+"""File below a fileset in which a prefetch lists the files that it could not fetch."""
 
 MOST_THREADS = 255
 """That a prefetch may have."""

@@ -34,7 +34,7 @@ from pipeline.staging.progress import Progress, announced
 from pipeline.staging.storage_commands.list_file import escaped, list_file, needs_escapes
 
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 0.2, 15.0
-"""How soon AFM is asked again how far it is [s]."""
+"""First and longest interval between two looks at AFM's progress [s]."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from catalog.errors import InvalidInput
 
 TARGET = "[SOURCE=]afm:FILESYSTEM/FILESET"
-"""How a target is written."""
+"""Format of a target."""
 
 _SCHEME = "afm:"
 # Names of file systems and filesets have these characters; so no shell reads anything into them.

@@ -25,7 +25,7 @@ SourceKey = tuple[str, str]
 """Name of a source, and a file's key below it."""
 
 _FEW_KEYS = 20
-"""Of so few files of a folder each is looked at; of more the folder is listed."""
+"""Most files of a folder that are looked at one by one; with more, the folder is listed."""
 
 _AT_ONCE = 16
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0

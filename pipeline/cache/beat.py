@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 BEAT_S = 5.0
-"""How often a living process touches its file [s]."""
+"""Interval at which a living process touches its file [s]."""
 
 EXPIRES_S = 60.0
 """Without a beat for so long, a process counts as dead [s]."""

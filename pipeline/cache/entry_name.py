@@ -5,7 +5,7 @@ import re
 from urllib.parse import quote
 
 IN_PLACE = "-in-place"
-"""What names of manifests end in whose files are read in their own folders."""
+"""Ending of the names of manifests whose files are read in their own folders."""
 
 FORMS = ".prepared"
 """Folder of the prepared forms (pipeline.prepared.form) in a cache."""

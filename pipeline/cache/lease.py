@@ -32,7 +32,7 @@ BEAT_FILE, LEASE_FILE, RESERVED_FILE, USED_FILE = "beat", "lease.json", "reserve
 OWN_MANIFEST, WINDOW_FILE = "manifest", "window"
 _MOST_BYTES = 65_536
 _LOOKS = 20
-"""How often a manifest is looked for that somebody may be putting back just now."""
+"""Number of looks for a manifest that another process may be putting back."""
 _LOOK_AGAIN_S = 0.05
 
 

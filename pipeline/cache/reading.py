@@ -27,7 +27,7 @@ _FIRST_LOOK_S, _LONGEST_LOOK_S = 0.005, 0.2
 _WATCHED_EVERY_S = 1.0
 
 ALL = 2**62
-"""As many as a reader that has ended has read: it needs no further file."""
+"""Progress of a reader that has ended: it needs no further file."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ from pipeline.cache.limits import Limits, read_limits
 _TURN = ".turn"
 _LOOK_AGAIN_S = 0.1
 _ORDER_LASTS_S = 120.0
-"""How long the order of eviction may be used again that was made once [s]."""
+"""Time for which one order of eviction is used [s]."""
 
 _TRIES = 3
 """Evictions that may free nothing, as where others had removed what they chose."""

@@ -24,7 +24,7 @@ from pipeline.cache.beat import Watch
 from pipeline.cache.stager import BEAT, PARTS, Stager
 
 TOLD_EVERY_S = 2.0
-"""How often a staging writes how far it is, and looks whether it shall end [s]."""
+"""Interval at which a staging writes its progress and looks whether it was cancelled [s]."""
 
 _ABOUT, _PROGRESS, _CANCEL = "staging.json", "progress.json", "cancel"
 _MOST_BYTES = 65_536

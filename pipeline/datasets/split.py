@@ -18,7 +18,7 @@ Reals = npt.NDArray[np.float64]
 _SHARE = re.compile(r"\d{1,9}(\.\d{0,9})?|\.\d{1,9}|\d{1,9}/\d{1,9}", re.ASCII)
 
 MOST_NAME_CHARACTERS = 64
-"""Of a split's name, which stands in each of its frames."""
+"""Longest name of a split [characters]; each frame of the split has it."""
 
 _SHOWN = 200
 

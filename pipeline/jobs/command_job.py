@@ -14,7 +14,7 @@ from pipeline.jobs.submit import JobOrder, Plan, submit
 _COMMAND = "command"
 _ALL: tuple[Need, ...] = ("catalog", "sources")
 _NEEDS: Mapping[str, tuple[Need, ...]] = {"stage": ("sources",)}
-"""What kinds of commands open that do not open both catalog and sources."""
+"""Needs of the kinds of commands that do not open both catalog and sources."""
 
 
 def submit_command(

@@ -8,7 +8,8 @@ from typing import Literal
 from catalog.errors import InvalidInput
 
 Need = Literal["catalog", "sources"]
-"""What a job of this program's own commands opens: the catalog, or the files of sources."""
+"""Needs of a job that is one of this program's own commands: the catalog, or the files of
+sources."""
 
 _EVERY_JOB = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ",
@@ -22,7 +23,8 @@ _EVERY_JOB = (
     "SLURM_*", "LSB_*", "LSF_*",
 )  # fmt: skip
 _SECRET = re.compile("TOKEN|SECRET|PASSW|JWT|CREDENTIAL|PRIVATE|KEY")
-"""Of a name; none of the above is passed on that has it, such as SLURM_JWT."""
+"""Pattern of variables that are not passed on although the list above allows them, such as
+SLURM_JWT."""
 
 _OF_THE_HOME = ("FRAMESIFT_*", "PG*", "SSL_CERT_*", "REQUESTS_CA_BUNDLE")
 _OF_A_NEED: Mapping[Need, tuple[str, ...]] = {
@@ -30,7 +32,7 @@ _OF_A_NEED: Mapping[Need, tuple[str, ...]] = {
     "sources": ("FRAMESIFT_SECRET_KEY", "AWS_*", "*_PROXY", "*_proxy", "DASK_*"),
 }
 _NEVER = ("FRAMESIFT_SERVER", "FRAMESIFT_SERVER_*", "FRAMESIFT_TOKEN", "FRAMESIFT_CONFIG")
-"""Of whoever asks a server: a job works on the home."""
+"""Variables of a server's clients, which are never passed on: a job works on the home."""
 
 
 def inherited(

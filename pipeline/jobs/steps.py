@@ -18,7 +18,7 @@ from pipeline.jobs.workflow.moves import ASKED, RUN, add_task, attempt_name, pat
 from pipeline.jobs.workflow.submission import name_attempt, submit_attempt, submitting
 
 _STEP_ATTEMPTS = 3
-"""Of each step, where it is lost: it finds what the last attempt left."""
+"""Attempts of each step that is lost: it goes on from what the last attempt left."""
 
 _BESIDE = ("backend", "resources", "attempts")
 """Options that are no settings of a job."""

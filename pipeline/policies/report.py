@@ -8,10 +8,10 @@ from catalog.policies.runs import RunCounts
 from catalog.records.store import RecordStore
 
 _LOOK_S = 0.5
-"""How often a paused run looks whether it may go on."""
+"""Interval at which a paused run looks whether it may go on [s]."""
 
 _RECORD_S = 1.0
-"""How often a run that looks after every file writes what it has done."""
+"""Interval at which a run writes its progress, at the end of a file [s]."""
 
 
 class Killed(Exception):

@@ -36,7 +36,7 @@ from pipeline.prepared.size import Size
 from pipeline.prepared.worker import BadFrames, Decoder
 
 _FILES = 5
-"""Of a form: three arrays, its classes, and what it is."""
+"""Files of a form: three arrays, its classes, and its description."""
 _HEADER_BYTES = 4096
 """More than the headers of a form's files have, and what says what it is of [bytes]."""
 

@@ -21,7 +21,7 @@ _MOST_CLASSES = 255
 _MOST_BYTES = 1 << 20
 
 _RESERVED = {*WHOLE_SCORES, "fkey", "row", "picture", "uncertainty", "margin"}
-"""What stands beside classes in scores."""
+"""Columns of scores beside those of classes."""
 
 A2D2_8: Mapping[str, Any] = {
     "name": "a2d2-8",

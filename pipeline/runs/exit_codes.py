@@ -1,7 +1,8 @@
 """Exit statuses by which a job tells whether another attempt may go on. A leaf."""
 
 GOES_ON = 75
-"""Of a program that was interrupted, and goes on when it is started again (EX_TEMPFAIL)."""
+"""Exit code of a program that was interrupted and goes on when it is started again
+(EX_TEMPFAIL)."""
 
 _OF_SIGNAL, _MOST_SIGNAL = 128, 64
 

@@ -32,7 +32,7 @@ _ROOM_FOR = 128
 """Frames that room is made for in one go: it may take a look at the whole cache."""
 
 _FULL_FOR_S = 5.0
-"""How long a cache counts as full at least, but for what its window lets go [s]."""
+"""Shortest time for which a cache counts as full, unless its window frees files [s]."""
 
 _REST = 10.0
 """Times that a look for room took which there was not, until the next one."""
@@ -41,10 +41,10 @@ _LOOKED_AT = 2_048
 """Positions that are looked at before readers are looked after again."""
 
 _LOOK_S = 0.05
-"""How often readers are looked after [s]."""
+"""Interval between two looks at the readers' progress [s]."""
 
 _COUNTED_S = 1.0
-"""How often progress is told while nothing comes [s]."""
+"""Interval at which progress is reported while no file arrives [s]."""
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 """Pauses before files are fetched ahead again, after their source failed [s]."""

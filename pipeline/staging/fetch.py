@@ -28,20 +28,20 @@ from pipeline.staging.progress import Progress
 from pipeline.staging.rate_limit import UNLIMITED, RateLimit
 
 ATTEMPTS = 3
-"""How often a file is fetched whose source fails; each has its client's own retries before it."""
+"""Tries of a file whose source fails; each try has its client's own retries within."""
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
 _RESUMED_BYTES = 64 * 2**20
 """A larger file goes on where its transfer broke off; a smaller one begins again [bytes]."""
 
 _LOOK_AGAIN_S = 0.2
-"""How soon it is looked again for a file that another staging fetches [s]."""
+"""Interval between two looks for a file that another staging fetches [s]."""
 
 _CHECKED_AT_ONCE = 20
 """Threads whose files have come: they wait until there are some for the lanes, or write."""
 
 _ENDS_WITHIN_S = 5.0
-"""How long a staging that ends early waits for transfers under way; then it leaves them [s]."""
+"""Longest wait of a staging that ends early for its running transfers [s]."""
 
 _FAILURES_IN_A_ROW = 8
 """Files of one source that may fail by their source, one after another, before staging ends."""

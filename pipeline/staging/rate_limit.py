@@ -107,4 +107,4 @@ class RateLimit:
 
 
 UNLIMITED = RateLimit()
-"""Of a source without limits."""
+"""Rate limit of a source that has none."""

@@ -17,10 +17,11 @@ from query.db2.templates import Typed, fill, number
 from query.db2.types import DATE, TEXT, TIME, TIMESTAMP, Db2Type
 
 OUT_OF_RANGE = "SQL0183N"
-"""What the query raises in DuckDB where a date leaves the years 1 to 9999."""
+"""Text of the DuckDB error that the query raises where a date leaves the years 1 to 9999."""
 
 NO_DATE = "SQL0180N:"
-"""What the query raises in DuckDB on text that is no date or time, before the text itself."""
+"""Prefix of the DuckDB error that the query raises on a text that is no date or time; the text
+follows."""
 
 NOW = "make_timestamp(epoch_us(current_timestamp))"
 

@@ -547,4 +547,4 @@ _REWRITES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[exp.Expr, _TypeOf],
     ((exp.Window,), _window),
     (_CURRENT, _current),
 )
-"""What becomes of an expression whose parts are done."""
+"""Rewriting of an expression by its type, after its parts were rewritten."""

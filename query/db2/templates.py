@@ -18,10 +18,11 @@ from query.run.preparation import go_on
 from query.run.read_only import too_complex
 
 DIVISION_BY_ZERO = "SQL0801N"
-"""What the query raises in DuckDB on a division by zero."""
+"""Text of the DuckDB error that the query raises on a division by zero."""
 
 NOT_A_NUMBER = "SQL0420N:"
-"""What the query raises in DuckDB on text that is no number, before the text itself."""
+"""Prefix of the DuckDB error that the query raises on a text that is no number; the text
+follows."""
 
 _NUMERIC = "' *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)? *'"
 """Db2's numeric constants; DuckDB would take 1_000, nan, 0x1A and white space of any kind."""
@@ -37,8 +38,7 @@ Typed = tuple[exp.Expr, Db2Type]
 
 
 MAX_NODES = 100_000
-"""What templates may add to one statement. Filling them takes some 10 microseconds for each node.
-"""
+"""Nodes that templates may add to one statement: filling one takes some 10 microseconds."""
 
 _REPEATED_NODES = 40
 """Operands up to this size are repeated where a template names them more than once. Larger ones are
@@ -54,7 +54,7 @@ MAX_TEXT = 32_672
 """Db2's longest VARCHAR [bytes]."""
 
 TOO_LONG = "SQL0137N"
-"""What the query raises in DuckDB on text beyond MAX_TEXT, before it is made."""
+"""Text of the DuckDB error that the query raises before it makes a text beyond MAX_TEXT."""
 
 
 @lru_cache(maxsize=512)

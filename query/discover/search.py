@@ -26,7 +26,7 @@ FACETS = (
     "platform", "datasource", "site", "cluster", "owner", "group", "filegroup", "sizerange",
     "timesinceaccess", "tier", "state", "collection",
 )  # fmt: skip
-"""What the files of a grouped search are counted by."""
+"""Columns by which a grouped search counts files."""
 
 _TOTALS = ("count", "sum", "sumconsumed")
 _COMPARISONS = ("=", ">", "<", "<>", "<=", ">=")

@@ -17,7 +17,7 @@ from query.run.result_format import to_records
 from query.statistics.population import POPULATION, Frames, population
 
 DEFAULT_COLUMNS = ("fkey", "scene", "camera", "frame_number", "image_width", "image_height")
-"""What a page shows of a frame where nothing else is asked for."""
+"""Columns of a page of frames where the request names none."""
 
 _INTERNAL = (FKEY_HASH, LABEL_SIZE)
 

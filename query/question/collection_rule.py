@@ -41,7 +41,7 @@ _COMPARISONS = (
     exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is, exp.Like,
 )  # fmt: skip
 _VALUES = (exp.Column, exp.Literal, exp.Null, exp.Lower, exp.Upper, exp.Trim)
-"""What comparisons are made of that cannot fail."""
+"""Operands of comparisons that cannot fail."""
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{6})?)?")
 

@@ -26,7 +26,7 @@ SHAPES: dict[Shape, str] = {
     "two": "two values",
     "many": "one value or more",
 }
-"""How many values an operator takes, in words."""
+"""Number of values that an operator takes, in words."""
 
 _EVERY: tuple[TagType, ...] = ("number", "text", "boolean", "time")
 _ORDERED: tuple[TagType, ...] = ("number", "time")

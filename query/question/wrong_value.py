@@ -10,7 +10,7 @@ _KINDS = {
     "tuple": "a list", "list": "a list", "dict": "an object", "model": "an object",
     "string": "text", "int": "a whole number", "float": "a number", "bool": "true or false",
 }  # fmt: skip
-"""What pydantic's errors of a type begin with -> what was expected."""
+"""Expected value, by the beginning of pydantic's error type."""
 
 _SHOWN = 80
 """Characters of what was given."""

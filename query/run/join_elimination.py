@@ -362,7 +362,7 @@ def _equated(condition: exp.Expr | None) -> tuple[str, str] | None:
 
 
 _STRICT = (Db2Cast, exp.Cast, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul)
-"""What is null where its operand is."""
+"""Expressions that are null where an operand is."""
 
 
 def _columns_without_null(condition: exp.Expr) -> Iterator[exp.Column]:

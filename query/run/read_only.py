@@ -42,7 +42,7 @@ _PARTS: frozenset[type[exp.Expr]] = frozenset((
     exp.Subquery, exp.Table, exp.TableAlias, exp.Tuple, exp.Union, exp.Var,
     exp.Where, exp.Window, exp.WindowSpec, exp.With, exp.WithinGroup,
 ))  # fmt: skip
-"""What a statement may be made of beside functions; a node of any other kind is refused."""
+"""Nodes that a statement may contain beside functions; any other node is refused."""
 
 _TYPES = frozenset((exp.DType.DATE, exp.DType.TIME, exp.DType.TIMESTAMP))
 """Types of a CAST besides the numbers and texts that db2.dialect turns into functions."""
@@ -157,7 +157,7 @@ def parse_condition(text: str, schema: Schema | None = None) -> exp.Select:
 
 
 _BARE = ("kind", "expressions", "from_", "where")
-"""What SELECT ... FROM ... WHERE holds, and no other clause."""
+"""Clauses of SELECT ... FROM ... WHERE, and no other."""
 
 
 def _parsed(text: str, schema: Schema) -> list[exp.Expr]:

@@ -18,7 +18,8 @@ MAX_ROW = 32_677
 """Db2's longest row, in pages of 32 KiB [bytes]."""
 
 TOO_WIDE = "SQL0670N:"
-"""What a guarded query raises in DuckDB on a row beyond MAX_ROW, before the row's size."""
+"""Prefix of the DuckDB error that a guarded query raises on a row beyond MAX_ROW; the row's size
+follows."""
 
 _NARROW = MAX_ROW // 2
 """Statements whose rows are estimated below are not guarded: estimates of stored texts are none of

@@ -27,7 +27,7 @@ _BATCH_ROWS = 10_000
 """Rows of a batch: of metaocean_view with 38 classes some 15 MB."""
 
 _BATCH_BYTES = 32 << 20
-"""What a batch may weigh, and what its last fetch adds."""
+"""Bytes of a batch, and of what its last fetch adds."""
 
 _ENCODED_ROWS = 122_880
 """Rows whose texts are in memory at once while they are encoded."""

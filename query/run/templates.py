@@ -14,7 +14,7 @@ from catalog.lake.statement_shape import LONGEST, Shape, shape_of
 from catalog.memory.lru import Lru
 
 _FIRST_STAND_IN = 918_273_645
-"""Of nine digits, as are those that follow it."""
+"""First number that stands in for another; it has nine digits, as have those that follow it."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class _Template:
 
 
 _Kept = _Template | Literal["once", "never"]
-"""Of a shape that was seen once, or whose numbers cannot be left out, there is no template."""
+"""Template of a shape, or the reason that there is none: seen once, or with numbers that cannot be
+left out."""
 
 
 class Templates:

@@ -13,9 +13,8 @@ from query.sets.rounding import Counts, largest_remainder, systematic
 from query.sets.strata import Codes, Strata
 
 Allocation = Literal["proportional", "equal"] | Mapping[str, Fraction]
-"""How many frames each stratum gets: as many as it has, equally many, or shares by label.
-
-A stratum's label is its labels joined by "/", such as front_center/0:1000."""
+"""Frames of each stratum: as many as it has, equally many, or shares by label. A stratum's label is
+its labels joined by "/", such as front_center/0:1000."""
 
 _FULL = 2.0**64
 _BLOCK = 16_384

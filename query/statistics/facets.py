@@ -51,7 +51,7 @@ from query.statistics.histogram_report import Axis, AxisRequest
 from query.statistics.population import Frames
 
 _BINS = 24
-"""Of a number: with those of nulls, zeros and what lies outside three facets make one code."""
+"""Bins of a number: with those of nulls, zeros and outliers, three facets make one code."""
 
 _TOP = 200
 """Texts with a bin of their own: every camera, and the scenes of a large catalog's best part."""

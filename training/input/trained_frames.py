@@ -21,7 +21,7 @@ from training.folder_file import opened_folder_file, read_folder_file
 FILE = "trained_frames.parquet"
 SCENES_FILE = "trained_scenes.json"
 ABOUT_TRAINED = (FILE, SCENES_FILE)
-"""What a copy of the model takes along."""
+"""Files that go with a copy of the model."""
 _MOST_BYTES = 64 << 20
 _SCHEMA = pa.schema([("fkey", pa.string())])
 _BATCH_ROWS = 65_536

@@ -22,7 +22,8 @@ _GROUPS = 32
 _CHANNELS = 256
 _RATES = (6, 12, 18)
 _MEAN_BGR = (103.939, 116.779, 123.68)
-"""Of ImageNet, which the published weights of Keras' ResNet-50 expect subtracted."""
+"""Mean of ImageNet's blue, green and red, which the published weights of Keras' ResNet-50 expect
+subtracted."""
 
 
 def build_deeplab(height_px: int, width_px: int, n_classes: int) -> Any:

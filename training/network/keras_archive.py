@@ -23,7 +23,7 @@ from training.network.weights_file import weights_bytes
 _DESCRIPTION = "config.json"
 _NUMBERS = "model.weights.h5"
 _KIND = {"Conv2D": "conv2d", "GroupNormalization": "group_normalization"}
-"""How Keras writes the kinds of layers that have weights in the networks of those releases."""
+"""Keras' names of the kinds of layers that have weights in the networks of those releases."""
 _MOST_BESIDE_BYTES = 16 << 20
 
 

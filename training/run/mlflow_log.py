@@ -21,7 +21,7 @@ URI_VARIABLE, EXPERIMENT_VARIABLE = "MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_NA
 FILE = "mlflow.json"
 _EXPERIMENT = "framesift"
 _PATIENCE = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "10", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1"}
-"""What MLflow's client waits for a server, where the user says nothing: each step waits, too."""
+"""Settings of MLflow's client where the user sets none: each step waits for the server, too."""
 _MOST_BYTES = 1 << 16
 _LONGEST_PARAM = 6000
 _PARAMS_AT_ONCE = 100

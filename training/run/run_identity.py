@@ -25,7 +25,7 @@ _NAMES = {
     "precision": "--precision",
     "backbone_sha256": "--backbone_weights",
 }
-"""How a difference is named: by the flag that makes it, where there is one."""
+"""Name of each setting in an error message: the flag that sets it, where there is one."""
 
 
 @dataclass(frozen=True)

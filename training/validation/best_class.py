@@ -27,7 +27,8 @@ UInt8 = npt.NDArray[np.uint8]
 Int64 = npt.NDArray[np.int64]
 
 _ROUNDING = np.float32(2**-18)
-"""Of the largest logit: more than three interpolations of float32 (2**-24 each step) can err."""
+"""Share of the largest logit by which three interpolations in float32 cannot err (2**-24 each
+step)."""
 
 
 class BestClass:

@@ -44,7 +44,7 @@ NEXT = (
     "framesift jobs show demo-train",
     "framesift serve --no-auth        # then: curl http://127.0.0.1:8008/v1/classes",
 )
-"""What to try next in the demo's home."""
+"""Commands that the demo prints as next steps in its home."""
 
 
 @dataclass

@@ -29,7 +29,7 @@ from catalog.lake.statement_watch import Cancellation
 _LOG = logging.getLogger(__name__)
 
 PATIENCE_S = 10.0
-"""What takes longer becomes asynchronous, as Spectrum Discover documents it."""
+"""Time after which an operation goes on as a task [s], as Spectrum Discover documents it."""
 
 _STOPPED = "the server was stopped while the task was running; send the request again"
 _STOP_S = 5.0

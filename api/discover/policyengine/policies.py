@@ -46,7 +46,7 @@ _POLICY = {
 
 _ACTIONS = ("start", "pause", "resume", "kill", "stop")
 _MOST_RUNS = 100
-"""Of a history."""
+"""Most runs that a policy's history shows."""
 
 
 class PolicyChange(BaseModel):

@@ -29,7 +29,8 @@ from catalog.memory.lru import Lru
 from catalog.records.store import RecordStore
 
 _TRUSTED_S = 2.0
-"""How long a caller is known without asking the records again: so long a revoked token counts."""
+"""Time for which a caller is known without a look into the records [s]: a revoked token counts that
+long."""
 
 _CALLERS = 1024
 _LOGINS_AT_ONCE = 2  # each takes 64 MiB and a core

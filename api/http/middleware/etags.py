@@ -20,7 +20,7 @@ from api.http.rules import Api
 
 _CHANGING = ("PUT", "PATCH", "DELETE")
 _MOST_BYTES = 8 * 2**20
-"""Of a document with an ETag; a longer one goes out as it comes."""
+"""Largest document that gets an ETag [bytes]; a larger one is streamed."""
 
 _TAG = re.compile(r'"[^"]*"')
 _OF_UNCHANGED = ("ETag", "Cache-Control", "Vary", "Content-Type")

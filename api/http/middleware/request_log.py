@@ -22,7 +22,7 @@ _LOG = logging.getLogger(__name__)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _TIMED = frozenset({"search", "selection", "statistics", "facets", "picture", "assistant"})
 _GONE = 499
-"""As nginx calls a client that left before its answer began."""
+"""Status of an answer whose client has left, as nginx logs it."""
 
 _LONGEST = 500
 

@@ -9,7 +9,7 @@ from typing import Any
 from api.http.openapi.rows import in_rows
 
 Responses = dict[int | str, dict[str, Any]]
-"""As FastAPI's decorators take them."""
+"""Responses by status, the type that FastAPI's decorators take."""
 
 EXAMPLE_ROWS = [
     {"platform": "IBM COS", "datasource": "a2d2", "filename": "camera_lidar_semantic/x.png"}
@@ -46,9 +46,9 @@ _TASK_BEGUN = {
     },
 }
 SCHEDULED: Responses = {202: _TASK_BEGUN}
-"""What runs as a task from the beginning."""
+"""Responses of operations that are always tasks."""
 
 BECOMES_A_TASK: Responses = {
     202: {"description": "It takes long: the rest is a task.", **_TASK_BEGUN}
 }
-"""What is answered with a task where it takes long."""
+"""Response of an operation that becomes a task where it takes long."""

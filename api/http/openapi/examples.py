@@ -40,7 +40,7 @@ _BY_NAME: Mapping[str, Any] = {
     "width": 480,
     "zero": ["car"],
 }
-"""Of parameters that have no example of their own."""
+"""Examples of parameters that declare none."""
 
 _PARAMETERS = [
     {

@@ -41,7 +41,7 @@ BEGUN: dict[int | str, dict[str, Any]] = {
         },
     }
 }
-"""What an operation that begins a job answers."""
+"""Response of operations that begin a job."""
 
 _TEXT: dict[int | str, dict[str, Any]] = {
     200: {"description": "What was printed.", "content": {"text/plain": {"example": "step 1\n"}}}

@@ -37,7 +37,8 @@ from ingest.imports.tag_import import parse_types
 router = Router(prefix="/v1/tags", tags=["tags"], examples={"type": ["weather=VARCHAR"]})
 
 _MOST_BYTES = 256 * 2**20
-"""Of the body, and of what Parquet's values take: its few bytes may stand for any number."""
+"""Largest body, and most memory that its Parquet values take [bytes]: few bytes there may stand for
+any number of values."""
 
 _SUFFIXES = {
     "text/csv": ".csv",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # commands on one of the two stores do without the other's da
     from catalog.accounts.user_tables import User
 
 _HIGHEST = {"admin": "admin", "dataadmin": "write", "collectionadmin": "write", "datauser": "read"}
-"""What a role may do at most, of SCOPES."""
+"""Highest of SCOPES that each role allows."""
 
 _SEE_ALL = frozenset({"admin", "dataadmin"})
 """Roles that see every row; others see those of their collections."""

@@ -40,7 +40,7 @@ _TOLD = (
     "name", "kind", "state", "backend", "dataset", "split", "error", "attempt", "created",
     "started", "finished", "seconds", "metrics",
 )  # fmt: skip
-"""Of a job: no path, no command line, no setting."""
+"""Fields of a job that a webhook sends: no path, no command line, no setting."""
 
 _log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from ingest.sources.schemes import scheme_of
 from ingest.sources.source_options import SourceOptions
 
 _NAMED_BY = ("platform", "cluster", "datasource")
-"""What rows of the catalog are named by."""
+"""Columns that together name a connection's rows in the catalog."""
 
 
 class Connections:

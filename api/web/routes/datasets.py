@@ -25,12 +25,12 @@ from query.frames.selection import Question
 router = Router(api=Api.WEB, include_in_schema=False)
 
 _HERE = {"section": "/datasets"}
-"""What the navigation shows as current on every page of datasets."""
+"""Entry of the navigation that is current on every page of datasets."""
 
 _LISTED = 1_000
 _CHANGED_FRAMES = 20
 _MOST_SPLITS = 8
-"""Of the splits whose gaps are shown."""
+"""Most splits of which a page shows the gaps."""
 
 
 @router.get("/datasets", rule=READ)

@@ -26,7 +26,7 @@ _FRAMES = 48
 """Frames of a page of the gallery."""
 
 _CELLS = 40
-"""Of a map's side."""
+"""Cells along each side of the map."""
 
 MARK = "quality"
 """The tag that one key sets."""

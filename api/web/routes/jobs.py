@@ -28,10 +28,10 @@ router = Router(api=Api.WEB, include_in_schema=False)
 
 _LISTED = 100
 _HERE = {"section": "/jobs"}
-"""What the navigation shows as current on every page of jobs."""
+"""Entry of the navigation that is current on every page of jobs."""
 
 _LOG_BYTES = 32_768
-"""Of the end of each log that the page shows."""
+"""Bytes at the end of each log that the page shows."""
 
 _MOST_COMPARED = 6
 

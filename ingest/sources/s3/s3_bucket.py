@@ -115,7 +115,7 @@ _WHOLE_BYTES = 16 * 2**20
 _CHUNK_BYTES = 4 * 2**20
 
 _SENDS = 3
-"""How often a request is sent whose connection was closed before it took it."""
+"""Tries of a request whose connection was closed before the server took it."""
 
 
 class S3Bucket:

@@ -59,7 +59,7 @@ def kernel() -> Kernel:
 
 
 _kept: list[Any] = []
-"""What owns the machine code."""
+"""Owners of the machine code, which would be freed without them."""
 
 
 def _module() -> ir.Module:

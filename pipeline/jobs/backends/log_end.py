@@ -11,7 +11,7 @@ _LOG_END_BYTES = 65_536
 _ROOM_BYTES = 16_384
 _OF_LAUNCHERS = re.compile(r"(srun|slurmstepd\S*|scancel): (error: )?")
 _RANK_KILLED = re.compile(r"Exit code: (?:-9|-15|137|143)")
-"""How horovodrun names the first rank that ended badly."""
+"""Pattern of the line in which horovodrun names the first rank that failed."""
 
 
 def heading(attempt: int) -> str:

@@ -23,7 +23,7 @@ PLACEHOLDERS: Mapping[str, str] = {
     PREPARED: "folder of the prepared arrays (--prepare)",
     JOB: "folder for what the program makes",
 }
-"""What may stand in braces, and what takes its place."""
+"""Placeholders in braces, each with the help text of its replacement."""
 
 HANDED_OVER = (FILES, CLASSES, MANIFEST, PREPARED)
 """Those that a job writes before its program begins (pipeline.jobs.program.hand_over)."""

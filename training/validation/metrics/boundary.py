@@ -20,7 +20,7 @@ from training.validation.metrics.metric import Int64, ScoredFrame, UInt8, checke
 from training.validation.scores import number_or_none
 
 DISTANCE = 0.02
-"""Of the outline, as a share of the image's diagonal."""
+"""Width of the boundary as a share of the image's diagonal."""
 
 
 class BoundaryIou:

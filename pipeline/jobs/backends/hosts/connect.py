@@ -24,7 +24,7 @@ from pipeline.jobs.backends.hosts.remote import CONNECTION_BROKE
 REMOTE = "pipeline.jobs.backends.hosts.remote"
 _BEAT_S = 2.0
 _LOST_S = 10.0
-"""What the far end needs at most, once it hears nothing more, to end its program."""
+"""Longest time in which the far end ends its program once the connection is silent [s]."""
 
 _OWN = frozenset({
     "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TMP", "TEMP", "SSH_CONNECTION", "SSH_CLIENT",

@@ -19,7 +19,8 @@ from typing import Any
 
 _POLL_S = 0.1
 _LOST_S = 5.0
-"""What a program has to end where the connection is gone, and another attempt may follow."""
+"""Time that a program has to end after the connection is lost, before another attempt may begin
+[s]."""
 CONNECTION_BROKE = 255
 """ssh's own exit status; a program that ends with it is told as 254."""
 

@@ -10,7 +10,7 @@ from pipeline.jobs.resources import Resources
 LAUNCHERS = ("srun", "mpirun", "horovodrun")
 CONTAINERS = ("outside-in", "inside-out")
 _ASKED = ("partition", "account", "qos", "reservation")
-"""What jobs may ask for; the others decide whose programs run."""
+"""Settings that a request may choose; the others decide whose programs run."""
 
 
 @dataclass(frozen=True)
