@@ -63,7 +63,7 @@ def answered_or_refused(store: CatalogStore, text: str) -> None:
         run_sql(store, text, max_rows=10, timeout_s=2)
 
 
-@settings(FUZZ, max_examples=200)
+@settings(FUZZ, max_examples=30)
 @given(text=mutations([*REAL, *OTHERS]))
 def test_mutated_statements(store: CatalogStore, text: str) -> None:
     """Rows or SqlError."""
@@ -79,7 +79,7 @@ def test_mutated_where_bodies(store: CatalogStore, body: str) -> None:
 
 
 @pytest.mark.slow
-@settings(FUZZ, max_examples=5_000)
+@settings(FUZZ, max_examples=2_500)
 @given(text=mutations([*REAL, *OTHERS, *(f"select {v} from t_car" for v in VALUES)]))
 def test_mutated_statements_many_times(store: CatalogStore, text: str) -> None:
     """The same, thousands of times."""

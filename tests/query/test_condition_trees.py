@@ -44,7 +44,7 @@ TYPE_OF: dict[str, TagType] = {
 }
 ORDERS = (*TYPE_OF, "pedestrian", "sky", "frame_number", "size", "image_size", "filename")
 FEW = settings(
-    max_examples=30,
+    max_examples=10,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -228,7 +228,6 @@ def test_the_ends_of_a_time_belong_to_it(store: CatalogStore, which: str) -> Non
         check(store, Question(condition=TimeRange(kind="time", **times)))
 
 
-@pytest.mark.wide
 @FEW
 @given(question=questions())
 def test_generated_questions(store: CatalogStore, question: Question) -> None:
