@@ -285,7 +285,7 @@ LIMITED = {
     "/", "/facets", "/drag", "/gallery", "/map", "/frames/{fkey}", "/pictures/images/{fkey}",
     "/pictures/labels/{fkey}", "/pictures/overlays/{fkey}", "/pictures/predictions/{fkey}",
     "/jobs", "/jobs/{name}", "/jobs/{name}/part", "/jobs/{name}/output", "/jobs/{name}/events",
-    "/jobs/{name}/frames", "/jobs/{name}/cancel", "/jobs/{name}/resume", "/new-job",
+    "/jobs/{name}/frames", "/curves", "/jobs/{name}/cancel", "/jobs/{name}/resume", "/new-job",
     "/new-job/plan",
     "/datasets", "/datasets/{name}", "/datasets/{name}/gaps", "/datasets/{name}/diff",
     "/datasets/{name}/splits", "/datasets/{name}/extensions", "/new-dataset",

@@ -4,11 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from catalog.accounts import users
 from catalog.records.store import RecordStore
 from tests.api.servers import serving, until_ready
+from tests.api.web.jobs import home_with_jobs
 from tests.browser.conftest import NARROW, overflow, serious
 from tests.browser.screenshots import PAGES, sample_home
 from tests.pipeline.homes import copy_home
@@ -82,7 +83,8 @@ def test_from_a_range_to_the_confusion_matrix(catalogued: Path, tmp_path: Path, 
     with serving(home, "--port", url.rpartition(":")[2], authenticates=True) as (again, _):
         assert again == url
         expect(tab.locator("#state")).to_have_text("done", timeout=TRAINED)
-        expect(tab.locator(".curves")).to_contain_text("loss")
+        expect(tab.locator("#charts canvas").first).to_be_visible()  # without a reload
+        expect(tab.locator("#charts figcaption").first).to_contain_text("at step 4")
         same_after_reload(tab, "step")
         assert serious(tab) == []
 
@@ -118,6 +120,63 @@ def test_from_a_range_to_the_confusion_matrix(catalogued: Path, tmp_path: Path, 
         tab.get_by_role("button", name="Compare those that are ticked").click()
         expect(tab.get_by_role("heading", name="Side by side")).to_be_visible()
         same_after_reload(tab, "mean IoU")
+
+
+def test_curves_are_read_and_zoomed(
+    catalogued: Path, tmp_path: Path, tab: Page, chromium: Browser
+) -> None:
+    """By mouse and by keys; without scripts the server's drawings stand in their place."""
+    with serving(home_with_jobs(catalogued, tmp_path)) as (url, _):
+        until_ready(url)
+        tab.goto(f"{url}/jobs/first")
+        expect(tab.locator("#charts canvas")).to_have_count(3)
+        expect(tab.locator("#job .curves")).to_be_hidden()
+        expect(tab.locator("#charts figcaption").first).to_contain_text("0.15 at step 20")
+        loss = tab.get_by_role("group", name="loss by step")
+        said = loss.locator(".u-value")
+
+        loss.focus()
+        tab.keyboard.press("ArrowRight")
+        tab.keyboard.press("ArrowRight")
+        expect(said).to_have_text(["2", "1.5"])
+        tab.get_by_role("button", name="Zoom in").click()
+        loss.focus()
+        for _ in range(20):
+            tab.keyboard.press("ArrowRight")
+        expect(said.first).to_have_text("11")
+        tab.get_by_role("button", name="All steps").click()
+        loss.focus()
+        for _ in range(20):
+            tab.keyboard.press("ArrowRight")
+        expect(said).to_have_text(["20", "0.15"])
+
+        # Across the middle of the plot: it zooms, and with it the others.
+        box = loss.locator(".u-over").bounding_box()
+        assert box is not None
+        middle = box["y"] + box["height"] / 2
+        tab.mouse.move(box["x"] + box["width"] * 0.3, middle)
+        expect(said.first).to_have_text("7")
+        tab.mouse.down()
+        tab.mouse.move(box["x"] + box["width"] * 0.6, middle, steps=4)
+        tab.mouse.up()
+        speed = tab.get_by_role("group", name="images a second by step")
+        speed.focus()
+        for _ in range(20):
+            tab.keyboard.press("ArrowRight")
+        expect(speed.locator(".u-value").first).to_have_text("12")
+        assert serious(tab) == []
+
+        tab.goto(f"{url}/jobs?job=first&job=broken")
+        lines = tab.get_by_role("group", name="loss by step").locator(".u-label")
+        expect(lines).to_have_text(["step", "first", "broken"])
+
+        plain = chromium.new_context(java_script_enabled=False)
+        without = plain.new_page()
+        without.goto(f"{url}/jobs/first")
+        expect(without.locator("#job .curves polyline")).to_have_count(3)
+        expect(without.locator("#job .curves")).to_be_visible()
+        expect(without.locator("#charts")).to_be_hidden()
+        plain.close()
 
 
 def test_every_page_is_accessible_and_fits(catalogued: Path, tmp_path: Path, tab: Page) -> None:

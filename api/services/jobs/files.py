@@ -38,6 +38,7 @@ _FILES = {
         **_RESULT,
         "metrics.json": "application/json",
         "metrics.jsonl": "application/x-ndjson",
+        "evaluations.jsonl": "application/x-ndjson",
     },
 }
 """Files of a job by its kind, with their media types; no other is given away."""

@@ -1,12 +1,14 @@
 """/jobs: jobs as they run, what they printed and found; /new-job begins one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 
 from api.http.dependencies import CurrentSession
 from api.http.routes.jobs import get_events, options_of
@@ -17,8 +19,8 @@ from api.schemas.jobs import JobBody, NewTraining, NewValidation
 from api.services.session import Session
 from api.web.find.asked import Asked
 from api.web.forms import Form, form_of
-from api.web.pages import elsewhere, gone_on, is_part, page
-from api.web.run.curves import Curve, curves_of
+from api.web.pages import HEADERS, elsewhere, gone_on, is_part, page
+from api.web.run.curves import curves_of, plots_of
 from api.web.run.job_form import new_job
 from api.web.run.matrix import cell_path, matrix_rows, question_path
 from catalog.errors import FramesiftError, NotFound
@@ -54,8 +56,28 @@ async def get_jobs_page(
     def answer() -> Response:
         jobs = session.jobs.list(limit=_LISTED)
         compared = session.jobs.compare((job or [])[:_MOST_COMPARED])
-        context = {"jobs": jobs, "compared": compared.jobs, "rows": _compared_rows(compared)}
+        context = {
+            "jobs": jobs, "compared": compared.jobs, "rows": _compared_rows(compared),
+            "curves_path": _curves_path(compared.jobs) if "step" in compared.metrics else "",
+        }  # fmt: skip
         return page(request, "jobs.html", context)
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/curves", rule=READ)
+async def get_curves(
+    session: CurrentSession, job: Annotated[list[str], Query(description="Jobs side by side.")]
+) -> Response:
+    """The curves of trainings, which scripts draw, and whether one of these still runs."""
+
+    def answer() -> Response:
+        jobs = [session.jobs.get(name) for name in job[:_MOST_COMPARED]]
+        content = {
+            "running": any(each.state not in FINISHED for each in jobs),
+            "plots": plots_of({each.name: _files(session, each) for each in jobs}),
+        }
+        return JSONResponse(content, headers=HEADERS)
 
     return await run_in_threadpool(answer)
 
@@ -142,7 +164,10 @@ async def get_job_page(name: str, request: Request, session: CurrentSession) -> 
 
     def answer() -> Response:
         logs = session.jobs.log_ends(name, _LOG_BYTES)
-        return page(request, "job.html", {**_shown(session, name), "logs": logs, **_HERE})
+        shown = _shown(session, name)
+        path = _curves_path([name]) if shown["job"].kind == "train" else ""
+        context = {**shown, "logs": logs, "curves_path": path, **_HERE}
+        return page(request, "job.html", context)
 
     return await run_in_threadpool(answer)
 
@@ -221,7 +246,7 @@ def _path(name: str) -> str:
 def _shown(session: Session, name: str) -> dict[str, Any]:
     job = session.jobs.get(name)
     context: dict[str, Any] = {
-        "job": job, "ended": job.state in FINISHED, "curves": _curves(session, job),
+        "job": job, "ended": job.state in FINISHED, "curves": curves_of(_files(session, job)),
         "figures": _figures(job), "report": None, "columns": (), "matrix": [], "model": None,
     }  # fmt: skip
     if job.kind != "validate" or job.state != "done":
@@ -241,13 +266,17 @@ def _scored(session: Session, report: dict[str, Any]) -> str | None:
     return name if name in session.tags.scored_models() else None
 
 
-def _curves(session: Session, job: JobBody) -> list[Curve]:
-    if job.kind != "train":
-        return []
-    try:
-        return curves_of(session.jobs.file(job.name, "metrics.jsonl").path)
-    except (NotFound, OSError):
-        return []
+def _curves_path(jobs: Sequence[str]) -> str:
+    return "/curves?" + urlencode([("job", name) for name in jobs])
+
+
+def _files(session: Session, job: JobBody) -> list[Path]:
+    """The files of a job's figures by step, as far as there are any."""
+    paths = []
+    for name in ("metrics.jsonl", "evaluations.jsonl") if job.kind == "train" else ():
+        with suppress(NotFound):
+            paths.append(session.jobs.file(job.name, name).path)
+    return paths
 
 
 def _figures(job: JobBody) -> list[tuple[str, Any]]:

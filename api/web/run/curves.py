@@ -1,7 +1,7 @@
-"""The curves of a training as points of an SVG: loss, and images a second, by step."""
+"""The curves of a training by step: numbers for scripts, and points of an SVG without them."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -10,7 +10,11 @@ from typing import Any
 WIDTH, HEIGHT = 600, 140
 """Size of a curve [units of its viewBox]."""
 
-_MOST_POINTS = 400
+_NAMES = {"loss": "loss", "miou": "mean IoU", "images_per_s": "images a second"}
+"""Names of the curves by their keys in the files' lines."""
+
+_MOST_DRAWN = 400
+_MOST_POINTS = 2_000
 _TAIL_BYTES = 4 << 20
 
 
@@ -20,38 +24,80 @@ class Curve:
 
     Attributes:
         name: What it is of.
-        points: x,y of each point, as SVG's polyline takes them.
-        low: The least value.
-        high: The greatest one.
-        last: The last one.
-        first_step: Where it begins.
-        last_step: Where it ends.
+        steps: Those that have a value, as they were logged.
+        values: The value of each.
     """
 
     name: str
-    points: str
-    low: float
-    high: float
-    last: float
-    first_step: int
-    last_step: int
+    steps: list[int]
+    values: list[float]
+
+    @property
+    def low(self) -> float:
+        """The least value."""
+        return min(self.values)
+
+    @property
+    def high(self) -> float:
+        """The greatest value."""
+        return max(self.values)
+
+    @property
+    def points(self) -> str:
+        """x,y of each of some points, as SVG's polyline takes them."""
+        low, high, first = self.low, self.high, self.steps[0]
+        across, up = (self.steps[-1] - first) or 1, (high - low) or 1.0
+        return " ".join(
+            f"{WIDTH * (step - first) / across:.1f},{HEIGHT * (high - value) / up:.1f}"
+            for step, value in _thinned(
+                list(zip(self.steps, self.values, strict=True)), _MOST_DRAWN
+            )
+        )
 
 
-def curves_of(path: Path) -> list[Curve]:
-    """The curves in a training's metrics.jsonl; those of its end where it is large."""
-    with path.open("rb") as file:
-        file.seek(0, 2)
-        begin = max(0, file.tell() - _TAIL_BYTES)
-        file.seek(begin)
-        text = file.read().decode(errors="replace")
-    lines = text.splitlines()[1 if begin else 0 :]
-    rows = list(_rows(lines))
-    named = (("loss", "loss"), ("images_per_s", "images a second"), ("miou", "mean IoU"))
-    return [curve for key, name in named if (curve := _curve(name, key, rows)) is not None]
+def curves_of(paths: Sequence[Path]) -> list[Curve]:
+    """The curves in a training's metrics.jsonl and evaluations.jsonl; of large files, the ends'."""
+    rows = [row for path in paths for row in _rows(path)]
+    curves = []
+    for key, name in _NAMES.items():
+        points = [
+            (row["step"], float(row[key]))
+            for row in rows
+            if isinstance(row.get(key), int | float) and isfinite(row[key])
+        ]
+        if points:
+            curves.append(Curve(name, [step for step, _ in points], [value for _, value in points]))
+    return curves
 
 
-def _rows(lines: Iterable[str]) -> Iterable[Mapping[str, Any]]:
-    for line in lines:
+def plots_of(jobs: Mapping[str, Sequence[Path]]) -> list[dict[str, Any]]:
+    """A plot for each kind of curve, with a line for each training that has one, as JSON.
+
+    Args:
+        jobs: The files of each training, by its name.
+    """
+    curves = {job: {each.name: each for each in curves_of(paths)} for job, paths in jobs.items()}
+    return [
+        {"name": name, "runs": runs}
+        for name in _NAMES.values()
+        if (runs := [_run(job, each[name]) for job, each in curves.items() if name in each])
+    ]
+
+
+def _run(job: str, curve: Curve) -> dict[str, Any]:
+    points = _thinned(list(zip(curve.steps, curve.values, strict=True)), _MOST_POINTS)
+    steps, values = ([*column] for column in zip(*points, strict=True))
+    return {"job": job, "steps": steps, "values": values}
+
+
+def _thinned(points: list[tuple[int, float]], most: int) -> list[tuple[int, float]]:
+    """Points at equal distances, and the last one."""
+    every = -(-len(points) // most)
+    return points if every == 1 else [*points[:-1:every], points[-1]]
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    for line in _lines(path):
         try:
             row = json.loads(line)
         except ValueError:  # the line that is being written
@@ -60,22 +106,13 @@ def _rows(lines: Iterable[str]) -> Iterable[Mapping[str, Any]]:
             yield row
 
 
-def _curve(name: str, key: str, rows: Sequence[Mapping[str, Any]]) -> Curve | None:
-    values = [
-        (row["step"], float(row[key]))
-        for row in rows
-        if isinstance(row.get(key), int | float) and isfinite(row[key])
-    ]
-    if not values:
-        return None
-    last = values[-1][1]
-    every = -(-len(values) // _MOST_POINTS)
-    thinned = values[::every]
-    (first_step, _), (last_step, _) = values[0], values[-1]
-    low, high = min(v for _, v in values), max(v for _, v in values)
-    across, up = (last_step - first_step) or 1, (high - low) or 1.0
-    points = " ".join(
-        f"{WIDTH * (step - first_step) / across:.1f},{HEIGHT * (high - value) / up:.1f}"
-        for step, value in thinned
-    )
-    return Curve(name, points, low, high, last, first_step, last_step)
+def _lines(path: Path) -> Iterable[str]:
+    """The lines of a file's end; none where it is gone."""
+    try:
+        with path.open("rb") as file:
+            begin = max(0, file.seek(0, 2) - _TAIL_BYTES)
+            file.seek(begin)
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return []
+    return text.splitlines()[1 if begin else 0 :]

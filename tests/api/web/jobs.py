@@ -50,7 +50,15 @@ def home_with_jobs(catalogued: Path, folder: Path) -> Path:
             )  # fmt: skip
     lines = [{"step": step, "loss": 3 / step, "images_per_s": 9.5} for step in range(1, 21)]
     text = "".join(json.dumps(line) + "\n" for line in lines)
+    of_broken = [
+        {"step": step, "loss": 3.5 - step / 3, "images_per_s": 6 + step} for step in (1, 2, 3)
+    ]
+    (workspace.jobs / "broken" / "model" / "metrics.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in of_broken)
+    )
     (model_dir / "metrics.jsonl").write_text(text + '{"step": 21, "lo')
+    scored = [{"step": step, "miou": step / 50, "pixel_accuracy": 0.5} for step in (10, 20)]
+    (model_dir / "evaluations.jsonl").write_text("".join(json.dumps(e) + "\n" for e in scored))
     _report(JobPaths(workspace.jobs / "v-first").report, workspace, Path(dataset.manifest))
     workspace.close()
     return home

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from api.http.app import create_app
 from api.settings import Settings
-from api.web.run.curves import curves_of
+from api.web.run.curves import curves_of, plots_of
 from tests.api.web.jobs import HOSTILE, home_with_jobs
 
 HERE = {"Sec-Fetch-Site": "same-origin"}
@@ -51,7 +51,8 @@ def test_a_job_shows_its_curves_error_and_logs(browser: TestClient) -> None:
     """What a program printed is text, whatever it looks like."""
     page = shown(browser, "/jobs/first")
     assert "loss: 0.15 at step 20" in page
-    assert page.count("<polyline") == 2
+    assert "mean IoU: 0.4 at step 20" in page
+    assert page.count("<polyline") == 3
     assert "Resume" not in page
     broken = shown(browser, "/jobs/broken")
     assert HOSTILE in unescape(broken)
@@ -59,6 +60,22 @@ def test_a_job_shows_its_curves_error_and_logs(browser: TestClient) -> None:
     assert "step 1" in shown(browser, "/jobs/broken/output")
     assert browser.get("/jobs/none").status_code == 404
     assert browser.get("/jobs/first/events").text.startswith("retry:")
+
+
+def test_curves_are_numbers_for_scripts(browser: TestClient) -> None:
+    """Of each kind one plot, of each training a line; pages without curves load no library."""
+    answer = browser.get("/curves?job=first&job=broken&job=v-first")
+    assert answer.headers["content-type"] == "application/json"
+    told = answer.json()
+    assert not told["running"]
+    assert [plot["name"] for plot in told["plots"]] == ["loss", "mean IoU", "images a second"]
+    assert told["plots"][1]["runs"] == [{"job": "first", "steps": [10, 20], "values": [0.2, 0.4]}]
+    assert browser.get("/curves?job=none").status_code == 404
+    library = re.compile(r"/static/uplot-[^\"]*\.js")
+    with_curves = ("/jobs/first", "/jobs?job=first&job=broken")
+    assert all(library.search(shown(browser, path)) for path in with_curves)
+    without = ("/jobs/v-first", "/jobs", "/jobs?job=v-first", "/", "/datasets")
+    assert not any(library.search(shown(browser, path)) for path in without)
 
 
 def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient) -> None:
@@ -145,6 +162,9 @@ def test_a_curve_of_many_lines_has_few_points_and_its_last_value(tmp_path: Path)
     file = tmp_path / "metrics.jsonl"
     lines = "".join(f'{{"step": {step}, "loss": {step / 10}}}\n' for step in range(1, 5001))
     file.write_text(lines + '{"step": 50')
-    (curve,) = curves_of(file)
-    assert (curve.first_step, curve.last_step, curve.last) == (1, 5000, 500.0)
+    (curve,) = curves_of([file, tmp_path / "gone.jsonl"])
+    assert (curve.steps[0], curve.steps[-1], curve.values[-1]) == (1, 5000, 500.0)
     assert len(curve.points.split()) <= 400
+    ((plot,), (run,)) = (plots := plots_of({"a": [file], "none": []})), plots[0]["runs"]
+    assert (plot["name"], run["job"], len(run["steps"])) == ("loss", "a", 1667 + 1)
+    assert (run["steps"][-1], run["values"][-1]) == (5000, 500.0)
