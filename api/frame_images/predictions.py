@@ -1,7 +1,8 @@
 """Predictions of a frame: pictures of prediction jobs, and where they differ from labels."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,8 +21,8 @@ from ingest.labels.palette import Palette
 from pipeline.jobs.request import JobPaths
 from pipeline.runs.class_map import ClassMap
 
-_LOOKED_AT = 20
-"""Jobs whose scores are read for one frame, the newest ones: of a million frames 10 ms each."""
+_LOOKED_AT = 40
+"""Jobs whose scores are read for one frame at most: of a million frames 10 ms each."""
 
 _MOST_BYTES = 4 << 20
 
@@ -85,24 +86,42 @@ def made_prediction(
 
 def _newest_job(workspace: Workspace, fkey: str, model: str | None) -> str:
     image_file(workspace, fkey)  # which says so where there is no such frame
-    predictions = predictions_of(workspace, fkey)
-    for prediction in predictions:
-        if model in (None, prediction.model):
-            return prediction.job
-    models = ", ".join(prediction.model for prediction in predictions) or "none"
-    hint = f"of the last {_LOOKED_AT} prediction jobs, models that predicted it: {models}"
-    raise NotFound("prediction", model or fkey, hint)
+    predictions = predictions_of(workspace, fkey, model)
+    if predictions:
+        return predictions[0].job
+    models = ", ".join(each.model for each in predictions_of(workspace, fkey)) or "none"
+    raise NotFound("prediction", model or fkey, f"models that predicted it: {models}")
 
 
-def predictions_of(workspace: Workspace, fkey: str) -> list[Prediction]:
-    """The newest prediction of each model that has one of a frame, newest first."""
-    newest: dict[str, Prediction] = {}
-    jobs = recorded_jobs(workspace.records, kind="predict", states=["done"], limit=_LOOKED_AT)
+def predictions_of(workspace: Workspace, fkey: str, model: str | None = None) -> list[Prediction]:
+    """The newest prediction of each model that has one of a frame, newest first.
+
+    Args:
+        workspace: The home.
+        fkey: The frame.
+        model: Of this model alone; of all when None.
+    """
+    jobs = [
+        job
+        for job in recorded_jobs(workspace.records, kind="predict", states=["done"])
+        if model in (None, _model_of(job))
+    ]
+    newest: dict[str, tuple[int, Prediction]] = {}
+    for job in islice(_by_turns(jobs), _LOOKED_AT):
+        its = _model_of(job)
+        if its not in newest and (prediction := _of_job(job, fkey)) is not None:
+            newest[its] = job.id, prediction
+    by_age = sorted(newest.values(), key=lambda each: -each[0])
+    return [prediction for _, prediction in by_age]
+
+
+def _by_turns(jobs: Sequence[Job]) -> Iterator[Job]:
+    """The first job of each model, then each one's second: no model's many hide another's one."""
+    of_model: dict[str, list[Job]] = {}
     for job in jobs:
-        model = _model_of(job)
-        if model not in newest and (prediction := _of_job(job, fkey)) is not None:
-            newest[model] = prediction
-    return [*newest.values()]
+        of_model.setdefault(_model_of(job), []).append(job)
+    for turn in zip_longest(*of_model.values()):
+        yield from filter(None, turn)
 
 
 def prediction_files(

@@ -43,7 +43,8 @@ async def get_prediction(
 ) -> Response:
     """A model's prediction over the camera image, or the pixels in which it differs from the label.
 
-    Of prediction jobs that are done: of each model the newest of the last 20.
+    Of prediction jobs that are done: of each model the newest that has the frame, of 40 jobs at
+    most, the newest ones of each model.
     """
     look = query.look(request, ("jpeg", "webp", "png"))
     choice = PredictionChoice(query.model, query.job, query.errors, query.alpha, query.classes)

@@ -71,11 +71,14 @@ def copies_of(
         f"frames = list(client.frames(question={described.question!r}{arguments}))"
     )
     curl = f'curl -G -H "Authorization: Bearer $FRAMESIFT_TOKEN" {server}{frames_path} {data}'
-    command = "select"
-    if search.get("dataset"):  # `select` asks the catalog; this counts as the page does
-        options = ((f"--{name}", search.get(name)) for name in ("dataset", "split"))
-        command = shlex.join(["facets", *(word for pair in options if pair[1] for word in pair)])
-    line = f"echo {shlex.quote(text)} | framesift {command} --question -"
+    line = f"echo {shlex.quote(text)} | framesift select --question -"
+    if dataset := search.get("dataset"):
+        of_split = ["--split", search.get("split")] if search.get("split") else []
+        if search.without("dataset", "split").query:  # `select` asks the catalog; this counts
+            counted = shlex.join(["facets", "--dataset", dataset, *of_split])
+            line = f"echo {shlex.quote(text)} | framesift {counted} --question -"
+        else:
+            line = shlex.join(["framesift", "dataset", "export", dataset, *of_split])
     return [("curl", curl), ("Python", python), ("command line", line)]
 
 

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from api.frame_images.predictions import predictions_of
 from api.http.app import create_app
 from api.schemas.selections import DescriptionAnswer
 from api.settings import Settings
@@ -23,10 +26,12 @@ from api.web.find.shown import copies_of
 from catalog.accounts import row_collections, tokens, users
 from catalog.errors import InvalidInput
 from catalog.records.store import RecordStore
+from catalog.records.tables import Job
 from framesift import connect
+from pipeline.jobs.request import JobPaths
 from tests.api.servers import framesift, serving
 from tests.api.web.predicted import home_with_prediction
-from tests.pipeline.homes import copy_home
+from tests.pipeline.homes import copy_home, open_home
 
 HERE = {"Sec-Fetch-Site": "same-origin"}
 JSON = {"Accept": "application/json"}
@@ -142,6 +147,35 @@ def test_a_question_of_a_dataset_is_copied_with_it() -> None:
     assert copies["command line"].endswith(
         "| framesift facets --dataset mine --split train --question -"
     )
+    asked = Asked.of([("dataset", "mine"), ("split", "train")])
+    whole = dict(copies_of(asked, described, "http://server", "/v1/frames"))
+    assert whole["command line"] == "framesift dataset export mine --split train"
+
+
+def test_many_predictions_of_a_model_do_not_hide_those_of_another(
+    catalogued: Path, tmp_path: Path
+) -> None:
+    """The first model's one job is older than 50 of another, which has other frames."""
+    home, frame, _ = home_with_prediction(catalogued, tmp_path)
+    workspace = open_home(home)
+    folder = tmp_path / "of-others"
+    report = JobPaths(folder).report
+    report.mkdir(parents=True)
+    row = {"fkey": "another", "picture": "p.png", "uncertainty": 0.5, "margin": 0.5}
+    pq.write_table(pa.Table.from_pylist([row]), report / "frame_scores.parquet")
+    with workspace.records.session() as session:
+        for number in range(50):
+            session.add(
+                Job(
+                    name=f"later-{number}", kind="predict", backend="local", state="done",
+                    error="", metrics={}, request={"stages": [], "settings": {"model": "second"}},
+                    paths={"folder": str(folder)},
+                )
+            )  # fmt: skip
+    assert [each.job for each in predictions_of(workspace, frame.fkey)] == ["p-1"]
+    assert predictions_of(workspace, frame.fkey, "second") == []
+    assert [each.model for each in predictions_of(workspace, "another")] == ["second"]
+    workspace.close()
 
 
 def test_other_conditions_move_a_histogram_and_its_own_do_not(browser: TestClient) -> None:
