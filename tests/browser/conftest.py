@@ -1,7 +1,7 @@
 """A real browser, the system's Chromium; tests skip where there is none."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -70,12 +70,19 @@ def tab(context: BrowserContext) -> Iterator[Page]:
     assert faults == []
 
 
-def serious(page: Page) -> list[str]:
-    """What axe calls serious or critical in a page: rule and place."""
-    from axe_playwright_python.sync_playwright import Axe
+_OF_LOOKS = ("color-contrast", "link-in-text-block", "scrollable-region-focusable")
+"""The rules whose outcome depends on colours or on the window's width."""
+
+
+def serious(page: Page, rules: Sequence[str] = ()) -> list[str]:
+    """What axe calls serious or critical in a page: rule and place; by all rules, or by some."""
+    from axe_playwright_python.base import AXE_SCRIPT
 
     # The page's policy allows no script of ours: the tab's own evaluation is beyond it.
-    found = Axe().run(page).response["violations"]
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    options = {"resultTypes": ["violations"]} | ({"runOnly": [*rules]} if rules else {})
+    found = page.evaluate("async (options) => (await axe.run(options)).violations", options)
     return [
         f"{each['id']}: {[node['target'] for node in each['nodes']][:5]}"
         for each in found
@@ -89,6 +96,24 @@ def overflow(page: Page) -> int:
         "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )
     return wider
+
+
+def faults_of_looks(page: Page) -> list[str]:
+    """What is wrong with a loaded page at each width, light and dark: too wide, or serious.
+
+    All rules of axe at the first, those of looks at the others.
+    """
+    faults: list[str] = []
+    rules: Sequence[str] = ()
+    for size in (NARROW, WIDE):
+        page.set_viewport_size(size)  # type: ignore[arg-type]  # it is a mapping
+        if (pixels := overflow(page)) > 0:
+            faults.append(f"{size['width']}: {pixels} pixels too wide")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            faults += [f"{size['width']}, {scheme}: {fault}" for fault in serious(page, rules)]
+            rules = _OF_LOOKS
+    return faults
 
 
 def home_with(root: Path, home: Path) -> Path:
