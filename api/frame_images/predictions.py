@@ -21,7 +21,7 @@ from ingest.labels.palette import Palette
 from pipeline.jobs.request import JobPaths
 from pipeline.runs.class_map import ClassMap
 
-_LOOKED_AT = 40
+_MOST_JOBS = 40
 """Jobs whose scores are read for one frame at most: of a million frames 10 ms each."""
 
 _MOST_BYTES = 4 << 20
@@ -107,7 +107,7 @@ def predictions_of(workspace: Workspace, fkey: str, model: str | None = None) ->
         if model in (None, _model_of(job))
     ]
     newest: dict[str, tuple[int, Prediction]] = {}
-    for job in islice(_by_turns(jobs), _LOOKED_AT):
+    for job in islice(_by_turns(jobs), _MOST_JOBS):
         its = _model_of(job)
         if its not in newest and (prediction := _of_job(job, fkey)) is not None:
             newest[its] = job.id, prediction

@@ -70,7 +70,7 @@ def tab(context: BrowserContext) -> Iterator[Page]:
     assert faults == []
 
 
-_OF_LOOKS = ("color-contrast", "link-in-text-block", "scrollable-region-focusable")
+_LOOK_RULES = ("color-contrast", "link-in-text-block", "scrollable-region-focusable")
 """The rules whose outcome depends on colours or on the window's width."""
 
 
@@ -112,7 +112,7 @@ def faults_of_looks(page: Page) -> list[str]:
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             faults += [f"{size['width']}, {scheme}: {fault}" for fault in serious(page, rules)]
-            rules = _OF_LOOKS
+            rules = _LOOK_RULES
     return faults
 
 
