@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from training.validation.frame_cells import FrameCells
+from training.validation.frame_cells import FrameCells, FrameScore
 from training.validation.metrics.confusion import Confusion
 from training.validation.metrics.table import METRICS
-from training.validation.shard_file import About, FrameScore, ShardResult
+from training.validation.shard_file import About, ShardResult
 
 CLASSES = tuple(f"Class {n}" for n in range(38))
 SCENES, CELLS = 200, 60

@@ -22,6 +22,7 @@ from ingest.labels.palette import Palette
 from pipeline.prepared.decoded_frames import nearest, small_image
 from pipeline.prepared.size import Size
 from tests.training.drawn_frames import read_class_list
+from training.input.label_classes import renumbered
 from training.input.numbered_colours import NumberedColours
 
 SIZE = Size(height_px=152, width_px=240)
@@ -88,7 +89,7 @@ def main() -> None:
         "calibration": lambda: _repeat(metrics["calibration"].update, scored, images),
         "boundary IoU": lambda: _repeat(metrics["boundary_iou"].update, scored, images),
         "objects by size": lambda: _repeat(metrics["object_sizes"].update, scored, images),
-        "classes of colours": lambda: [np.take(apart.label_class, colours) for _ in images],
+        "classes of colours": lambda: [renumbered(colours, apart.label_class) for _ in images],
         "confusion matrix": lambda: [
             confusion_matrix(truth, predicted, len(palette)) for _ in images
         ],

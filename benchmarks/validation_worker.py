@@ -4,9 +4,17 @@
 
 The sample frames, 1920x1208, repeated; a small_unet of 240x152 that was trained for one step. The
 program itself runs (`training.main --exec_mode evaluate`), one thread, on few and on many frames:
-CPU a frame is the difference, without start-up and compiling. Beside it a bare loop of the same
-model: read, decode, predict, class ids at full size, confusion matrix, and nothing kept. Two
-workers take a half each; how much faster they are is bounded by the slower one's CPU.
+CPU a frame is the difference, without start-up and compiling. Beside it two bare loops of the same
+model over the same files, a script of one loop each, with this project's decoders and scores, which
+are the fastest that we know (benchmarks/validation_peers.py). Both make the worker's own confusion
+matrix, or the benchmark ends:
+
+    matrix   read, decode, predict, class ids at full size, confusion matrix, and nothing kept
+    scores   all that the worker's result holds of a frame: calibration, Boundary IoU, objects by
+             size, entropy, margin, loss, cells, the pictures of the worst frames. What a worker
+             takes beyond is its own: manifest, shards, pieces, bad frames, files, log
+
+Two workers take a half each; how much faster they are is bounded by the slower one's CPU.
 """
 
 import json
@@ -15,10 +23,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from tests.training.drawn_frames import found_frames, read_class_list, write_manifest
+from training.validation.shard_file import read_shard, shard_path
 
-FEW, MANY = 8, 48
+FEW, MANY = 8, 136
 FRAMES_OF_A_JOB = 1_000
 
 _BARE = """
@@ -29,24 +41,38 @@ from training.run.workers import use_threads
 use_threads(1)
 import tensorflow as tf
 from ingest.labels.label_image import decode_image, decode_label
-from ingest.labels.palette import Palette
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import small_image
 from pipeline.prepared.size import Size
+from training.input.frame_reader import Frame
+from training.input.label_classes import renumbered
+from training.input.numbered_colours import NumberedColours
+from training.input.split_shards import Place
 from training.network.model_files import read_model
+from training.network.predictor import Predictor
 from training.validation.best_class import BestClass
 from training.validation.scores import confusion_matrix
-split = Manifest.read(Path(sys.argv[1])).split(sys.argv[3])
-model, about = read_model(Path(sys.argv[2]))
-palette, size = Palette.from_class_list(split.header.class_list), len(about.classes)
+from training.validation.shard_sums import ShardSums
+manifest, folder, name, what, out = sys.argv[1:]
+split = Manifest.read(Path(manifest)).split(name)
+model, about = read_model(Path(folder))
+classes = about.label_classes(split.header.class_list, split.header.name)
+numbered = NumberedColours.of(split.header.class_list)
+sums, predictor = ShardSums.empty(classes, numbered), Predictor(model)
 predict = tf.function(lambda images: model(images, training=False))
-total = np.zeros((size, size), np.int64)
-for image, label in zip(split.image_paths(), split.label_paths(), strict=True):
-    whole = decode_image(Path(image).read_bytes())
-    small = small_image(whole, Size(about.height_px, about.width_px))
-    truth = decode_label(Path(label).read_bytes(), palette)
-    logits = predict(tf.constant(small[None])).numpy()[0]
-    total += confusion_matrix(truth, BestClass(logits).at_size(*truth.shape), size)[0]
+size, n = Size(about.height_px, about.width_px), len(classes)
+total = np.zeros((n, n), np.int64)
+for row, (image, label) in enumerate(zip(split.image_paths(), split.label_paths(), strict=True)):
+    small = small_image(decode_image(Path(image).read_bytes()), size)
+    colours = decode_label(Path(label).read_bytes(), numbered.palette)
+    truth = renumbered(colours, numbered.label_class)
+    if what == "scores":
+        frame = Frame(small, truth, colours)
+        sums.add(Place(row, image, "", ""), frame, predictor.predict(small), classes)
+    else:
+        logits = predict(tf.constant(small[None])).numpy()[0]
+        total += confusion_matrix(truth, BestClass(logits).at_size(*truth.shape), n)[0]
+np.save(out, sums.metrics["scores"].matrix if what == "scores" else total)
 """
 
 
@@ -65,26 +91,35 @@ def main() -> None:
 
         def evaluate(split: str, shard: int = 0, shards: int = 1) -> tuple[float, float]:
             # A folder of its own: a shard that is there already is passed over.
-            where = ["--results_dir", tempfile.mkdtemp(dir=folder), "--split", split]
+            results = tempfile.mkdtemp(dir=folder)
+            where = ["--results_dir", results, "--split", split]
             parts = ["--shard", str(shard), "--shards", str(shards)]
-            return _run([*program, "evaluate", *where, *parts])
+            used = _run([*program, "evaluate", *where, *parts])
+            if shards == 1:
+                matrices[split] = read_shard(shard_path(Path(results), 0, 1)).confusion.matrix
+            return used
 
-        def bare(split: str) -> tuple[float, float]:
-            arguments = [str(folder / "manifest"), str(folder / "model"), split]
-            return _run(["-c", _BARE, *arguments])
+        def bare(split: str, what: str) -> tuple[float, float]:
+            out = folder / "matrix.npy"
+            arguments = [str(folder / "manifest"), str(folder / "model"), split, what, str(out)]
+            used = _run(["-c", _BARE, *arguments])
+            if not np.array_equal(np.load(out), matrices[split]):
+                sys.exit(f"the bare loop of {what} has another confusion matrix than the worker")
+            return used
 
+        matrices: dict[str, Any] = {}
         evaluate("few")  # compiles what Numba keeps
         few, many = evaluate("few"), evaluate("many")
-        bare_few, bare_many = bare("few"), bare("many")
+        loops = {what: (bare("few", what), bare("many", what)) for what in ("scores", "matrix")}
         halves = [evaluate("many", shard, 2)[0] for shard in range(2)]
-    frame_s, bare_s = (
-        (b[0] - a[0]) / (MANY - FEW) for a, b in ((few, many), (bare_few, bare_many))
-    )
+    frame_s = (many[0] - few[0]) / (MANY - FEW)
     start_s = few[0] - FEW * frame_s
     print(f"load {os.getloadavg()[0]:.1f}; s of CPU, one thread")
     print(f"  a frame {frame_s:.4f}, start {start_s:.2f}, memory {many[1]:,.0f} MiB at most")
-    print(f"  a frame of the bare loop {bare_s:.4f}, memory {bare_many[1]:,.0f} MiB")
-    print(f"  overhead over the bare loop {100 * (frame_s / bare_s - 1):+.1f} %")
+    for what, (bare_few, bare_many) in loops.items():
+        bare_s = (bare_many[0] - bare_few[0]) / (MANY - FEW)
+        print(f"  a frame of the bare loop, {what}: {bare_s:.4f}, memory {bare_many[1]:,.0f} MiB")
+        print(f"    the worker's overhead over it {100 * (frame_s / bare_s - 1):+.1f} %")
     apart = [(half - start_s) / (MANY / 2) for half in halves]
     one = start_s + FRAMES_OF_A_JOB * frame_s
     two = start_s + FRAMES_OF_A_JOB / 2 * max(apart)

@@ -33,7 +33,7 @@ from training.validation.shard_file import (
     compared_results,
     metrics_of,
     open_shard,
-    shard_path,
+    shard_name,
 )
 from training.validation.slices import read_slices
 
@@ -139,7 +139,7 @@ def open_shards(results_dir: Path, shards: int) -> tuple[list[StoredShard], dict
     total: Int64 | None = None
     for shard in range(shards):
         try:
-            result, sums = open_shard(shard_path(results_dir, shard, shards))
+            result, sums = open_shard(f"{results_dir}/{shard_name(shard, shards)}")
         except FileNotFoundError:
             missing.append(str(shard))
             continue
@@ -193,6 +193,7 @@ def _write_scores(results: Sequence[StoredShard], path: Path) -> FrameSummary:
         for block in score_blocks(results):
             summary.add(block)
             file.write_table(block.select(FRAME_SCORES_SCHEMA.names).cast(FRAME_SCORES_SCHEMA))
+            del block  # before the next one is made
     return summary
 
 
@@ -233,13 +234,13 @@ def _check_complete(results: Sequence[StoredShard]) -> None:
         if (result.about.shard, result.about.shards) != (shard, shards):
             raise BadFile(
                 f"holds shard {result.about.shard} of {result.about.shards}",
-                shard_path(Path(), shard, shards).name,
+                shard_name(shard, shards),
             )
         number = result.number + len(result.skipped)
         if number != len(range(shard, frames, shards)):
             raise BadFile(
                 f"holds {number} frames of a split of {frames}",
-                shard_path(Path(), shard, shards).name,
+                shard_name(shard, shards),
             )
 
 

@@ -15,7 +15,8 @@ from PIL import Image
 from ingest.labels.palette import tag_name
 from tests.training.commands import run, run_forked
 from training.merge_scores import FRAME_SCORES_SCHEMA, open_shards
-from training.validation.frame_cells import FrameCells, Int32, cells_of
+from training.validation import frame_summary
+from training.validation.frame_cells import FrameCells, FrameScore, Int32, cells_of
 from training.validation.frame_summary import FrameSummary, score_blocks
 from training.validation.metrics.metric import Metric, ScoredFrame
 from training.validation.metrics.table import METRICS
@@ -28,7 +29,6 @@ from training.validation.scores import (
 )
 from training.validation.shard_file import (
     About,
-    FrameScore,
     ShardResult,
     compared_results,
     read_shard,
@@ -196,10 +196,14 @@ def test_any_number_of_shards_is_one_matrix(tmp_path: Path, shards: int) -> None
     assert headline["miou"] == report["miou"]
 
 
-def test_blocks_of_any_size_are_one_table(tmp_path: Path) -> None:
-    """Proves scores, ends and order are the same, however many rows of the split are in memory."""
+def test_blocks_of_any_size_are_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves scores, ends and order are the same, however many rows of the split are in memory.
+
+    And however many shards' tables are joined at once.
+    """
     write_shards(tmp_path, 3)
     shards, _ = open_shards(tmp_path, 3)
+    monkeypatch.setattr(frame_summary, "_TABLES", 2)
     whole = FrameSummary()
     (block,) = score_blocks(shards)
     whole.add(block)

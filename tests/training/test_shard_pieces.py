@@ -15,11 +15,11 @@ import pytest
 from catalog.errors import BadFile
 from tests.training.commands import REPOSITORY, TINY, run, run_several, start
 from tests.training.drawn_frames import draw_frames, write_manifest
-from training.validation.frame_cells import FrameCells
+from training.validation.frame_cells import FrameCells, FrameScore
 from training.validation.frame_pictures import FramePictures, Shown
 from training.validation.metrics.confusion import Confusion
 from training.validation.metrics.table import METRICS
-from training.validation.shard_file import About, FrameScore, ShardResult, read_shard, shard_path
+from training.validation.shard_file import About, ShardResult, read_shard, shard_path
 from training.validation.shard_pieces import (
     PIECE_FRAMES,
     Piece,
@@ -39,7 +39,7 @@ import sys, time
 from pathlib import Path
 from training.validation.shard_pieces import Piece, ShardLocks
 locks = ShardLocks(Path(sys.argv[1]), 1, 2)
-with locks.worker(), locks.claim(Piece(0, 64)) as is_free:
+with locks.worker(), locks.claim(Piece(0, 128)) as is_free:
     print(is_free, flush=True)
     time.sleep(600)
 """
@@ -73,9 +73,9 @@ def result(piece: Piece) -> ShardResult:
 def test_pieces_are_put_together_as_one_worker_writes_the_shard(tmp_path: Path) -> None:
     """Byte by byte, but for sums of counts; a piece that is missing or there twice is refused."""
     pieces = pieces_of(len(ROWS))
-    assert [piece.end for piece in pieces] == [64, 128, 192, 200]
+    assert [piece.end for piece in pieces] == [128, 200]
     assert pieces_of(0) == [Piece(0, 0)]
-    whole = replace(result(Piece(0, 200)), trained_frames=4, frames_of_trained_scenes=8)
+    whole = replace(result(Piece(0, 200)), trained_frames=2, frames_of_trained_scenes=4)
     written = whole.write(tmp_path / "whole").read_bytes()
     paths = [piece_path(tmp_path, 1, 2, piece) for piece in pieces]
     parts = [
@@ -108,18 +108,18 @@ def test_a_killed_worker_holds_nothing(tmp_path: Path, worker: "subprocess.Popen
     locks = ShardLocks(tmp_path, 1, 2)
     assert not ShardLocks(tmp_path, 0, 2).has_worker()
     assert locks.has_worker()
-    with locks.claim(Piece(0, 64)) as first, locks.claim(Piece(64, 128)) as second:
+    with locks.claim(Piece(0, 128)) as first, locks.claim(Piece(128, 256)) as second:
         assert (first, second) == (False, True)
     worker.kill()
     worker.wait()
     assert not locks.has_worker()
     with locks.worker():
         assert locks.has_worker()
-        with locks.claim(Piece(0, 64)) as first:
+        with locks.claim(Piece(0, 128)) as first:
             assert first
         remove_pieces(tmp_path, 1, 2)
     assert list(tmp_path.iterdir()) == []
-    with locks.claim(Piece(0, 64)) as first:
+    with locks.claim(Piece(0, 128)) as first:
         assert not first, "a shard that is done is claimed by nobody"
 
 
@@ -129,7 +129,7 @@ def test_an_idle_worker_scores_what_a_late_one_has_not_come_to(tmp_path: Path) -
 
     All shards are byte by byte those of workers that nobody helped.
     """
-    files = draw_frames(tmp_path, 2 * 200)
+    files = draw_frames(tmp_path, 2 * 270)
     write_manifest(tmp_path / "manifest", tmp_path, {"validation": files, "train": files[:4]})
     base = ["--manifest", str(tmp_path / "manifest"), "--model_dir", str(tmp_path / "model"), *TINY]
 
@@ -154,12 +154,12 @@ def test_an_idle_worker_scores_what_a_late_one_has_not_come_to(tmp_path: Path) -
         finally:
             os.kill(late.pid, signal.SIGKILL)
     assert idle.status == 0, idle.err
-    assert "shard 1 of 2: frames 192 to 200, as its worker is late" in idle.out
+    assert "shard 1 of 2: frames 256 to 270, as its worker is late" in idle.out
     assert not shard_path(tmp_path / "helped", 1, 2).exists()
     again = run("-m", "training.main", *evaluate("helped", 1))
     assert again.status == 0, again.err
     assert "as its worker is late" not in again.out
-    assert "frame 200/200" in again.out
+    assert "frame 270/270" in again.out
     for shard in range(2):
         of_both = [shard_path(tmp_path / name, shard, 2) for name in ("alone", "helped")]
         assert of_both[0].read_bytes() == of_both[1].read_bytes()

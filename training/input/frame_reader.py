@@ -14,7 +14,7 @@ from pipeline.prepared.decoded_frames import DecodedFrames, UInt8, nearest, smal
 from pipeline.prepared.form import PreparedRows
 from pipeline.prepared.size import Size
 from training.command import say
-from training.input.label_classes import LabelClasses
+from training.input.label_classes import LabelClasses, renumbered
 from training.input.numbered_colours import NumberedColours
 from training.input.skipped_frames import SkippedFrames
 
@@ -128,7 +128,7 @@ class FrameReader:
         label = self._decoded.label(row, size_px)
         if self._numbered is None:
             return Frame(image, self._merged(label))
-        return Frame(image, self._merged(np.take(self._numbered.label_class, label)), label)
+        return Frame(image, self._merged(renumbered(label, self._numbered.label_class)), label)
 
     def small(self, row: int) -> tuple[UInt8, UInt8]:
         """A frame at network size.

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import numba as nb
 import numpy as np
 import numpy.typing as npt
 
@@ -56,10 +58,27 @@ class LabelClasses:
 
     def merged(self, label: UInt8) -> UInt8:
         """A label uint8 [label's class id] of any shape, as uint8 [class id]."""
-        return label if self.map is None else self.of_label[label]
+        return label if self.map is None else renumbered(label, self.of_label)
 
     def merged_pixels(self, pixels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """(n_classes,) int64 pixels of each class, of (label classes,) int64 pixels of each."""
         total = np.zeros(UNKNOWN_CLASS + 1, np.int64)
         np.add.at(total, self.of_label[: len(pixels)], pixels)
         return total[: len(self)]
+
+
+def renumbered(ids: UInt8, number: UInt8) -> UInt8:
+    """The (256,) uint8 number of each id, in an array of the ids' shape.
+
+    A third of NumPy's time, which makes eight bytes of each id first: 18 MB of a label.
+    """
+    flat: UInt8 = _renumbered(np.ascontiguousarray(ids).ravel(), number)
+    return flat.reshape(ids.shape)
+
+
+@nb.njit(nogil=True, cache=True)
+def _renumbered(ids: Any, number: Any) -> Any:
+    result = np.empty_like(ids)
+    for place in range(len(ids)):
+        result[place] = number[ids[place]]
+    return result

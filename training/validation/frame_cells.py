@@ -1,4 +1,4 @@
-"""The confusion matrix of each frame, as the few cells of it that are not zero.
+"""What a shard keeps of each frame: scores, and the few cells of its matrix that are not zero.
 
 A frame has some 40 to 200 of the 1,444 cells of 38 classes. What a report says of scenes, cameras
 and other slices adds these up, long after the pixels are gone.
@@ -9,9 +9,65 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FrameScore:
+    """Scores of one frame; None where every pixel of its label is unknown.
+
+    Attributes:
+        fkey: The frame.
+        row: Its position in the split, from 0.
+        scene: That it is of.
+        camera: That took it.
+        pixels: Pixels with a known class.
+        ignored_pixels: Pixels without.
+        accuracy: Share of the known pixels that is right, 0 to 1.
+        loss: Mean cross-entropy at the network's size [nats].
+        uncertainty: Mean entropy of the prediction at the network's size, 0 (sure) to 1.
+        margin: Mean distance between the two best classes' probabilities at the network's size, 0
+            (undecided) to 1.
+        miou: Mean IoU over the classes in this frame's truth, 0 to 1.
+        disagreement: Share of the pixels that get another class in the mirrored image, 0 to 1; None
+            where it was not asked for.
+    """
+
+    fkey: str
+    row: int
+    scene: str
+    camera: str
+    pixels: int
+    ignored_pixels: int
+    accuracy: float | None
+    loss: float | None
+    uncertainty: float
+    margin: float
+    miou: float | None
+    disagreement: float | None = None
+
+
+_NAME = pa.dictionary(pa.int32(), pa.string())
+
+FRAMES_SCHEMA = pa.schema(
+    [
+        ("fkey", pa.string()),
+        ("row", pa.int64()),
+        ("scene", _NAME),
+        ("camera", _NAME),
+        ("pixels", pa.int64()),
+        ("ignored_pixels", pa.int64()),
+        ("accuracy", pa.float64()),
+        ("loss", pa.float64()),
+        ("uncertainty", pa.float64()),
+        ("margin", pa.float64()),
+        ("miou", pa.float64()),
+        ("disagreement", pa.float64()),
+    ]
+)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ from training.validation.shard_file import StoredShard
 BLOCK_ROWS = 1 << 18
 """Rows of the split at once: 60 MB of scores. Each block reads every shard's scores again."""
 
+_TABLES = 256
+"""Tables of shards that are in memory before they are joined."""
+
 _SHOWN = ("fkey", "row", "scene", "camera", "miou", "uncertainty", "accuracy", "shard")
 
 
@@ -68,7 +71,9 @@ def score_blocks(shards: Sequence[StoredShard], block_rows: int = BLOCK_ROWS) ->
             # A slice would keep the whole shard's scores in memory.
             part = scores.take(pa.array(range(first, last), pa.int64()))
             tables.append(part.append_column("shard", pa.array([number] * len(part), pa.int32())))
-        block = pa.concat_tables(tables).unify_dictionaries()
+            if len(tables) == _TABLES:
+                tables = [_joined(tables)]
+        block = _joined(tables)
         del tables
         rows = block["row"].to_numpy()
         order = np.argsort(rows, kind="stable")
@@ -78,7 +83,15 @@ def score_blocks(shards: Sequence[StoredShard], block_rows: int = BLOCK_ROWS) ->
                 "them and validate again",
                 str(Path(shards[0].path).parent),
             )
-        yield block.take(pa.array(order))
+        block = block.take(pa.array(order))
+        yield block
+        del block
+        pa.default_memory_pool().release_unused()
+
+
+def _joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """One table of many: each would take 10 kB beside its values."""
+    return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
 
 
 def _extreme(tables: Sequence[pa.Table], name: str, order: str) -> pa.Table:

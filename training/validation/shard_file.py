@@ -5,8 +5,9 @@ merge reads lies at its beginning, apart from what is read frame by frame: ten t
 added up in a second, and a report holds one shard's cells and pictures at a time.
 
     8 bytes   b"FSVALID" and the format
-    4 + 4     length of the header and its CRC-32, little-endian
-    header    JSON: what it is of, and of each section its length and CRC-32
+    2 (4 + 4) lengths of the two parts of the header and their CRC-32, little-endian
+    header    JSON: what all shards of a validation have in common, which is read once for all; then
+              which shard it is, and of each section its length and CRC-32
     sections  sums (int64, little-endian, in the header's order); frames, cells, pictures (Arrow)
 """
 
@@ -18,7 +19,7 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,14 @@ import pyarrow as pa
 
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_path
-from training.validation.frame_cells import FrameCells
+from training.validation.frame_cells import FRAMES_SCHEMA, FrameCells, FrameScore
 from training.validation.frame_pictures import PICTURES_SCHEMA, FramePictures
 from training.validation.metrics.confusion import Confusion
 from training.validation.metrics.metric import Int64, Metric
 from training.validation.metrics.table import METRICS
 
-_MAGIC = b"FSVALID\x04"
-_HEAD = struct.Struct("<8sII")
+_MAGIC = b"FSVALID\x05"
+_HEAD = struct.Struct("<8sIIII")
 
 
 @dataclass(frozen=True)
@@ -72,61 +73,6 @@ class About:
     class_map: Mapping[str, Any] | None = None
     lineage: Mapping[str, Any] = field(default_factory=dict)
     augment_test: str = ""
-
-
-@dataclass(frozen=True)
-class FrameScore:
-    """Scores of one frame; None where every pixel of its label is unknown.
-
-    Attributes:
-        fkey: The frame.
-        row: Its position in the split, from 0.
-        scene: That it is of.
-        camera: That took it.
-        pixels: Pixels with a known class.
-        ignored_pixels: Pixels without.
-        accuracy: Share of the known pixels that is right, 0 to 1.
-        loss: Mean cross-entropy at the network's size [nats].
-        uncertainty: Mean entropy of the prediction at the network's size, 0 (sure) to 1.
-        margin: Mean distance between the two best classes' probabilities at the network's size, 0
-            (undecided) to 1.
-        miou: Mean IoU over the classes in this frame's truth, 0 to 1.
-        disagreement: Share of the pixels that get another class in the mirrored image, 0 to 1; None
-            where it was not asked for.
-    """
-
-    fkey: str
-    row: int
-    scene: str
-    camera: str
-    pixels: int
-    ignored_pixels: int
-    accuracy: float | None
-    loss: float | None
-    uncertainty: float
-    margin: float
-    miou: float | None
-    disagreement: float | None = None
-
-
-_NAME = pa.dictionary(pa.int32(), pa.string())
-
-FRAMES_SCHEMA = pa.schema(
-    [
-        ("fkey", pa.string()),
-        ("row", pa.int64()),
-        ("scene", _NAME),
-        ("camera", _NAME),
-        ("pixels", pa.int64()),
-        ("ignored_pixels", pa.int64()),
-        ("accuracy", pa.float64()),
-        ("loss", pa.float64()),
-        ("uncertainty", pa.float64()),
-        ("margin", pa.float64()),
-        ("miou", pa.float64()),
-        ("disagreement", pa.float64()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -185,23 +131,24 @@ class ShardResult:
             "cells": _as_bytes(pa.table(asdict(self.cells))),
             "pictures": _as_bytes(pictures),
         }
-        header = {
-            "about": asdict(self.about),
+        about = asdict(self.about)
+        own = {
+            "shard": about.pop("shard"),
             "frames": len(self.frames),
             "trained_frames": self.trained_frames,
             "frames_of_trained_scenes": self.frames_of_trained_scenes,
             "skipped": list(self.skipped),
-            "sums": [[name, list(array.shape)] for name, array in sums],
             "sections": {
                 name: [len(section), zlib.crc32(section)] for name, section in sections.items()
             },
         }
-        text = json.dumps(header).encode()
+        common = {"about": about, "sums": [[name, list(array.shape)] for name, array in sums]}
+        parts = [json.dumps(part).encode() for part in (common, own)]
+        lengths = (number for part in parts for number in (len(part), zlib.crc32(part)))
         with atomic_path(path, parents=True) as partial_path, partial_path.open("wb") as file:
-            file.write(_HEAD.pack(_MAGIC, len(text), zlib.crc32(text)))
-            file.write(text)
-            for section in sections.values():
-                file.write(section)
+            file.write(_HEAD.pack(_MAGIC, *lengths))
+            for part in (*parts, *sections.values()):
+                file.write(part)
         return path
 
 
@@ -264,9 +211,14 @@ class StoredShard:
         return pa.ipc.open_file(pa.BufferReader(content)).read_all()
 
 
+def shard_name(shard: int, shards: int) -> str:
+    """The name of the file of a shard's result."""
+    return f"shard-{shard:05d}-of-{shards:05d}.fsv"
+
+
 def shard_path(results_dir: Path, shard: int, shards: int) -> Path:
     """The file of a shard's result."""
-    return results_dir / f"shard-{shard:05d}-of-{shards:05d}.fsv"
+    return results_dir / shard_name(shard, shards)
 
 
 def compared_results(results_dir: Path) -> Path:
@@ -274,7 +226,7 @@ def compared_results(results_dir: Path) -> Path:
     return results_dir / "compared"
 
 
-def open_shard(path: Path) -> tuple[StoredShard, Int64]:
+def open_shard(path: Path | str) -> tuple[StoredShard, Int64]:
     """A shard's result, and the sums of all its metrics, one behind the other: see `metrics_of`.
 
     The sums of shards are added up: of ten thousand, each takes a tenth of a millisecond.
@@ -298,33 +250,43 @@ def open_shard(path: Path) -> tuple[StoredShard, Int64]:
 
 def _opened(name: str, file: int) -> tuple[StoredShard, Int64]:
     beginning = os.pread(file, _BEGINNING, 0)
-    magic, length, crc = _HEAD.unpack(beginning[: _HEAD.size])
+    magic, length, crc, own_length, own_crc = _HEAD.unpack_from(beginning)
     _need(magic == _MAGIC, "another release of Framesift wrote it, or another program")
-    header = json.loads(_unchanged(_part(file, beginning, _HEAD.size, length), crc))
-    at, sections = _HEAD.size + length, {}
-    for section, (size, section_crc) in header["sections"].items():
+    at = _HEAD.size
+    common = _common(_unchanged(_part(file, beginning, at, length), crc))
+    own = json.loads(_unchanged(_part(file, beginning, at + length, own_length), own_crc))
+    at += length + own_length
+    sections = {}
+    for section, (size, section_crc) in own["sections"].items():
         sections[section] = at, size, section_crc
         at += size
     _need(os.fstat(file).st_size == at, "it is cut short")
-    about = header["about"]
-    about["classes"] = tuple(about["classes"])
-    layout = [[name, list(shape)] for name, shape in _layout(len(about["classes"]))]
-    _need(header["sums"] == layout, "its metrics are another release's")
     begin, size, section_crc = sections["sums"]
     sums = np.frombuffer(_unchanged(_part(file, beginning, begin, size), section_crc), "<i8")
     stored = StoredShard(
         name,
-        About(**about),
-        int(header["frames"]),
-        int(header["trained_frames"]),
-        int(header["frames_of_trained_scenes"]),
-        header["skipped"],
+        About(**common, shard=own["shard"]),
+        int(own["frames"]),
+        int(own["trained_frames"]),
+        int(own["frames_of_trained_scenes"]),
+        own["skipped"],
         sections,
     )
     return stored, sums
 
 
-_BEGINNING = 64 << 10
+@lru_cache(8)
+def _common(text: bytes) -> Mapping[str, Any]:
+    """The attributes of About that the shards of a validation have in common: the same objects."""
+    header = json.loads(text)
+    about: dict[str, Any] = header["about"]
+    about["classes"] = tuple(about["classes"])
+    layout = [[name, list(shape)] for name, shape in _layout(len(about["classes"]))]
+    _need(header["sums"] == layout, "its metrics are another release's")
+    return about
+
+
+_BEGINNING = 24 << 10
 """Bytes read at once: header and sums, of 38 classes without many frames that were left out."""
 
 

@@ -2,8 +2,8 @@
 
     shard-00003-of-00008.pieces/
         worker.lock              locked by the shard's worker as long as it lives
-        00000064-00000128.lock   locked by the worker that scores these positions of its rows
-        00000064-00000128.fsv    their result, in the format of a shard's
+        00000128-00000256.lock   locked by the worker that scores these positions of its rows
+        00000128-00000256.fsv    their result, in the format of a shard's
 
 The shard's worker takes pieces from the front, idle workers from the back. Two results of one piece
 are the same file, so locks save work and no score depends on them. A shard's result holds each of
@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 
 from catalog.errors import BadFile, StorageError
-from training.validation.frame_cells import FrameCells
+from training.validation.frame_cells import FrameCells, FrameScore
 from training.validation.frame_pictures import FramePictures, Shown
 from training.validation.metrics.table import METRICS
-from training.validation.shard_file import FrameScore, ShardResult, shard_path
+from training.validation.shard_file import ShardResult, shard_path
 
-PIECE_FRAMES = 64
+PIECE_FRAMES = 128
 """Frames that a late worker does alone at its end, and that a killed one does again."""
 
 _WORKER = "worker"

@@ -14,12 +14,11 @@ from training.input.frame_reader import Frame
 from training.input.label_classes import LabelClasses
 from training.input.numbered_colours import NumberedColours
 from training.input.split_shards import Place
-from training.validation.frame_cells import Int32, cells_of
+from training.validation.frame_cells import FrameScore, Int32, cells_of
 from training.validation.frame_pictures import Shown, pictures_of
 from training.validation.metrics.metric import Metric, ScoredFrame
 from training.validation.metrics.table import METRICS
 from training.validation.scores import confusion_matrix, mean_iou, pixel_accuracy
-from training.validation.shard_file import FrameScore
 
 if TYPE_CHECKING:  # a shard that is there already does without TensorFlow
     from training.network.predictor import Prediction

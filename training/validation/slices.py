@@ -62,7 +62,7 @@ class Slices:
         """Add a shard's frames.
 
         Args:
-            scores: Schema training.validation.shard_file.FRAMES_SCHEMA, and a column of the tag.
+            scores: Schema training.validation.frame_cells.FRAMES_SCHEMA, and a column of the tag.
             cells: Of the same frames.
         """
         column = self._by if self._by in SLICED_BY else _COLUMN + self._by
