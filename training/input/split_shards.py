@@ -58,13 +58,13 @@ class Split:
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of the frames.
+    """One shard of a split's frames.
 
     Attributes:
-        split: They are of it.
-        number: From 0.
-        frames: They themselves.
-        places: Each one's identity.
+        split: The split.
+        number: The shard's number, from 0.
+        frames: Manifest of the shard's frames.
+        places: Identity of each frame, in the same order.
     """
 
     split: Split

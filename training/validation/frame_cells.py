@@ -1,4 +1,4 @@
-"""What a shard keeps of each frame: scores, and the few cells of its matrix that are not zero.
+"""Each frame's results in a shard: scores, and the few cells of its matrix that are not zero.
 
 A frame has some 40 to 200 of the 1,444 cells of 38 classes. What a report says of scenes, cameras
 and other slices adds these up, long after the pixels are gone.

@@ -69,8 +69,9 @@ def score_blocks(shards: Sequence[StoredShard], block_rows: int = BLOCK_ROWS) ->
             rows = scores["row"].to_numpy()
             first, last = np.searchsorted(rows, (begin, begin + block_rows)).tolist()
             # A slice would keep the whole shard's scores in memory.
-            part = scores.take(pa.array(range(first, last), pa.int64()))
-            tables.append(part.append_column("shard", pa.array([number] * len(part), pa.int32())))
+            in_block = scores.take(pa.array(range(first, last), pa.int64()))
+            numbers = pa.array([number] * len(in_block), pa.int32())
+            tables.append(in_block.append_column("shard", numbers))
             if len(tables) == _TABLES:
                 tables = [_joined(tables)]
         block = _joined(tables)

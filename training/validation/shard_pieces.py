@@ -183,9 +183,9 @@ def joined_pieces(pieces: Sequence[ShardResult], rows: Sequence[int], path: Path
 def _shown(
     frames: Sequence[FrameScore], pictures: dict[int, FramePictures]
 ) -> Sequence[FramePictures]:
-    """The pictures that the shard keeps, of those that its pieces keep."""
-    shown = Shown()
+    """Choose a shard's pictures from those of its pieces."""
+    selection = Shown()
     for frame in frames:
         if (one := pictures.get(frame.row)) is not None:
-            shown.add(frame.row, frame.miou, frame.uncertainty, lambda one=one: one)  # type: ignore[misc]
-    return shown.pictures()
+            selection.add(frame.row, frame.miou, frame.uncertainty, lambda one=one: one)  # type: ignore[misc]
+    return selection.pictures()

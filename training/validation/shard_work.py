@@ -63,7 +63,7 @@ class Model:
     description: AboutModel
 
     def about_shard(self, shard: Shard) -> About:
-        """What the result of a shard is of."""
+        """Description of a shard's result: model, dataset, split and number."""
         return replace(self.about, shard=shard.number)
 
 
@@ -333,7 +333,7 @@ class ShardWork:
         return len(sums[0].skipped)
 
     def _join(self, shard: Shard, model: Model, pieces: Sequence[Piece]) -> None:
-        """Write a shard's result, of those of its pieces."""
+        """Join the results of a shard's pieces, and write them as the shard's."""
         of = shard.number, shard.split.shards
         paths = [piece_path(model.results, *of, piece) for piece in pieces]
         rows = [place.row for place in shard.places]

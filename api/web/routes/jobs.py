@@ -164,9 +164,9 @@ async def get_job_page(name: str, request: Request, session: CurrentSession) -> 
 
     def answer() -> Response:
         logs = session.jobs.log_ends(name, _LOG_BYTES)
-        shown = _shown(session, name)
-        path = _curves_path([name]) if shown["job"].kind == "train" else ""
-        context = {**shown, "logs": logs, "curves_path": path, **_HERE}
+        fields = _shown(session, name)
+        path = _curves_path([name]) if fields["job"].kind == "train" else ""
+        context = {**fields, "logs": logs, "curves_path": path, **_HERE}
         return page(request, "job.html", context)
 
     return await run_in_threadpool(answer)
