@@ -127,12 +127,12 @@ class TestSlurm(BackendSuite):
         here = queue.folder
         settings = here / "backends.toml"
         settings.write_text("[slurm]\ncheckpoint_seconds = 1\n")
-        script = f"trap '' TERM; touch {here}/$0; while :; do sleep 0.1; done"
+        script = f"trap '' TERM; touch {here}/$0-works; while :; do sleep 0.1; done"
         for name in ("wall", "cancel"):
             stage = Stage("train", (("/bin/sh", "-c", script, name),))
             request = JobRequest(name, "train", (stage,), resources=Resources(wall_minutes=60))
             run = Run(backend, replace(queue, backends=settings), request)
-            eventually((here / name).exists)
+            eventually((here / f"{name}-works").exists)
             if name == "cancel":
                 backend.cancel(run.handle, run.paths)
                 assert run.ended().state == "cancelled"
