@@ -138,7 +138,7 @@ class LimitedStore:
         return self._whole.kept_still(activity)
 
     def close(self) -> None:
-        """Close the connections; the store can be used again and opens them anew."""
+        """Close the connections; the store can be used again and opens them again."""
         self._facts.forget()
         self._facts_in_memory.forget()
         with self._opening:

@@ -300,7 +300,7 @@ class CatalogStore:
         return lake
 
     def _with_statistics(self, lake: Lake) -> Lake:
-        """The lake with its statistics put right, opened anew."""
+        """The lake with its statistics put right, opened again."""
         try:
             column_statistics.restore(lake.connection)
         finally:
@@ -339,7 +339,7 @@ class CatalogStore:
             return number
 
     def close(self) -> None:
-        """Close the files; the store can be used again and opens them anew."""
+        """Close the files; the store can be used again and opens them again."""
         self._facts.forget()
         self.hot.close()
         writer, self._writer = self._writer, None

@@ -83,7 +83,7 @@ class Dataset(Record):
         return paged_frames(self._transport, population, columns, page)
 
     def divide(self, split: str, **how: Any) -> "Dataset":
-        """Divide its frames anew, as a new version.
+        """Divide its frames again, as a new version.
 
         Args:
             split: Shares, such as "train=0.8,validation=0.2".

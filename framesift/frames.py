@@ -37,7 +37,7 @@ class Frame(Record):
         format: Encoding | None = None,  # noqa: A002
         quality: int | None = None,
     ) -> Picture:
-        """The camera image: the file itself, or made anew where a size or format is asked for.
+        """The camera image: the file itself, or made again where a size or format is asked for.
 
         Args:
             width: At most so wide; the shape is kept [pixels].

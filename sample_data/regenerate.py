@@ -1,4 +1,4 @@
-"""Makes the committed set anew: ``python -m sample_data.regenerate``."""
+"""Makes the committed set again: ``python -m sample_data.regenerate``."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Images made of a frame's files: resized, encoded anew, the label blended over the image."""
+"""Images made of a frame's files: resized, encoded again, the label blended over the image."""
 
 import io
 from collections.abc import Mapping, Sequence

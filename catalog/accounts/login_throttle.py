@@ -55,7 +55,7 @@ def begin(records: RecordStore, name: str, address: str) -> None:
 
 
 def succeeded(records: RecordStore, name: str, address: str) -> None:
-    """Take back what `begin` counted: the name's count begins anew, the address's is as before."""
+    """Take back what `begin` counted: the name's count begins again, the address's is as before."""
     with records.session() as session:
         of_name, *of_address = _counts(name, address)
         session.execute(delete(LoginFailure).where(LoginFailure.key == of_name.key))

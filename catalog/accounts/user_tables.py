@@ -1,4 +1,4 @@
-"""SQLAlchemy tables of who may do what: users, tokens, collections, the audit log."""
+"""SQLAlchemy tables of users and their rights: users, tokens, collections, the audit log."""
 
 from datetime import datetime
 from typing import Any

@@ -1,10 +1,10 @@
 """DuckLake's least and greatest value of each column of a table, put right where they are wrong.
 
-To write files anew without their deleted rows, DuckLake 1.5.5 computes them from those of the
+To write files again without their deleted rows, DuckLake 1.5.5 computes them from those of the
 files; where one file has only nulls in a column, it leaves those of the table unknown. Which is
 right, but its next commit takes the unknown for a table without a value, and writes its own least
 and greatest. Questions leave out files by these, and sort numbers in as few bits as they need:
-files of 2^40 bytes had 256. So before a commit that follows such a rewrite they are computed anew,
+files of 2^40 bytes had 256. So before a commit that follows such a rewrite they are computed again,
 under the write lock.
 """
 
@@ -37,7 +37,7 @@ def may_be_unknown(connection: duckdb.DuckDBPyConnection) -> bool:
 def restore(connection: duckdb.DuckDBPyConnection) -> None:
     """Compute those that leave out values of files that are there.
 
-    The connection is to be opened anew afterwards: it may have kept what it read before.
+    The connection is to be opened again afterwards: it may have kept what it read before.
 
     Args:
         connection: A Lake's that may write, outside of a transaction and under the write lock.

@@ -191,7 +191,7 @@ class Lake:
     def attach(self, *, read_only: bool, at: int | None, name: str) -> None:
         """Attach the catalog, or a snapshot of it, under a name."""
         # No data inlining: with schema changes it made queries on wide tables 13 times slower.
-        # The data path is given anew each time, so that a catalog's folder can be moved.
+        # The data path is given again each time, so that a catalog's folder can be moved.
         options = [
             f"DATA_PATH '{quoted(_data_path(self.location))}'",
             "OVERRIDE_DATA_PATH true",

@@ -206,7 +206,7 @@ def tables(cursor: Cursor) -> list[str]:
 
 
 def rewrite_deleted(connection: duckdb.DuckDBPyConnection, table: str, share: float) -> int:
-    """Write anew the files of which more than ``share`` (0 to 1) is deleted; how many."""
+    """Write again the files of which more than ``share`` (0 to 1) is deleted; how many."""
     rows = connection.execute(
         "CALL ducklake_rewrite_data_files(?, ?, schema => 'main', delete_threshold => ?)",
         [LAKE, table, share],

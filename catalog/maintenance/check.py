@@ -127,7 +127,7 @@ class _UndoneError(Exception):
 
 
 def _views(store: CatalogStore, repair: bool) -> list[Finding]:
-    """Makes every view anew, compares, and keeps the new ones in a repair."""
+    """Makes every view again, compares, and keeps the new ones in a repair."""
     wrong: list[str] = []
     with suppress(_UndoneError), store.writing("views remade", AUTHOR) as connection:
         before = _view_texts(connection)

@@ -41,7 +41,7 @@ class Compaction:
 
     Attributes:
         expired: Numbers of the snapshots that are no longer there.
-        rewritten: Files written anew because much of them was deleted.
+        rewritten: Files written again because much of them was deleted.
         merged: Small files merged into larger ones.
         deleted: Files deleted that no snapshot needs.
         orphans: Files deleted that belonged to no commit, left by killed writers.

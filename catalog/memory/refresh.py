@@ -16,7 +16,7 @@ from catalog.memory.wide_names import EVERY_FILE, TAGGED_FILES
 from catalog.memory.wide_tables import MOST_VALUES, Layout, enum_type
 
 _CHANGED = "changed_files"
-"""Temporary table on both sides: the fkeys of files that are put in anew."""
+"""Temporary table on both sides: the fkeys of files that are put in again."""
 
 _IS_CHANGED = f"fkey IN (FROM temp.{_CHANGED})"
 

@@ -115,7 +115,7 @@ def _ours(database: Path | Postgres, reason: str) -> FramesiftError:
         return StorageError(f"{database}: cannot be read or written: {reason}", str(database))
     return CatalogDamaged(
         f"{database}: the records cannot be used: {reason}; "
-        "restore them from a backup, or move the file away and start anew"
+        "restore them from a backup, or move the file away and start again"
     )
 
 

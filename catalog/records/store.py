@@ -158,7 +158,7 @@ class RecordStore:
             except CommandError as error:
                 raise CatalogDamaged(
                     f"{self.place}: its schema {revision} is none that Framesift ever wrote; "
-                    "restore it from a backup, or move it away and start anew"
+                    "restore it from a backup, or move it away and start again"
                 ) from error
 
     def _revision(self) -> str | None:

@@ -28,7 +28,7 @@ def real_place(path: Path, within: str) -> str:
     if within and not Path(real).is_relative_to(os.path.realpath(within)):
         raise StorageError(
             f"{path}: leads out of {within} now, below which it lay when the source was added; "
-            "an admin may add it anew",
+            "an admin may add it again",
             str(path),
         )
     return real

@@ -84,7 +84,7 @@ class SecretKey:
         except FileNotFoundError as error:
             raise InvalidInput(
                 f"{self.path}: is missing, and with it the keys of sources cannot be read: restore "
-                "it, or set FRAMESIFT_SECRET_KEY, or give the source its keys anew"
+                "it, or set FRAMESIFT_SECRET_KEY, or give the source its keys again"
             ) from error
         except OSError as error:
             raise StorageError(f"{self.path}: {error.strerror}", str(self.path)) from error
@@ -163,7 +163,7 @@ def unseal(text: str) -> AccessKeys:
         except InvalidToken as error:
             reason = InvalidInput(
                 "the source's keys were encrypted by another key than this home's: restore "
-                "FRAMESIFT_SECRET_KEY or HOME/secret.key, or give the source its keys anew"
+                "FRAMESIFT_SECRET_KEY or HOME/secret.key, or give the source its keys again"
             )
             reason.__cause__ = error
             first = first or reason

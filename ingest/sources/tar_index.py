@@ -26,7 +26,7 @@ from catalog.storage.to_disk import to_disk
 from ingest.sources.source_files import ArchiveBytes
 
 FORMAT = 1
-"""Version of the index file; others are made anew."""
+"""Version of the index file; others are made again."""
 
 MOST_HEADER_BYTES = 2**20
 """A longer extended header is taken for damage: names and times need some hundred bytes."""

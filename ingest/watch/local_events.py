@@ -149,7 +149,7 @@ class LocalEvents:
             try:
                 self._note(event)
             except Exception as error:
-                # This thread must live on; the watcher begins anew.
+                # This thread must live on; the watcher begins again.
                 self._lose(f"inotify: {type(error).__name__}: {error}")
 
     def on_watch_deleted(self, wd: WatchDescriptor) -> None:

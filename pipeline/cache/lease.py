@@ -209,7 +209,7 @@ def held_leases(cache: Path, watch: Watch) -> list[HeldLease]:
     folder, leases = cache / LEASES, []
     try:
         with suppress(OSError):
-            # NFS: a change by this host has it list the folder anew instead of from its memory.
+            # NFS: a change by this host has it list the folder again instead of from its memory.
             os.utime(folder)
         lease_folders = sorted(
             lease_folder for lease_folder in folder.glob("[!.]*") if lease_folder.is_dir()

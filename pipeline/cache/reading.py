@@ -98,7 +98,7 @@ class ReadsThrough:
             file: In which the staging says where it is (`StagingPlace`); None for no staging.
 
         Raises:
-            BadFile: Nothing is said there.
+            BadFile: The file is missing or names no staging.
         """
         if file is None:
             return cls(None, manifest)

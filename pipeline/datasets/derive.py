@@ -1,4 +1,4 @@
-"""Datasets made of datasets: divided anew, or extended where something is missing."""
+"""Datasets made of datasets: divided again, or extended where something is missing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Stores:
 
 
 def split_dataset(stores: Stores, dataset: Dataset, division: Division, owner: str = "") -> Dataset:
-    """A dataset's frames divided anew, as a new version of it.
+    """A dataset's frames divided again, as a new version of it.
 
     Args:
         stores: The stores.
@@ -359,7 +359,7 @@ def grown_by(
     )
     if dict(class_list) != dict(header.class_list):
         raise InvalidInput(
-            f"dataset {dataset.name}: its source has another class list by now; make it anew"
+            f"dataset {dataset.name}: its source has another class list by now; make it again"
         )
     old_tags = tags_of(manifest, recorded_class_names(stores.records))
     question = {

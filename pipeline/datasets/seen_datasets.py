@@ -80,7 +80,7 @@ class SeenDatasets:
 
         Args:
             catalog: The rows that are seen.
-            folder: Where manifests of what is seen lie; whatever is in it can be made anew.
+            folder: Where manifests of what is seen lie; whatever is in it can be made again.
             read: Gives a dataset's manifest.
         """
         self._read = read

@@ -28,7 +28,7 @@ def pays(
     """Return whether a training decodes so much that preparing the dataset first is less work.
 
     A form is of the whole dataset, so it costs one decoding of each of its frames. Without one each
-    worker decodes what it reads: every example anew, or, where the split fits its memory, each
+    worker decodes what it reads: every example again, or, where the split fits its memory, each
     frame once. Workers share no memory. So a run of few steps, one epoch, or a small split on one
     worker prepares nothing.
 

@@ -128,7 +128,7 @@ def test_a_connection_from_the_first_request_to_the_last(
     # Named otherwise, while what its rows are named by stays.
     moved = manager.put("connections/nfs1", json={"cluster": "elsewhere"})
     assert (moved.status_code, moved.json()["status"]) == (400, "error")
-    assert "delete it and add it anew" in moved.json()["reason"]
+    assert "delete it and add it again" in moved.json()["reason"]
     assert manager.put("connections/nfs1", json={"name": "a2d2"}).status_code == 409
     renamed = manager.put("connections/nfs1", json={"name": "nfs2", "site": "Munich"})
     assert renamed.text == "Connection 'nfs1' updated"

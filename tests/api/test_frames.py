@@ -399,7 +399,7 @@ def test_a_tar_archive_s_frames(catalogued: Path, tmp_path: Path) -> None:
 
 
 def test_a_bucket_s_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Objects are served as files are; a changed one is made anew, a server that is gone is 502."""
+    """Objects are served as files are; a changed one is made again, a server that is gone: 502."""
     s3, root = moto(), tmp_path / "root"
     s3.sign_in(monkeypatch, tmp_path)
     bucket = s3.new_bucket("pictures")

@@ -578,7 +578,7 @@ def test_what_is_seen_follows_the_collections(served: Served) -> None:
 
 
 def test_damaged_and_lost_manifests(served: Served) -> None:
-    """What was written for one's eyes is made anew; of what is damaged nothing is seen."""
+    """What was written for one's eyes is made again; of what is damaged nothing is seen."""
     answer = served.get("otto", "/v1/datasets/mixed")
     for file in (served.home / answer["manifest"]).iterdir():
         file.unlink()

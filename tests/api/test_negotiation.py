@@ -111,7 +111,7 @@ def test_statistics(client: httpx.Client) -> None:
 
 
 def test_pictures(client: httpx.Client) -> None:
-    """The file where PNG may be, else made anew; of several formats the one that is wanted."""
+    """The file where PNG may be, else made again; of several formats the one that is wanted."""
     fkey = client.get("/v1/frames").json()["frames"][0]["fkey"]
     browser = "image/avif,image/webp,image/apng,*/*;q=0.8"
     for path, accept, kind in (

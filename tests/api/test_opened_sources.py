@@ -1,4 +1,4 @@
-"""Object stores stay open between pictures; folders and archives are opened anew."""
+"""Object stores stay open between pictures; folders and archives are opened again."""
 
 import tarfile
 from pathlib import Path

@@ -46,7 +46,7 @@ def test_from_a_range_to_the_confusion_matrix(catalogued: Path, tmp_path: Path, 
         number = tab.locator("#matching").inner_text()
         same_after_reload(tab, "1,000 car pixels")
 
-        # A dataset; what is wrong is said in the form, and what was typed stays.
+        # A dataset: the form shows an error and keeps what was typed.
         tab.get_by_role("link", name="Save as a dataset").click()
         same_after_reload(tab, f"{number} of 24 frames")
         tab.get_by_label("Name").fill("not / a name")

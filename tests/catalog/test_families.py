@@ -58,7 +58,7 @@ def test_every_type_reaches_the_views(home: Home) -> None:
 
 
 def test_rows_replace_only_the_tags_they_bring(home: Home) -> None:
-    """A second write sets its own tags anew, keeps the others, and adds rows and tags."""
+    """A second write sets its own tags again, keeps the others, and adds rows and tags."""
     columns = {"speed": "DOUBLE", "gear": "INTEGER"}
     families.write(home.store, "bus", columns, _rows(frame=[1, 2], speed=[1.0, 2.0], gear=[3, 4]))
     families.write(home.store, "bus", {"gear": "INTEGER", "brake": "DOUBLE"},

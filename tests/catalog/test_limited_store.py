@@ -258,7 +258,7 @@ def test_a_condition_that_makes_no_plan_is_no_damage(whole: CatalogStore, condit
 
 
 def test_closing_and_asking_again(limited: LimitedStore) -> None:
-    """Closed, it opens anew."""
+    """Closed, it opens again."""
     assert fkeys(limited, "SELECT fkey FROM metaocean") == SEEN
     limited.close()
     assert fkeys(limited, "SELECT fkey FROM metaocean") == SEEN

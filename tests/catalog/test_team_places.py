@@ -309,7 +309,7 @@ def test_on_ceph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert cursor.execute("SELECT * FROM t_front").fetchall() == [("a", "1")]
     assert CatalogStore(location).snapshot() == store.snapshot()
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", WRONG)
-    wrong = replace(location, data=replace(prefix))  # which asks for the keys anew
+    wrong = replace(location, data=replace(prefix))  # which asks for the keys again
     with pytest.raises(StorageError) as error:
         info(open_at(wrong))
     assert WRONG not in "".join(traceback.format_exception(error.value))

@@ -140,7 +140,7 @@ def test_geojson_and_geoparquet_give_the_same(placed: Home, tmp_path: Path) -> N
 
 
 def test_a_second_map_replaces_the_first(placed: Home, tmp_path: Path) -> None:
-    """Importing again sets every frame anew; an empty map is near nothing."""
+    """Importing again sets every frame again; an empty map is near nothing."""
     file = tmp_path / "bridges.geojson"
     file.write_bytes(_collection(shapely.Point(11.0, 48.0)))
     import_map(placed.store, file, "bridge", 50.0)

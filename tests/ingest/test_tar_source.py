@@ -228,7 +228,7 @@ def test_sparse_members_are_left_out(tmp_path: Path) -> None:
 
 
 def test_second_time_reads_none_of_the_archive(tmp_path: Path) -> None:
-    """The index is kept; it is made anew when the archive has changed."""
+    """The index is kept; it is made again when the archive has changed."""
     path = write_tar(tmp_path / "a.tar", [("x", b"1"), ("y", b"22")])
     index = tmp_path / "index"
     assert open_tar(str(path), index_folder=index).index.cost.requests > 0

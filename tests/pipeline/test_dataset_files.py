@@ -62,7 +62,7 @@ def test_frames_and_distributions_are_compared(workspace: Workspace) -> None:
 
 
 def test_frames_that_change_sides_are_named(workspace: Workspace) -> None:
-    """Divided anew: nothing added or removed, every move told."""
+    """Divided again: nothing added or removed, every move told."""
     first = make(workspace, "all", split="train=0.75,validation=0.25")
     second = divide_dataset(workspace, "all", NewSplit(split="train=0.25,validation=0.75"))
     difference = diff_datasets(workspace.records, first, second)

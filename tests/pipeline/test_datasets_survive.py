@@ -257,7 +257,7 @@ BEFORE = "0010"
 
 
 def made_in_every_way(workspace: Workspace) -> list[Dataset]:
-    """Datasets of a question, samples, a method, apart from another, divided anew, extended."""
+    """Datasets of a question, samples, a method, apart from another, divided again, extended."""
     whole = make(workspace, "whole", split=SPLIT, seed=3)
     requests = [
         NewDataset(name="sample", question=Question(sample=9, seed=5), split="a=0.5,b=0.5"),

@@ -123,7 +123,7 @@ def test_what_is_asked_is_told_and_drawn_from(store: CatalogStore) -> None:
 
 
 def test_scores_that_come_again_are_refreshed_in_memory(store: CatalogStore) -> None:
-    """What was written anew is answered, and memory takes in the rows alone."""
+    """What was written again is answered, and memory takes in the rows alone."""
     if isinstance(store.hot, NothingInMemory):
         return
     held = store.hot.held_bytes

@@ -31,7 +31,7 @@ def files_of(root: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("index", [0, 13])
 def test_committed_frames_can_be_made_again(committed: Path, index: int) -> None:
-    """Drawing a committed frame anew gives exactly the committed pixels."""
+    """Drawing a committed frame again gives exactly the committed pixels."""
     frame = plan_frame(index, 2026)
     picture, ids = draw_frame(
         frame.spec, np.random.default_rng(np.random.SeedSequence(frame.entropy))

@@ -1,4 +1,4 @@
-"""framesift user, token, collection, audit: who may do what on a server."""
+"""framesift user, token, collection, audit: users, their rights and their actions on a server."""
 
 import sys
 from collections.abc import Mapping

@@ -68,7 +68,7 @@ def compact(
         return
     stdout.print(
         f"{len(done.expired):,} snapshots expired, {done.rewritten + done.merged:,} files written "
-        f"anew as fewer ones, {done.deleted:,} old files and {done.orphans:,} orphans deleted"
+        f"again as fewer ones, {done.deleted:,} old files and {done.orphans:,} orphans deleted"
     )
 
 

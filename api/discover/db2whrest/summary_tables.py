@@ -1,6 +1,6 @@
 """/db2whrest/v1/summary_tables: how fresh the answers of grouped searches are.
 
-Spectrum Discover answers them from tables that it fills anew every few minutes. Here they are
+Spectrum Discover answers them from tables that it fills again every few minutes. Here they are
 computed when they are asked for, so nothing runs by the schedule that clients may set: it is kept,
 and shown again.
 """

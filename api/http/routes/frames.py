@@ -239,7 +239,7 @@ async def get_image(
     query: Annotated[ImageQuery, Query()],
     workspace: CurrentWorkspace,
 ) -> Response:
-    """The camera image: the file itself, or made anew where a size or format is asked for."""
+    """The camera image: the file itself, or made again where a size or format is asked for."""
     file = await run_in_threadpool(image_file, workspace, fkey)
     if query.is_original and _takes_png(request):
         return await _original(request, file)
@@ -254,7 +254,7 @@ async def get_label(
     query: Annotated[ImageQuery, Query()],
     workspace: CurrentWorkspace,
 ) -> Response:
-    """The label: the file itself, or made anew in its own colours, png or webp without loss."""
+    """The label: the file itself, or made again in its own colours, png or webp without loss."""
     file = await run_in_threadpool(label_file, workspace, fkey)
     if query.is_original and _takes_png(request):
         return await _original(request, file)

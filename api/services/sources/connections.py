@@ -90,7 +90,7 @@ class Connections:
             if files and any(columns[column] != getattr(source, column) for column in _NAMED_BY):
                 raise InvalidInput(
                     f"connection '{name}' has {files:,} catalogued files, which are named by its "
-                    f"{', '.join(_NAMED_BY)}: delete it and add it anew"
+                    f"{', '.join(_NAMED_BY)}: delete it and add it again"
                 )
             return SourceBody.of(self._keep(source, columns))
 

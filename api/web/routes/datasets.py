@@ -30,7 +30,7 @@ _HERE = {"section": "/datasets"}
 _LISTED = 1_000
 _CHANGED_FRAMES = 20
 _MOST_SPLITS = 8
-"""Most splits of which a page shows the gaps."""
+"""Most splits whose gaps a page shows."""
 
 
 @router.get("/datasets", rule=READ)

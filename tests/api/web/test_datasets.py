@@ -102,7 +102,7 @@ def test_gaps_lead_to_frames_and_to_a_new_version(browser: TestClient) -> None:
 
 
 def test_a_dataset_is_divided_again(browser: TestClient) -> None:
-    """As a new version; what is wrong is said, in the form where htmx asks."""
+    """A split is a new version; the form shows an error, also where htmx sends it."""
     path = "/datasets/city@1/splits"
     wrong = browser.post(path, data={"split": "train=0.9"}, headers=HERE | {"HX-Request": "true"})
     assert wrong.status_code == 400

@@ -118,7 +118,7 @@ def test_a_cell_without_frames_and_one_of_no_class(browser: TestClient) -> None:
 
 
 def test_the_form_plans_and_begins_a_job(browser: TestClient) -> None:
-    """What is wrong with a value is said as REST says it; a job begins and is shown."""
+    """The form shows REST's errors; a job begins and its page opens."""
     form = shown(browser, "/new-job?dataset=city")
     assert '<option value="city@1" selected>' in form
     assert "files" in shown(browser, "/new-job/plan?dataset=city@1")

@@ -1,4 +1,4 @@
-"""/operate/tokens, /operate/users, /operate/audit: who may do what, and what was done."""
+"""/operate/tokens, /operate/users, /operate/audit: users, their rights and their actions."""
 
 from typing import Annotated
 from urllib.parse import urlencode
