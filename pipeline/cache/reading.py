@@ -106,7 +106,8 @@ class ReadsThrough:
             staging = StagingPlace(**json.loads(file.read_text())["place"])
             return cls(Path(staging.folder), Path(staging.manifest))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise BadFile("no staging says there where it is", str(file)) from error
+            reason = "expected the file of a staging beside a job; begin the job by framesift train"
+            raise BadFile(reason, str(file)) from error
 
     def begin(self, reading: Reading) -> None:
         """Tell the staging who reads what."""
