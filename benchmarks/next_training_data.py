@@ -68,7 +68,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     flags = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     _draw(flags.out / "a2d2")
     results = []
     for seed in range(flags.seeds):

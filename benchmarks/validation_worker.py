@@ -129,7 +129,7 @@ def main() -> None:
 
 def _run(arguments: list[str]) -> tuple[float, float]:
     """CPU [s] and most memory [MiB] of a process of Python."""
-    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3"}
     program = subprocess.Popen(
         [sys.executable, *arguments],
         env={**os.environ, **quiet},

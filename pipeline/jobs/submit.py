@@ -293,5 +293,5 @@ def free_name(session: Session, jobs_folder: Path, order: JobOrder, own_names: s
     return name
 
 
-_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "PYTHONUNBUFFERED": "1"}
-"""oneDNN reorders sums from run to run; without it equal seeds give equal losses."""
+_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONUNBUFFERED": "1"}
+"""Environment variables of each task."""
