@@ -14,7 +14,9 @@ matrix, or the benchmark ends:
              size, entropy, margin, loss, cells, the pictures of the worst frames. What a worker
              takes beyond is its own: manifest, shards, pieces, bad frames, files, log
 
-Two workers take a half each; how much faster they are is bounded by the slower one's CPU.
+Two workers take a half each; how much faster they are is bounded by the slower one's CPU. They
+share the pages of TensorFlow's libraries: of two side by side each takes its proportional set size
+(Pss in /proc/PID/smaps_rollup), looked at ten times a second.
 """
 
 import json
@@ -22,6 +24,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +116,14 @@ def main() -> None:
         few, many = evaluate("few"), evaluate("many")
         loops = {what: (bare("few", what), bare("many", what)) for what in ("scores", "matrix")}
         halves = [evaluate("many", shard, 2)[0] for shard in range(2)]
+        results = ["--results_dir", tempfile.mkdtemp(dir=folder)]
+        many_frames = [*program, "evaluate", *results, "--split", "many", "--shards", "2"]
+        shares = _most_memory([*many_frames, "--shard", str(shard)] for shard in range(2))
     frame_s = (many[0] - few[0]) / (MANY - FEW)
     start_s = few[0] - FEW * frame_s
     print(f"load {os.getloadavg()[0]:.1f}; s of CPU, one thread")
     print(f"  a frame {frame_s:.4f}, start {start_s:.2f}, memory {many[1]:,.0f} MiB at most")
+    print(f"  memory of two workers side by side, each: {' and '.join(shares)} MiB at most")
     for what, (bare_few, bare_many) in loops.items():
         bare_s = (bare_many[0] - bare_few[0]) / (MANY - FEW)
         print(f"  a frame of the bare loop, {what}: {bare_s:.4f}, memory {bare_many[1]:,.0f} MiB")
@@ -127,14 +135,36 @@ def main() -> None:
     print(f"  of {FRAMES_OF_A_JOB:,} frames two workers take {one / two:.2f} times less than one")
 
 
+def _most_memory(programs: Iterable[list[str]]) -> list[str]:
+    """The most memory [MiB] of each of several processes at once; shared pages count in parts."""
+    processes = [_begun(arguments) for arguments in programs]
+    most = [0.0] * len(processes)
+    while all(process.poll() is None for process in processes):
+        for number, process in enumerate(processes):
+            most[number] = max(most[number], _proportional_mib(process.pid))
+        time.sleep(0.1)
+    for process in processes:
+        process.wait()
+    return [f"{mib:,.0f}" for mib in most]
+
+
+def _proportional_mib(pid: int) -> float:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:  # it has just ended
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:")), 0.0)
+
+
+def _begun(arguments: list[str]) -> "subprocess.Popen[bytes]":
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+
+
 def _run(arguments: list[str]) -> tuple[float, float]:
     """CPU [s] and most memory [MiB] of a process of Python."""
-    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3"}
-    program = subprocess.Popen(
-        [sys.executable, *arguments],
-        env={**os.environ, **quiet},
-        stdout=subprocess.DEVNULL,
-    )
+    program = _begun(arguments)
     _, status, used = os.wait4(program.pid, 0)
     if status:
         sys.exit(f"{json.dumps(arguments[:4])[:200]}: status {status}")

@@ -14,9 +14,9 @@ from typer.main import get_command, get_group
 from api.cli import chosen
 from api.cli.chosen import Given
 from api.cli.terminal import stderr
-from api.cli.without_pandas import do_without_pandas
 from catalog.errors import FramesiftError
 from catalog.text.visible_text import visible
+from pipeline.runs.without_packages import do_without
 
 _COMMANDS = {
     "info": "sources:info",
@@ -193,7 +193,7 @@ def main() -> None:
     # What was imported stays: looking through it for garbage at the end takes a sixth of the time
     # of a short command.
     gc.freeze()
-    do_without_pandas()
+    do_without("pandas")
     try:
         app()
     except FramesiftError as error:
