@@ -1,6 +1,9 @@
 """Checksums of a cache's entries as they came: CACHE/.checksums/<staging>.jsonl.
 
-A line is a JSON list of checksum ("md5:<hex>"), size [bytes] and the entry's path below the cache.
+A line is a JSON list of checksum, size [bytes] and the entry's path below the cache. A checksum is
+"md5:<hex>" where the source told an MD5 that was held against it, and else "crc32:<hex>", which
+takes a tenth of the CPU. It tells damage, and nothing else.
+
 A staging appends to a file of its own before it gives an entry its name, so hosts need no lock.
 Lines of entries that never came, or are gone, do no harm; a line that a power cut took leaves an
 entry without a checksum, which is judged by those that its content carries. An entry with several
@@ -21,9 +24,15 @@ from catalog.storage.atomic_write import atomic_write
 from pipeline.cache.stager import PARTS
 
 FOLDER = ".checksums"
+MD5, CRC32 = "md5:", "crc32:"
 
 MOST_FILES = 16
 """Files of stagings that have ended; more of them are joined."""
+
+
+def crc32_text(crc32: int) -> str:
+    """A CRC-32 as it is recorded."""
+    return f"{CRC32}{crc32:08x}"
 
 
 class Checksums:

@@ -3,11 +3,15 @@
 import hashlib
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+import deflate
+
 from pipeline.cache.aligned_buffer import LARGEST_BYTES, Buffers
+from pipeline.cache.checksums import MD5, crc32_text
 from pipeline.cache.md5.lanes import Md5Lanes
 from pipeline.cache.png_check import png_fault
 
@@ -24,7 +28,7 @@ class Verifier:
     def fault_of(
         self, path: Path, size: int, recorded: set[str], digest: str | None = None
     ) -> tuple[str, str]:
-        """The fault of an entry, and its checksum; empty where there is none.
+        """The fault of an entry, or else its checksum; empty where there is none.
 
         Args:
             path: The entry.
@@ -39,18 +43,24 @@ class Verifier:
             present = path.stat().st_size
             if present != size:
                 return f"has {present:,} bytes, not {size:,}", ""
-            with self._read(path, size) as (content, md5):
-                checksum = f"md5:{md5}"
-                if digest and digest != f"sha256:{hashlib.sha256(content).hexdigest()}":
-                    return "has another digest than the dataset says", checksum
-                if recorded and checksum not in recorded:
-                    return "has another content than it came with", checksum
-                return ("" if recorded or digest else png_fault(content)), checksum
+            with self._read(path, size) as content:
+                if digest and digest != f"sha256:{hashlib.sha256(content.view).hexdigest()}":
+                    return "has another digest than the dataset says", ""
+                if recorded and not self._has_one_of(content, recorded):
+                    return "has another content than it came with", ""
+                fault = "" if recorded or digest else png_fault(content.view)
+                return fault, crc32_text(deflate.crc32(content.view))
         except FileNotFoundError:
             return "is gone", ""
 
+    def _has_one_of(self, content: "_Content", recorded: set[str]) -> bool:
+        if crc32_text(deflate.crc32(content.view)) in recorded:
+            return True
+        with_md5 = any(checksum.startswith(MD5) for checksum in recorded)
+        return with_md5 and f"{MD5}{content.md5()}" in recorded
+
     @contextmanager
-    def _read(self, path: Path, size: int) -> Iterator[tuple[memoryview, str]]:
+    def _read(self, path: Path, size: int) -> Iterator["_Content"]:
         with path.open("rb", buffering=0) as file:
             if size <= LARGEST_BYTES:
                 with self._buffers.buffer(size) as buffer:
@@ -59,15 +69,20 @@ class Verifier:
                             file.fileno(), [buffer.memory[buffer.size : size]]
                         ):
                             buffer.size += length
-                    yield buffer.view, self._lanes.md5(buffer)
+                    yield _Content(buffer.view, lambda: self._lanes.md5(buffer))
                 return
-            md5 = hashlib.file_digest(file, _md5).hexdigest()
             with (
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
                 memoryview(mapped) as content,
             ):
-                yield content, md5
+                yield _Content(
+                    content, lambda: hashlib.md5(content, usedforsecurity=False).hexdigest()
+                )
 
 
-def _md5() -> "hashlib._Hash":
-    return hashlib.md5(usedforsecurity=False)
+@dataclass(frozen=True)
+class _Content:
+    """What an entry has, and how its MD5 is computed."""
+
+    view: memoryview
+    md5: Callable[[], str]

@@ -10,9 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
+import deflate
+
 from catalog.errors import BadFile, StorageError
 from ingest.sources.opened_file import OpenedFile
 from pipeline.cache.aligned_buffer import ALIGNED_BYTES, LARGEST_BYTES, AlignedBuffer, Buffers
+from pipeline.cache.checksums import MD5, crc32_text
 from pipeline.cache.md5.lanes import Md5Lanes
 from pipeline.cache.png_check import png_fault
 
@@ -42,7 +45,10 @@ class _Content(Protocol):
         """Take what comes next, to the end."""
 
     def md5(self) -> str:
-        """The MD5 of what has come, in hex."""
+        """The MD5 of what has come, in hex; where its source can check one."""
+
+    def crc32(self) -> int:
+        """The CRC-32 of what has come; where its source can check no MD5."""
 
     def sha256(self) -> str:
         """The SHA-256 of what has come, in hex."""
@@ -68,7 +74,7 @@ class Arrival:
     def __init__(self, content: _Content, part: Path, size: int) -> None:
         self._content, self._part, self._expected = content, part, size
         self._damaged = ""
-        self._md5 = ""
+        self._checksum = ""
         self.seconds = 0.0
 
     @property
@@ -110,22 +116,25 @@ class Arrival:
             StorageError: They do not fit; the way here may have damaged it.
             BadFile: They do not fit, and the same came before.
         """
-        self._md5 = self._content.md5()
-        if check_md5 is not None:
-            check_md5(self._md5)
+        if check_md5 is None:
+            self._checksum = crc32_text(self._content.crc32())
+        else:
+            md5 = self._content.md5()
+            self._checksum = f"{MD5}{md5}"
+            check_md5(md5)
         fault = self._content.png_fault()
         if wanted is not None and wanted != (digest := self.digest()):
             fault = f"its content has {digest}, the dataset's {wanted}"
-        if fault and self._md5 == self._damaged:
+        if fault and self._checksum == self._damaged:
             raise BadFile(f"is damaged: {fault}; put the whole file there")
         if fault:
-            self._damaged = self._md5
+            self._damaged = self._checksum
             raise StorageError(f"came damaged: {fault}")
 
     @property
     def checksum(self) -> str:
-        """MD5 of the content that was checked, "md5:<hex>"."""
-        return f"md5:{self._md5}"
+        """The checksum of the content that was checked, as pipeline.cache.checksums records it."""
+        return self._checksum
 
     def keep(self, target: Path) -> None:
         """Give it its name, once it is on the disk.
@@ -195,6 +204,9 @@ class _InMemory:
     def md5(self) -> str:
         return self._lanes.md5(self._buffer)
 
+    def crc32(self) -> int:
+        return deflate.crc32(self._buffer.view)
+
     def sha256(self) -> str:
         return hashlib.sha256(self._buffer.view).hexdigest()
 
@@ -228,7 +240,7 @@ class _InMemory:
 class _InFile:
     def __init__(self, part: Path) -> None:
         self._part = part
-        self._size, self._md5 = 0, hashlib.md5(usedforsecurity=False)
+        self._size, self._md5, self._crc32 = 0, hashlib.md5(usedforsecurity=False), 0
         try:
             self._file = part.open("w+b")
         except OSError as error:
@@ -246,7 +258,7 @@ class _InFile:
             self._file.close()
 
     def restart(self) -> None:
-        self._size, self._md5 = 0, hashlib.md5(usedforsecurity=False)
+        self._size, self._md5, self._crc32 = 0, hashlib.md5(usedforsecurity=False), 0
         try:
             self._file.seek(0)
             self._file.truncate()
@@ -255,7 +267,10 @@ class _InFile:
 
     def take(self, opened: OpenedFile) -> None:
         for piece in opened.pieces:
-            self._md5.update(piece)
+            if opened.check_md5 is None:
+                self._crc32 = deflate.crc32(piece, self._crc32)
+            else:
+                self._md5.update(piece)
             self._size += len(piece)
             try:
                 self._file.write(piece)
@@ -264,6 +279,9 @@ class _InFile:
 
     def md5(self) -> str:
         return self._md5.hexdigest()
+
+    def crc32(self) -> int:
+        return self._crc32
 
     def sha256(self) -> str:
         with self._mapped() as content:

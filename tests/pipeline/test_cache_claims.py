@@ -1,7 +1,9 @@
 """Who fetches an entry of a cache that several hosts share, and when their word is void."""
 
+import errno
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,7 +67,36 @@ def test_a_host_that_died_holds_a_claim_for_a_while_only(
     assert not own.claim("a/1.png")
     wait_until(lambda: own.claim("a/1.png"))
     other.release("a/1.png")  # it comes back, and takes nobody's claim away
-    assert own._claim("a/1.png").readlink().name == own.name
+    assert not other.claim("a/1.png")
+
+
+def test_a_claim_whose_folder_was_removed_is_free(cache: Path, own: Stager) -> None:
+    """Nobody waits for a staging that another one has cleared away."""
+    other = elsewhere(cache, "other")
+    assert not own.claim("a/1.png")
+    shutil.rmtree(other.folder)
+    assert own.claim("a/1.png")
+
+
+@pytest.mark.parametrize("refusal", [errno.EPERM, errno.EXDEV])
+def test_a_file_system_without_hard_links(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, refusal: int
+) -> None:
+    """Claims are symbolic links there, and say the same."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(refusal, os.strerror(refusal))
+
+    monkeypatch.setattr(os, "link", refuse)
+    with stager(cache) as own, stager(cache) as other:
+        assert own.claim("a/1.png")
+        assert [claim.is_symlink() for claim in (cache / ".claims").iterdir()] == [True]
+        assert not other.claim("a/1.png")
+        own.release("a/1.png")
+        assert other.claim("a/1.png")
+        shutil.rmtree(other.folder)
+        assert own.claim("a/1.png")
+    assert list((cache / ".claims").iterdir()) == []
 
 
 def test_a_claim_goes_on_while_its_host_lives(cache: Path, own: Stager, impatient: None) -> None:

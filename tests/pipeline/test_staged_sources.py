@@ -1,7 +1,9 @@
 """Staging from every kind of source that is ingested, and from an S3 server that fails."""
 
+import hashlib
 import json
 import tarfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
@@ -15,6 +17,7 @@ from catalog.records.datasets import recorded_dataset
 from catalog.records.sources import recorded_source
 from catalog.records.tables import Dataset
 from ingest.scan.scan import ScanOptions, scan_source
+from pipeline.cache.checksums import recorded_checksums
 from pipeline.manifest import Manifest
 from pipeline.staging.fetch import FailedFile
 from pipeline.staging.stage import stage_dataset
@@ -162,6 +165,22 @@ def test_every_kind_of_source_is_staged(
         assert (roots[there.source][0] / there.key).read_bytes() == Path(here.path).read_bytes()
     server.fault = lambda _: "500"
     assert stage(workspace, tmp_path / "cache").frames.equals(staged.frames)
+
+
+def test_entries_have_the_etags_md5_or_a_crc(workspace: Workspace, tmp_path: Path) -> None:
+    """An object that is a file of its own has an MD5 as its ETag; nobody told one of the others."""
+    cache = tmp_path / "cache"
+    staged = stage(workspace, cache)
+    recorded = recorded_checksums(cache)
+    for place in [*staged.images(), *staged.labels()]:
+        assert place is not None
+        content = Path(place.path).read_bytes()
+        if place.source == "s3":
+            checksum = f"md5:{hashlib.md5(content, usedforsecurity=False).hexdigest()}"
+        else:
+            checksum = f"crc32:{zlib.crc32(content):08x}"
+        assert recorded.pop(str(Path(place.path).relative_to(cache))) == {checksum}
+    assert not recorded
 
 
 def test_no_key_leaves_the_records(workspace: Workspace, tmp_path: Path) -> None:

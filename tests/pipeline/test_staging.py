@@ -1,5 +1,6 @@
 """Bringing a dataset's files into a cache."""
 
+import hashlib
 import json
 import os
 import random
@@ -441,15 +442,20 @@ def test_the_check_for_permission_leaves_nothing(tmp_path: Path) -> None:
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-@pytest.mark.parametrize("has_checksums", [True, False], ids=["by checksum", "by the PNG's own"])
+@pytest.mark.parametrize("known_by", ["its CRC", "its MD5", "the PNG's own CRC"])
 def test_a_staged_file_with_zeroed_bytes_is_found_and_fetched_again(
-    workspace: Workspace, tmp_path: Path, has_checksums: bool
+    workspace: Workspace, tmp_path: Path, known_by: str
 ) -> None:
     """4 KiB in the middle, as a disk loses them; also where an earlier release staged it."""
     dataset, cache = make(workspace), tmp_path / "cache"
     stage_dataset(workspace.records, dataset, cache)
-    if not has_checksums:
+    if known_by != "its CRC":
         shutil.rmtree(cache / ".checksums")
+    if known_by == "its MD5":
+        with recording(cache, "earlier") as checksums:
+            for path in copies(cache):
+                md5 = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+                checksums.record(str(path.relative_to(cache)), f"md5:{md5}", path.stat().st_size)
     victim = copies(cache)[7]
     whole = victim.read_bytes()
     middle = len(whole) // 2
