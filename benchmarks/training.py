@@ -17,11 +17,11 @@ workers    both, by that many processes under Horovod, each with its own batch: 
 resnet50   images/s of ResNet-50 on synthetic images, as the published baseline takes it with
            tf_cnn_benchmarks (model=resnet50, variable_update=horovod, momentum; batch size 64 and
            use_fp16 there): 7,096 on 8 V100, 13,745 on 16.
-keras      CPU seconds of the whole program under Horovod's launcher with one process, against
-           plain Keras (compile, fit, save) with the same network, loss, optimizer and frames. Each
-           runs twice, short and three times as long: the difference is what a further image takes,
-           and the long run's sum has start, launcher, logs, checkpoint and model in it. A job with
-           one worker has no launcher.
+keras      CPU seconds of the whole program, as a job with one worker runs it, and under Horovod's
+           launcher with one process, against plain Keras (compile, fit, save) with the same
+           network, loss, optimizer and frames. Each runs twice, short and three times as long:
+           the difference is what a further image takes, and the long run's sum has start, logs,
+           checkpoint and model in it.
 """
 
 import argparse
@@ -56,6 +56,7 @@ PARTS = ("rates", "workers", "resnet50", "keras")
 REPOSITORY = Path(__file__).resolve().parent.parent
 WARM_UP_STEPS = 3
 RATE = 1e-3
+_KERAS = "plain Keras"
 
 
 @dataclass(frozen=True)
@@ -148,37 +149,44 @@ def _scaling(title: str, role: str, options: argparse.Namespace) -> None:
 def _keras(options: argparse.Namespace, folder: Path) -> None:
     batch_size = options.batch_sizes[0]
     short, long = options.steps, 3 * options.steps
-    an_image_s: dict[str, list[float]] = {"ours": [], "keras": []}
-    whole_s: dict[str, list[float]] = {"ours": [], "keras": []}
+    names = ("a job with one worker", "under the launcher", _KERAS)
+    an_image_s: dict[str, list[float]] = {name: [] for name in names}
+    whole_s: dict[str, list[float]] = {name: [] for name in names}
     for number in range(options.rounds):
-        took = {name: [0.0, 0.0] for name in an_image_s}
-        for which, steps in enumerate((short, long)):
-            ours = _our_command(options, folder / f"{number}-{steps}", steps)
-            took["ours"][which] = _cpu_of(ours)
-            out = folder / f"keras-{number}-{steps}"
-            took["keras"][which] = _cpu_of(_own_command("keras", options, batch_size, steps, out))
-        for name, (less_s, more_s) in took.items():
+        took_s: dict[str, list[float]] = {name: [] for name in names}
+        for steps in (short, long):
+            folder_of = {name: folder / f"{number}-{steps}-{at}" for at, name in enumerate(names)}
+            one, launched, keras = folder_of.values()
+            commands = (
+                _our_command(options, one, steps),
+                [*_launcher(1), *_our_command(options, launched, steps)],
+                _own_command("keras", options, batch_size, steps, keras),
+            )
+            for name, command in zip(names, commands, strict=True):
+                took_s[name].append(_cpu_of(command))
+        for name, (less_s, more_s) in took_s.items():
             an_image_s[name].append((more_s - less_s) / ((long - short) * batch_size))
             whole_s[name].append(more_s)
-    print(f"one process of Horovod, against plain Keras, batches of {batch_size}, CPU")
+    print(f"CPU, against plain Keras, batches of {batch_size}")
     _against_keras("a further image [ms]", an_image_s, 1e3)
     _against_keras(f"all of {long} steps [s]", whole_s, 1)
 
 
 def _against_keras(title: str, cpu_s: Mapping[str, Sequence[float]], factor: float) -> None:
     """Print medians over the rounds, and the median and the range of their ratios."""
-    ours, keras = cpu_s["ours"], cpu_s["keras"]
-    times = [one / other for one, other in zip(ours, keras, strict=True)]
-    print(
-        f"  {title:26}{factor * median(ours):9.2f}{factor * median(keras):9.2f}  "
-        f"{median(times):.3f} times ({min(times):.3f} to {max(times):.3f})",
-        flush=True,
-    )
+    keras = cpu_s[_KERAS]
+    for name, ours in cpu_s.items():
+        times = [one / other for one, other in zip(ours, keras, strict=True)]
+        print(
+            f"  {title:24}{name:24}{factor * median(ours):9.2f}  "
+            f"{median(times):.3f} times ({min(times):.3f} to {max(times):.3f})",
+            flush=True,
+        )
 
 
 def _our_command(options: argparse.Namespace, model_dir: Path, steps: int) -> list[str]:
     return [
-        *_launcher(1), sys.executable, "-m", "training.main", "--exec_mode", "train",
+        sys.executable, "-m", "training.main", "--exec_mode", "train",
         "--manifest", str(options.manifest), "--model_dir", str(model_dir),
         "--model", options.network,
         "--height", str(options.size.height_px), "--width", str(options.size.width_px),
