@@ -8,14 +8,15 @@ from typing import Any
 from api.schemas.datasets import DatasetBody
 from api.schemas.improvements import ImprovementBody
 from api.services.datasets.new_dataset import stores_of
+from api.services.jobs.validated_with import dataset_of, validated_with
 from api.workspace import Workspace
-from catalog.errors import InvalidInput, NotFound
+from catalog.errors import InvalidInput
 from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.jobs import recorded_job, recorded_jobs
-from catalog.records.tables import Dataset, Job
+from catalog.records.tables import Job
 from catalog.tags.confusion_cells import scored_models
 from pipeline.datasets.frame_worth import Worth
-from pipeline.datasets.improve import Held, Improvement, frames_to_label, improve_dataset
+from pipeline.datasets.improve import Improvement, frames_to_label, improve_dataset
 from pipeline.jobs.follow import refresh
 from pipeline.jobs.request import JobPaths, read_json
 from query.sets.methods import MIN_GAP_S
@@ -36,7 +37,7 @@ class Asked:
 def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody:
     """Add frames to what a model was trained on, and list others that are worth a label.
 
-    Nothing is added that any validation of the model has seen, nor its scenes and drives.
+    Nothing is added that `validated_with` holds apart, nor of its scenes and drives.
 
     Raises:
         InvalidInput: It has no finished validation, or there is nothing to add.
@@ -45,14 +46,11 @@ def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody
     """
     records = workspace.records
     training = recorded_job(records, model)
-    datasets = {dataset.id: dataset for dataset in recorded_datasets(records)}
-    trained = _dataset(datasets, training)
+    trained = dataset_of({one.id: one for one in recorded_datasets(records)}, training)
     dataset = own_dataset(records, f"{trained.name}@{trained.version}")
     validations = finished_validations(workspace, training)
     report = newest_report(validations)
-    held_splits = [
-        Held(_dataset(datasets, job), str(job.request["settings"]["split"])) for job in validations
-    ]
+    held_splits = validated_with(workspace, training)
     improvement = _improvement(workspace, training, report, request)
     stores = stores_of(workspace)
     to_label: list[str] = []
@@ -131,9 +129,3 @@ def finished_validations(workspace: Workspace, training: Job) -> list[Job]:
 def _settings(job: Job) -> Mapping[str, Any]:
     settings: Mapping[str, Any] = job.request.get("settings", {})
     return settings
-
-
-def _dataset(datasets: Mapping[int, Dataset], job: Job) -> Dataset:
-    if job.dataset_id is None or job.dataset_id not in datasets:
-        raise NotFound("dataset", str(job.dataset), f"job {job.name} was made with it")
-    return datasets[job.dataset_id]
