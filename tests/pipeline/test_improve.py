@@ -14,6 +14,7 @@ import pytest
 from api.schemas.datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset
 from api.services.datasets.rebuild_dataset import rebuild_dataset
+from api.services.jobs.improve import known_of
 from api.services.jobs.validated_with import validated_with
 from api.services.session import Session
 from api.workspace import Workspace
@@ -104,6 +105,21 @@ def test_whatever_a_model_was_validated_with_is_held_apart(workspace: Workspace)
         ("set-1", "validation"),
         *(("set-2", n) for n in ("a", "train", "validation")),
     }
+
+
+def test_label_classes_are_as_weak_as_what_they_are_merged_into(workspace: Workspace) -> None:
+    """Each label class of a merged class has its weakness; those that the map ignores have none."""
+    training = Job(name="first")
+    classes = {"Vehicle": ["Car", "Utility vehicle"], "Sky": ["Sky"]}
+    report = {
+        "class_map": {"name": "own", "classes": classes, "ignored": ["Ego car"]},
+        "per_class": [
+            {"class": "Vehicle", "tag": "vehicle", "iou": 0.25, "truth_pixels": 9},
+            {"class": "Sky", "tag": "sky", "iou": None, "truth_pixels": 0},
+        ],
+    }
+    known = known_of(workspace, training, report)
+    assert known.weak_classes == {"car": 0.75, "utility_vehicle": 0.75, "sky": 1.0}
 
 
 def column(dataset: dict[str, Any], name: str, split: str) -> list[str]:

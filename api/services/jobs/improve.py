@@ -15,6 +15,7 @@ from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job
 from catalog.tags.confusion_cells import scored_models
+from ingest.labels.palette import tag_name
 from pipeline.datasets.frame_worth import Worth
 from pipeline.datasets.improve import Improvement, frames_to_label, improve_dataset
 from pipeline.jobs.follow import refresh
@@ -83,14 +84,18 @@ def _improvement(
 
 
 def known_of(workspace: Workspace, training: Job, report: Mapping[str, Any]) -> Worth:
-    """The classes in which a report shows a model weak, and its tag of uncertainty."""
+    """The label classes in which a report shows a model weak, and its tag of uncertainty.
+
+    A label class that the model merges into another is as weak as that one.
+    """
     with workspace.catalog.reading() as snapshot:
         scored = scored_models(snapshot).get(training.name)
         tag = None if scored is None else f"{scored.prefix}_uncertainty"
         uncertainty = tag if tag in snapshot.tags else None
     weak_classes = {
-        row["tag"]: 1.0 - (row["iou"] or 0.0) if row["truth_pixels"] else 1.0
+        tag: 1.0 - (row["iou"] or 0.0) if row["truth_pixels"] else 1.0
         for row in report.get("per_class", ())
+        for tag in _label_tags(report, row)
     }
     weak_cameras = {
         row["camera"]: 1.0 - row["miou"]
@@ -98,6 +103,14 @@ def known_of(workspace: Workspace, training: Job, report: Mapping[str, Any]) -> 
         if row["miou"] is not None
     }
     return Worth(weak_classes, weak_cameras, uncertainty)
+
+
+def _label_tags(report: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    """The tags of a class of the model: frames are labelled with those that it merges."""
+    class_map = report.get("class_map")
+    if class_map is None:
+        return [row["tag"]]
+    return [tag_name(label) for label in class_map["classes"][row["class"]]]
 
 
 def newest_report(validations: Sequence[Job]) -> Mapping[str, Any]:
