@@ -1,15 +1,17 @@
 """framesift improve."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from api.cli.commands.jobs.follow import follow
+from api.cli.commands.jobs.again import training_again, validation_again
+from api.cli.commands.jobs.follow import check_scores, followed, show_job
 from api.cli.options.common import AtOption
 from api.cli.shapes.record import Record
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
+from api.cli.terminal import JsonFlag, document, emit_json, emit_table, stdout
 from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_write
 
@@ -61,12 +63,19 @@ def improve(
     )
     if out is not None:
         atomic_write(out, "".join(f"{fkey}\n" for fkey in improved["to_label"]))
-    if as_json:
-        emit_json(improved)
-    else:
+    if not as_json:
         _show(improved, out)
-    if train:
-        _round(improved, validate=validate, as_json=as_json)
+    ended: dict[str, Record] = {}
+    try:
+        for name, job in _round(improved, validate=validate, as_json=as_json) if train else ():
+            ended[name] = job
+            if not as_json:
+                show_job(job, as_json)
+    finally:
+        if as_json:
+            emit_json(document(improved) | ended)
+    for job in ended.values():
+        check_scores(job)
 
 
 def _show(improved: Record, out: Path | None) -> None:
@@ -86,20 +95,20 @@ def _show(improved: Record, out: Path | None) -> None:
         emit_table(("to label",), [[fkey] for fkey in listed])
 
 
-def _round(improved: Record, *, validate: bool, as_json: bool) -> None:
-    """Train on the new version, beginning with the model; and validate that."""
-    jobs, dataset = target().jobs, improved["dataset"]
-    old = jobs.get(improved["model"])
-    told = ("workers", "batch_size", "max_steps", "epochs", "learning_rate", "height", "width")
-    settings = {
-        name: old["settings"][name]
-        for name in (*told, "seed", "split")
-        if old["settings"].get(name) is not None
-    }
-    name = f"{dataset['name']}@{dataset['version']}"
-    trained = jobs.train(name, continue_from=improved["model"], **settings)
-    follow(jobs, trained, False, as_json)
+def _round(
+    improved: Record, *, validate: bool, as_json: bool
+) -> Iterator[tuple[Literal["training", "validated"], Record]]:
+    """Train on the new version, beginning with the model, and validate that; each job at its end.
+
+    Raises:
+        JobFailed: One did not succeed.
+    """
+    jobs, dataset, model = target().jobs, improved["dataset"], improved["model"]
+    options = training_again(jobs.get(model)) | {"continue_from": model}
+    begun = jobs.train(f"{dataset['name']}@{dataset['version']}", **options)
+    yield "training", followed(jobs, begun, as_json)
     if validate:
         before = jobs.get(improved["validation"])
-        inherited = {"workers": before["settings"]["workers"], "split": before["split"]}
-        follow(jobs, jobs.validate(trained["name"], before["dataset"], **inherited), False, as_json)
+        options = validation_again(before)
+        validation = jobs.validate(begun["name"], before["dataset"], **options)
+        yield "validated", followed(jobs, validation, as_json)
