@@ -587,8 +587,10 @@ class ReportAnswer(Schema):
         examples=[{"class": "Sky", "miou": 0.01, "pixel_accuracy": 0.31}],
     )
     frames: int = Field(description="That were validated.", examples=[32])
-    trained_frames: int = Field(
-        default=0, description="Of these, the ones that the model was trained on.", examples=[0]
+    trained_frames: int | None = Field(
+        default=0,
+        description="Of these, the ones that the model was trained on; null where it has no list.",
+        examples=[0],
     )
     warnings: list[str] = Field(
         default=[], description="What makes the scores say less.", examples=[[]]

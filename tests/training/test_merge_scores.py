@@ -155,6 +155,22 @@ def test_frames_of_scenes_that_were_trained_on_are_warned_of(tmp_path: Path) -> 
     assert "other frames of the scenes of 3 of the 7 frames" in warning
 
 
+def test_frames_that_models_were_trained_on_are_warned_of(tmp_path: Path) -> None:
+    """Those of the model compared with, too; a model without a list of them is named as unknown."""
+    write_shards(tmp_path, 2)
+    for shard in range(2):
+        result = read_shard(shard_path(tmp_path, shard, 2))
+        replace(result, trained_frames=None).write(tmp_path)
+        replace(result, trained_frames=shard + 1).write(compared_results(tmp_path))
+    assert run_forked(*merge(tmp_path, 2, tmp_path / "out"), "--compared").status == 0
+    report = json.loads((tmp_path / "out/report.json").read_text())
+    unknown, known = report["warnings"]
+    assert unknown.startswith("the model has no list of the frames that it was trained on")
+    assert "the model compared with was trained on 3 of the 7 frames" in known
+    assert report["trained_frames"] is None
+    assert json.loads((tmp_path / "out/metrics.json").read_text())["trained_frames"] is None
+
+
 @pytest.mark.parametrize("shards", [1, 2, 3, 10])
 def test_any_number_of_shards_is_one_matrix(tmp_path: Path, shards: int) -> None:
     """Proves sharded results add up exactly, empty shards included, and frames keep their order."""
