@@ -620,7 +620,8 @@ class ReportAnswer(Schema):
     comparison: dict[str, Any] | None = Field(
         default=None,
         description="With another model on the same frames: differences of scores, each with its "
-        "interval of 95 % over scenes and a verdict; null where none was asked for.",
+        "interval of 95 % over scenes and a verdict; null where none was asked for. regressions "
+        "and improvements are null where the frames are of one scene, which has no intervals.",
         examples=[
             {
                 "model": {"name": "train-bikes-6", "step": 300},

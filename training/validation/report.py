@@ -57,8 +57,9 @@ def build_report(
         definitions), `frames`, `trained_frames` (of these, the ones that the model was trained
         on; null where it has no list of them), `warnings`, `ignored_pixels`, `absent_classes` (no
         truth pixel), `stray_predictions` (pixels taken for one of these), `share_correlation`
-        (Spearman's, of the classes' IoU with their share of the pixels, -1 to 1), `largest_confusions` (pairs of classes, most pixels
-        first), `worst_frames` and `most_uncertain_frames` (scores of SHOWN frames),
+        (Spearman's, of the classes' IoU with their share of the pixels, -1 to 1),
+        `largest_confusions` (pairs of classes, most pixels first), `worst_frames` and
+        `most_uncertain_frames` (scores of SHOWN frames),
         `skipped_frames` (`fkey`, `row`, `reason` of each that could not be read), `lineage` (what
         the dataset and the model were made of), `comparison` (training.validation.comparison;
         None without another model), `thresholds` (`score`, `least`, `value`, `reached`), `dataset`,
