@@ -257,3 +257,20 @@ def test_a_training_set_keeps_what_says_most(validated: Validated) -> None:
     for frames in (len(train), len(train) + 1):
         with pytest.raises(InvalidInput, match=r"split train has .* frames, and"):
             datasets.reduce("large@1", frames)
+
+
+def test_a_list_to_label_needs_no_frame_to_add(validated: Validated) -> None:
+    """With no frame to add, or none asked for, the list comes alone; with neither it is refused."""
+    models = Session(validated.workspace, is_command=True).models
+    listed = models.improve("first", frames=0, label=5)
+    assert (listed.dataset, listed.nothing_added, len(listed.to_label)) == (None, None, 5)
+    # A gap as long as the drawn months leaves no labelled frame.
+    with pytest.raises(InvalidInput, match="no labelled frame"):
+        models.improve("first", frames=5, min_gap_s=1e9)
+    with validated.workspace.whole_catalog.writing("labels gone") as connection:
+        connection.execute("UPDATE lake.main.tags_frame SET labelled = 0")
+    alone = models.improve("first", frames=5, label=5)
+    assert (alone.dataset, len(alone.to_label)) == (None, 5)
+    assert "no labelled frame" in str(alone.nothing_added)
+    with pytest.raises(InvalidInput, match="frames 0: expected 1 or more"):
+        models.improve("first", frames=0)

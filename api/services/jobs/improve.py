@@ -10,7 +10,7 @@ from api.schemas.improvements import ImprovementBody
 from api.services.datasets.new_dataset import stores_of
 from api.services.jobs.validated_with import dataset_of, validated_with
 from api.workspace import Workspace
-from catalog.errors import InvalidInput
+from catalog.errors import InvalidInput, NothingToAdd
 from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job
@@ -41,10 +41,13 @@ def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody
     Nothing is added that `validated_with` holds apart, nor of its scenes and drives.
 
     Raises:
-        InvalidInput: It has no finished validation, or there is nothing to add.
+        InvalidInput: It has no finished validation, or nothing was asked for.
+        NothingToAdd: There is neither a frame to add nor one to list.
         NotFound: Its dataset is gone.
         NotAllowed: The caller may not make another version of its dataset.
     """
+    if not request.frames and not request.label:
+        raise InvalidInput("frames 0: expected 1 or more, or frames to label beside it")
     records = workspace.records
     training = recorded_job(records, model)
     trained = dataset_of({one.id: one for one in recorded_datasets(records)}, training)
@@ -58,11 +61,21 @@ def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody
     if request.label:
         listed = Improvement(**{**vars(improvement), "frames": request.label})
         to_label = frames_to_label(stores, dataset, listed, held_splits, request.at)
-    grown = improve_dataset(stores, dataset, improvement, held_splits, request.at, dataset.owner)
+    grown, reason = None, None
+    if request.frames:
+        try:
+            grown = improve_dataset(
+                stores, dataset, improvement, held_splits, request.at, dataset.owner
+            )
+        except NothingToAdd as error:
+            if not to_label:
+                raise
+            reason = str(error)
     return ImprovementBody(
         model=model,
         validation=validations[0].name,
-        dataset=DatasetBody.of(grown, workspace.place),
+        dataset=None if grown is None else DatasetBody.of(grown, workspace.place),
+        nothing_added=reason,
         to_label=to_label,
     )
 

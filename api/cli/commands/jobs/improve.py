@@ -18,7 +18,9 @@ from catalog.storage.atomic_write import atomic_write
 
 def improve(
     model: Annotated[str, typer.Argument(help="A training job's name.")],
-    frames: Annotated[int, typer.Option(min=1, help="Labelled frames to add.")] = 100,
+    frames: Annotated[
+        int, typer.Option(min=0, help="Labelled frames to add; 0 with --label.")
+    ] = 100,
     label: Annotated[
         int, typer.Option(min=0, help="Unlabelled frames to list that are most worth a label.")
     ] = 0,
@@ -49,6 +51,8 @@ def improve(
     """
     if validate and not train:
         raise InvalidInput("--validate: goes with --train, which makes the model to validate")
+    if train and not frames:
+        raise InvalidInput("--train: goes with --frames, which it trains on; give 1 or more")
     if out is not None and not label:
         raise InvalidInput(f"--out {out}: goes with --label, which lists frames")
     here = target()
@@ -79,15 +83,17 @@ def improve(
 
 
 def _show(improved: Record, out: Path | None) -> None:
-    dataset = improved["dataset"]
-    report = dataset["report"]
-    stdout.print(
-        f"dataset {dataset['name']}@{dataset['version']}: {report['added']:,} frames more of "
-        f"{report['pool']:,} that could be added, of {report['scenes']:,} scenes; "
-        f"{report['left_out_as_too_near']:,} are too near to what is validated with"
-    )
-    columns = ("class", "weakness", "frames", "added")
-    emit_table(columns, [[row[name] for name in columns] for row in report["expects"]])
+    if (dataset := improved["dataset"]) is not None:
+        report = dataset["report"]
+        stdout.print(
+            f"dataset {dataset['name']}@{dataset['version']}: {report['added']:,} frames more of "
+            f"{report['pool']:,} that could be added, of {report['scenes']:,} scenes; "
+            f"{report['left_out_as_too_near']:,} are too near to what is validated with"
+        )
+        columns = ("class", "weakness", "frames", "added")
+        emit_table(columns, [[row[name] for name in columns] for row in report["expects"]])
+    elif reason := improved.get("nothing_added"):
+        stdout.print(f"no frame was added: {reason}")
     listed = improved["to_label"]
     if out is not None:
         stdout.print(f"{len(listed):,} frames to label are listed in {out}")
@@ -101,8 +107,11 @@ def _round(
     """Train on the new version, beginning with the model, and validate that; each job at its end.
 
     Raises:
+        InvalidInput: There is no new version to train on.
         JobFailed: One did not succeed.
     """
+    if improved["dataset"] is None:
+        raise InvalidInput(f"--train: {improved.get('nothing_added')}")
     jobs, dataset, model = target().jobs, improved["dataset"], improved["model"]
     options = training_again(jobs.get(model)) | {"continue_from": model}
     begun = jobs.train(f"{dataset['name']}@{dataset['version']}", **options)
