@@ -4,6 +4,7 @@
     ├── InvalidInput             a value the user gave cannot be used
     │   ├── UnknownName          a class, tag, camera or split that does not exist
     │   ├── ClassListMissing     a source without its class_list.json
+    │   ├── NothingToAdd         no frame is left that a dataset could grow by
     │   └── BodyTooLarge         a request's body is longer than it may be
     ├── NotFound                 no source, dataset, job... of that name
     │   └── NotMade              no catalog, or no records, where this command looks
@@ -64,6 +65,10 @@ def _unpickled(
 
 class InvalidInput(FramesiftError):
     """A value the user gave cannot be used."""
+
+
+class NothingToAdd(InvalidInput):
+    """No frame is left that a dataset could grow by."""
 
 
 class UnknownName(InvalidInput):

@@ -53,7 +53,7 @@ class Models:
 
         Args:
             name: The training job.
-            frames: How many labelled frames to add.
+            frames: How many labelled frames to add; 0 for none.
             label: How many unlabelled frames to list that are most worth a label.
             per_scene: Most of one scene.
             min_gap_s: They are at least so far from frames that are validated with [s].
@@ -63,11 +63,12 @@ class Models:
         Returns:
             ``dataset``, the new version, whose ["report"]["expects"] says how weak the model is in
             each class and in how many frames it was, and comes; ``validation``, the job that said
-            so; ``to_label``, fkeys.
+            so; ``to_label``, fkeys. ``dataset`` is None where no frame was added: none was asked
+            for, or ``nothing_added`` says why.
 
         Raises:
             NotFound: There is no such model.
-            InvalidQuestion: It has no finished validation, or there is nothing to add.
+            InvalidQuestion: It has no finished validation, or there is nothing to add or to label.
         """
         request: dict[str, Any] = {"frames": frames, "label": label, "seed": seed}
         request |= {"per_scene": per_scene, "min_gap_s": min_gap_s}

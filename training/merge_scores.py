@@ -22,7 +22,7 @@ from pipeline.runs.score_thresholds import parse_thresholds
 from training.command import OneLineParser, exit_status, positive_int, say
 from training.run.metrics_log import read_metrics
 from training.strict_json import strict_json
-from training.validation.comparison import WORSE, told_difference
+from training.validation.comparison import UNJUDGED, WORSE, told_difference
 from training.validation.frame_cells import Int32
 from training.validation.frame_pictures import FramePictures
 from training.validation.frame_summary import FrameSummary, score_blocks
@@ -370,6 +370,8 @@ def main(arguments: Sequence[str]) -> int:
         for warning in report["warnings"]:
             say(f"warning: {warning}")
         if (comparison := report["comparison"]) is not None:
+            if comparison["regressions"] is None:
+                say(f"compared with {comparison['model']['name']}: {UNJUDGED}")
             for row in comparison["scores"]:
                 if row["verdict"] == WORSE:
                     say(f"regression: {row['score']}: {told_difference(row)}")

@@ -17,9 +17,10 @@ class NewImprovement(Schema):
 
     frames: int = Field(
         default=100,
-        ge=1,
+        ge=0,
         le=_MOST_FRAMES,
-        description="Labelled frames to add, as a new version of the dataset.",
+        description="Labelled frames to add, as a new version of the dataset; 0 with label to "
+        "list only.",
     )
     label: int = Field(
         default=0,
@@ -48,9 +49,14 @@ class ImprovementBody(Schema):
     validation: str = Field(
         description="The job whose report said where it is weak.", examples=["validate-bikes-2"]
     )
-    dataset: DatasetBody = Field(
-        description="The new version; report.expects says of each class how weak the model is in "
-        "it, and in how many frames of the split it was, and comes."
+    dataset: DatasetBody | None = Field(
+        description="The new version, null where no frame was added; report.expects says of each "
+        "class how weak the model is in it, and in how many frames of the split it was, and comes."
+    )
+    nothing_added: str | None = Field(
+        default=None,
+        description="Why there is no new version, where frames were asked for.",
+        examples=[None],
     )
     to_label: list[str] = Field(
         description="fkeys of unlabelled frames that are most worth a label.",

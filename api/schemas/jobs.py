@@ -587,8 +587,10 @@ class ReportAnswer(Schema):
         examples=[{"class": "Sky", "miou": 0.01, "pixel_accuracy": 0.31}],
     )
     frames: int = Field(description="That were validated.", examples=[32])
-    trained_frames: int = Field(
-        default=0, description="Of these, the ones that the model was trained on.", examples=[0]
+    trained_frames: int | None = Field(
+        default=0,
+        description="Of these, the ones that the model was trained on; null where it has no list.",
+        examples=[0],
     )
     warnings: list[str] = Field(
         default=[], description="What makes the scores say less.", examples=[[]]
@@ -618,7 +620,8 @@ class ReportAnswer(Schema):
     comparison: dict[str, Any] | None = Field(
         default=None,
         description="With another model on the same frames: differences of scores, each with its "
-        "interval of 95 % over scenes and a verdict; null where none was asked for.",
+        "interval of 95 % over scenes and a verdict; null where none was asked for. regressions "
+        "and improvements are null where the frames are of one scene, which has no intervals.",
         examples=[
             {
                 "model": {"name": "train-bikes-6", "step": 300},

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.errors import InvalidInput
+from catalog.errors import NothingToAdd
 from catalog.lake.snapshot import Snapshot
 from catalog.memory.wide_names import FKEY_HASH
 from catalog.records.tables import Dataset
@@ -96,7 +96,8 @@ def improve_dataset(
         owner: Name of the user who does it; empty on the machine's own command line.
 
     Raises:
-        InvalidInput: There is no frame to add, or the dataset's classes are other ones by now.
+        NothingToAdd: There is no frame to add.
+        InvalidInput: The dataset's classes are other ones by now.
         UnknownName: It has no such split.
         BadFile: A manifest is damaged.
     """
@@ -123,7 +124,7 @@ def improved_content(
         pool, left_out = _pool(frames, improvement, away, old)
         chosen = _chosen(pool, snapshot, improvement)
         if not len(chosen):
-            raise InvalidInput(
+            raise NothingToAdd(
                 f"dataset {dataset.name}: the catalog has no labelled frame that is neither in it "
                 f"nor too near to what is validated with ({left_out:,} are too near)"
             )

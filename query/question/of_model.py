@@ -39,7 +39,8 @@ def asking(
     Raises:
         NotFound: There is no such snapshot.
         UnknownName: No scores of its model were imported, or a class of a confusion is unknown.
-        InvalidInput: ``at`` does not fit the question, or a confusion is asked of no model.
+        InvalidInput: ``at`` does not fit the question, or a confusion is asked of no model, or of
+            one without an imported validation.
     """
     reading = store.reading_files if _names_cells(question.where) else store.reading
     with reading(question.asked_of(at)) as snapshot:
@@ -131,14 +132,21 @@ class _Names:
         return re.sub(r"\0(\d+)\0", lambda match: cells[int(match[1])], sql)
 
     def _pixels(self, match: re.Match[str]) -> str:
-        """Pixels of a cell in Db2's SQL; 0 for a scored frame without it, none for another."""
+        """Pixels of a cell in Db2's SQL; 0 for a validated frame without it, none for another."""
+        # Of validations: a prediction compares with no truth.
+        accuracy = f"{self.scored.prefix}_accuracy"
+        if accuracy not in self.snapshot.tags:
+            raise InvalidInput(
+                f"{match[0]}: no validation of model {self.scored.model} was imported; import "
+                "one: framesift tags import-scores VALIDATION"
+            )
         truth, predicted = (self._class(name) for name in match.groups())
         of_cell = (
             f"model = {quoted(self.scored.model)} and truth = {quoted(truth)} "
             f"and predicted = {quoted(predicted)}"
         )
         return (
-            f"case when {self.scored.prefix}_uncertainty is not null then coalesce((select "
+            f"case when {accuracy} is not null then coalesce((select "
             f"sum(pixels) from {CONFUSION_CELLS} where frame = fkey and {of_cell}), 0) end"
         )
 

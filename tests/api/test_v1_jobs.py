@@ -423,6 +423,30 @@ def test_validations_of_several_datasets_are_one_table(
     assert "warning: all@1: x" in told
     follow_all(jobs, begun[:1], detach=False, as_json=True)
     assert [job["name"] for job in json.loads(capsys.readouterr().out)] == ["v-1"]
+    recorded(workspace, "v-0", "validate", "failed")
+    with workspace.records.session() as session:
+        job = session.get_one(Job, recorded_job(workspace.records, "v-0").id)
+        job.error, job.metrics = "it was killed", {}
+    with pytest.raises(JobFailed, match="job v-0 failed: it was killed"):
+        follow_all(jobs, [jobs.get("v-0"), *begun], detach=False, as_json=False)
+    told = capsys.readouterr().out
+    assert told.count("0.1000 to 0.7000") == 2
+    assert "failed: all@1: it was killed" in told
+    workspace.close()
+
+
+def test_validations_begin_together_or_not_at_all(catalogued: Path, tmp_path: Path) -> None:
+    """Where one of several datasets cannot be validated on, none is begun."""
+    workspace = open_home(copy_home(catalogued, tmp_path))
+    make(workspace, "all")
+    model = workspace.jobs / "t" / "model"
+    recorded(workspace, "t", "train", "done", model_dir=str(model))
+    model.mkdir()
+    (model / "model.json").write_text("{}")
+    run = framesift(workspace.settings.home, "validate", "t", "all", "nothing", "--json")
+    assert run.returncode == 1
+    assert "nothing" in run.stderr
+    assert [job.name for job in recorded_jobs(workspace.records)] == ["t"]
     workspace.close()
 
 

@@ -240,6 +240,7 @@ def test_a_validation_s_scores_are_tags_of_its_model(served: Served, tmp_path: P
     model = {"name": "t-1", "sha256": "a" * 64}
     (report / "report.json").write_text(json.dumps({"model": model}))
     scores = {"fkey": fkeys, "uncertainty": [n / len(fkeys) for n in range(len(fkeys))]}
+    scores["accuracy"] = [0.5 for _ in fkeys]
     pq.write_table(pa.table(scores), report / "frame_scores.parquet")
     with served.records.session() as session:
         for kind, name in (("validate", "v-1"), ("train", "t-1")):

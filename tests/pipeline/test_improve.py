@@ -1,7 +1,9 @@
 """A model's next training data: weak classes and cameras, uncertainty, and never what is held."""
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,13 @@ import pytest
 from api.schemas.datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset
 from api.services.datasets.rebuild_dataset import rebuild_dataset
+from api.services.jobs.improve import known_of
+from api.services.jobs.validated_with import validated_with
 from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.records.datasets import recorded_dataset
+from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset, Job, now
 from catalog.tags.model_scores import write_scores
 from pipeline.jobs.request import JobPaths, write_json
@@ -35,24 +40,86 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return workspace
 
 
-def record(workspace: Workspace, name: str, kind: str, dataset: Dataset, split: str) -> JobPaths:
-    """A job that is done."""
+def record(
+    workspace: Workspace,
+    name: str,
+    kind: str,
+    dataset: Dataset,
+    split: str | None,
+    *,
+    state: str = "done",
+    settings: Mapping[str, Any] | None = None,
+    **of_model: Path,
+) -> JobPaths:
+    """A job that has ended, of the model "first" unless its paths say another."""
     paths = JobPaths(workspace.jobs / name)
     paths.report.mkdir(parents=True)
-    model_dir = workspace.jobs / "first" / "model"
+    of_model = {"model_dir": workspace.jobs / "first" / "model"} | of_model
     with workspace.records.session() as session:
         session.add(
             Job(
-                name=name, kind=kind, backend="local", state="done", handle="1:1",
-                request={"stages": [], "settings": {"split": split}}, started=now(),
-                finished=now(), dataset_id=dataset.id, metrics={},
+                name=name, kind=kind, backend="local", state=state, handle="1:1",
+                request={"stages": [], "settings": {"split": split, **(settings or {})}},
+                started=now(), finished=now(), dataset_id=dataset.id, metrics={},
                 paths={
                     "folder": str(paths.folder), "logs": str(paths.logs),
-                    "model_dir": str(model_dir),
+                    **{key: str(path) for key, path in of_model.items()},
                 },
             )
         )  # fmt: skip
     return paths
+
+
+def test_whatever_a_model_was_validated_with_is_held_apart(workspace: Workspace) -> None:
+    """Its checkpoints', what it was only compared on, its parents', failed ones; no other model's.
+
+    A validation that names no split holds the usual one.
+    """
+    split = "train=0.5,validation=0.25,a=0.25"
+    request = NewDataset(name="set", question=Question(), split=split)
+    sets = [make_dataset(workspace, request.model_copy(update={"name": f"set-{n}"})) for n in "12"]
+    of = {name: workspace.jobs / name / "model" for name in ("first", "parent", "other")}
+    job = partial(record, workspace)
+    job("parent", "train", sets[0], "train", model_dir=of["parent"])
+    job("other", "train", sets[0], "train", model_dir=of["other"])
+    job("first", "train", sets[0], "train", continued_from=of["parent"])
+    training = recorded_job(workspace.records, "first")
+
+    def held() -> set[tuple[str, str]]:
+        return {(one.dataset.name, one.split) for one in validated_with(workspace, training)}
+
+    job("v-0", "validate", sets[0], "a", settings={"model": "other"}, model_dir=of["other"])
+    assert held() == set()
+    ours = {"model": "first@2"}
+    exported = workspace.jobs / "v-1" / "checkpoints" / "first@2"
+    job("v-1", "validate", sets[0], None, settings=ours, model_dir=exported, state="failed")
+    assert held() == {("set-1", "validation")}
+    both = {"model": "other", "compare": "first@2"}
+    job("v-2", "validate", sets[1], "validation", settings=both, model_dir=of["other"])
+    job(
+        "v-3", "validate", sets[1], "train",
+        model_dir=of["other"], compared_model_dir=of["first"], state="running",
+    )  # fmt: skip
+    job("v-4", "validate", sets[1], "a", settings={"model": "parent"}, model_dir=of["parent"])
+    assert held() == {
+        ("set-1", "validation"),
+        *(("set-2", n) for n in ("a", "train", "validation")),
+    }
+
+
+def test_label_classes_are_as_weak_as_what_they_are_merged_into(workspace: Workspace) -> None:
+    """Each label class of a merged class has its weakness; those that the map ignores have none."""
+    training = Job(name="first")
+    classes = {"Vehicle": ["Car", "Utility vehicle"], "Sky": ["Sky"]}
+    report = {
+        "class_map": {"name": "own", "classes": classes, "ignored": ["Ego car"]},
+        "per_class": [
+            {"class": "Vehicle", "tag": "vehicle", "iou": 0.25, "truth_pixels": 9},
+            {"class": "Sky", "tag": "sky", "iou": None, "truth_pixels": 0},
+        ],
+    }
+    known = known_of(workspace, training, report)
+    assert known.weak_classes == {"car": 0.75, "utility_vehicle": 0.75, "sky": 1.0}
 
 
 def column(dataset: dict[str, Any], name: str, split: str) -> list[str]:
@@ -190,3 +257,20 @@ def test_a_training_set_keeps_what_says_most(validated: Validated) -> None:
     for frames in (len(train), len(train) + 1):
         with pytest.raises(InvalidInput, match=r"split train has .* frames, and"):
             datasets.reduce("large@1", frames)
+
+
+def test_a_list_to_label_needs_no_frame_to_add(validated: Validated) -> None:
+    """With no frame to add, or none asked for, the list comes alone; with neither it is refused."""
+    models = Session(validated.workspace, is_command=True).models
+    listed = models.improve("first", frames=0, label=5)
+    assert (listed.dataset, listed.nothing_added, len(listed.to_label)) == (None, None, 5)
+    # A gap as long as the drawn months leaves no labelled frame.
+    with pytest.raises(InvalidInput, match="no labelled frame"):
+        models.improve("first", frames=5, min_gap_s=1e9)
+    with validated.workspace.whole_catalog.writing("labels gone") as connection:
+        connection.execute("UPDATE lake.main.tags_frame SET labelled = 0")
+    alone = models.improve("first", frames=5, label=5)
+    assert (alone.dataset, len(alone.to_label)) == (None, 5)
+    assert "no labelled frame" in str(alone.nothing_added)
+    with pytest.raises(InvalidInput, match="frames 0: expected 1 or more"):
+        models.improve("first", frames=0)

@@ -49,6 +49,7 @@ def write(store: CatalogStore, model: str = "demo-train", sha256: str = "aa") ->
         {
             "fkey": names,
             "uncertainty": [uncertainty(n) for n in numbers],
+            "accuracy": [0.5 for _ in numbers],
             "miou": pa.array([None if n == 3 else 0.5 for n in numbers], pa.float64()),
         }
     )
@@ -145,6 +146,21 @@ def test_what_cannot_be_asked_is_named(store: CatalogStore) -> None:
     with pytest.raises(InvalidInput, match="of which model"):
         asked(store, model=None, where="confusion(pedestrian, bicycle) > 0")
     assert asked(store, model=None, where="scene = 'confusion(pedestrian, bicycle)'") == []
+
+
+def test_a_frame_that_was_only_predicted_has_no_confusion(catalogued: Path, tmp_path: Path) -> None:
+    """It is in no answer, not with 0 pixels either; a model without a validation is named."""
+    store = catalogs.drawn(catalogued, tmp_path)
+    predicted = pa.table({"fkey": FKEYS[10:], "uncertainty": [0.5 for _ in FKEYS[10:]]})
+    write_scores(store, "demo-train", "aa", predicted, None)
+    with pytest.raises(InvalidInput, match=r"no validation of model demo-train.*import-scores"):
+        asked(store, where="confusion(car, bicycle) = 0")
+    write(store)
+    write_scores(store, "demo-train", "aa", predicted, None)
+    assert len(FKEYS) > len(SCORED)
+    assert asked(store, where="confusion(car, bicycle) = 0") == SCORED
+    assert asked(store, where="uncertainty is not null") == FKEYS
+    store.close()
 
 
 def test_scores_of_a_model_are_replaced_and_dropped_as_one(

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from api.cli.commands.jobs.follow import told_regressions
 from ingest.labels.palette import tag_name
 from tests.training.commands import run, run_forked
 from training.merge_scores import FRAME_SCORES_SCHEMA, open_shards
@@ -153,6 +154,22 @@ def test_frames_of_scenes_that_were_trained_on_are_warned_of(tmp_path: Path) -> 
     assert run_forked(*merge(tmp_path, 2, tmp_path / "out")).status == 0
     (warning,) = json.loads((tmp_path / "out/report.json").read_text())["warnings"]
     assert "other frames of the scenes of 3 of the 7 frames" in warning
+
+
+def test_frames_that_models_were_trained_on_are_warned_of(tmp_path: Path) -> None:
+    """Those of the model compared with, too; a model without a list of them is named as unknown."""
+    write_shards(tmp_path, 2)
+    for shard in range(2):
+        result = read_shard(shard_path(tmp_path, shard, 2))
+        replace(result, trained_frames=None).write(tmp_path)
+        replace(result, trained_frames=shard + 1).write(compared_results(tmp_path))
+    assert run_forked(*merge(tmp_path, 2, tmp_path / "out"), "--compared").status == 0
+    report = json.loads((tmp_path / "out/report.json").read_text())
+    unknown, known = report["warnings"]
+    assert unknown.startswith("the model has no list of the frames that it was trained on")
+    assert "the model compared with was trained on 3 of the 7 frames" in known
+    assert report["trained_frames"] is None
+    assert json.loads((tmp_path / "out/metrics.json").read_text())["trained_frames"] is None
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3, 10])
@@ -314,6 +331,23 @@ def test_a_model_is_compared_with_another(tmp_path: Path) -> None:
     frames = [replace(frame, row=frame.row + 7) for frame in result.frames]
     replace(result, frames=frames).write(others)
     assert "put through other frames" in run_forked(*flags).error
+
+
+def test_a_comparison_on_one_scene_judges_nothing(tmp_path: Path) -> None:
+    """Without intervals nothing is told to be free of regressions: in report, page, log and job."""
+    for folder, right in ((tmp_path, 0.6), (compared_results(tmp_path), 0.8)):
+        write_shards(folder, 1, right)
+        result = read_shard(shard_path(folder, 0, 1))
+        replace(result, frames=[replace(one, scene="a") for one in result.frames]).write(folder)
+    ended = run_forked(*merge(tmp_path, 1, tmp_path / "out"), "--compared")
+    assert "no verdict: intervals need frames of two scenes" in ended.out
+    made = json.loads((tmp_path / "out/report.json").read_text())["comparison"]
+    assert (made["regressions"], made["improvements"]) == (None, None)
+    page = (tmp_path / "out/report.html").read_text(encoding="utf-8")
+    assert "Whether a score is worse is unknown." in page
+    assert "No score is worse" not in page
+    metrics = json.loads((tmp_path / "out/metrics.json").read_text())
+    assert "unknown whether worse than" in told_regressions({"metrics": metrics})
 
 
 def test_slices_by_tags(tmp_path: Path) -> None:

@@ -113,13 +113,13 @@ def test_an_unfinished_training_is_a_parent(tmp_path: Path) -> None:
 
 
 def test_frames_trained_on(tmp_path: Path) -> None:
-    """Proves a model knows its frames and its parents'; an old model goes by dataset and split."""
+    """Proves a model lists its and its parents' frames; without a list its own split is known."""
     files = draw_frames(tmp_path, 3)
     manifest = write_manifest(tmp_path / "m", tmp_path, {"train": files[:2], "validation": files})
     train, validation = manifest.split("train"), manifest.split("validation")
     old = {"id": "drawn-1", "split": "train"}
     assert len(frames_trained_on(tmp_path / "old", old, train, "train")) == 2
-    assert not frames_trained_on(tmp_path / "old", old, validation, "validation")
+    assert frames_trained_on(tmp_path / "old", old, validation, "validation") is None
     write_trained_frames(tmp_path / "first", ["validation-001", "elsewhere"], None)
     write_trained_frames(tmp_path / "second", ["train-000"], tmp_path / "first")
     for folder, name, split, trained in (

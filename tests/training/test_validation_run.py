@@ -116,7 +116,9 @@ def test_two_models_on_the_same_frames(validated: Path) -> None:
     assert comparison["scores"][0]["difference"] == made["miou"] - alone["miou"]
     assert 0 < made["disagreement"]["mean"] < 1
     changed = {"comparison": None, "shards": 1, "disagreement": whole["disagreement"]}
-    assert {**made, **changed} == whole
+    ours, theirs = made["warnings"]
+    assert theirs.startswith("the model compared with was trained on other frames")
+    assert {**made, **changed, "warnings": [ours]} == whole
     (sizes,) = [row["object_sizes"] for row in made["per_class"] if row["class"] == "Car"]
     assert sum(row["pixels"] for row in sizes) == made["per_class"][2]["truth_pixels"] > 0
     scores = pq.read_table(validated / "out-beside/frame_scores.parquet")["disagreement"]

@@ -72,13 +72,13 @@ def scenes_trained_on(model_dir: Path) -> set[str]:
 
 def frames_trained_on(
     model_dir: Path, dataset: Mapping[str, Any], split: Manifest, name: str
-) -> frozenset[str]:
-    """Those of a split's frames that the model in ``model_dir`` was trained on.
+) -> frozenset[str] | None:
+    """Those of a split's frames that the model in ``model_dir`` was trained on; None if unknown.
 
     Args:
         model_dir: The model.
-        dataset: What its model.json says it was trained on: a model of version 0.1.0 has no more,
-            and then the same split of the same dataset is all of it, anything else nothing.
+        dataset: What its model.json says it was trained on: where the list is missing, the same
+            split of the same dataset is all of it, and of anything else nobody knows.
         split: The frames.
         name: The split's name.
 
@@ -90,7 +90,7 @@ def frames_trained_on(
     if trained is not None:
         return fkeys & trained
     same = (dataset.get("id"), dataset.get("split")) == (split.header.id, name)
-    return fkeys if same else frozenset()
+    return fkeys if same else None
 
 
 def _read(model_dir: Path) -> set[str] | None:

@@ -5,13 +5,15 @@ zero, and better where it lies above. Of 38 classes that are equally good, about
 better in each comparison all the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from training.validation.intervals import Interval, difference_intervals
 from training.validation.scores import Int64
 
 BETTER, WORSE, UNDECIDED = "better", "worse", "not told apart"
+
+UNJUDGED = "no verdict: intervals need frames of two scenes"
 
 _WHOLE = ("miou", "pixel_accuracy")
 
@@ -33,7 +35,8 @@ def compared(
     Returns:
         `model` (the other one), `scenes`, `draws`, `scores` (of mean IoU, pixel accuracy and each
         class's IoU: `score`, `value`, `other`, `difference`, `interval`, `verdict`), and the names
-        of the scores that are worse (`regressions`) and better (`improvements`).
+        of the scores that are worse (`regressions`) and better (`improvements`); both None where
+        no score has an interval, and nobody can tell.
     """
     intervals = difference_intervals(scenes, others, len(report["classes"]))
     scores = [_row(name, report[name], other[name], intervals[name]) for name in _WHOLE]
@@ -47,9 +50,16 @@ def compared(
         "scenes": intervals["scenes"],
         "draws": intervals["draws"],
         "scores": scores,
-        "regressions": [row["score"] for row in scores if row["verdict"] == WORSE],
-        "improvements": [row["score"] for row in scores if row["verdict"] == BETTER],
+        "regressions": _judged(scores, WORSE),
+        "improvements": _judged(scores, BETTER),
     }
+
+
+def _judged(scores: Sequence[Mapping[str, Any]], verdict: str) -> list[str] | None:
+    """Names of the scores with this verdict; None where there is no verdict at all."""
+    if all(row["verdict"] is None for row in scores):
+        return None
+    return [row["score"] for row in scores if row["verdict"] == verdict]
 
 
 def told_difference(row: Mapping[str, Any]) -> str:

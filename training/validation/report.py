@@ -24,7 +24,7 @@ from training.validation.scores import (
     precision,
     recall,
 )
-from training.validation.shard_file import About, StoredShard, confusion_of
+from training.validation.shard_file import About, StoredShard, confusion_of, trained_frames_of
 from training.validation.slices import SLICED_BY, Slices, with_slices
 
 
@@ -55,10 +55,11 @@ def build_report(
         and `margin` (means over frames), `entropy`, `margins`, `disagreement` and `object_sizes`
         (likewise as their files say), `baseline` (always predicting the most frequent class, same
         definitions), `frames`, `trained_frames` (of these, the ones that the model was trained
-        on), `warnings`, `ignored_pixels`, `absent_classes` (no truth pixel), `stray_predictions`
-        (pixels taken for one of these), `share_correlation` (Spearman's, of the classes' IoU with
-        their share of the pixels, -1 to 1), `largest_confusions` (pairs of classes, most pixels
-        first), `worst_frames` and `most_uncertain_frames` (scores of SHOWN frames),
+        on; null where it has no list of them), `warnings`, `ignored_pixels`, `absent_classes` (no
+        truth pixel), `stray_predictions` (pixels taken for one of these), `share_correlation`
+        (Spearman's, of the classes' IoU with their share of the pixels, -1 to 1),
+        `largest_confusions` (pairs of classes, most pixels first), `worst_frames` and
+        `most_uncertain_frames` (scores of SHOWN frames),
         `skipped_frames` (`fkey`, `row`, `reason` of each that could not be read), `lineage` (what
         the dataset and the model were made of), `comparison` (training.validation.comparison;
         None without another model), `thresholds` (`score`, `least`, `value`, `reached`), `dataset`,
@@ -83,8 +84,7 @@ def build_report(
     ious, recalls, precisions = iou(matrix), recall(matrix), precision(matrix)
     baseline = majority_baseline(matrix)
     frames = summary.frames
-    trained = sum(shard.trained_frames for shard in shards)
-    alike = sum(shard.frames_of_trained_scenes for shard in shards)
+    trained = trained_frames_of(shards)
     report: dict[str, Any] = {
         "classes": list(about.classes),
         "class_map": about.class_map,
@@ -103,7 +103,10 @@ def build_report(
         },
         "frames": frames,
         "trained_frames": trained,
-        "warnings": _warnings(frames, trained, alike),
+        "warnings": [
+            *_warnings("the model", frames, shards),
+            *([] if other is None else _warnings("the model compared with", frames, other)),
+        ],
         "ignored_pixels": summary.ignored_pixels,
         "absent_classes": [n for n, pixels in zip(about.classes, truth, strict=True) if not pixels],
         "stray_predictions": [
@@ -194,17 +197,25 @@ def _thresholds(report: Mapping[str, Any], fail_below: Mapping[str, float]) -> l
     ]
 
 
-def _warnings(frames: int, trained: int, alike: int) -> list[str]:
+def _warnings(model: str, frames: int, shards: Sequence[StoredShard]) -> list[str]:
+    """What makes the scores of a model, which the warnings call so, say less."""
+    trained = trained_frames_of(shards)
+    alike = sum(shard.frames_of_trained_scenes for shard in shards)
     warnings = []
-    if trained:
+    if trained is None:
+        warnings.append(
+            f"{model} has no list of the frames that it was trained on (trained_frames.parquet): "
+            "nobody knows how many of these frames it remembers"
+        )
+    elif trained:
         which = "all" if trained == frames else f"{trained:,} of the"
         warnings.append(
-            f"the model was trained on {which} {frames:,} frames that it is validated on: the "
+            f"{model} was trained on {which} {frames:,} frames that it is validated on: the "
             "scores say how well it remembers, and not how well it will do on other frames"
         )
     if alike:
         warnings.append(
-            f"the model was trained on other frames of the scenes of {alike:,} of the {frames:,} "
+            f"{model} was trained on other frames of the scenes of {alike:,} of the {frames:,} "
             "frames that it is validated on: these resemble what it knows, and score higher than "
             "frames of other drives"
         )

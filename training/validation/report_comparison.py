@@ -45,6 +45,8 @@ def _row(row: Mapping[str, Any], name: str) -> str:
 
 
 def _found(result: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    if result["regressions"] is None:
+        return "Whether a score is worse is unknown."
     if not result["regressions"]:
         return "No score is worse beyond chance."
     worse = escape(", ".join(names[name] for name in result["regressions"]))

@@ -84,7 +84,7 @@ class ShardResult:
         metrics: Of all its frames, by name: training.validation.metrics.table.
         frames: Scores of its frames, in order; none when there were more shards than frames.
         cells: The confusion matrix of each of its frames.
-        trained_frames: How many of them the model was trained on.
+        trained_frames: How many of them the model was trained on; None where that is unknown.
         frames_of_trained_scenes: How many others are of a scene that it was trained on.
         skipped: Its frames that could not be read, each with the reason.
         pictures: Its worst and its most uncertain frames.
@@ -94,7 +94,7 @@ class ShardResult:
     metrics: Mapping[str, Metric]
     frames: Sequence[FrameScore]
     cells: FrameCells = field(default_factory=FrameCells.none)
-    trained_frames: int = 0
+    trained_frames: int | None = 0
     frames_of_trained_scenes: int = 0
     skipped: Sequence[Mapping[str, Any]] = ()
     pictures: Sequence[FramePictures] = ()
@@ -168,7 +168,7 @@ class StoredShard:
     path: str
     about: About
     number: int
-    trained_frames: int
+    trained_frames: int | None
     frames_of_trained_scenes: int
     skipped: Sequence[Mapping[str, Any]]
     _sections: Mapping[str, tuple[int, int, int]]
@@ -267,7 +267,7 @@ def _opened(name: str, file: int) -> tuple[StoredShard, Int64]:
         name,
         About(**common, shard=own["shard"]),
         int(own["frames"]),
-        int(own["trained_frames"]),
+        own["trained_frames"],
         int(own["frames_of_trained_scenes"]),
         own["skipped"],
         sections,
@@ -341,6 +341,12 @@ def read_shard(path: Path) -> ShardResult:
         stored.skipped,
         pictures,
     )
+
+
+def trained_frames_of(parts: Sequence[ShardResult | StoredShard]) -> int | None:
+    """How many frames of these the model was trained on; None where that is unknown."""
+    numbers = [part.trained_frames for part in parts]
+    return None if None in numbers else sum(filter(None, numbers))
 
 
 def confusion_of(metrics: Mapping[str, Metric]) -> Confusion:

@@ -24,7 +24,7 @@ from catalog.errors import BadFile, StorageError
 from training.validation.frame_cells import FrameCells, FrameScore
 from training.validation.frame_pictures import FramePictures, Shown
 from training.validation.metrics.table import METRICS
-from training.validation.shard_file import ShardResult, shard_path
+from training.validation.shard_file import ShardResult, shard_path, trained_frames_of
 
 PIECE_FRAMES = 128
 """Frames that a late worker does alone at its end, and that a killed one does again."""
@@ -173,7 +173,7 @@ def joined_pieces(pieces: Sequence[ShardResult], rows: Sequence[int], path: Path
             np.concatenate([of.cell for of in cells]),
             np.concatenate([of.pixels for of in cells]),
         ),
-        sum(one.trained_frames for one in pieces),
+        trained_frames_of(pieces),
         sum(one.frames_of_trained_scenes for one in pieces),
         [frame for one in pieces for frame in one.skipped],
         _shown(frames, {one.row: one for piece in pieces for one in piece.pictures}),

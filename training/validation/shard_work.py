@@ -89,13 +89,13 @@ class _Scoring:
     Attributes:
         scorer: The model.
         reader: Of the frames, at its size and with its classes.
-        trained: Those of them that it was trained on, by fkey.
+        trained: Those of them that it was trained on, by fkey; None where that is unknown.
         scenes: That it was trained on.
     """
 
     scorer: Scorer
     reader: FrameReader
-    trained: Collection[str]
+    trained: Collection[str] | None
     scenes: Collection[str]
 
 
@@ -358,8 +358,8 @@ def _result(about: About, scoring: _Scoring, sums: ShardSums) -> ShardResult:
         sums.metrics,
         sums.frames,
         FrameCells.of(sums.cells),
-        sum(one.fkey in trained for one in sums.frames),
-        sum(one.scene in scenes and one.fkey not in trained for one in sums.frames),
+        None if trained is None else sum(one.fkey in trained for one in sums.frames),
+        sum(one.scene in scenes and one.fkey not in (trained or ()) for one in sums.frames),
         sums.skipped,
         sums.shown.pictures(),
     )

@@ -8,14 +8,16 @@ from typing import Any
 from api.schemas.datasets import DatasetBody
 from api.schemas.improvements import ImprovementBody
 from api.services.datasets.new_dataset import stores_of
+from api.services.jobs.validated_with import dataset_of, validated_with
 from api.workspace import Workspace
-from catalog.errors import InvalidInput, NotFound
+from catalog.errors import InvalidInput, NothingToAdd
 from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.jobs import recorded_job, recorded_jobs
-from catalog.records.tables import Dataset, Job
+from catalog.records.tables import Job
 from catalog.tags.confusion_cells import scored_models
+from ingest.labels.palette import tag_name
 from pipeline.datasets.frame_worth import Worth
-from pipeline.datasets.improve import Held, Improvement, frames_to_label, improve_dataset
+from pipeline.datasets.improve import Improvement, frames_to_label, improve_dataset
 from pipeline.jobs.follow import refresh
 from pipeline.jobs.request import JobPaths, read_json
 from query.sets.methods import MIN_GAP_S
@@ -36,34 +38,44 @@ class Asked:
 def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody:
     """Add frames to what a model was trained on, and list others that are worth a label.
 
-    Nothing is added that any validation of the model has seen, nor its scenes and drives.
+    Nothing is added that `validated_with` holds apart, nor of its scenes and drives.
 
     Raises:
-        InvalidInput: It has no finished validation, or there is nothing to add.
+        InvalidInput: It has no finished validation, or nothing was asked for.
+        NothingToAdd: There is neither a frame to add nor one to list.
         NotFound: Its dataset is gone.
         NotAllowed: The caller may not make another version of its dataset.
     """
+    if not request.frames and not request.label:
+        raise InvalidInput("frames 0: expected 1 or more, or frames to label beside it")
     records = workspace.records
     training = recorded_job(records, model)
-    datasets = {dataset.id: dataset for dataset in recorded_datasets(records)}
-    trained = _dataset(datasets, training)
+    trained = dataset_of({one.id: one for one in recorded_datasets(records)}, training)
     dataset = own_dataset(records, f"{trained.name}@{trained.version}")
     validations = finished_validations(workspace, training)
     report = newest_report(validations)
-    held_splits = [
-        Held(_dataset(datasets, job), str(job.request["settings"]["split"])) for job in validations
-    ]
+    held_splits = validated_with(workspace, training)
     improvement = _improvement(workspace, training, report, request)
     stores = stores_of(workspace)
     to_label: list[str] = []
     if request.label:
         listed = Improvement(**{**vars(improvement), "frames": request.label})
         to_label = frames_to_label(stores, dataset, listed, held_splits, request.at)
-    grown = improve_dataset(stores, dataset, improvement, held_splits, request.at, dataset.owner)
+    grown, reason = None, None
+    if request.frames:
+        try:
+            grown = improve_dataset(
+                stores, dataset, improvement, held_splits, request.at, dataset.owner
+            )
+        except NothingToAdd as error:
+            if not to_label:
+                raise
+            reason = str(error)
     return ImprovementBody(
         model=model,
         validation=validations[0].name,
-        dataset=DatasetBody.of(grown, workspace.place),
+        dataset=None if grown is None else DatasetBody.of(grown, workspace.place),
+        nothing_added=reason,
         to_label=to_label,
     )
 
@@ -85,14 +97,18 @@ def _improvement(
 
 
 def known_of(workspace: Workspace, training: Job, report: Mapping[str, Any]) -> Worth:
-    """The classes in which a report shows a model weak, and its tag of uncertainty."""
+    """The label classes in which a report shows a model weak, and its tag of uncertainty.
+
+    A label class that the model merges into another is as weak as that one.
+    """
     with workspace.catalog.reading() as snapshot:
         scored = scored_models(snapshot).get(training.name)
         tag = None if scored is None else f"{scored.prefix}_uncertainty"
         uncertainty = tag if tag in snapshot.tags else None
     weak_classes = {
-        row["tag"]: 1.0 - (row["iou"] or 0.0) if row["truth_pixels"] else 1.0
+        tag: 1.0 - (row["iou"] or 0.0) if row["truth_pixels"] else 1.0
         for row in report.get("per_class", ())
+        for tag in _label_tags(report, row)
     }
     weak_cameras = {
         row["camera"]: 1.0 - row["miou"]
@@ -100,6 +116,14 @@ def known_of(workspace: Workspace, training: Job, report: Mapping[str, Any]) -> 
         if row["miou"] is not None
     }
     return Worth(weak_classes, weak_cameras, uncertainty)
+
+
+def _label_tags(report: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    """The tags of a class of the model: frames are labelled with those that it merges."""
+    class_map = report.get("class_map")
+    if class_map is None:
+        return [row["tag"]]
+    return [tag_name(label) for label in class_map["classes"][row["class"]]]
 
 
 def newest_report(validations: Sequence[Job]) -> Mapping[str, Any]:
@@ -131,9 +155,3 @@ def finished_validations(workspace: Workspace, training: Job) -> list[Job]:
 def _settings(job: Job) -> Mapping[str, Any]:
     settings: Mapping[str, Any] = job.request.get("settings", {})
     return settings
-
-
-def _dataset(datasets: Mapping[int, Dataset], job: Job) -> Dataset:
-    if job.dataset_id is None or job.dataset_id not in datasets:
-        raise NotFound("dataset", str(job.dataset), f"job {job.name} was made with it")
-    return datasets[job.dataset_id]

@@ -68,7 +68,7 @@ class Models:
 
         Args:
             name: The model.
-            frames: How many labelled frames to add, as a new version of its dataset.
+            frames: How many labelled frames to add, as a new version of its dataset; 0 for none.
             label: How many unlabelled frames to list that are most worth a label.
             per_scene: Most of one scene.
             min_gap_s: They are at least so far from frames that are validated with [s].

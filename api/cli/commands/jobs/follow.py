@@ -110,9 +110,17 @@ def show_job(job: Record, as_json: bool) -> None:
 
 
 def told_regressions(job: Record) -> str:
-    """In which scores a model is worse than the one that it was compared with; empty for none."""
+    """In which scores a model is worse than the one that it was compared with; empty for none.
+
+    Or that nobody can tell.
+    """
     metrics = job["metrics"]
     worse = metrics.get("regressions")
+    if worse is None and metrics.get("compared_with") is not None:
+        return (
+            f"unknown whether worse than {metrics['compared_with']}: frames of one scene have no "
+            "intervals; validate on several scenes"
+        )
     return f"worse than {metrics['compared_with']}: {', '.join(worse)}" if worse else ""
 
 

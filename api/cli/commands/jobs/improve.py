@@ -1,22 +1,26 @@
 """framesift improve."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from api.cli.commands.jobs.follow import follow
+from api.cli.commands.jobs.again import training_again, validation_again
+from api.cli.commands.jobs.follow import check_scores, followed, show_job
 from api.cli.options.common import AtOption
 from api.cli.shapes.record import Record
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
+from api.cli.terminal import JsonFlag, document, emit_json, emit_table, stdout
 from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_write
 
 
 def improve(
     model: Annotated[str, typer.Argument(help="A training job's name.")],
-    frames: Annotated[int, typer.Option(min=1, help="Labelled frames to add.")] = 100,
+    frames: Annotated[
+        int, typer.Option(min=0, help="Labelled frames to add; 0 with --label.")
+    ] = 100,
     label: Annotated[
         int, typer.Option(min=0, help="Unlabelled frames to list that are most worth a label.")
     ] = 0,
@@ -47,6 +51,8 @@ def improve(
     """
     if validate and not train:
         raise InvalidInput("--validate: goes with --train, which makes the model to validate")
+    if train and not frames:
+        raise InvalidInput("--train: goes with --frames, which it trains on; give 1 or more")
     if out is not None and not label:
         raise InvalidInput(f"--out {out}: goes with --label, which lists frames")
     here = target()
@@ -61,24 +67,33 @@ def improve(
     )
     if out is not None:
         atomic_write(out, "".join(f"{fkey}\n" for fkey in improved["to_label"]))
-    if as_json:
-        emit_json(improved)
-    else:
+    if not as_json:
         _show(improved, out)
-    if train:
-        _round(improved, validate=validate, as_json=as_json)
+    ended: dict[str, Record] = {}
+    try:
+        for name, job in _round(improved, validate=validate, as_json=as_json) if train else ():
+            ended[name] = job
+            if not as_json:
+                show_job(job, as_json)
+    finally:
+        if as_json:
+            emit_json(document(improved) | ended)
+    for job in ended.values():
+        check_scores(job)
 
 
 def _show(improved: Record, out: Path | None) -> None:
-    dataset = improved["dataset"]
-    report = dataset["report"]
-    stdout.print(
-        f"dataset {dataset['name']}@{dataset['version']}: {report['added']:,} frames more of "
-        f"{report['pool']:,} that could be added, of {report['scenes']:,} scenes; "
-        f"{report['left_out_as_too_near']:,} are too near to what is validated with"
-    )
-    columns = ("class", "weakness", "frames", "added")
-    emit_table(columns, [[row[name] for name in columns] for row in report["expects"]])
+    if (dataset := improved["dataset"]) is not None:
+        report = dataset["report"]
+        stdout.print(
+            f"dataset {dataset['name']}@{dataset['version']}: {report['added']:,} frames more of "
+            f"{report['pool']:,} that could be added, of {report['scenes']:,} scenes; "
+            f"{report['left_out_as_too_near']:,} are too near to what is validated with"
+        )
+        columns = ("class", "weakness", "frames", "added")
+        emit_table(columns, [[row[name] for name in columns] for row in report["expects"]])
+    elif reason := improved.get("nothing_added"):
+        stdout.print(f"no frame was added: {reason}")
     listed = improved["to_label"]
     if out is not None:
         stdout.print(f"{len(listed):,} frames to label are listed in {out}")
@@ -86,20 +101,23 @@ def _show(improved: Record, out: Path | None) -> None:
         emit_table(("to label",), [[fkey] for fkey in listed])
 
 
-def _round(improved: Record, *, validate: bool, as_json: bool) -> None:
-    """Train on the new version, beginning with the model; and validate that."""
-    jobs, dataset = target().jobs, improved["dataset"]
-    old = jobs.get(improved["model"])
-    told = ("workers", "batch_size", "max_steps", "epochs", "learning_rate", "height", "width")
-    settings = {
-        name: old["settings"][name]
-        for name in (*told, "seed", "split")
-        if old["settings"].get(name) is not None
-    }
-    name = f"{dataset['name']}@{dataset['version']}"
-    trained = jobs.train(name, continue_from=improved["model"], **settings)
-    follow(jobs, trained, False, as_json)
+def _round(
+    improved: Record, *, validate: bool, as_json: bool
+) -> Iterator[tuple[Literal["training", "validated"], Record]]:
+    """Train on the new version, beginning with the model, and validate that; each job at its end.
+
+    Raises:
+        InvalidInput: There is no new version to train on.
+        JobFailed: One did not succeed.
+    """
+    if improved["dataset"] is None:
+        raise InvalidInput(f"--train: {improved.get('nothing_added')}")
+    jobs, dataset, model = target().jobs, improved["dataset"], improved["model"]
+    options = training_again(jobs.get(model)) | {"continue_from": model}
+    begun = jobs.train(f"{dataset['name']}@{dataset['version']}", **options)
+    yield "training", followed(jobs, begun, as_json)
     if validate:
         before = jobs.get(improved["validation"])
-        inherited = {"workers": before["settings"]["workers"], "split": before["split"]}
-        follow(jobs, jobs.validate(trained["name"], before["dataset"], **inherited), False, as_json)
+        options = validation_again(before)
+        validation = jobs.validate(begun["name"], before["dataset"], **options)
+        yield "validated", followed(jobs, validation, as_json)

@@ -26,12 +26,14 @@ from api.cli.commands.jobs.resources import (
     begun,
     resources_of,
 )
+from api.cli.going_on import leave_driven
 from api.cli.shapes.jobs import Jobs
 from api.cli.shapes.record import Record
 from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
 from catalog.errors import InvalidInput
 from pipeline.jobs.attempts import ATTEMPTS
+from pipeline.jobs.state import FINISHED
 from pipeline.runs.score_thresholds import parse_thresholds
 
 
@@ -137,10 +139,11 @@ def validate(
     if dry_run and len(each_of) > 1:
         raise InvalidInput(f"--dry-run: describes one job, and {len(each_of)} datasets are given")
     options["model"] = model
-    started = [
-        begun(jobs, "validate", dry_run, {**options, **asked_of(each, frame_options)}, as_json)
-        for each in each_of
-    ]
+    submissions = [{**options, **asked_of(each, frame_options)} for each in each_of]
+    if len(submissions) > 1:  # all can begin, or none does
+        for submission in submissions:
+            jobs.dry_run("validate", **submission)
+    started = [begun(jobs, "validate", dry_run, each, as_json) for each in submissions]
     if len(started) == 1:
         follow(jobs, started[0], detach, as_json)
     else:
@@ -151,22 +154,47 @@ def follow_all(jobs: Jobs, started: Sequence[Record], *, detach: bool, as_json: 
     """Follow validations of one model to their ends, and show their scores as one table.
 
     Raises:
-        JobFailed: One did not succeed, or its scores are below what was asked for; the first.
+        JobFailed: One did not succeed, or its scores are below what was asked for; the first,
+            after the table of all.
     """
-    ended = [*started] if detach else [followed(jobs, job, as_json) for job in started]
+    if detach:
+        leave_driven()
+    failures: list[Exception] = []
+    ended = [job if detach else _ended(jobs, job, as_json, failures) for job in started]
     if as_json:
         emit_json(ended)
     else:
-        compares = any(job["metrics"].get("compared_with") for job in ended)
-        columns = (*_COLUMNS, *(_OF_COMPARISON if compares else ()))
-        emit_table(columns, [_row(job, compares) for job in ended])
-        for job in ended:
-            if regressed := told_regressions(job):
-                stdout.print(f"{job['dataset']}: {regressed}")
-            for warning in job["metrics"].get("warnings", ()):
-                stdout.print(f"warning: {job['dataset']}: {warning}")
+        _show_table(ended)
+    if failures:
+        raise failures[0]
     for job in ended:
         check_scores(job)
+
+
+def _ended(jobs: Jobs, job: Record, quiet: bool, failures: list[Exception]) -> Record:
+    """A job at its end; where that is no success, its error is added to the failures."""
+    try:
+        return followed(jobs, job, quiet)
+    except Exception as error:  # a home's JobFailed, or that of the client
+        now = jobs.get(job["name"])
+        if now["state"] not in FINISHED:
+            raise
+        failures.append(error)
+        return now
+
+
+def _show_table(ended: Sequence[Record]) -> None:
+    """Print validations of one model, a row each, and what is to be said of them."""
+    compares = any(job["metrics"].get("compared_with") for job in ended)
+    columns = (*_COLUMNS, *(_OF_COMPARISON if compares else ()))
+    emit_table(columns, [_row(job, compares) for job in ended])
+    for job in ended:
+        if regressed := told_regressions(job):
+            stdout.print(f"{job['dataset']}: {regressed}")
+        for warning in job["metrics"].get("warnings", ()):
+            stdout.print(f"warning: {job['dataset']}: {warning}")
+        if job["error"]:
+            stdout.print(f"{job['state']}: {job['dataset']}: {job['error']}")
 
 
 _COLUMNS = (
