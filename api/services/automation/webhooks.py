@@ -79,7 +79,6 @@ class Webhooks:
         )
         self._call.whole.job_queue.make_folder()  # without it nothing drives a home
         records_of.add(self._records, webhook)
-        self._call.note("webhook add", name)
         return NewWebhookBody(**dict(WebhookBody.of(webhook)), secret=secret)
 
     def remove(self, name: str) -> None:
@@ -89,7 +88,6 @@ class Webhooks:
             NotFound: There is none of that name.
         """
         records_of.remove(self._records, name)
-        self._call.note("webhook remove", name)
 
     def deliveries(self, name: str, *, limit: int = _MOST) -> builtins.list[DeliveryBody]:
         """The newest deliveries of a webhook, newest first.
