@@ -126,6 +126,7 @@ def check_url(url: str, hosts: Sequence[str]) -> None:
         )
     if host not in hosts and f"{host}:{port or _PORTS[parts.scheme]}" not in hosts:
         raise InvalidInput(
-            f"webhook {excerpt}: host {host} is not allowed; whoever starts the server names it in "
-            "FRAMESIFT_WEBHOOK_HOSTS (HOST or HOST:PORT, with commas between)"
+            f"webhook {excerpt}: host {host} is not allowed; add it to FRAMESIFT_WEBHOOK_HOSTS "
+            "(HOST or HOST:PORT, with commas between) where 'framesift serve' is started; without "
+            "a server, for this command and for 'framesift jobs daemon'"
         )
