@@ -71,8 +71,20 @@ class NothingToAdd(InvalidInput):
     """No frame is left that a dataset could grow by."""
 
 
+_LISTED_BY = {
+    "class": "framesift classes, or GET /v1/classes, lists them.",
+    "column": "framesift tags list, or GET /v1/tags, lists those that are tags.",
+    "model": "framesift models list, or GET /v1/models, lists models.",
+    "scene": "framesift facets scene, or GET /v1/statistics/facets, lists them.",
+    "score": "framesift classes, or GET /v1/classes, lists the classes' tags.",
+    "tag": "framesift tags list, or GET /v1/tags, lists them.",
+}
+"""How to see the names of a kind that are too many for a message."""
+_MOST_LISTED = 12
+
+
 class UnknownName(InvalidInput):
-    """A name that is not among the known ones; the message offers the nearest.
+    """A name that is not among the known ones; the message offers the nearest, and lists a few.
 
     Attributes:
         kind: What the name was taken for, such as "class".
@@ -85,13 +97,17 @@ class UnknownName(InvalidInput):
         self.name = name
         known = sorted(known)
         self.nearest = nearest_names(name, known)
-        if self.nearest:
-            advice = f"did you mean {' or '.join(self.nearest)}?"
-        elif len(known) <= 12:
-            advice = f"known: {', '.join(known) or 'none'}."
-        else:
-            advice = f"{len(known)} are known."
-        super().__init__(f"unknown {kind} '{name}': {advice}{' ' + hint if hint else ''}")
+        advice = [f"did you mean {' or '.join(self.nearest)}?"] if self.nearest else []
+        if len(known) > _MOST_LISTED and kind in _LISTED_BY:
+            advice.append(_LISTED_BY[kind])
+        elif not advice:
+            advice.append(f"known: {', '.join(known) or 'none'}.")
+        advice += [hint] if hint else []
+        super().__init__(f"unknown {kind} '{name}': {' '.join(advice)}")
+
+
+_LEAST_LIKENESS = 0.65
+"""Of difflib: "cra" is as like "car" as 0.67, "weather" as like "center" as 0.62."""
 
 
 def nearest_names(name: str, known: Iterable[str]) -> list[str]:
@@ -101,7 +117,7 @@ def nearest_names(name: str, known: Iterable[str]) -> list[str]:
     """
     known = list(known)
     having = [one for one in known if name.lower() in one.lower().replace("_", " ").split()]
-    close = get_close_matches(name.lower(), known, n=3, cutoff=0.6)
+    close = get_close_matches(name.lower(), known, n=3, cutoff=_LEAST_LIKENESS)
     return list(dict.fromkeys([*having, *close]))[:3]
 
 

@@ -256,7 +256,8 @@ class Audit:
 
         Args:
             who: Only of this user.
-            outcome: Only with this outcome: "done", or a status such as "403".
+            outcome: Only with this outcome: a status such as "403"; "done", "failed" or
+                "interrupted" of commands.
             before: Only entries before this number.
             limit: At most so many; all when None.
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import uuid
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -531,13 +532,13 @@ class Datasets:
             OSError: It cannot be written.
         """
         path = Path(path)
-        aside = path.with_name(path.name + ".part")
+        aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
         chunks = self.exported(name, format, split=split, with_labels=with_labels)
         try:
             if format == "fiftyone":
                 _write_fiftyone(path, json.loads(b"".join(chunks)))
                 return path
-            with closing(chunks), aside.open("wb") as file:
+            with closing(chunks), aside.open("xb") as file:
                 file.writelines(chunks)
             aside.replace(path)
         finally:

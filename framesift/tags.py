@@ -107,9 +107,8 @@ class Tags:
         Raises:
             NotFound: There is none of that name.
         """
-        parameters = {"at": at, "limit": limit}
-        path = f"/v1/tags/{quote(tag, safe='')}/values"
-        return self._transport.json("GET", path, query=parameters)
+        query = {"at": at, "limit": limit}
+        return self._transport.json("GET", f"/v1/tags/{quote(tag, safe='')}/values", query=query)
 
     def families(self) -> Iterator[Mapping[str, Any]]:
         """Tags that were written together, by an extractor or an import, with their types.

@@ -28,6 +28,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from catalog.storage.atomic_write import atomic_write
+
 _WAIT_S = 300.0
 _POLL_S = 0.1
 _SIOCGIFADDR = 0x8915  # Source: netdevice(7)
@@ -103,9 +105,7 @@ def _serve(counts: Sequence[int], path: Path) -> None:
     with socket.socket() as free:
         free.bind((address, 0))
         said["master_port"] = free.getsockname()[1]
-    partial = path.with_suffix(".part")
-    partial.write_text(json.dumps(said), encoding="utf-8")
-    partial.replace(path)
+    atomic_write(path, json.dumps(said))
 
 
 def _served(path: Path) -> dict[str, Any]:

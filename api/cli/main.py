@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
 from api.cli import chosen
+from api.cli.audited import audit
 from api.cli.chosen import Given
 from api.cli.terminal import stderr
 from catalog.errors import FramesiftError
@@ -84,6 +85,7 @@ class _Commands(TyperGroup):
             alone.command(name)(loaded)
         command = get_group(alone).commands[name]
         _add_server_options(command)
+        audit(command, name)
         return command
 
     def invoke(self, ctx: Any) -> Any:

@@ -92,7 +92,6 @@ class Cache:
         """
         changed = replace(read_limits(self._folder), **limits)  # type: ignore[arg-type]  # by name
         write_limits(self._folder, changed)
-        self._session.note("cache limit", str(self._folder))
         return self._limits(changed)
 
     def pin(self, dataset: str) -> CachePin:
@@ -108,7 +107,6 @@ class Cache:
         names, reference = self._staged(dataset)
         for name in names:
             pin(self._folder, name, reference)
-        self._session.note("cache pin", reference)
         return CachePin(dataset=reference, pinned=True)
 
     def unpin(self, dataset: str) -> CachePin:
@@ -124,7 +122,6 @@ class Cache:
         names, reference = self._staged(dataset)
         for name in names:
             unpin(self._folder, name)
-        self._session.note("cache unpin", reference)
         return CachePin(dataset=reference, pinned=False)
 
     def evict(self, dataset: str, *, filesets: Sequence[str] = ()) -> CacheEviction:
@@ -148,7 +145,6 @@ class Cache:
             room = Room(self._folder, lease)
             sizes = [room.evict_dataset(name) for name in names]
         size, files = (sum(numbers) for numbers in zip(*sizes, strict=True))
-        self._session.note("cache evict", reference)
         return CacheEviction(dataset=reference, bytes=size, files=files)
 
     def _evict_from_afm(self, dataset: str, filesets: Sequence[str]) -> CacheEviction:
@@ -156,7 +152,6 @@ class Cache:
         reference = f"{record.name}@{record.version}"
         access = self._workspace.afm_access
         evicted = evict_from_afm(self._workspace.records, record, filesets, access)
-        self._session.note("cache evict", f"{reference} {' '.join(filesets)}")
         return CacheEviction(dataset=reference, bytes=evicted.bytes, files=evicted.files)
 
     def _limits(self, limits: Limits) -> CacheLimits:

@@ -31,8 +31,7 @@ class Call:
         Args:
             workspace: The whole home.
             caller: Who calls.
-            is_command: Whether a command does: services then write the audit log, which HTTP's
-                middleware writes of requests.
+            is_command: Whether a command does.
         """
         sees_all = caller.sees_all
         self.whole = workspace
@@ -65,15 +64,6 @@ class Call:
             jobs_each=jobs or of_settings,
             ranks_each=ranks or queue.ranks_each,
         )
-
-    def note(self, what: str, target: str) -> None:
-        """Write a command's change into the audit log: the machine's user made it."""
-        if not self.is_command:
-            return
-        from catalog.accounts import audit_log
-
-        caller = f"command line ({user_here()})"
-        audit_log.add(self.records, caller, what, target, audit_log.DONE)
 
 
 def user_here() -> str:

@@ -5,9 +5,6 @@ from sqlalchemy import select
 from catalog.accounts.user_tables import AuditEntry
 from catalog.records.store import RecordStore
 
-DONE = "done"
-"""Outcome of a change by command; a request's is its HTTP status."""
-
 
 def add(
     records: RecordStore,

@@ -10,7 +10,8 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from catalog.errors import BadFile
+from catalog.errors import BadFile, StorageError
+from catalog.storage.atomic_write import atomic_path
 from catalog.storage.bounded_file import parsed_json, read_bounded
 from pipeline.cache.contents import kept_entries, kept_forms
 from pipeline.cache.statistics import FOLDER
@@ -59,9 +60,9 @@ def _known(file: Path) -> Space | None:
 
 
 def _keep(file: Path, space: Space, took_s: float) -> None:
-    aside, now = file.with_name(f"space.{os.getpid()}.part"), time.time()
-    with suppress(OSError):  # it is measured again
+    now = time.time()
+    with suppress(OSError, StorageError):  # it is measured again
         file.parent.mkdir(exist_ok=True)
-        aside.write_text(json.dumps({"took_s": took_s, "of": space}))
-        os.utime(aside, (now, now))  # by this host's clock, and not the file server's
-        aside.replace(file)
+        with atomic_path(file, fsync=False) as aside:
+            aside.write_text(json.dumps({"took_s": took_s, "of": space}))
+            os.utime(aside, (now, now))  # by this host's clock, and not the file server's

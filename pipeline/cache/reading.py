@@ -17,7 +17,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from catalog.errors import BadFile
+from catalog.errors import BadFile, StorageError
+from catalog.storage.atomic_write import atomic_write
 from pipeline.cache.beat import Watch
 
 BEAT, READERS, FAILED = "beat", "readers", "failed.jsonl"
@@ -184,10 +185,8 @@ class ReadsThrough:
             return
         said = {**asdict(self._reading), "read": self._read, "waits": list(self._waits)}
         path = self._folder / READERS / f"{self._reading.reader}.json"
-        with suppress(OSError):  # the staging has ended, or the disk is full: told the next time
-            aside = path.with_suffix(".part")
-            aside.write_text(json.dumps(said))
-            aside.replace(path)
+        with suppress(StorageError):  # the staging has ended, or the disk is full: the next time
+            atomic_write(path, json.dumps(said), fsync=False, clear=False)
         self._told_s = time.monotonic()
 
     def _has_ended(self, folder: Path) -> bool:

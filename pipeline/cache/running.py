@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.errors import BadFile, StagingCancelled, StorageError
+from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json, read_bounded
 from pipeline.cache.beat import Watch
 from pipeline.cache.stager import BEAT, PARTS, Stager
@@ -93,12 +94,7 @@ class Announcement:
         """
         self._folder, self._dataset = own.folder, about.dataset
         self._told_s = 0.0
-        try:
-            self._write(_ABOUT, asdict(about))
-        except OSError as error:
-            raise StorageError(
-                f"{self._folder}: {error.strerror} (announcing the staging)", str(self._folder)
-            ) from error
+        self._write(_ABOUT, asdict(about))
 
     def tell(self, progress: Mapping[str, Any]) -> None:
         """Tell how far it is, where that was told long ago.
@@ -110,7 +106,7 @@ class Announcement:
         if self._told_s and now - self._told_s < TOLD_EVERY_S:
             return
         self._told_s = now
-        with suppress(OSError):  # a full disk is for the files themselves to report
+        with suppress(StorageError):  # a full disk is for the files themselves to report
             self._write(_PROGRESS, progress)
         if (self._folder / _CANCEL).exists():
             raise StagingCancelled(
@@ -119,9 +115,7 @@ class Announcement:
             )
 
     def _write(self, name: str, data: object) -> None:
-        aside = self._folder / f".{name}"
-        aside.write_text(json.dumps(data))
-        aside.replace(self._folder / name)
+        atomic_write(self._folder / name, json.dumps(data), fsync=False, clear=False)
 
 
 def running_stagings(cache: Path, watch: Watch) -> list[RunningStaging]:

@@ -20,7 +20,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import BadFile
+from catalog.errors import BadFile, StorageError
+from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json, read_bounded
 
 FOLDER = ".statistics"
@@ -107,7 +108,7 @@ class Counting:
         self._path = cache / FOLDER / f"{uuid.uuid4().hex}.json"
         self._lock, self._written_s = threading.Lock(), time.monotonic()
         self._sources: dict[str, SourceCounts] = {}
-        with suppress(OSError):
+        with suppress(OSError, StorageError):
             self._take_ended()
 
     def count(self, source: str, counts: SourceCounts) -> None:
@@ -164,14 +165,10 @@ class Counting:
             "sources": {source: asdict(counts) for source, counts in self._sources.items()},
         }
         self._written_s = time.monotonic()
-        aside = self._path.with_suffix(".part")
         try:
             self._path.parent.mkdir(exist_ok=True)
-            aside.write_text(json.dumps(said))
-            aside.replace(self._path)
-        except OSError:
-            with suppress(OSError):
-                aside.unlink(missing_ok=True)
+            atomic_write(self._path, json.dumps(said), fsync=False, clear=False)
+        except (OSError, StorageError):
             if taken:
                 raise
 

@@ -48,6 +48,7 @@ def check_thresholds(thresholds: Mapping[str, float], class_tags: Iterable[str])
     known = (*WHOLE_SCORES, *class_tags)
     for name, least in thresholds.items():
         if name not in known:
-            raise UnknownName("score", name, known)
+            hint = f"Expected {', '.join(WHOLE_SCORES)}, or a class's tag for its IoU."
+            raise UnknownName("score", name, known, hint)
         if not 0 <= least <= 1:
             raise InvalidInput(f"least score {name}={least:g}: expected 0 to 1")

@@ -24,6 +24,13 @@ MISTAKES = [
     (["source", "add", "x", str(REPOSITORY / "README.md")], "is a file: a source is a folder"),
     (["select", "--columns", "fkeys"], "unknown column 'fkeys': did you mean fkey?"),
     (["select", "--limit", "0"], "limit: got 0, expected 1 or more"),
+    (["select", "--range", "nosuch=1:"], "'nosuch': framesift classes, or GET /v1/classes, lists"),
+    (["histogram", "nosuch"], "'nosuch': framesift tags list, or GET /v1/tags, lists them."),
+    (["cache", "limit", "1GB"], "cache limit 1GB: which limit? Give it by its option, such as --h"),
+    (
+        ["webhook", "add", "ci", "https://ci.example.org/hook"],
+        "add it to FRAMESIFT_WEBHOOK_HOSTS (HOST or HOST:PORT, with commas between) where 'frames",
+    ),
     (["context", "over-there"], "expected https://HOST[:PORT] of a server, or the word home"),
 ]
 

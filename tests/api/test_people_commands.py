@@ -71,6 +71,7 @@ def test_users_tokens_and_collections(home: Path, records: RecordStore) -> None:
         "user disable", "user disable", "user quota", "user remove",
     ]  # fmt: skip
     assert all(entry["who"].startswith("command line (") for entry in outputs[16])
+    assert outputs[16][-4]["target"] == "nightly --user otto --scope write --days 30"
     assert PASSWORD not in json.dumps(outputs)
     assert len(outputs[17]) == 2
 

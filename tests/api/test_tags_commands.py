@@ -46,10 +46,15 @@ def test_extract(home: Path, tmp_path: Path) -> None:
 
 
 def test_import_families_and_drop(home: Path, tmp_path: Path) -> None:
-    """Rows land and are listed, the others are counted, shown and written; a family goes again."""
+    """Rows land and are listed, the others are counted, shown and written; a family goes again.
+
+    Writing them leaves other files beside them as they are.
+    """
     file, rejected = tmp_path / "tags.csv", tmp_path / "rejected.csv"
     lines = ["filename,weather", f"{IMAGES[0]},rain\r", "gone.png,sun", *["gone.png,fog"] * 12]
     file.write_text("\r\n".join(lines))
+    own = tmp_path / "rejected.csv.part"
+    own.write_text("the user's own")
     call = ["tags", "import", str(file), "--family", "weather"]
     told, as_json, listed, families, value, _, removed, dropped, again = several(
         home,
@@ -67,6 +72,7 @@ def test_import_families_and_drop(home: Path, tmp_path: Path) -> None:
     assert "line 3: gone.png: names no file of the catalog" in told[1]
     assert "and 3 more: --rejected FILE" in told[1]
     assert len(rejected.read_text().splitlines()) == 14
+    assert own.read_text() == "the user's own"
     answer = json.loads(as_json[1])
     assert (answer["imported"], answer["unmatched"], len(answer["problems"])) == (1, 13, 13)
     assert {

@@ -98,7 +98,9 @@ def test_a_dataset_is_divided_anew_and_asked(city: Dataset) -> None:
 
 
 def test_a_dataset_goes_to_other_programs(city: Dataset, tmp_path: Path) -> None:
-    """Files of every format, whole or not there; Arrow in memory."""
+    """Files of every format, whole or not there, beside the user's own; Arrow in memory."""
+    own = tmp_path / "a.csv.part"
+    own.write_text("the user's own")
     rows = city.to_arrow()
     assert rows.num_rows == FRAMES
     assert city.to_arrow("train").num_rows == city.splits["train"]
@@ -113,6 +115,7 @@ def test_a_dataset_goes_to_other_programs(city: Dataset, tmp_path: Path) -> None
     with pytest.raises(InvalidQuestion, match="unknown split"):
         city.export(tmp_path / "b.csv", split="nope")
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("b.")]
+    assert own.read_text() == "the user's own"
 
 
 @pytest.mark.wide

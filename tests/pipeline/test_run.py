@@ -358,7 +358,7 @@ def test_classes_and_the_network_are_the_users(home: Workspace, streets: Dataset
     assert command[command.index("--model") + 1] == "my_nets:tiny"
     job = submit_validation(home.records, home.job_queue, str(model.parent), streets, **check)  # type: ignore[arg-type]
     assert "--model" not in commands(job, home)[0]  # a folder's word is not enough to run code
-    with pytest.raises(UnknownName, match="unknown score 'car'"):
+    with pytest.raises(UnknownName, match=r"'car': .*Expected miou, .* class's tag for its"):
         submit_validation(home.records, home.job_queue, "eight", streets, fail_below={"car": 0.5})
     with pytest.raises(InvalidInput, match="dataset streets has the label classes Bicycle, Pedes"):
         train(home, classes={"classes": {"Vehicle": ["Car"]}})

@@ -24,6 +24,7 @@ from api.cli.terminal import (
     stdout,
 )
 from catalog.errors import InvalidInput, StorageError
+from catalog.storage.atomic_write import atomic_path
 from catalog.tags.tag_rules import DEFAULT, LONGEST, OWN_FAMILY, TYPES
 from ingest.imports.options import LATITUDE, LONGITUDE, Key
 
@@ -410,10 +411,5 @@ def _show_problems(lines: Sequence[str], total: int, how: str) -> None:
 def _write_csv(rows: "pa.Table", out: Path) -> None:
     from pyarrow import csv
 
-    aside = out.with_name(out.name + ".part")
-    try:
+    with atomic_path(out) as aside:
         csv.write_csv(rows, aside)
-        aside.replace(out)
-    except OSError as error:
-        aside.unlink(missing_ok=True)
-        raise StorageError(f"{out}: cannot be written: {error.strerror}", str(out)) from error

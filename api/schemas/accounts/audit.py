@@ -15,7 +15,9 @@ class AuditBody(Schema):
     address: str
     what: str = Field(description="Method, 'login', or the command.", examples=["POST"])
     target: str = Field(examples=["/v1/datasets"])
-    outcome: str = Field(description="HTTP status, or 'done'.", examples=["201"])
+    outcome: str = Field(
+        description="HTTP status; of a command done, failed or interrupted.", examples=["201"]
+    )
     request_id: str
     note: str = Field(
         description="What was made or changed, where the target does not say it.",

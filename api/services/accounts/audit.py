@@ -28,7 +28,8 @@ class Audit:
 
         Args:
             who: Only of this user.
-            outcome: Only with this outcome: "done", or a status such as "403".
+            outcome: Only with this outcome: "done", "failed" or "interrupted" of commands, or a
+                status such as "403".
             before: Only entries before this number.
             limit: At most this many.
         """

@@ -57,9 +57,7 @@ class Collections:
         self._check_admin()
         workspace = self._session.workspace
         try_rule(rule, lambda: workspace.catalog)
-        body = CollectionBody.of(row_collections.add(self._session.records, name, rule), ())
-        self._session.note("collection add", f"{name}: {rule}")
-        return body
+        return CollectionBody.of(row_collections.add(self._session.records, name, rule), ())
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
         """Remove a collection; its users lose access to its rows.
@@ -75,7 +73,6 @@ class Collections:
         """
         self._check_admin()
         row_collections.remove(self._session.records, name, expected)
-        self._session.note("collection remove", name)
 
     def assign(self, name: str, user: str) -> CollectionBody:
         """Give a user access to a collection's rows.
@@ -85,16 +82,15 @@ class Collections:
         """
         self._check_collection_admin(name)
         row_collections.assign(self._session.records, name, user)
-        return self._noted(name, user)
+        return self._body(name)
 
     def withdraw(self, name: str, user: str) -> CollectionBody:
         """Let a user see a collection's rows no more; as `assign`."""
         self._check_collection_admin(name)
         row_collections.withdraw(self._session.records, name, user)
-        return self._noted(name, f"not {user}")
+        return self._body(name)
 
-    def _noted(self, name: str, who: str) -> CollectionBody:
-        self._session.note("collection assign", f"{name}: {who}")
+    def _body(self, name: str) -> CollectionBody:
         return CollectionBody.of(*row_collections.recorded(self._session.records, name))
 
     def _check_admin(self) -> None:

@@ -73,7 +73,6 @@ class Tokens:
             if scope in SCOPES and not caller.may(scope):
                 raise NotAllowed(f"scope {scope}: user '{caller.user}' may {caller.level} only")
         token, text = tokens.create(self._session.records, whose, name, scope, timedelta(days=days))
-        self._session.note("token create", f"{whose}/{name}: {scope}, {days} days")
         return NewTokenBody(**TokenBody.of(token, whose).model_dump(), token=text)
 
     def revoke(self, number: int, *, expected: ExpectedVersion | None = None) -> TokenBody:
@@ -101,7 +100,6 @@ class Tokens:
                     "revokes none of a higher one: log in with the password to revoke it"
                 )
         token, user = tokens.revoke(records, number, expected)
-        self._session.note("token revoke", f"{user}/{token.name}")
         return TokenBody.of(token, user)
 
     def _check_own(self, user: str) -> None:

@@ -33,7 +33,6 @@ class Users:
     def add(self, name: str, roles: Sequence[str], *, password: str | None = None) -> UserBody:
         """Add a user; without a password only tokens open the account."""
         user = users.add(self._session.records, name, roles, password)
-        self._session.note("user add", f"{name}: {', '.join(user.roles)}")
         return UserBody.of(user)
 
     def set(
@@ -63,9 +62,9 @@ class Users:
             PreconditionFailed: It is another version.
             InvalidInput: A value cannot be used.
         """
-        session = self._session
+        records = self._session.records
         user = users.change(
-            session.records,
+            records,
             name,
             roles=roles,
             disabled=disabled,
@@ -75,20 +74,12 @@ class Users:
             expected=expected,
         )
         if password is not None:
-            login_throttle.forget(session.records, name)
-            session.note("user passwd", name)
-        if roles is not None:
-            session.note("user roles", f"{name}: {', '.join(user.roles)}")
-        if disabled is not None:
-            session.note("user disable", f"{name}: {'refused' if disabled else 'let in again'}")
-        if jobs is not None or ranks is not None:
-            session.note("user quota", f"{name}: {user.most_jobs} jobs, {user.most_ranks} ranks")
+            login_throttle.forget(records, name)
         return UserBody.of(user)
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
         """Remove a user and their tokens: catalog.accounts.users.remove."""
         users.remove(self._session.records, name, expected)
-        self._session.note("user remove", name)
 
     def me(self) -> MeBody:
         """The caller, and what roles and token allow; without a name where nobody logs in."""

@@ -91,7 +91,6 @@ class Triggers:
             trigger.snapshot = snapshot
         self._call.whole.job_queue.make_folder()  # without it nothing drives a home
         records_of.add(self._records, trigger)
-        self._call.note("trigger add", name)
         return TriggerBody.of(trigger, None)
 
     def enable(self, name: str, *, enabled: bool) -> TriggerBody:
@@ -102,7 +101,6 @@ class Triggers:
         """
         changes = {"since": now()} if enabled else {}
         changed = records_of.change(self._records, name, enabled=enabled, **changes)
-        self._call.note("trigger enable" if enabled else "trigger disable", name)
         return self._body(changed)
 
     def remove(self, name: str) -> None:
@@ -112,7 +110,6 @@ class Triggers:
             NotFound: There is none of that name.
         """
         records_of.remove(self._records, name)
-        self._call.note("trigger remove", name)
 
     def runs(self, name: str, *, limit: int = _MOST_RUNS) -> builtins.list[TriggerRunBody]:
         """The newest runs of a trigger, newest first.

@@ -79,7 +79,6 @@ class Webhooks:
         )
         self._call.whole.job_queue.make_folder()  # without it nothing drives a home
         records_of.add(self._records, webhook)
-        self._call.note("webhook add", name)
         return NewWebhookBody(**dict(WebhookBody.of(webhook)), secret=secret)
 
     def remove(self, name: str) -> None:
@@ -89,7 +88,6 @@ class Webhooks:
             NotFound: There is none of that name.
         """
         records_of.remove(self._records, name)
-        self._call.note("webhook remove", name)
 
     def deliveries(self, name: str, *, limit: int = _MOST) -> builtins.list[DeliveryBody]:
         """The newest deliveries of a webhook, newest first.
@@ -128,6 +126,7 @@ def check_url(url: str, hosts: Sequence[str]) -> None:
         )
     if host not in hosts and f"{host}:{port or _PORTS[parts.scheme]}" not in hosts:
         raise InvalidInput(
-            f"webhook {excerpt}: host {host} is not allowed; whoever starts the server names it in "
-            "FRAMESIFT_WEBHOOK_HOSTS (HOST or HOST:PORT, with commas between)"
+            f"webhook {excerpt}: host {host} is not allowed; add it to FRAMESIFT_WEBHOOK_HOSTS "
+            "(HOST or HOST:PORT, with commas between) where 'framesift serve' is started; without "
+            "a server, for this command and for 'framesift jobs daemon'"
         )

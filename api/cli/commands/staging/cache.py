@@ -87,6 +87,7 @@ def _used_by(lease: "Record") -> str:
 
 @cache_app.command("limit")
 def limit(
+    sizes: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
     soft: Annotated[
         str | None, typer.Option(help="Size that a staging evicts down to at its end; or none.")
     ] = None,
@@ -109,6 +110,11 @@ def limit(
     as_json: JsonFlag = False,
 ) -> None:
     """Set limits for all who share the cache; show them."""
+    if sizes:
+        raise InvalidInput(
+            f"cache limit {sizes[0]}: which limit? Give it by its option, such as --hard "
+            f"{sizes[0]} for a size that is never passed; framesift cache limit --help lists them"
+        )
     texts = {
         "soft_bytes": soft,
         "hard_bytes": hard,

@@ -22,8 +22,9 @@ async def get_audit(
     outcome: Annotated[
         str | None,
         Query(
-            pattern=r"^([1-5][0-9]{2}|done)$",
-            description="Only with this outcome: done, or a status such as 403.",
+            pattern=r"^([1-5][0-9]{2}|done|failed|interrupted)$",
+            description="Only with this outcome: a status such as 403; of commands done, failed or "
+            "interrupted.",
         ),
     ] = None,
     before: Annotated[

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from catalog.errors import InvalidInput, JobFailed, StorageError
+from catalog.storage.atomic_write import atomic_write
 from pipeline.jobs.backends.interface import JobStatus
 from pipeline.jobs.backends.slurm import scheduler
 from pipeline.jobs.backends.slurm.scheduler import SlurmSilent
@@ -163,9 +164,7 @@ def _kept(notes: Path, handle: Handle) -> str:
         SlurmSilent: Slurm does not answer.
         StorageError: The folder cannot be written.
     """
-    partial = notes / f"{_HANDLE}.part"
-    partial.write_text(str(handle), encoding="utf-8")
-    partial.replace(notes / _HANDLE)
+    atomic_write(notes / _HANDLE, str(handle))
     try:
         scheduler.release(handle.numbers)
     except SlurmSilent:
