@@ -373,7 +373,8 @@ class Jobs:
         """Validate a model; the job.
 
         Args:
-            model: The training job that made it, or NAME@STEP, its checkpoint of then.
+            model: The training job that made it, or NAME@STEP, its checkpoint of
+                then, or NAME@best, the best model that its evaluate_every found.
             dataset: NAME, NAME@VERSION or a Dataset.
             question: In its place, as of `train`.
             **options: Of `framesift validate`: workers, split, name, backend, stage (False: read
@@ -404,7 +405,8 @@ class Jobs:
         """Let a model say what is in frames, with or without labels; the job.
 
         Args:
-            model: The training job that made it, or NAME@STEP, its checkpoint of then.
+            model: The training job that made it, or NAME@STEP, its checkpoint of
+                then, or NAME@best, the best model that its evaluate_every found.
             dataset: NAME, NAME@VERSION or a Dataset.
             question: In its place a question as data: the frames that answer it, which are saved
                 as a dataset, predict-MODEL.

@@ -328,7 +328,7 @@ class NewTraining(_NewNetworkJob):
         ge=1,
         le=_MOST,
         description="Epochs after each of which the split validation is scored, and the best model "
-        "kept.",
+        "kept: it can be validated as NAME@best.",
     )
     target_miou: float | None = Field(
         default=None,
@@ -372,7 +372,8 @@ class NewValidation(_NewNetworkJob):
 
     kind: Literal["validate"] = Field(examples=["validate"])
     model: Name = Field(
-        description="Name of a training job; with @STEP its checkpoint of then.",
+        description="Name of a training job; with @STEP its checkpoint of then, with @best the "
+        "best model that its evaluate_every found.",
         examples=["train-bikes-7"],
     )
     split: Name | None = Field(
@@ -419,7 +420,8 @@ class NewPrediction(_NewNetworkJob):
 
     kind: Literal["predict"] = Field(examples=["predict"])
     model: Name = Field(
-        description="Name of a training job; with @STEP its checkpoint of then.",
+        description="Name of a training job; with @STEP its checkpoint of then, with @best the "
+        "best model that its evaluate_every found.",
         examples=["train-bikes-7"],
     )
     split: Name | None = Field(

@@ -340,15 +340,19 @@ def test_a_dry_run_of_a_question(served: tuple[httpx.Client, Workspace]) -> None
     client, workspace = served
     few = {"ranges": [{"tag": "car", "lowest": 1}], "limit": 2}
     path = workspace.jobs / "dry-model" / "model"
-    path.mkdir(parents=True)
-    write_json(path / "model.json", {})
+    for folder in (path, path / "best"):
+        folder.mkdir(parents=True)
+        write_json(folder / "model.json", {})
     recorded(workspace, "dry-model", "train", "done", model_dir=str(path))
     with framesift_client.connect(str(client.base_url)) as remote:
         dry = remote.jobs.dry_run("train", question=few, workers=1, save_as="dry", evict=True)
         sliced = remote.jobs.dry_run(
             "validate", model="dry-model", question=few, save_as="dry", slices=["camera"]
         )
+        predicts = remote.jobs.dry_run("predict", model="dry-model@best", question=few)
     assert "--slices" in sliced["submission"]
+    assert predicts["dataset"] == "predict-dry-model-best@1"
+    assert "checkpoints/dry-model@best" in predicts["submission"]
     assert client.delete("/v1/jobs/dry-model").status_code in (200, 204)
     assert (dry["dataset"], dry["frames"]) == ("dry@1", 2)
     assert [step["name"] for step in dry["steps"]] == [

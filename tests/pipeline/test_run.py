@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -296,6 +297,14 @@ def test_a_checkpoint_or_a_file_is_a_model(home: Workspace, streets: Dataset) ->
         validate("first@5")
     with pytest.raises(InvalidInput, match=r"did not finish, and left first@10000, first@20000"):
         validate("first")
+    with pytest.raises(InvalidInput, match=r"has no best model yet: framesift train --evaluate"):
+        validate("first@best")
+    model_folder(folder / "best")
+    job = validate("first@best", compare="first@10000")
+    exported, _, evaluate, _ = commands(job, home)
+    where = f"HOME/jobs/{job.name}/checkpoints/first@best"
+    assert exported[-3:] == ["--best", "--out", where]
+    assert evaluate[evaluate.index("--model_dir") + 1] == where
     model = model_folder(home.home / "its@1")
     for path in (model, model / "model.json"):
         assert validate(str(path)).paths["model_dir"] == str(model)
@@ -305,6 +314,30 @@ def test_a_checkpoint_or_a_file_is_a_model(home: Workspace, streets: Dataset) ->
     write_json(JobPaths(home.jobs / "first").status, {"state": "done"})
     with pytest.raises(InUse, match="uses its model"):
         remove(home.records, recorded_job(home.records, "first"))
+
+
+def test_code_of_a_network_runs_for_those_who_trust_it(home: Workspace, streets: Dataset) -> None:
+    """A training of this home says which code is its network's; a file is believed if trusted."""
+    train(home, "first", model="nets:two")
+    folder = home.jobs / "first" / "model"
+    for made in (folder, folder / "best"):
+        model_folder(made).joinpath("model.json").write_text('{"network": "nets:two"}')
+
+    def network(model: str, *, trust_model: bool = False) -> list[str]:
+        job = submit_validation(
+            home.records, home.job_queue, model, streets, workers=1, backend_name="keeping",
+            trust_model=trust_model,
+        )  # fmt: skip
+        evaluate = commands(job, home)[-2]
+        return [flag for name, flag in pairwise(evaluate) if name == "--model"]
+
+    assert network("first") == network("first@best") == ["nets:two"]
+    with pytest.raises(InvalidInput, match=r"nets:two, whose code .* or give --trust-model"):
+        network(str(folder / "best"))
+    assert network(str(folder / "best"), trust_model=True) == ["nets:two"]
+    (folder / "model.json").write_text('{"network": "nets:two()"}')
+    with pytest.raises(InvalidInput, match=r"expected MODULE:FUNCTION"):
+        network(str(folder), trust_model=True)
 
 
 def test_a_dataset_that_is_not_divided_gives_all_its_frames(home: Workspace) -> None:

@@ -155,6 +155,24 @@ def test_a_checkpoint_is_a_model(validated: Path, tmp_path: Path) -> None:
     assert "no checkpoint named" in export(5).error
 
 
+def test_the_best_model_is_copied(validated: Path, tmp_path: Path) -> None:
+    """Proves the copy is that model, stays when the run has a better one, and needs its weights."""
+    best, out = tmp_path / "model" / "best", tmp_path / "out"
+    shutil.copytree(validated / "model", best)
+
+    def export(to: Path) -> Ended:
+        flags: list[str | Path] = ["--model_dir", tmp_path / "model", "--best", "--out", to]
+        return run("-m", "training.export_checkpoint", *flags)
+
+    assert export(out).status == 0
+    for name in ("model.json", "model.safetensors", "trained_scenes.json"):
+        assert (out / name).read_bytes() == (best / name).read_bytes()
+    assert "is there already" in export(out).out
+    (best / "model.safetensors").write_bytes(b"of a better one")
+    assert "does not belong to the weights beside it" in export(tmp_path / "other").error
+    assert not (tmp_path / "other" / "model.json").exists()
+
+
 def test_an_empty_shard_is_zeros(validated: Path) -> None:
     """Proves a shard without frames writes a result all the same."""
     empty = read_shard(shard_path(validated / "in-5", 4, 5))

@@ -34,7 +34,7 @@ from pipeline.jobs.train_settings import TrainSettings
 from pipeline.jobs.workflow.moves import RUN
 from pipeline.jobs.workflow.remove import remove
 from pipeline.prepared.size import Size
-from pipeline.runs.checkpoint_steps import named_step
+from pipeline.runs.checkpoint_steps import named_checkpoint
 from query.frames.selection import Question
 
 if TYPE_CHECKING:
@@ -602,7 +602,7 @@ class Jobs:
         return JobBody.of(job, self._workspace.place)
 
     def model(self, name: str) -> str:
-        """A model as a job takes it, maybe with @STEP; only a command may name a folder.
+        """A model as a job takes it, maybe with @STEP or @best; only a command may name a folder.
 
         Raises:
             NotFound: There is no job of that name.
@@ -610,7 +610,7 @@ class Jobs:
         """
         if self.session.is_command:
             return name
-        base, step = named_step(name)
+        base, checkpoint = named_checkpoint(name)
         try:
             job = recorded_job(self._workspace.records, base)
         except NotFound as error:
@@ -621,4 +621,4 @@ class Jobs:
             ) from error
         if job.kind != "train":
             raise InvalidInput(f"model {job.name}: is a job of kind {job.kind}, not train")
-        return job.name if step is None else f"{job.name}@{step}"
+        return job.name if checkpoint is None else f"{job.name}@{checkpoint}"

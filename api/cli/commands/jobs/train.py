@@ -92,7 +92,8 @@ def train(
         typer.Option(
             min=1,
             metavar="EPOCHS",
-            help="Score the split validation after each so many epochs, and keep the best model.",
+            help="Score the split validation after each so many epochs, and keep the best model: "
+            "validate NAME@best.",
         ),
     ] = None,
     bad_frames: BadFramesOption = None,
