@@ -1,5 +1,6 @@
 """Jobs as JSON, and the models that training jobs made."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import ConfigDict, Field
@@ -666,7 +667,8 @@ class ModelBody(Numbered):
     )
     split: str | None = Field(description="Of the dataset.", examples=["train"])
     settings: dict[str, Any] = Field(
-        description="How it was trained; empty for models of the first releases.",
+        description="How it was trained, with what the run chose where nothing was asked for; "
+        "empty for models of the first releases.",
         examples=[{"split": "train", "max_steps": 300, "batch_size": 4, "workers": 2, "seed": 0}],
     )
     created: str = Field(examples=[EXAMPLE_TIME])
@@ -675,8 +677,21 @@ class ModelBody(Numbered):
     folder: str = Field(examples=[f"{EXAMPLE_FOLDER}/model"])
 
     @classmethod
-    def of(cls, job: "Job", tell: TellPath = str, dataset: "Dataset | None" = None) -> "ModelBody":
-        """A training job's, and what its dataset came of; paths as ``tell`` tells them."""
+    def of(
+        cls,
+        job: "Job",
+        settings: Mapping[str, Any],
+        tell: TellPath = str,
+        dataset: "Dataset | None" = None,
+    ) -> "ModelBody":
+        """A training job's, and what its dataset came of; paths as ``tell`` tells them.
+
+        Args:
+            job: The training job.
+            settings: Those that the run had.
+            tell: Tells paths.
+            dataset: What it was trained on.
+        """
         trained = JobBody.of(job, tell)
         body = cls(
             name=trained.name,
@@ -685,7 +700,7 @@ class ModelBody(Numbered):
             question=None if dataset is None else finite(dataset.question),
             snapshot=None if dataset is None else dataset.snapshot,
             split=trained.split,
-            settings=trained.settings,
+            settings=finite(dict(settings)),
             created=trained.created,
             finished=trained.finished,
             metrics=trained.metrics,

@@ -254,8 +254,9 @@ async def get_file(
     """A file that a job made.
 
     Of a validation report.html, report.json, metrics.json, confusion_matrix.png and
-    frame_scores.parquet; of a training metrics.json, metrics.jsonl and, where it scores its model
-    on the way, evaluations.jsonl; of a user's program
+    frame_scores.parquet; of a training metrics.json, metrics.jsonl, its record run.json (not for
+    users limited to collections), mlperf.log, where it scores its model on the way
+    evaluations.jsonl, and where it skips bad frames bad_frames.json; of a user's program
     result.json and output/PATH for each file that this names; of other jobs result.json, the
     document that their command ended with.
     """

@@ -544,7 +544,8 @@ class Jobs:
 
     def file(self, name: str, path: str) -> JobFile:
         """A file that a job made: api.services.jobs.files.report_file."""
-        return report_file(refresh(self._workspace.records, self._job(name)), path)
+        job = refresh(self._workspace.records, self._job(name))
+        return report_file(job, path, tells_paths=not self._workspace.is_limited)
 
     def report(self, name: str) -> dict[str, Any]:
         """A validation's report: api.schemas.jobs.ReportAnswer.
