@@ -351,7 +351,8 @@ class Jobs:
                 ("small_unet" or "deeplabv3plus_resnet50"), augment (some of "mirror", "crop",
                 "scale", "colour"), checkpoint_every (steps), checkpoint_minutes,
                 keep_checkpoints (so many can be validated as NAME@STEP),
-                evaluate_every (epochs), bad_frames ("fail", "skip" or "skip:20"),
+                evaluate_every (epochs), evaluate_split
+                ("validation" by default), bad_frames ("fail", "skip" or "skip:20"),
                 target_miou, horovod ({"fusion_mb": 32, "cycle_ms": 1, "compression": "fp16",
                 "reduce": "average"}), precision ("auto", "float32" or "mixed_float16"), save_as,
                 evict (True: remove the dataset from the cache when the job is done).

@@ -328,8 +328,11 @@ class NewTraining(_NewNetworkJob):
         default=None,
         ge=1,
         le=_MOST,
-        description="Epochs after each of which the split validation is scored, and the best model "
+        description="Epochs after each of which evaluate_split is scored, and the best model "
         "kept: it can be validated as NAME@best.",
+    )
+    evaluate_split: Name | None = Field(
+        default=None, description="Split that evaluate_every scores; validation by default."
     )
     target_miou: float | None = Field(
         default=None,

@@ -398,6 +398,9 @@ def test_classes_and_the_network_are_the_users(home: Workspace, streets: Dataset
     (command,) = commands(train(home, "scored", evaluate_every=2), home)
     assert command[command.index("--exec_mode") + 1] == "train_and_evaluate"
     assert command[command.index("--evaluate_every") + 1] == "2"
+    backwards = {"split": "validation", "evaluate_split": "train"}
+    (command,) = commands(train(home, "swapped", evaluate_every=2, **backwards), home)
+    assert command[command.index("--evaluate_split") + 1] == "train"
     (command,) = commands(train(home, "skips", bad_frames="skip:7"), home)
     assert command[command.index("--bad_frames") + 1] == "skip:7"
     exchange = {"compression": "fp16", "fusion_mb": 32, "reduce": "average"}
@@ -412,7 +415,9 @@ def test_classes_and_the_network_are_the_users(home: Workspace, streets: Dataset
         ({"horovod": {"fusion_mb": -1}}, "horovod fusion_mb=-1: expected"),
         ({"bad_frames": "drop"}, "expected fail, skip"),
         ({"precision": "float8"}, "unknown precision 'float8'"),
-        ({"evaluate_every": 1, "split": "validation"}, "split validation is trained on"),
+        ({"evaluate_every": 1, "split": "validation"}, "is trained on; name another .*: train$"),
+        ({"evaluate_every": 1, "evaluate_split": "val"}, "--evaluate-split: validation$"),
+        ({"evaluate_split": "validation"}, "give evaluate every, too"),
         ({"classes": "a2d2-9"}, "unknown class map"), ({"model": "big"}, "unknown network"),
         ({"model": "os:system;"}, "expected MODULE:FUNCTION"),
         ({"backbone_weights": "w.h5"}, "network small_unet has no such backbone"),
