@@ -479,6 +479,27 @@ NewJob = Annotated[
 ]
 
 
+class NewAttempt(Schema):
+    """Changes to a job that is resumed; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    workers: int | None = Field(
+        default=None,
+        ge=1,
+        le=_MOST_WORKERS,
+        description="Processes with which a training goes on.",
+        examples=[4],
+    )
+    bad_frames: str | None = Field(
+        default=None,
+        max_length=32,
+        description="What becomes of frames that a training, validation or prediction cannot read: "
+        "fail, skip or skip:N.",
+        examples=["skip:20"],
+    )
+
+
 class ClassScoreAnswer(Schema):
     """A class in a validation; scores are 0 to 1, null where there is nothing to score."""
 

@@ -304,6 +304,13 @@ def test_trainings_and_validations(
         assert (answer.status_code, answer.headers["location"]) == (202, "/v1/jobs/v-2")
         assert (answer.json()["attempt"], answer.json()["state"]) == (2, "pending")
         assert answer.json()["request"] == ended["request"] | {"attempt": 2}
+        write_json(JobPaths(workspace.jobs / "v-2").status, {"state": "failed", "error": "bad"})
+        answer = client.post("/v1/jobs/v-2/resume", json={"workers": 3})
+        assert answer.status_code == 400
+        assert "only a training goes on with another number" in answer.json()["detail"]
+        assert client.post("/v1/jobs/v-2/resume", json={"split": "x"}).status_code == 422
+        again = client.post("/v1/jobs/v-2/resume", json={"bad_frames": "skip:7"}).json()
+        assert (again["attempt"], again["settings"]["bad_frames"]) == (3, "skip:7")
         write_json(JobPaths(workspace.jobs / "v-2").status, {"state": "done"})
         answer = client.post("/v1/jobs/v-2/resume")
         assert (answer.status_code, answer.json()["title"]) == (400, "InvalidInput")

@@ -34,7 +34,8 @@ from catalog.records.tables import Dataset, Job, Task
 from pipeline.jobs import installed
 from pipeline.jobs.backends.interface import JobStatus
 from pipeline.jobs.backends.launch import on_this_machine
-from pipeline.jobs.backends.registry import BACKENDS
+from pipeline.jobs.backends.registry import BACKENDS, backend
+from pipeline.jobs.changes import Changes
 from pipeline.jobs.follow import cancel, refresh, wait
 from pipeline.jobs.inference.prediction import submit_prediction
 from pipeline.jobs.inference.validation import submit_validation
@@ -685,6 +686,44 @@ def test_the_next_attempt_is_the_same_job(home: Workspace) -> None:
     failed(home, "first")
     assert resume(home.records, home.job_queue, again).request["attempt"] == 3
     assert [job.name for job in recorded_jobs(home.records)] == ["first"]
+
+
+def test_a_job_goes_on_with_other_workers_and_bad_frames(
+    home: Workspace, streets: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its commands, its ranks and what it reports as asked for; the rest stays as it was."""
+    first = train(home, "first", workers=2, max_steps=7)
+    again = resume(home.records, home.job_queue, failed(home, "first"), Changes(1, "skip:9"))
+    (command,) = commands(again, home)
+    (before,) = commands(first, home)
+    assert command[command.index("--num_workers") + 1] == "1"
+    assert command[-2:] == ["--bad_frames", "skip:9"]
+    assert len(command) == len(before) + 2
+    assert again.request["stages"][0]["ranks"] == again.request["resources"]["ranks"] == 1
+    changed = {"workers": 1, "bad_frames": "skip:9"}
+    assert again.request["settings"] == first.request["settings"] | changed
+    model = str(model_folder(home.home / "model"))
+    submit_validation(
+        home.records, home.job_queue, model, streets, workers=2, bad_frames="skip:1", name="v",
+        backend_name="keeping",
+    )  # fmt: skip
+    checked = failed(home, "v")
+    with pytest.raises(InvalidInput, match=r"workers 3: job v is of kind validate, and only a tra"):
+        resume(home.records, home.job_queue, checked, Changes(workers=3))
+    again = resume(home.records, home.job_queue, checked, Changes(bad_frames="skip:20"))
+    assert [command[command.index("--bad_frames") + 1] for command in commands(again, home)] == [
+        "skip:20"
+    ] * 3
+    local = backend("local")
+    monkeypatch.setattr(Keeping, "check", lambda _self, *asked: local.check(*asked))
+    for wrong, message in (
+        (Changes(bad_frames="all"), "bad frames 'all': expected fail, skip"),
+        (Changes(workers=0), "workers 0: expected at least 1"),
+        (Changes(workers=10_000), "a job on this machine may have at most"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            resume(home.records, home.job_queue, failed(home, "first"), wrong)
+    assert recorded_job(home.records, "first").request["attempt"] == 2
 
 
 def test_what_has_no_next_attempt_is_refused(home: Workspace) -> None:

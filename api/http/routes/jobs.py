@@ -21,6 +21,7 @@ from api.schemas.jobs import (
     JobBody,
     JobsAnswer,
     Kind,
+    NewAttempt,
     NewJob,
     NewTraining,
     ReportAnswer,
@@ -177,14 +178,24 @@ async def post_cancel(name: JobName, session: CurrentSession, response: Response
     return begun(await run_in_threadpool(session.jobs.cancel, name), response)
 
 
-@router.post("/{name}/resume", rule=WRITE, status_code=202, responses=BEGUN)
-async def post_resume(name: JobName, session: CurrentSession, response: Response) -> JobBody:
+@router.post(
+    "/{name}/resume",
+    rule=WRITE,
+    status_code=202,
+    responses=BEGUN,
+    example={"workers": 4},
+)
+async def post_resume(
+    name: JobName, session: CurrentSession, response: Response, body: NewAttempt | None = None
+) -> JobBody:
     """Start the next attempt of a job that failed or was cancelled; it goes on where that ended.
 
-    A training goes on from its checkpoint, a validation validates the shards that are missing, and
-    scans, stagings and extractions do the rest.
+    A training goes on from its checkpoint, with other `workers` too, a validation validates the
+    shards that are missing, and scans, stagings and extractions do the rest. `bad_frames` has a
+    training, validation or prediction go on that failed for its limit.
     """
-    return begun(await run_in_threadpool(session.jobs.resume, name), response)
+    changes = {} if body is None else dict(body)
+    return begun(await run_in_threadpool(lambda: session.jobs.resume(name, **changes)), response)
 
 
 @router.get("/{name}/logs", rule=READ, response_class=Response, responses=_TEXT)

@@ -21,6 +21,7 @@ from catalog.records.jobs import job_counts, recorded_job, recorded_jobs, record
 from catalog.records.tables import Dataset, Job
 from pipeline.jobs.accounting.usage import Usage, job_usage
 from pipeline.jobs.attempts import ATTEMPTS
+from pipeline.jobs.changes import Changes
 from pipeline.jobs.follow import cancel, refresh, refresh_all, wait
 from pipeline.jobs.inference.prediction import submit_prediction
 from pipeline.jobs.inference.validation import submit_validation
@@ -483,12 +484,26 @@ class Jobs:
         """Ask a job to end: pipeline.jobs.follow.cancel."""
         return self._body(cancel(self._workspace.records, self._job(name)))
 
-    def resume(self, name: str) -> JobBody:
-        """Start the next attempt of a job that failed or was cancelled."""
+    def resume(
+        self, name: str, *, workers: int | None = None, bad_frames: str | None = None
+    ) -> JobBody:
+        """Start the next attempt of a job that failed or was cancelled.
+
+        Args:
+            name: The job.
+            workers: Processes with which a training goes on; as before when None.
+            bad_frames: What becomes of frames that cannot be read (pipeline.runs.bad_frames), of a
+                training, validation or prediction; as before when None.
+
+        Raises:
+            NotFound: There is none of that name.
+            InvalidInput: It has not ended, is done, or cannot be changed so.
+        """
         job = self._job(name)
         if job.kind == "run":
             need_programs(self.session)
-        return self._body(resume(self._workspace.records, self.session.job_queue, job))
+        changes = Changes(workers, bad_frames)
+        return self._body(resume(self._workspace.records, self.session.job_queue, job, changes))
 
     def wait(self, name: str, *, progress: Callable[[JobBody], object]) -> JobBody:
         """Wait until a job has ended.
