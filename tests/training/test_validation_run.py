@@ -19,7 +19,7 @@ from ingest.labels.label_image import decode_label
 from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.manifest import Manifest
 from pipeline.runs.checkpoint_steps import checkpoint_steps
-from tests.training.commands import TINY, Ended, run, run_several
+from tests.training.commands import ONE_THREAD, TINY, Ended, run, run_several
 from tests.training.drawn_frames import (
     CLASS_LIST,
     draw_frames,
@@ -47,8 +47,9 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("validated")
     files = draw_frames(root, 4 * FRAMES, unknown=True)
     write_manifest(root / "manifest", root, every_fourth(files))
-    base = ["--manifest", str(root / "manifest"), "--model_dir", str(root / "model"), *TINY]
-    train = ["--exec_mode", "train", *base, "--max_steps", "15", "--batch_size", "2"]
+    base = ["--manifest", str(root / "manifest"), "--model_dir", str(root / "model")]
+    base += ONE_THREAD
+    train = ["--exec_mode", "train", *base, *TINY, "--max_steps", "15", "--batch_size", "2"]
     train += ["--checkpoint_every", "5", "--keep_checkpoints", "2"]
     runs: list[Sequence[str]] = [train]
     for shards in SHARDINGS:
@@ -279,7 +280,7 @@ def test_refusals_and_what_evaluating_needs(validated: Path, tmp_path: Path) -> 
     def evaluate(manifest: Path, model_dir: Path) -> list[str]:
         return [
             "--exec_mode", "evaluate", "--manifest", str(manifest), "--model_dir",
-            str(model_dir), "--results_dir", str(results), *TINY,
+            str(model_dir), "--results_dir", str(results), *ONE_THREAD,
         ]  # fmt: skip
 
     cases = [
