@@ -126,15 +126,23 @@ class Job(Record):
             raise JobFailed(self.name, self.state, self["error"])
         return self
 
-    def resume(self) -> "Job":
+    def resume(self, *, workers: int | None = None, bad_frames: str | None = None) -> "Job":
         """Start its next attempt, where it failed or was cancelled; the same job.
 
         A training goes on from its checkpoint, a validation does the shards that are missing.
 
+        Args:
+            workers: Processes with which a training goes on; as before when None.
+            bad_frames: "fail", "skip" or "skip:20", of a training, validation or prediction; as
+                before when None.
+
         Raises:
-            FramesiftServerError: It has not ended, or is done; or the server does not answer.
+            FramesiftServerError: It has not ended, is done, or cannot be changed so; or the server
+                does not answer.
         """
-        self._body = self._transport.json("POST", f"{self._path}/resume")
+        given = {"workers": workers, "bad_frames": bad_frames}
+        body = {name: value for name, value in given.items() if value is not None}
+        self._body = self._transport.json("POST", f"{self._path}/resume", body or None)
         return self
 
     def cancel(self) -> "Job":
@@ -351,7 +359,8 @@ class Jobs:
                 ("small_unet" or "deeplabv3plus_resnet50"), augment (some of "mirror", "crop",
                 "scale", "colour"), checkpoint_every (steps), checkpoint_minutes,
                 keep_checkpoints (so many can be validated as NAME@STEP),
-                evaluate_every (epochs), bad_frames ("fail", "skip" or "skip:20"),
+                evaluate_every (epochs), evaluate_split
+                ("validation" by default), bad_frames ("fail", "skip" or "skip:20"),
                 target_miou, horovod ({"fusion_mb": 32, "cycle_ms": 1, "compression": "fp16",
                 "reduce": "average"}), precision ("auto", "float32" or "mixed_float16"), save_as,
                 evict (True: remove the dataset from the cache when the job is done).
@@ -373,7 +382,8 @@ class Jobs:
         """Validate a model; the job.
 
         Args:
-            model: The training job that made it, or NAME@STEP, its checkpoint of then.
+            model: The training job that made it, or NAME@STEP, its checkpoint of
+                then, or NAME@best, the best model that its evaluate_every found.
             dataset: NAME, NAME@VERSION or a Dataset.
             question: In its place, as of `train`.
             **options: Of `framesift validate`: workers, split, name, backend, stage (False: read
@@ -404,7 +414,8 @@ class Jobs:
         """Let a model say what is in frames, with or without labels; the job.
 
         Args:
-            model: The training job that made it, or NAME@STEP, its checkpoint of then.
+            model: The training job that made it, or NAME@STEP, its checkpoint of
+                then, or NAME@best, the best model that its evaluate_every found.
             dataset: NAME, NAME@VERSION or a Dataset.
             question: In its place a question as data: the frames that answer it, which are saved
                 as a dataset, predict-MODEL.
@@ -472,14 +483,19 @@ class Jobs:
         """
         return self._named(name).cancel()
 
-    def resume(self, name: str) -> Job:
+    def resume(
+        self, name: str, *, workers: int | None = None, bad_frames: str | None = None
+    ) -> Job:
         """Start the next attempt of a job that failed or was cancelled; the job.
+
+        Arguments as of `Job.resume`.
 
         Raises:
             NotFound: There is none of that name.
-            FramesiftServerError: It has not ended, or is done; or the server does not answer.
+            FramesiftServerError: It has not ended, is done, or cannot be changed so; or the server
+                does not answer.
         """
-        return self._named(name).resume()
+        return self._named(name).resume(workers=workers, bad_frames=bad_frames)
 
     def wait(
         self,

@@ -1,21 +1,24 @@
-"""A model of a checkpoint: ``python -m training.export_checkpoint``.
+"""A model of a checkpoint, or the best one: ``python -m training.export_checkpoint``.
 
 What a training leaves on its way becomes a model's folder like any other, which is validated and
 predicted with, whether the run goes on, has ended or was cancelled. A folder that has that model
-already is left as it is.
+already is left as it is; so is one with the best, though the run may have a better one since.
 """
 
 import argparse
+import hashlib
 import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from catalog.errors import BadFile, NotFound, UnknownName
+from catalog.storage.atomic_write import atomic_path, atomic_write
 from catalog.storage.bounded_file import parsed_json
-from pipeline.runs.checkpoint_steps import checkpoint_steps
+from pipeline.runs.checkpoint_steps import BEST, checkpoint_steps
 from training.command import OneLineParser, exit_status, positive_int, say
 from training.folder_file import read_folder_file
 from training.input.label_classes import LabelClasses
@@ -23,6 +26,7 @@ from training.input.trained_frames import ABOUT_TRAINED
 from training.network.about_model import ABOUT_FILE, AboutModel
 from training.run.checkpoint import Checkpoint
 from training.run.run_record import RECORD_FILE
+from training.strict_json import strict_json
 
 _OF_RECORD = ("question", "snapshot", "seed", "parents")
 """Fields of a dataset that run.json has beside those of model.json."""
@@ -81,11 +85,47 @@ def export_checkpoint(model_dir: Path, step: int, out: Path, network: str = "") 
             error
         )
     out.mkdir(parents=True, exist_ok=True)
+    _copy_trained(model_dir, out)
+    write_model(built, about, out)
+    say(f"model of step {step} written to {out}")
+
+
+def export_best(model_dir: Path, out: Path) -> None:
+    """Copy the best model that a training has had so far.
+
+    Args:
+        model_dir: The training's folder.
+        out: Folder of the copy.
+
+    Raises:
+        NotFound: It has none.
+        BadFile: It is damaged.
+        StorageError: The disk refuses.
+    """
+    from training.network.model_files import WEIGHTS_FILE
+
+    if (out / ABOUT_FILE).exists():
+        say(f"the best model, of step {AboutModel.read(out).step}, is there already")
+        return
+    best = model_dir / BEST
+    for _ in range(_TRIES):
+        about = AboutModel.read(best)
+        with atomic_path(out / WEIGHTS_FILE, parents=True) as partial_path:
+            shutil.copyfile(best / WEIGHTS_FILE, partial_path)
+        with (out / WEIGHTS_FILE).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest == about.sha256:  # else a training that goes on replaced it meanwhile
+            _copy_trained(best, out)
+            atomic_write(out / ABOUT_FILE, strict_json(asdict(about)))
+            say(f"the best model, of step {about.step}, written to {out}")
+            return
+    raise BadFile("does not belong to the weights beside it; try again", str(best / ABOUT_FILE))
+
+
+def _copy_trained(model_dir: Path, out: Path) -> None:
     for name in ABOUT_TRAINED:
         if (model_dir / name).exists():  # a run that an earlier release began may lack one
             shutil.copyfile(model_dir / name, out / name)
-    write_model(built, about, out)
-    say(f"model of step {step} written to {out}")
 
 
 def _read(model_dir: Path, step: int) -> Checkpoint:
@@ -122,18 +162,25 @@ def main(arguments: Sequence[str]) -> int:
     """Run with command line arguments; the exit status."""
     parser = OneLineParser(
         prog="python -m training.export_checkpoint",
-        description="Make a model's folder of a training's checkpoint.",
+        description="Make a model's folder of a training's checkpoint, or of its best model.",
         allow_abbrev=False,
     )
     parser.add_argument("--model_dir", type=Path, required=True, help="folder of the training")
-    parser.add_argument("--step", type=positive_int, required=True, help="of the checkpoint")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--step", type=positive_int, help="of the checkpoint")
+    which.add_argument("--best", action="store_true", help="the best model so far")
     parser.add_argument("--out", type=Path, required=True, help="folder of the model")
     parser.add_argument("--model", default="", help="the run's own network, MODULE:FUNCTION")
     flags: argparse.Namespace = parser.parse_args(arguments)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    return exit_status(
-        lambda: export_checkpoint(flags.model_dir, flags.step, flags.out, flags.model)
-    )
+
+    def work() -> None:
+        if flags.best:
+            export_best(flags.model_dir, flags.out)
+        else:
+            export_checkpoint(flags.model_dir, flags.step, flags.out, flags.model)
+
+    return exit_status(work)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,17 @@ from training.command import OneLineParser, check_shard, count, positive_int
 TRAINING_MODES = ("train", "train_and_evaluate")
 MODES = (*TRAINING_MODES, "evaluate", "predict")
 _BATCH = 4
+_LEARNING_RATE = 2e-3
+_LOG_EVERY = 10
+_CHECKPOINT_EVERY = 100
+_KEEP_CHECKPOINTS = 2
+
+_OF_TRAINING = (
+    "continue_from", "max_steps", "epochs", "learning_rate", "height", "width", "seed", "classes",
+    "backbone_weights", "augment", "horovod", "precision", "cache_mib", "checkpoint_every",
+    "checkpoint_minutes", "keep_checkpoints",
+)  # fmt: skip
+"""Flags that a model's folder answers, or that nothing but a training has a use for."""
 
 
 @dataclass(frozen=True)
@@ -150,24 +161,24 @@ def parse_flags(arguments: Sequence[str]) -> RunSettings:
         batch_size=flags.batch_size or _BATCH,
         max_steps=flags.max_steps,
         epochs=flags.epochs,
-        learning_rate=flags.learning_rate,
-        height_px=flags.height,
-        width_px=flags.width,
-        seed=flags.seed,
+        learning_rate=flags.learning_rate or _LEARNING_RATE,
+        height_px=flags.height or USUAL_SIZE.height_px,
+        width_px=flags.width or USUAL_SIZE.width_px,
+        seed=flags.seed or 0,
         num_workers=flags.num_workers,
         threads=flags.threads,
         shard=flags.shard,
         shards=flags.shards,
-        log_every_steps=flags.log_every,
-        checkpoint_every_steps=flags.checkpoint_every,
-        cache_bytes=flags.cache_mib << 20,
+        log_every_steps=flags.log_every or _LOG_EVERY,
+        checkpoint_every_steps=flags.checkpoint_every or _CHECKPOINT_EVERY,
+        cache_bytes=(KEPT_MIB if flags.cache_mib is None else flags.cache_mib) << 20,
         continue_from=flags.continue_from,
         model=flags.model or SMALL_UNET,
         backbone_weights=flags.backbone_weights,
         classes=flags.classes or ALL,
         augment=",".join(augmentations_in(flags.augment or ",".join(USUAL))) or NONE,
         checkpoint_minutes=flags.checkpoint_minutes,
-        keep_checkpoints=flags.keep_checkpoints,
+        keep_checkpoints=flags.keep_checkpoints or _KEEP_CHECKPOINTS,
         evaluate_split=flags.evaluate_split or "validation",
         evaluate_every=flags.evaluate_every or 1,
         target_miou=flags.target_miou,
@@ -207,6 +218,10 @@ def _check_training(flags: argparse.Namespace) -> None:
         raise InvalidInput("--trust_model belongs to evaluate and predict")
     if flags.compare_dir is not None or flags.compare_network or flags.augment_test:
         raise InvalidInput("--compare_dir and --augment_test belong to evaluate")
+    if flags.results_dir is not None:
+        raise InvalidInput(
+            "--results_dir belongs to evaluate and predict; training has --model_dir"
+        )
     if flags.shards != 1:
         raise InvalidInput("--shards belongs to evaluate and predict; training has workers")
     if flags.max_steps is not None and flags.epochs is not None:
@@ -230,12 +245,11 @@ def _check_use(flags: argparse.Namespace) -> None:
         raise InvalidInput("--compare_dir and --augment_test belong to evaluate")
     if flags.compare_network and flags.compare_dir is None:
         raise InvalidInput("--compare_network: goes with --compare_dir, whose network it is")
-    for flag in (
-        "continue_from", "epochs", "classes", "backbone_weights", "augment", "horovod",
-        "precision",
-    ):  # fmt: skip
-        if getattr(flags, flag):
+    for flag in _OF_TRAINING:
+        if getattr(flags, flag) is not None:
             raise InvalidInput(f"--{flag} belongs to train")
+    if flags.exec_mode == "predict" and flags.log_every is not None:
+        raise InvalidInput("--log_every belongs to train and evaluate: predict names each frame")
     if flags.model and not is_own(flags.model):
         raise InvalidInput("--model: a model's folder names its network; name only one of your own")
     if flags.results_dir is None:
@@ -275,20 +289,21 @@ def _parser() -> OneLineParser:
     add("--backbone_weights", type=Path, help="train: .h5 of ResNet-50's weights")
     add("--epochs", type=positive_int, help="train: the length in epochs instead of steps")
     add("--continue_from", type=Path, help="train: folder of a model to begin with")
-    add("--learning_rate", type=_positive_float, default=2e-3, help="of one worker (0.002)")
-    height_px, width_px = USUAL_SIZE.height_px, USUAL_SIZE.width_px
-    height_help, width_help = (f"network input, pixels ({side})" for side in (height_px, width_px))
-    add("--height", type=_network_side, default=height_px, help=height_help)
-    add("--width", type=_network_side, default=width_px, help=width_help)
-    add("--seed", type=count, default=0, help="of weights and order of frames (0)")
+    rate_help = f"train: of one worker ({_LEARNING_RATE})"
+    add("--learning_rate", type=_positive_float, help=rate_help)
+    for side, usual in (("height", USUAL_SIZE.height_px), ("width", USUAL_SIZE.width_px)):
+        add(f"--{side}", type=_network_side, help=f"train: network input, pixels ({usual})")
+    add("--seed", type=count, help="train: of weights and order of frames (0)")
     add("--num_workers", type=positive_int, help="stop unless there are so many workers")
     add("--threads", type=count, default=0, help="per process; 0: its share of the cores (0)")
     add("--shard", type=count, default=0, help="evaluate, predict: this process's part, from 0")
     add("--shards", type=positive_int, default=1, help="evaluate, predict: number of parts (1)")
-    add("--log_every", type=positive_int, default=10, help="steps between progress lines (10)")
-    add("--checkpoint_every", type=positive_int, default=100, help="steps (100)")
-    add("--checkpoint_minutes", type=_positive_float, help="minutes between checkpoints, too")
-    add("--keep_checkpoints", type=positive_int, default=2, help="the newest so many (2)")
+    log_help = f"train: steps, evaluate: frames between progress lines ({_LOG_EVERY})"
+    add("--log_every", type=positive_int, help=log_help)
+    add("--checkpoint_every", type=positive_int, help=f"train: steps ({_CHECKPOINT_EVERY})")
+    add("--checkpoint_minutes", type=_positive_float, help="train: minutes between them, too")
+    kept_help = f"train: the newest so many ({_KEEP_CHECKPOINTS})"
+    add("--keep_checkpoints", type=positive_int, help=kept_help)
     add("--evaluate_split", help="train_and_evaluate: split to score (validation)")
     add("--evaluate_every", type=positive_int, help="train_and_evaluate: epochs (1)")
     target_help = "train_and_evaluate: mean IoU, above 0 to 1, to time"
@@ -299,8 +314,7 @@ def _parser() -> OneLineParser:
         help="train: fusion_mb=, cycle_ms=, compression=none|fp16, reduce=average|adasum",
     )
     add("--precision", help=f"train: {', '.join(PRECISIONS)}; auto: mixed where a GPU gains by it")
-    cache_help = f"decoded frames kept per process ({KEPT_MIB})"
-    add("--cache_mib", type=count, default=KEPT_MIB, help=cache_help)
+    add("--cache_mib", type=count, help=f"train: decoded frames kept per process ({KEPT_MIB})")
     return parser
 
 

@@ -1,5 +1,6 @@
 """Jobs as JSON, and the models that training jobs made."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import ConfigDict, Field
@@ -327,8 +328,11 @@ class NewTraining(_NewNetworkJob):
         default=None,
         ge=1,
         le=_MOST,
-        description="Epochs after each of which the split validation is scored, and the best model "
-        "kept.",
+        description="Epochs after each of which evaluate_split is scored, and the best model "
+        "kept: it can be validated as NAME@best.",
+    )
+    evaluate_split: Name | None = Field(
+        default=None, description="Split that evaluate_every scores; validation by default."
     )
     target_miou: float | None = Field(
         default=None,
@@ -372,7 +376,8 @@ class NewValidation(_NewNetworkJob):
 
     kind: Literal["validate"] = Field(examples=["validate"])
     model: Name = Field(
-        description="Name of a training job; with @STEP its checkpoint of then.",
+        description="Name of a training job; with @STEP its checkpoint of then, with @best the "
+        "best model that its evaluate_every found.",
         examples=["train-bikes-7"],
     )
     split: Name | None = Field(
@@ -419,7 +424,8 @@ class NewPrediction(_NewNetworkJob):
 
     kind: Literal["predict"] = Field(examples=["predict"])
     model: Name = Field(
-        description="Name of a training job; with @STEP its checkpoint of then.",
+        description="Name of a training job; with @STEP its checkpoint of then, with @best the "
+        "best model that its evaluate_every found.",
         examples=["train-bikes-7"],
     )
     split: Name | None = Field(
@@ -471,6 +477,27 @@ class NewProgram(_NewJob):
 NewJob = Annotated[
     NewTraining | NewValidation | NewPrediction | NewProgram, Field(discriminator="kind")
 ]
+
+
+class NewAttempt(Schema):
+    """Changes to a job that is resumed; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    workers: int | None = Field(
+        default=None,
+        ge=1,
+        le=_MOST_WORKERS,
+        description="Processes with which a training goes on.",
+        examples=[4],
+    )
+    bad_frames: str | None = Field(
+        default=None,
+        max_length=32,
+        description="What becomes of frames that a training, validation or prediction cannot read: "
+        "fail, skip or skip:N.",
+        examples=["skip:20"],
+    )
 
 
 class ClassScoreAnswer(Schema):
@@ -667,7 +694,8 @@ class ModelBody(Numbered):
     )
     split: str | None = Field(description="Of the dataset.", examples=["train"])
     settings: dict[str, Any] = Field(
-        description="How it was trained; empty for models of the first releases.",
+        description="How it was trained, with what the run chose where nothing was asked for; "
+        "empty for models of the first releases.",
         examples=[{"split": "train", "max_steps": 300, "batch_size": 4, "workers": 2, "seed": 0}],
     )
     created: str = Field(examples=[EXAMPLE_TIME])
@@ -676,8 +704,21 @@ class ModelBody(Numbered):
     folder: str = Field(examples=[f"{EXAMPLE_FOLDER}/model"])
 
     @classmethod
-    def of(cls, job: "Job", tell: TellPath = str, dataset: "Dataset | None" = None) -> "ModelBody":
-        """A training job's, and what its dataset came of; paths as ``tell`` tells them."""
+    def of(
+        cls,
+        job: "Job",
+        settings: Mapping[str, Any],
+        tell: TellPath = str,
+        dataset: "Dataset | None" = None,
+    ) -> "ModelBody":
+        """A training job's, and what its dataset came of; paths as ``tell`` tells them.
+
+        Args:
+            job: The training job.
+            settings: Those that the run had.
+            tell: Tells paths.
+            dataset: What it was trained on.
+        """
         trained = JobBody.of(job, tell)
         body = cls(
             name=trained.name,
@@ -686,7 +727,7 @@ class ModelBody(Numbered):
             question=None if dataset is None else finite(dataset.question),
             snapshot=None if dataset is None else dataset.snapshot,
             split=trained.split,
-            settings=trained.settings,
+            settings=finite(dict(settings)),
             created=trained.created,
             finished=trained.finished,
             metrics=trained.metrics,

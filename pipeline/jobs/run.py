@@ -28,7 +28,7 @@ _USUAL = Resources()
 _FLAGS = (
     "max_steps", "epochs", "learning_rate", "height", "width", "model", "backbone_weights",
     "checkpoint_every", "checkpoint_minutes", "keep_checkpoints", "evaluate_every",
-    "target_miou", "precision",
+    "evaluate_split", "target_miou", "precision",
 )  # fmt: skip
 """Settings of a training that are flags of its program as they are."""
 
@@ -82,7 +82,7 @@ def submit_training(
         header = frames.whole.header
         classes.ids_of(header.classes, header.name)
     if settings.evaluate_every is not None:
-        _check_evaluated(frames, split)
+        _check_evaluated(frames, split, settings.evaluate_split or "validation")
     prepares = to_be_prepared(frames, split, settings)
     if prepares and frames.is_in_place and queue.cache is not None:
         frames = in_cache(frames, queue.cache, writes=not queue.dry_run)
@@ -115,11 +115,20 @@ def submit_training(
     )
 
 
-def _check_evaluated(frames: JobInput, split: str) -> None:
-    """Accept a dataset to score on the way."""
-    frames.whole.split("validation").need_labels()
-    if split == "validation":
-        raise InvalidInput("evaluate every: split validation is trained on; train another")
+def _check_evaluated(frames: JobInput, split: str, evaluated: str) -> None:
+    """Accept the split of a dataset that is to be scored on the way."""
+    header = frames.whole.header
+    others = [name for name in header.splits if name != split]
+    if evaluated not in others:
+        reason = "is trained on" if evaluated == split else "is not there"
+        advice = f"name another with --evaluate-split: {', '.join(others)}"
+        if not others:
+            advice = f"divide the dataset first: framesift dataset split {header.name}"
+        raise InvalidInput(
+            f"evaluate split {evaluated} of dataset {header.name}@{header.version}: {reason}; "
+            f"{advice}"
+        )
+    frames.whole.split(evaluated).need_labels()
     if frames.cache is not None:
         raise InvalidInput(
             "evaluate every: frames to validate on must be staged before the training begins: "
@@ -196,6 +205,11 @@ def check_settings(settings: TrainSettings) -> None:
     lengths = [count for count in counts if count is not None]
     if min(settings.workers, settings.batch_size, *lengths) < 1:
         raise InvalidInput("workers, batch size, steps and epochs must each be at least 1")
+    if settings.evaluate_split is not None and settings.evaluate_every is None:
+        raise InvalidInput(
+            f"evaluate split {settings.evaluate_split}: give evaluate every, too, after how many "
+            "epochs it is scored"
+        )
     if settings.target_miou is not None:
         _check_target(settings.target_miou, settings.evaluate_every)
     if settings.seed < 0:

@@ -15,8 +15,9 @@ from sqlalchemy.orm import Session
 from catalog.errors import AlreadyExists, InvalidInput, TooManyJobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
-from pipeline.jobs.accounting.quotas import check_quota, ranks_of
+from pipeline.jobs.accounting.quotas import check_quota
 from pipeline.jobs.backends.registry import backend
+from pipeline.jobs.changes import Changes
 from pipeline.jobs.environment import Need, need_variables
 from pipeline.jobs.follow import refresh, refresh_all
 from pipeline.jobs.queue import JobQueue
@@ -24,6 +25,7 @@ from pipeline.jobs.request import JobPaths, JobRequest, Stage, StagingBeside
 from pipeline.jobs.resources import Resources
 from pipeline.jobs.state import FINISHED
 from pipeline.jobs.workflow.moves import (
+    POSITIONS,
     RUN,
     add_task,
     current,
@@ -36,6 +38,7 @@ from pipeline.jobs.workflow.submission import name_attempt, submit_attempt, subm
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,126}")
 _LONGEST_NAME = 128
+_NOTHING_CHANGES = Changes()
 
 
 @dataclass(frozen=True)
@@ -183,22 +186,29 @@ def submit(
     return recorded(records, job.id)
 
 
-def resume(records: RecordStore, queue: JobQueue, job: Job) -> Job:
+def resume(
+    records: RecordStore, queue: JobQueue, job: Job, changes: Changes = _NOTHING_CHANGES
+) -> Job:
     """Start the next attempt of a job that failed or was cancelled; its record.
 
     It runs the same commands in the same folder, where they find what the last attempt left: a
     training its checkpoint, a validation the shards that are done, a scan what is catalogued.
 
+    Args:
+        records: The records.
+        queue: The home's jobs.
+        job: The job.
+        changes: What it goes on with otherwise than it began.
+
     Raises:
-        InvalidInput: It has not ended, is done, or is the run of a policy.
+        InvalidInput: It has not ended, is done, is the run of a policy, or cannot be changed so.
         TooManyJobs: The user has as many jobs, or ranks, as may be.
         UnknownName: Its backend is not known here.
         StorageError: The job's folder cannot be written.
         JobFailed: The backend refuses it.
     """
     job = refresh(records, job)
-    backend(job.backend)
-    ranks = ranks_of(job.request)
+    chosen, ranks = backend(job.backend), changes.ranks(job)
     settle(records, queue, ranks)
     with submitting(Path(job.paths["folder"])):
         with records.session() as session:
@@ -208,6 +218,14 @@ def resume(records: RecordStore, queue: JobQueue, job: Job) -> Job:
             task = current(tasks_of(session, record))
             if task is None:
                 raise InvalidInput(f"job {job.name} is done: there is nothing left to do")
+            if changes != _NOTHING_CHANGES:
+                if POSITIONS[task.name] > POSITIONS[RUN]:
+                    raise InvalidInput(
+                        f"job {job.name} has run, and only its step {task.name} is left: resume it "
+                        "without changes"
+                    )
+                record.request = changes.request(record)
+                chosen.check(Resources.from_json(record.request.get("resources", {})), queue)
             # Of its last attempt.
             paths_of(record, task).cancel.unlink(missing_ok=True)
             record.is_cancelled = False

@@ -35,8 +35,9 @@ class TrainSettings:
             None.
         bad_frames: What becomes of frames that cannot be read (pipeline.runs.bad_frames); the run
             fails when None.
-        evaluate_every: Epochs after each of which the split "validation" is scored, and the best
-            model kept; None for no scores on the way.
+        evaluate_every: Epochs after each of which a split is scored, and the best model kept; None
+            for no scores on the way.
+        evaluate_split: That split; None for "validation".
         target_miou: Mean IoU of these scores whose time is taken, above 0 to 1; None for none.
         horovod: How workers exchange gradients, by name (pipeline.runs.exchange); None for the
             usual.
@@ -63,6 +64,7 @@ class TrainSettings:
     keep_checkpoints: int | None = None
     bad_frames: str | None = None
     evaluate_every: int | None = None
+    evaluate_split: str | None = None
     target_miou: float | None = None
     horovod: Mapping[str, Any] | None = None
     model: str | None = None

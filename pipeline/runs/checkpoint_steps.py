@@ -8,12 +8,16 @@ import json
 import re
 import zipfile
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 _NAME = re.compile(r"checkpoint(-\d{1,4})?\.npz")
 _ABOUT = "about.npy"
 _MOST_BYTES = 64 << 20
+
+BEST: Literal["best"] = "best"
+"""Folder of a training's best model in that of the training, and what names it after an @."""
 
 
 def checkpoint_steps(model_dir: Path) -> dict[int, str]:
@@ -30,15 +34,17 @@ def checkpoint_steps(model_dir: Path) -> dict[int, str]:
     return dict(sorted(names.items()))
 
 
-def named_step(model: str) -> tuple[str, int | None]:
-    """A model's name, and the step that follows it after an @; None where none does.
+def named_checkpoint(model: str) -> tuple[str, int | Literal["best"] | None]:
+    """A model's name, and the step, or BEST, that follows it after an @; None where neither does.
 
-    >>> named_step("first@20000"), named_step("first")
-    (('first', 20000), ('first', None))
+    >>> named_checkpoint("first@20000"), named_checkpoint("first@best"), named_checkpoint("first")
+    (('first', 20000), ('first', 'best'), ('first', None))
     """
-    name, at, step = model.rpartition("@")
-    if at and name and step.isascii() and step.isdigit() and len(step) <= 18:
-        return name, int(step)
+    name, at, checkpoint = model.rpartition("@")
+    if at and name and checkpoint == BEST:
+        return name, BEST
+    if at and name and checkpoint.isascii() and checkpoint.isdigit() and len(checkpoint) <= 18:
+        return name, int(checkpoint)
     return model, None
 
 

@@ -106,9 +106,10 @@ def test_a_job_waits_is_left_cancelled_and_resumed(catalogued: Path, tmp_path: P
     assert framesift(home, "jobs", "cancel", "v").returncode == 0
     ended = framesift(home, "jobs", "wait", "v")
     assert (ended.returncode, ended.stderr) == (1, "error: job v cancelled: cancelled\n")
-    again = framesift(home, "jobs", "resume", "v", "--detach", "--json")
+    again = framesift(home, "jobs", "resume", "v", "--bad-frames", "skip:3", "--detach", "--json")
     job = json.loads(again.stdout)
     assert (job["state"], job["attempt"], job["dataset"]) == ("pending", 2, "all@1")
+    assert job["settings"]["bad_frames"] == "skip:3"
     listed = framesift(home, "jobs", "list").stdout
     assert "all@1" in listed
     assert "validation" in listed

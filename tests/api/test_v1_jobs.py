@@ -17,10 +17,11 @@ from fastapi.testclient import TestClient
 import framesift as framesift_client
 from api.cli.commands.jobs.validate import follow_all
 from api.http.app import create_app
+from api.services.jobs.files import report_file
 from api.services.session import Session
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog.errors import JobFailed
+from catalog.errors import JobFailed, NotFound
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job, now
 from pipeline.jobs.backends.registry import BACKENDS
@@ -303,6 +304,13 @@ def test_trainings_and_validations(
         assert (answer.status_code, answer.headers["location"]) == (202, "/v1/jobs/v-2")
         assert (answer.json()["attempt"], answer.json()["state"]) == (2, "pending")
         assert answer.json()["request"] == ended["request"] | {"attempt": 2}
+        write_json(JobPaths(workspace.jobs / "v-2").status, {"state": "failed", "error": "bad"})
+        answer = client.post("/v1/jobs/v-2/resume", json={"workers": 3})
+        assert answer.status_code == 400
+        assert "only a training goes on with another number" in answer.json()["detail"]
+        assert client.post("/v1/jobs/v-2/resume", json={"split": "x"}).status_code == 422
+        again = client.post("/v1/jobs/v-2/resume", json={"bad_frames": "skip:7"}).json()
+        assert (again["attempt"], again["settings"]["bad_frames"]) == (3, "skip:7")
         write_json(JobPaths(workspace.jobs / "v-2").status, {"state": "done"})
         answer = client.post("/v1/jobs/v-2/resume")
         assert (answer.status_code, answer.json()["title"]) == (400, "InvalidInput")
@@ -340,15 +348,19 @@ def test_a_dry_run_of_a_question(served: tuple[httpx.Client, Workspace]) -> None
     client, workspace = served
     few = {"ranges": [{"tag": "car", "lowest": 1}], "limit": 2}
     path = workspace.jobs / "dry-model" / "model"
-    path.mkdir(parents=True)
-    write_json(path / "model.json", {})
+    for folder in (path, path / "best"):
+        folder.mkdir(parents=True)
+        write_json(folder / "model.json", {})
     recorded(workspace, "dry-model", "train", "done", model_dir=str(path))
     with framesift_client.connect(str(client.base_url)) as remote:
         dry = remote.jobs.dry_run("train", question=few, workers=1, save_as="dry", evict=True)
         sliced = remote.jobs.dry_run(
             "validate", model="dry-model", question=few, save_as="dry", slices=["camera"]
         )
+        predicts = remote.jobs.dry_run("predict", model="dry-model@best", question=few)
     assert "--slices" in sliced["submission"]
+    assert predicts["dataset"] == "predict-dry-model-best@1"
+    assert "checkpoints/dry-model@best" in predicts["submission"]
     assert client.delete("/v1/jobs/dry-model").status_code in (200, 204)
     assert (dry["dataset"], dry["frames"]) == ("dry@1", 2)
     assert [step["name"] for step in dry["steps"]] == [
@@ -470,6 +482,39 @@ def test_jobs_are_listed_by_pages_and_filtered(served: tuple[httpx.Client, Works
     assert {job["name"] for job in jobs} == {"new-2", "new-4", "new-5"}
     assert client.get("/v1/jobs", params={"cursor": "x"}).status_code == 400
     assert client.get("/v1/jobs", params={"limit": 0}).status_code == 422
+
+
+def test_a_model_tells_what_its_run_had(served: tuple[httpx.Client, Workspace]) -> None:
+    """What was asked for stays, what the run chose stands where nothing was; its files are read."""
+    client, workspace = served
+    folder = workspace.jobs / "told" / "model"
+    folder.mkdir(parents=True)
+    asked = {"batch_size": 2, "learning_rate": None, "height": None, "augment": None}
+    recorded(workspace, "told", "train", "done", model_dir=str(folder))
+    with workspace.records.session() as session:
+        job = session.get_one(Job, recorded_job(workspace.records, "told").id)
+        job.request = {**job.request, "settings": asked}
+    had = {
+        "exec_mode": "train", "batch_size": 4, "learning_rate": 0.002, "height_px": 208,
+        "augment": "mirror,crop", "precision": "float32", "evaluate_every": 1,
+        "continue_from": None,
+    }  # fmt: skip
+    write_json(folder / "run.json", {"settings": had})
+    (folder / "mlperf.log").write_text(":::MLLOG {}")
+    assert client.get("/v1/models/told").json()["settings"] == {
+        "batch_size": 2, "learning_rate": 0.002, "height": 208, "augment": ["mirror", "crop"],
+        "precision": "float32",
+    }  # fmt: skip
+    assert client.get("/v1/jobs/told/files/run.json").json() == {"settings": had}
+    assert client.get("/v1/jobs/told/files/mlperf.log").text == ":::MLLOG {}"
+    assert client.get("/v1/jobs/told/files/bad_frames.json").status_code == 404
+    (folder / "bad_frames.json").write_text("[]")
+    assert client.get("/v1/jobs/told/files/bad_frames.json").json() == []
+    job = recorded_job(workspace.records, "told")
+    assert report_file(job, "mlperf.log", tells_paths=False).path == folder / "mlperf.log"
+    with pytest.raises(NotFound, match=r"a job of kind train has .*mlperf\.log; told is done"):
+        report_file(job, "run.json", tells_paths=False)
+    assert client.delete("/v1/jobs/told").status_code == 204
 
 
 def test_a_job_that_died_is_listed_as_failed(served: tuple[httpx.Client, Workspace]) -> None:

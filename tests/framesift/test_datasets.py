@@ -137,6 +137,8 @@ def test_a_job_is_waited_for(
     assert client.jobs.cancel(job.name).state == "done"  # it had ended
     with pytest.raises(FramesiftServerError, match=f"job {job.name} is done"):
         client.jobs.resume(job.name)
+    with pytest.raises(FramesiftServerError, match="workers"):
+        client.jobs.resume(job.name, workers=0)
     assert job.name in [entry.name for entry in client.jobs.list(kind="stage", state="done")]
     assert job.wait().name == job.name  # at once
     assert "Traceback" not in capsys.readouterr().err

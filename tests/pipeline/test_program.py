@@ -114,10 +114,12 @@ def test_two_ranks_get_files_classes_manifest_and_variables(
     assert (lineage["dataset"], lineage["dataset_id"]) == ("all@1", dataset.content_id)
     assert (lineage["split"], lineage["ranks"]) == ("validation", 2)
     assert lineage["frames"] == len(whole.split("validation"))
-    assert report_file(job, "output/1.json").path.read_text() == json.dumps(said[1])
+    assert report_file(job, "output/1.json", tells_paths=True).path.read_text() == json.dumps(
+        said[1]
+    )
     for name in ("output/2.json", "output/../request.json", "request.json", "output/"):
         with pytest.raises(NotFound):
-            report_file(job, name)
+            report_file(job, name, tells_paths=True)
 
 
 @pytest.mark.wide
@@ -293,4 +295,4 @@ def test_the_training_examples(
     )  # fmt: skip
     assert (job.state, job.error) == ("done", ""), log(job, "run")
     assert 0 < job.metrics["loss"] < 10
-    assert report_file(job, f"output/{made}").path.stat().st_size > 0
+    assert report_file(job, f"output/{made}", tells_paths=True).path.stat().st_size > 0

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ from catalog.records.tables import Dataset, Job, Task
 from pipeline.jobs import installed
 from pipeline.jobs.backends.interface import JobStatus
 from pipeline.jobs.backends.launch import on_this_machine
-from pipeline.jobs.backends.registry import BACKENDS
+from pipeline.jobs.backends.registry import BACKENDS, backend
+from pipeline.jobs.changes import Changes
 from pipeline.jobs.follow import cancel, refresh, wait
 from pipeline.jobs.inference.prediction import submit_prediction
 from pipeline.jobs.inference.validation import submit_validation
@@ -296,6 +298,14 @@ def test_a_checkpoint_or_a_file_is_a_model(home: Workspace, streets: Dataset) ->
         validate("first@5")
     with pytest.raises(InvalidInput, match=r"did not finish, and left first@10000, first@20000"):
         validate("first")
+    with pytest.raises(InvalidInput, match=r"has no best model yet: framesift train --evaluate"):
+        validate("first@best")
+    model_folder(folder / "best")
+    job = validate("first@best", compare="first@10000")
+    exported, _, evaluate, _ = commands(job, home)
+    where = f"HOME/jobs/{job.name}/checkpoints/first@best"
+    assert exported[-3:] == ["--best", "--out", where]
+    assert evaluate[evaluate.index("--model_dir") + 1] == where
     model = model_folder(home.home / "its@1")
     for path in (model, model / "model.json"):
         assert validate(str(path)).paths["model_dir"] == str(model)
@@ -305,6 +315,30 @@ def test_a_checkpoint_or_a_file_is_a_model(home: Workspace, streets: Dataset) ->
     write_json(JobPaths(home.jobs / "first").status, {"state": "done"})
     with pytest.raises(InUse, match="uses its model"):
         remove(home.records, recorded_job(home.records, "first"))
+
+
+def test_code_of_a_network_runs_for_those_who_trust_it(home: Workspace, streets: Dataset) -> None:
+    """A training of this home says which code is its network's; a file is believed if trusted."""
+    train(home, "first", model="nets:two")
+    folder = home.jobs / "first" / "model"
+    for made in (folder, folder / "best"):
+        model_folder(made).joinpath("model.json").write_text('{"network": "nets:two"}')
+
+    def network(model: str, *, trust_model: bool = False) -> list[str]:
+        job = submit_validation(
+            home.records, home.job_queue, model, streets, workers=1, backend_name="keeping",
+            trust_model=trust_model,
+        )  # fmt: skip
+        evaluate = commands(job, home)[-2]
+        return [flag for name, flag in pairwise(evaluate) if name == "--model"]
+
+    assert network("first") == network("first@best") == ["nets:two"]
+    with pytest.raises(InvalidInput, match=r"nets:two, whose code .* or give --trust-model"):
+        network(str(folder / "best"))
+    assert network(str(folder / "best"), trust_model=True) == ["nets:two"]
+    (folder / "model.json").write_text('{"network": "nets:two()"}')
+    with pytest.raises(InvalidInput, match=r"expected MODULE:FUNCTION"):
+        network(str(folder), trust_model=True)
 
 
 def test_a_dataset_that_is_not_divided_gives_all_its_frames(home: Workspace) -> None:
@@ -365,6 +399,9 @@ def test_classes_and_the_network_are_the_users(home: Workspace, streets: Dataset
     (command,) = commands(train(home, "scored", evaluate_every=2), home)
     assert command[command.index("--exec_mode") + 1] == "train_and_evaluate"
     assert command[command.index("--evaluate_every") + 1] == "2"
+    backwards = {"split": "validation", "evaluate_split": "train"}
+    (command,) = commands(train(home, "swapped", evaluate_every=2, **backwards), home)
+    assert command[command.index("--evaluate_split") + 1] == "train"
     (command,) = commands(train(home, "skips", bad_frames="skip:7"), home)
     assert command[command.index("--bad_frames") + 1] == "skip:7"
     exchange = {"compression": "fp16", "fusion_mb": 32, "reduce": "average"}
@@ -379,7 +416,9 @@ def test_classes_and_the_network_are_the_users(home: Workspace, streets: Dataset
         ({"horovod": {"fusion_mb": -1}}, "horovod fusion_mb=-1: expected"),
         ({"bad_frames": "drop"}, "expected fail, skip"),
         ({"precision": "float8"}, "unknown precision 'float8'"),
-        ({"evaluate_every": 1, "split": "validation"}, "split validation is trained on"),
+        ({"evaluate_every": 1, "split": "validation"}, "is trained on; name another .*: train$"),
+        ({"evaluate_every": 1, "evaluate_split": "val"}, "--evaluate-split: validation$"),
+        ({"evaluate_split": "validation"}, "give evaluate every, too"),
         ({"classes": "a2d2-9"}, "unknown class map"), ({"model": "big"}, "unknown network"),
         ({"model": "os:system;"}, "expected MODULE:FUNCTION"),
         ({"backbone_weights": "w.h5"}, "network small_unet has no such backbone"),
@@ -647,6 +686,44 @@ def test_the_next_attempt_is_the_same_job(home: Workspace) -> None:
     failed(home, "first")
     assert resume(home.records, home.job_queue, again).request["attempt"] == 3
     assert [job.name for job in recorded_jobs(home.records)] == ["first"]
+
+
+def test_a_job_goes_on_with_other_workers_and_bad_frames(
+    home: Workspace, streets: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its commands, its ranks and what it reports as asked for; the rest stays as it was."""
+    first = train(home, "first", workers=2, max_steps=7)
+    again = resume(home.records, home.job_queue, failed(home, "first"), Changes(1, "skip:9"))
+    (command,) = commands(again, home)
+    (before,) = commands(first, home)
+    assert command[command.index("--num_workers") + 1] == "1"
+    assert command[-2:] == ["--bad_frames", "skip:9"]
+    assert len(command) == len(before) + 2
+    assert again.request["stages"][0]["ranks"] == again.request["resources"]["ranks"] == 1
+    changed = {"workers": 1, "bad_frames": "skip:9"}
+    assert again.request["settings"] == first.request["settings"] | changed
+    model = str(model_folder(home.home / "model"))
+    submit_validation(
+        home.records, home.job_queue, model, streets, workers=2, bad_frames="skip:1", name="v",
+        backend_name="keeping",
+    )  # fmt: skip
+    checked = failed(home, "v")
+    with pytest.raises(InvalidInput, match=r"workers 3: job v is of kind validate, and only a tra"):
+        resume(home.records, home.job_queue, checked, Changes(workers=3))
+    again = resume(home.records, home.job_queue, checked, Changes(bad_frames="skip:20"))
+    assert [command[command.index("--bad_frames") + 1] for command in commands(again, home)] == [
+        "skip:20"
+    ] * 3
+    local = backend("local")
+    monkeypatch.setattr(Keeping, "check", lambda _self, *asked: local.check(*asked))
+    for wrong, message in (
+        (Changes(bad_frames="all"), "bad frames 'all': expected fail, skip"),
+        (Changes(workers=0), "workers 0: expected at least 1"),
+        (Changes(workers=10_000), "a job on this machine may have at most"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            resume(home.records, home.job_queue, failed(home, "first"), wrong)
+    assert recorded_job(home.records, "first").request["attempt"] == 2
 
 
 def test_what_has_no_next_attempt_is_refused(home: Workspace) -> None:

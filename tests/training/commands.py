@@ -11,7 +11,8 @@ from pathlib import Path
 from tests.zygote import run_python
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-TINY = ("--height", "64", "--width", "96", "--threads", "1")
+ONE_THREAD = ("--threads", "1")
+TINY = ("--height", "64", "--width", "96", *ONE_THREAD)
 
 # TensorFlow takes seconds to import, so several runs may share a process; each is still the
 # whole command, from flags to exit status.

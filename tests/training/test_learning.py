@@ -24,9 +24,10 @@ def test_it_overfits_real_frames(a2d2_root: Path, tmp_path: Path) -> None:
     )
     given = [
         "--manifest", str(tmp_path / "manifest"), "--model_dir", str(tmp_path / "model"),
-        "--height", "152", "--width", "240", "--threads", "2",
+        "--threads", "2",
     ]  # fmt: skip
     train = ["--exec_mode", "train", *given, "--batch_size", "4", "--max_steps", "350"]
+    train += ["--height", "152", "--width", "240"]
     train += ["--learning_rate", "0.004", "--augment", "none"]
     results = tmp_path / "results"
     score = ["--exec_mode", "evaluate", *given, "--split", "train", "--results_dir", str(results)]

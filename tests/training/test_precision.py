@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.runs.networks import NETWORKS
-from tests.training.commands import TINY, horovodrun, run, run_several
+from tests.training.commands import ONE_THREAD, TINY, horovodrun, run, run_several
 from tests.training.drawn_frames import draw_frames, every_fourth, write_manifest
 from training.run.checkpoint import Checkpoint
 from training.run.metrics_log import read_metrics
@@ -84,7 +84,7 @@ def test_two_workers_train_in_halves(tmp_path: Path) -> None:
     assert checkpoint is not None
     assert {each.dtype.name for each in checkpoint.weights} == {"float32"}
     assert [float(each) for each in checkpoint.optimizer[-2:]] == [2.0**15, 10]
-    out = ["--manifest", str(manifest), "--model_dir", str(model), *TINY]
+    out = ["--manifest", str(manifest), "--model_dir", str(model), *ONE_THREAD]
     validation = ["--exec_mode", "evaluate", "--results_dir", str(tmp_path / "results"), *out]
     (once_more, refused, validated), _ = run_several(mixed, flags, validation)
     assert once_more.status == validated.status == 0, once_more.err + validated.err

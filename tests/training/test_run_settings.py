@@ -50,6 +50,27 @@ def test_settings_are_json() -> None:
             "--epochs belongs to train",
         ),
         *(
+            (["--exec_mode", mode, "--results_dir", "r", flag, "0.5"], f"{flag} belongs to train")
+            for flag in ("--learning_rate", "--checkpoint_minutes")
+            for mode in ("evaluate", "predict")
+        ),
+        *(
+            (["--exec_mode", mode, "--results_dir", "r", flag, "64"], f"{flag} belongs to train")
+            for flag in (
+                "--max_steps",
+                "--height",
+                "--width",
+                "--seed",
+                "--cache_mib",
+                "--checkpoint_every",
+                "--keep_checkpoints",
+            )
+            for mode in ("evaluate", "predict")
+        ),
+        (["--exec_mode", "evaluate", "--results_dir", "r", "--seed", "0"], "--seed belongs to"),
+        (["--exec_mode", "predict", "--results_dir", "r", "--log_every", "5"], "names each frame"),
+        (["--exec_mode", "train", "--results_dir", "r"], "--results_dir belongs to evaluate"),
+        *(
             (
                 ["--exec_mode", mode, "--results_dir", "r", "--batch_size", "4"],
                 "one frame at a time",

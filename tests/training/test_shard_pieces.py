@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from catalog.errors import BadFile
-from tests.training.commands import REPOSITORY, TINY, run, run_several, start
+from tests.training.commands import ONE_THREAD, REPOSITORY, TINY, run, run_several, start
 from tests.training.drawn_frames import draw_frames, write_manifest
 from training.validation.frame_cells import FrameCells, FrameScore
 from training.validation.frame_pictures import FramePictures, Shown
@@ -131,13 +131,14 @@ def test_an_idle_worker_scores_what_a_late_one_has_not_come_to(tmp_path: Path) -
     """
     files = draw_frames(tmp_path, 2 * 270)
     write_manifest(tmp_path / "manifest", tmp_path, {"validation": files, "train": files[:4]})
-    base = ["--manifest", str(tmp_path / "manifest"), "--model_dir", str(tmp_path / "model"), *TINY]
+    base = ["--manifest", str(tmp_path / "manifest"), "--model_dir", str(tmp_path / "model")]
+    base += ONE_THREAD
 
     def evaluate(results: str, shard: int) -> list[str]:
         where = ["--results_dir", str(tmp_path / results), "--shard", str(shard), "--shards", "2"]
         return ["--exec_mode", "evaluate", *base, *where]
 
-    train = ["--exec_mode", "train", *base, "--max_steps", "2", "--batch_size", "2"]
+    train = ["--exec_mode", "train", *base, *TINY, "--max_steps", "2", "--batch_size", "2"]
     alone, _ = run_several(train, evaluate("alone", 0), evaluate("alone", 1))
     assert [one.status for one in alone] == [0, 0, 0], alone[-1].err
 

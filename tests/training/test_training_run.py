@@ -20,7 +20,7 @@ import pytest
 from pipeline.example_order import examples
 from pipeline.runs.exit_codes import GOES_ON
 from tests.api.servers import wait_until
-from tests.training.commands import TINY, Ended, horovodrun, run, run_several, start
+from tests.training.commands import ONE_THREAD, TINY, Ended, horovodrun, run, run_several, start
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, every_fourth, write_manifest
 from training.run.checkpoint import Checkpoint
 from training.run.metrics_log import read_metrics
@@ -241,7 +241,7 @@ def test_a_new_run_begins_with_a_model(
     files = draw_frames(tmp_path, 5, seed=9)
     write_manifest(tmp_path / "whole", tmp_path, {"all": files}, id="drawn-9")
     child = training(tmp_path / "whole", tmp_path / "child", 4, "--continue_from", str(model_dir))
-    out = ["--results_dir", str(tmp_path / "results"), *TINY]
+    out = ["--results_dir", str(tmp_path / "results"), *ONE_THREAD]
     base = ["--exec_mode", "evaluate", "--model_dir", str(tmp_path / "child"), *out]
     on_own = [*base, "--manifest", str(tmp_path / "whole")]
     on_parents = [*base, "--manifest", str(manifest), "--split", "train", "--shards", "2"]

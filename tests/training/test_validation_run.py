@@ -19,7 +19,7 @@ from ingest.labels.label_image import decode_label
 from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.manifest import Manifest
 from pipeline.runs.checkpoint_steps import checkpoint_steps
-from tests.training.commands import TINY, Ended, run, run_several
+from tests.training.commands import ONE_THREAD, TINY, Ended, run, run_several
 from tests.training.drawn_frames import (
     CLASS_LIST,
     draw_frames,
@@ -47,8 +47,9 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("validated")
     files = draw_frames(root, 4 * FRAMES, unknown=True)
     write_manifest(root / "manifest", root, every_fourth(files))
-    base = ["--manifest", str(root / "manifest"), "--model_dir", str(root / "model"), *TINY]
-    train = ["--exec_mode", "train", *base, "--max_steps", "15", "--batch_size", "2"]
+    base = ["--manifest", str(root / "manifest"), "--model_dir", str(root / "model")]
+    base += ONE_THREAD
+    train = ["--exec_mode", "train", *base, *TINY, "--max_steps", "15", "--batch_size", "2"]
     train += ["--checkpoint_every", "5", "--keep_checkpoints", "2"]
     runs: list[Sequence[str]] = [train]
     for shards in SHARDINGS:
@@ -157,6 +158,24 @@ def test_a_checkpoint_is_a_model(validated: Path, tmp_path: Path) -> None:
     assert "no checkpoint named" in export(5).error
 
 
+def test_the_best_model_is_copied(validated: Path, tmp_path: Path) -> None:
+    """Proves the copy is that model, stays when the run has a better one, and needs its weights."""
+    best, out = tmp_path / "model" / "best", tmp_path / "out"
+    shutil.copytree(validated / "model", best)
+
+    def export(to: Path) -> Ended:
+        flags: list[str | Path] = ["--model_dir", tmp_path / "model", "--best", "--out", to]
+        return run("-m", "training.export_checkpoint", *flags)
+
+    assert export(out).status == 0
+    for name in ("model.json", "model.safetensors", "trained_scenes.json"):
+        assert (out / name).read_bytes() == (best / name).read_bytes()
+    assert "is there already" in export(out).out
+    (best / "model.safetensors").write_bytes(b"of a better one")
+    assert "does not belong to the weights beside it" in export(tmp_path / "other").error
+    assert not (tmp_path / "other" / "model.json").exists()
+
+
 def test_an_empty_shard_is_zeros(validated: Path) -> None:
     """Proves a shard without frames writes a result all the same."""
     empty = read_shard(shard_path(validated / "in-5", 4, 5))
@@ -263,7 +282,7 @@ def test_refusals_and_what_evaluating_needs(validated: Path, tmp_path: Path) -> 
     def evaluate(manifest: Path, model_dir: Path) -> list[str]:
         return [
             "--exec_mode", "evaluate", "--manifest", str(manifest), "--model_dir",
-            str(model_dir), "--results_dir", str(results), *TINY,
+            str(model_dir), "--results_dir", str(results), *ONE_THREAD,
         ]  # fmt: skip
 
     cases = [

@@ -20,13 +20,13 @@ import tensorflow as tf
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json
+from pipeline.runs.checkpoint_steps import BEST
 from training.folder_file import read_folder_file
 from training.input.frame_reader import FrameReader
 from training.run.evaluated import Evaluated
 from training.validation.scores import confusion_matrix, mean_iou, pixel_accuracy
 
 EVALUATIONS_FILE = "evaluations.jsonl"
-BEST_FOLDER = "best"
 _MOST_BYTES = 64 << 20
 
 
@@ -76,7 +76,7 @@ def keep_best(write: Callable[[Path], object], model_dir: Path, beside: Sequence
     Raises:
         StorageError: The disk refuses.
     """
-    folder = model_dir / BEST_FOLDER
+    folder = model_dir / BEST
     folder.mkdir(parents=True, exist_ok=True)
     for name in beside:
         if (model_dir / name).exists():  # a run that an earlier release began may lack one

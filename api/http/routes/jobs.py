@@ -21,6 +21,7 @@ from api.schemas.jobs import (
     JobBody,
     JobsAnswer,
     Kind,
+    NewAttempt,
     NewJob,
     NewTraining,
     ReportAnswer,
@@ -177,14 +178,24 @@ async def post_cancel(name: JobName, session: CurrentSession, response: Response
     return begun(await run_in_threadpool(session.jobs.cancel, name), response)
 
 
-@router.post("/{name}/resume", rule=WRITE, status_code=202, responses=BEGUN)
-async def post_resume(name: JobName, session: CurrentSession, response: Response) -> JobBody:
+@router.post(
+    "/{name}/resume",
+    rule=WRITE,
+    status_code=202,
+    responses=BEGUN,
+    example={"workers": 4},
+)
+async def post_resume(
+    name: JobName, session: CurrentSession, response: Response, body: NewAttempt | None = None
+) -> JobBody:
     """Start the next attempt of a job that failed or was cancelled; it goes on where that ended.
 
-    A training goes on from its checkpoint, a validation validates the shards that are missing, and
-    scans, stagings and extractions do the rest.
+    A training goes on from its checkpoint, with other `workers` too, a validation validates the
+    shards that are missing, and scans, stagings and extractions do the rest. `bad_frames` has a
+    training, validation or prediction go on that failed for its limit.
     """
-    return begun(await run_in_threadpool(session.jobs.resume, name), response)
+    changes = {} if body is None else dict(body)
+    return begun(await run_in_threadpool(lambda: session.jobs.resume(name, **changes)), response)
 
 
 @router.get("/{name}/logs", rule=READ, response_class=Response, responses=_TEXT)
@@ -254,8 +265,9 @@ async def get_file(
     """A file that a job made.
 
     Of a validation report.html, report.json, metrics.json, confusion_matrix.png and
-    frame_scores.parquet; of a training metrics.json, metrics.jsonl and, where it scores its model
-    on the way, evaluations.jsonl; of a user's program
+    frame_scores.parquet; of a training metrics.json, metrics.jsonl, its record run.json (not for
+    users limited to collections), mlperf.log, where it scores its model on the way
+    evaluations.jsonl, and where it skips bad frames bad_frames.json; of a user's program
     result.json and output/PATH for each file that this names; of other jobs result.json, the
     document that their command ended with.
     """

@@ -159,7 +159,7 @@ def begin_asked(
 
         described(session.workspace, question)
         if save_as is None and kind == "predict":
-            save_as = f"predict-{Path(options['model']).name}"
+            save_as = f"predict-{Path(options['model']).name.replace('@', '-')}"
         if save_as is not None:
             name_of_new(records, save_as)
         # Another attempt of the step answers alike, whatever was ingested meanwhile.
@@ -265,5 +265,9 @@ def _resources(jobs: Beginner, kind: str, options: Mapping[str, Any]) -> Resourc
         packages = ("tensorflow", "horovod") if workers > 1 else packages
     else:
         for model in filter(None, (options["model"], options.get("compare"))):
-            check_model(jobs.session.records, jobs.model(model))
+            check_model(
+                jobs.session.records,
+                jobs.model(model),
+                trusts=options.get("trust_model", False),
+            )
     return replace(resources, ranks=workers, packages=packages)

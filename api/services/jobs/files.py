@@ -39,6 +39,9 @@ _FILES = {
         "metrics.json": "application/json",
         "metrics.jsonl": "application/x-ndjson",
         "evaluations.jsonl": "application/x-ndjson",
+        "run.json": "application/json",
+        "bad_frames.json": "application/json",
+        "mlperf.log": "text/plain; charset=utf-8",
     },
 }
 """Files of a job by its kind, with their media types; no other is given away."""
@@ -56,13 +59,26 @@ class JobFile:
         return read_json(self.path)
 
 
-def report_file(job: Job, name: str) -> JobFile:
+_OF_SERVER = ("run.json",)
+"""Files that tell paths, machine and variables: for those who are told every path."""
+
+
+def report_file(job: Job, name: str, *, tells_paths: bool) -> JobFile:
     """A file of a job.
+
+    Args:
+        job: The job.
+        name: The file.
+        tells_paths: Whether the caller is told every path of the server.
 
     Raises:
         NotFound: Jobs of its kind have no such file, or this one has none yet.
     """
-    known = _FILES.get(job.kind, {})
+    known = {
+        each: media_type
+        for each, media_type in _FILES.get(job.kind, {}).items()
+        if tells_paths or each not in _OF_SERVER
+    }
     paths = JobPaths(Path(job.paths["folder"]))
     if job.kind == "run" and name.startswith(_OUTPUT):
         return _output(job, paths, name)

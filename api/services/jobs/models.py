@@ -1,8 +1,10 @@
 """Models, which training jobs made: what can be done with them."""
 
 import builtins
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from api.schemas.jobs import ModelBody
 from api.workspace import Workspace
@@ -11,6 +13,8 @@ from catalog.records.datasets import datasets_by_id
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job
 from pipeline.jobs.follow import refresh, refresh_all
+from pipeline.jobs.request import read_json
+from pipeline.jobs.train_settings import TrainSettings
 
 if TYPE_CHECKING:
     from api.schemas.improvements import ImprovementBody
@@ -51,7 +55,10 @@ class Models:
         """The models of these jobs, with what their datasets came of."""
         datasets = datasets_by_id(self._workspace.records, [job.dataset_id for job in jobs])
         home = self._workspace.place
-        return [ModelBody.of(job, home, datasets.get(job.dataset_id or 0)) for job in jobs]
+        return [
+            ModelBody.of(job, _settings(job), home, datasets.get(job.dataset_id or 0))
+            for job in jobs
+        ]
 
     def improve(
         self,
@@ -79,3 +86,27 @@ class Models:
 
         request = Asked(frames, label, per_scene, min_gap_s, seed, at)
         return improve(self._workspace, self.get(name).name, request)
+
+
+_NAMES_IN_RECORD = {
+    "height": "height_px",
+    "width": "width_px",
+    "checkpoint_every": "checkpoint_every_steps",
+}
+"""Names that the training program has for settings of a job, where they are others."""
+
+_OF_EVALUATIONS = ("evaluate_every", "evaluate_split")
+
+
+def _settings(job: Job) -> dict[str, Any]:
+    """The settings that a run had: what was asked for, and else what its run.json says."""
+    asked: dict[str, Any] = dict(job.request.get("settings", {}))
+    record = read_json(Path(job.paths["model_dir"]) / "run.json")
+    had: Mapping[str, Any] = record.get("settings", {})
+    for name in (field.name for field in fields(TrainSettings)):
+        if had.get("exec_mode") != "train_and_evaluate" and name in _OF_EVALUATIONS:
+            continue
+        chosen = had.get(_NAMES_IN_RECORD.get(name, name))
+        if asked.get(name) is None and chosen:
+            asked[name] = chosen.split(",") if name == "augment" else chosen
+    return asked

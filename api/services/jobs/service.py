@@ -21,6 +21,7 @@ from catalog.records.jobs import job_counts, recorded_job, recorded_jobs, record
 from catalog.records.tables import Dataset, Job
 from pipeline.jobs.accounting.usage import Usage, job_usage
 from pipeline.jobs.attempts import ATTEMPTS
+from pipeline.jobs.changes import Changes
 from pipeline.jobs.follow import cancel, refresh, refresh_all, wait
 from pipeline.jobs.inference.prediction import submit_prediction
 from pipeline.jobs.inference.validation import submit_validation
@@ -34,7 +35,7 @@ from pipeline.jobs.train_settings import TrainSettings
 from pipeline.jobs.workflow.moves import RUN
 from pipeline.jobs.workflow.remove import remove
 from pipeline.prepared.size import Size
-from pipeline.runs.checkpoint_steps import named_step
+from pipeline.runs.checkpoint_steps import named_checkpoint
 from query.frames.selection import Question
 
 if TYPE_CHECKING:
@@ -483,12 +484,26 @@ class Jobs:
         """Ask a job to end: pipeline.jobs.follow.cancel."""
         return self._body(cancel(self._workspace.records, self._job(name)))
 
-    def resume(self, name: str) -> JobBody:
-        """Start the next attempt of a job that failed or was cancelled."""
+    def resume(
+        self, name: str, *, workers: int | None = None, bad_frames: str | None = None
+    ) -> JobBody:
+        """Start the next attempt of a job that failed or was cancelled.
+
+        Args:
+            name: The job.
+            workers: Processes with which a training goes on; as before when None.
+            bad_frames: What becomes of frames that cannot be read (pipeline.runs.bad_frames), of a
+                training, validation or prediction; as before when None.
+
+        Raises:
+            NotFound: There is none of that name.
+            InvalidInput: It has not ended, is done, or cannot be changed so.
+        """
         job = self._job(name)
         if job.kind == "run":
             need_programs(self.session)
-        return self._body(resume(self._workspace.records, self.session.job_queue, job))
+        changes = Changes(workers, bad_frames)
+        return self._body(resume(self._workspace.records, self.session.job_queue, job, changes))
 
     def wait(self, name: str, *, progress: Callable[[JobBody], object]) -> JobBody:
         """Wait until a job has ended.
@@ -544,7 +559,8 @@ class Jobs:
 
     def file(self, name: str, path: str) -> JobFile:
         """A file that a job made: api.services.jobs.files.report_file."""
-        return report_file(refresh(self._workspace.records, self._job(name)), path)
+        job = refresh(self._workspace.records, self._job(name))
+        return report_file(job, path, tells_paths=not self._workspace.is_limited)
 
     def report(self, name: str) -> dict[str, Any]:
         """A validation's report: api.schemas.jobs.ReportAnswer.
@@ -602,7 +618,7 @@ class Jobs:
         return JobBody.of(job, self._workspace.place)
 
     def model(self, name: str) -> str:
-        """A model as a job takes it, maybe with @STEP; only a command may name a folder.
+        """A model as a job takes it, maybe with @STEP or @best; only a command may name a folder.
 
         Raises:
             NotFound: There is no job of that name.
@@ -610,7 +626,7 @@ class Jobs:
         """
         if self.session.is_command:
             return name
-        base, step = named_step(name)
+        base, checkpoint = named_checkpoint(name)
         try:
             job = recorded_job(self._workspace.records, base)
         except NotFound as error:
@@ -621,4 +637,4 @@ class Jobs:
             ) from error
         if job.kind != "train":
             raise InvalidInput(f"model {job.name}: is a job of kind {job.kind}, not train")
-        return job.name if step is None else f"{job.name}@{step}"
+        return job.name if checkpoint is None else f"{job.name}@{checkpoint}"

@@ -14,7 +14,8 @@ _SHARED = ("dataset", "name", "split", "workers", "backend", "start_after", "att
 _FIELDS = {
     "train": (
         *_SHARED, "batch_size", "max_steps", "epochs", "learning_rate", "height", "width", "seed",
-        "continue_from", "model", "classes", "evaluate_every", "checkpoint_every",
+        "continue_from", "model", "classes", "evaluate_every", "evaluate_split",
+        "checkpoint_every",
     ),
     "validate": (*_SHARED, "model"),
 }  # fmt: skip

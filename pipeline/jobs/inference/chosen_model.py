@@ -1,18 +1,18 @@
 """Chooses the model that a job validates or predicts with: finished, or a checkpoint of a run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
 from catalog.storage.bounded_file import parsed_json
 from pipeline.jobs.request import PYTHON, JobPaths, Stage, read_json
-from pipeline.runs.checkpoint_steps import checkpoint_steps, named_step
+from pipeline.runs.checkpoint_steps import BEST, checkpoint_steps, named_checkpoint
 from pipeline.runs.class_map import ClassMap
-from pipeline.runs.networks import is_own
+from pipeline.runs.networks import check_network, is_own
 
 FINISHED_MODEL = ("model.json",)
 CHECKPOINT = ("checkpoint.npz",)
@@ -25,38 +25,42 @@ class ChosenModel:
 
     Attributes:
         name: As it was asked for: a training job's, or a folder or file of a model; with @STEP for
-            a checkpoint.
+            a checkpoint, or @best.
         folder: Where its files, or those of the training, lie.
-        network: The user's own network, where a training of this home built it: a file is not
-            believed. None for those of Framesift.
-        step: Of the checkpoint; None for the finished model.
+        network: The user's own network, where a training of this home built it, or the user
+            trusts the model: else a file is not believed. None for those of Framesift.
+        checkpoint: Its step, or "best"; None for the finished model.
     """
 
     name: str
     folder: Path
     network: str | None
-    step: int | None
+    checkpoint: int | Literal["best"] | None
 
     def folder_in(self, paths: JobPaths) -> Path:
         """The folder that a job reads it from: for a checkpoint one of the job's own."""
-        if self.step is None:
+        if self.checkpoint is None:
             return self.folder
-        name = named_step(Path(self.name).name)[0]
+        name = named_checkpoint(Path(self.name).name)[0]
         name = self.folder.parent.name if name == "model" else name
-        return paths.folder / "checkpoints" / f"{name}@{self.step}"
+        return paths.folder / "checkpoints" / f"{name}@{self.checkpoint}"
 
     def export(self, paths: JobPaths) -> tuple[str, ...] | None:
         """The command that makes a model of the checkpoint there; None where none is needed.
 
         A copy, for a training that goes on replaces its checkpoints.
         """
-        if self.step is None:
+        if self.checkpoint is None:
             return None
-        network = ("--model", self.network) if self.network else ()
+        if self.checkpoint == BEST:
+            which: tuple[str, ...] = ("--best",)
+        else:
+            own = ("--model", self.network) if self.network else ()
+            which = ("--step", str(self.checkpoint), *own)
         return (
             # -P: a folder "training" where the user happens to stand is not ours.
             PYTHON, "-P", "-m", "training.export_checkpoint", "--model_dir", str(self.folder),
-            "--step", str(self.step), "--out", str(self.folder_in(paths)), *network,
+            *which, "--out", str(self.folder_in(paths)),
         )  # fmt: skip
 
     def description(self) -> Mapping[str, Any]:
@@ -65,9 +69,9 @@ class ChosenModel:
         Raises:
             BadFile: It is damaged.
         """
-        if self.step is not None:
+        if isinstance(self.checkpoint, int):
             return read_json(self.folder / "run.json")
-        path = self.folder / "model.json"
+        path = self.folder / (self.checkpoint or "") / "model.json"
         try:
             data = parsed_json(path.read_bytes())
         except ValueError as error:
@@ -107,26 +111,72 @@ class ChosenModel:
             )
 
 
-def chosen_model(records: RecordStore, model: str) -> ChosenModel:
-    """The model that is named: a training job, a model's folder or file, or either with @STEP.
+def chosen_model(records: RecordStore, model: str, *, trusts: bool = False) -> ChosenModel:
+    """The model that is named: a training job, its folder or file; or that with @STEP or @best.
+
+    Args:
+        records: The records.
+        model: What is named.
+        trusts: Whether the network of the user's own may be built that the model's file names.
 
     Raises:
-        InvalidInput: It is no training, or holds no trained model or no such checkpoint.
+        InvalidInput: It is no training, holds no trained model or no such checkpoint, or is of a
+            network whose code is not trusted.
         NotFound: There is no such job, folder or file.
+        BadFile: Its description is damaged.
     """
-    name, step = named_step(model)
-    if step is None or Path(model).exists():
-        path = model_folder(records, model, FINISHED_MODEL)
-        return ChosenModel(model, path, own_network(records, model), None)
-    folder = model_folder(records, name, CHECKPOINT)
+    name, checkpoint = named_checkpoint(model)
+    if checkpoint is None or Path(model).exists():
+        name, checkpoint = model, None
+        folder = model_folder(records, model, FINISHED_MODEL)
+    else:
+        folder = model_folder(records, name, (*CHECKPOINT, *FINISHED_MODEL))
+        _check_kept(model, folder, checkpoint)
+    chosen = ChosenModel(model, folder, own_network(records, name), checkpoint)
+    if chosen.network is not None:
+        return chosen
+    return replace(chosen, network=_trusted_network(chosen, trusts=trusts))
+
+
+def _check_kept(model: str, folder: Path, checkpoint: int | Literal["best"]) -> None:
+    """Accept what a training's folder holds.
+
+    Raises:
+        InvalidInput: It does not.
+    """
+    if checkpoint == BEST:
+        if not (folder / BEST / "model.json").is_file():
+            raise InvalidInput(
+                f"model {model}: {folder} has no best model yet: framesift train --evaluate-every "
+                "scores models on the way, and keeps the best"
+            )
+        return
     kept_steps = checkpoint_steps(folder)
-    if step not in kept_steps:
+    if checkpoint not in kept_steps:
         steps = ", ".join(f"{each:,}" for each in kept_steps) or "none"
         raise InvalidInput(
-            f"model {model}: {folder} has no checkpoint of step {step:,}; it has {steps} "
+            f"model {model}: {folder} has no checkpoint of step {checkpoint:,}; it has {steps} "
             "(framesift train --checkpoint-every and --keep-checkpoints say which are kept)"
         )
-    return ChosenModel(model, folder, own_network(records, name), step)
+
+
+def _trusted_network(chosen: ChosenModel, *, trusts: bool) -> str | None:
+    """The user's own network that a model's file names; None where it names one of Framesift's.
+
+    Raises:
+        InvalidInput: It names code that is not trusted.
+        BadFile: The file is damaged.
+    """
+    network = chosen.description().get("network")
+    if not isinstance(network, str) or not is_own(network):
+        return None
+    check_network(network)
+    if not trusts:
+        raise InvalidInput(
+            f"model {chosen.name}: is of the network {network}, whose code would run with your "
+            "rights: name the training job of this home that made it, or give --trust-model"
+        )
+    return network
 
 
 def export_stage(models: Sequence[ChosenModel], paths: JobPaths) -> tuple[Stage, ...]:

@@ -85,7 +85,7 @@ def model_over_split(
     if workers < 1:
         raise InvalidInput(f"workers {workers}: expected at least 1")
     needs = replace(resources, ranks=workers, packages=("tensorflow",))
-    trained = chosen_model(records, model)
+    trained = chosen_model(records, model, trusts=trust_model)
     frames = job_input(records, queue, dataset, stage=stage, start_after=start_after)
     split = chosen_split(frames.whole, split, "validation")
     trained.check_classes(frames.whole.header.classes, dataset.name)

@@ -13,14 +13,14 @@ from pipeline.jobs.submit import JobOrder, Plan, submit
 _USUAL = Resources()
 
 
-def check_model(records: RecordStore, model: str) -> None:
+def check_model(records: RecordStore, model: str, *, trusts: bool) -> None:
     """Refuse a model that is none, before anything is made for it.
 
     Raises:
-        InvalidInput: It is not trained.
+        InvalidInput: It is not trained, or of a network whose code is not trusted.
         NotFound: There is no such model.
     """
-    chosen_model(records, model)
+    chosen_model(records, model, trusts=trusts)
 
 
 def submit_prediction(

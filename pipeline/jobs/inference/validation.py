@@ -49,8 +49,8 @@ def submit_validation(
     Args:
         records: The records.
         queue: The home's jobs.
-        model: Name of a training job, a model folder or file, or either with @STEP for a
-            checkpoint (chosen_model).
+        model: Name of a training job, a model folder or file, or either with @STEP or
+            @best (chosen_model).
         dataset: What to validate on.
         workers: Shards, each a process of its own.
         split: Split to validate on; None for "validation", or for all frames of a dataset that is
@@ -88,7 +88,7 @@ def submit_validation(
     over.frames.whole.split(over.split).need_labels()
     merged = over.model.class_map()
     check_thresholds(fail_below or {}, dataset.class_pixels if merged is None else merged.tags)
-    other = None if compare is None else chosen_model(records, compare)
+    other = None if compare is None else chosen_model(records, compare, trusts=trust_model)
     if other is not None:
         _check_comparable(over.model, other)
     frame_slices = None if slices is None else slices(over.split)

@@ -10,7 +10,7 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Job, Task, TaskMove
 from pipeline.jobs.follow import refresh
 from pipeline.jobs.state import FINISHED, UNFINISHED
-from pipeline.runs.checkpoint_steps import named_step
+from pipeline.runs.checkpoint_steps import named_checkpoint
 
 _REMOVED = ".removed"
 
@@ -32,7 +32,7 @@ def remove(records: RecordStore, job: Job) -> None:
     for other in unfinished:
         settings = other.request.get("settings", {})
         named = (settings.get(name) or "" for name in ("model", "compare", "continue_from"))
-        if job.name in (named_step(name)[0] for name in named):
+        if job.name in (named_checkpoint(name)[0] for name in named):
             raise InUse("job", job.name, "a job that has not ended uses its model")
     folder = Path(job.paths["folder"])
     aside = folder.parent / _REMOVED / f"{job.id}-{folder.name}"

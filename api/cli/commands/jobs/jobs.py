@@ -9,7 +9,7 @@ from api.cli.commands.jobs.compare import compare
 from api.cli.commands.jobs.drive import daemon, run_once
 from api.cli.commands.jobs.follow import follow, show_job
 from api.cli.commands.jobs.logs import logs
-from api.cli.commands.jobs.options import DetachFlag
+from api.cli.commands.jobs.options import BadFramesOption, DetachFlag
 from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
 from pipeline.jobs.state import FINISHED
@@ -96,16 +96,22 @@ def cancel(
 @jobs_app.command("resume")
 def resume(
     name: Annotated[str, typer.Argument(help="The job.")],
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes with which a training goes on; as before by default."),
+    ] = None,
+    bad_frames: BadFramesOption = None,
     detach: DetachFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Start the next attempt of a job that failed or was cancelled, and follow it.
 
     It continues where the last one ended: a training from its checkpoint, a validation with the
-    shards that are missing, scans and stagings with the rest.
+    shards that are missing, scans and stagings with the rest. --bad-frames changes what becomes of
+    frames that a training, validation or prediction cannot read.
     """
     jobs = target().jobs
-    follow(jobs, jobs.resume(name), detach, as_json)
+    follow(jobs, jobs.resume(name, workers=workers, bad_frames=bad_frames), detach, as_json)
 
 
 @jobs_app.command("remove")

@@ -39,7 +39,8 @@ def predict(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="A training job's name, or a model folder; with @STEP a checkpoint.",
+            help="A training job's name, or a model folder; with @STEP a checkpoint, "
+            "with @best the best one.",
         ),
     ],
     options: QuestionOptions,
@@ -56,7 +57,8 @@ def predict(
         bool,
         typer.Option(
             "--trust-model",
-            help="Load a foreign model.keras; this runs its author's code.",
+            help="Build a foreign network, of model.keras or the MODULE:FUNCTION that "
+            "model.json names; this runs its author's code.",
         ),
     ] = False,
     bad_frames: BadFramesOption = None,

@@ -92,8 +92,13 @@ def train(
         typer.Option(
             min=1,
             metavar="EPOCHS",
-            help="Score the split validation after each so many epochs, and keep the best model.",
+            help="Score another split after each so many epochs, and keep the best model: "
+            "validate NAME@best.",
         ),
+    ] = None,
+    evaluate_split: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The split that --evaluate-every scores (validation)."),
     ] = None,
     bad_frames: BadFramesOption = None,
     target_miou: Annotated[
@@ -171,6 +176,7 @@ def train(
         classes=None if classes is None else classes_in(classes),
         augment=None if augment is None else augmentations_in(augment),
         evaluate_every=evaluate_every,
+        evaluate_split=evaluate_split,
         bad_frames=bad_frames,
         target_miou=target_miou,
         horovod=None if horovod is None else asdict(Exchange.parsed(horovod)),

@@ -42,7 +42,10 @@ def validate(
     frame_options: AskedOptions,
     model: Annotated[
         str,
-        typer.Argument(help="A training job's name, or a model folder; with @STEP a checkpoint."),
+        typer.Argument(
+            help="A training job's name, or a model folder; with @STEP a checkpoint, "
+            "with @best the best one."
+        ),
     ],
     datasets: Annotated[
         list[str] | None,
@@ -63,7 +66,8 @@ def validate(
         bool,
         typer.Option(
             "--trust-model",
-            help="Load a foreign model.keras; this runs its author's code.",
+            help="Build a foreign network, of model.keras or the MODULE:FUNCTION that "
+            "model.json names; this runs its author's code.",
         ),
     ] = False,
     fail_below: Annotated[
