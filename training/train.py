@@ -59,7 +59,7 @@ from training.run.mlperf_log import MlperfLog
 from training.run.room import need_room
 from training.run.run_identity import RunIdentity
 from training.run.run_record import RECORD_FILE, begin_record, finish_record
-from training.run.stop_signal import noted_signals
+from training.run.stop_signal import StopSignal, noted_signals
 from training.run.train_step import train_step
 from training.run.workers import Workers, join_workers, use_threads
 from training.run_settings import RunSettings
@@ -393,25 +393,16 @@ def _loop(
     workers, step, last = run.workers, begun.step, run.length.max_steps
     each_step = _examples_of_step(run)
     read = begun.examples
-    metrics = None
-    if workers.is_first:
-        prepared = run.prepared.form.folder.name if run.prepared else None
-        tell = mlflow.metrics if mlflow else lambda *_: None
-        metrics = MetricsLog(
-            run.settings.model_dir, run.length, _warnings(run), step, prepared, tell
-        )
+    metrics = _metrics_log(run, begun, mlflow)
     evaluations = _evaluations(run, step)
     one_step = _train_step(run)
     losses: list[float] = []
     began_s = time.perf_counter()
-    batch: Any = None
-    failure: FramesiftError | None = None
-    if step < last:
-        batch, failure = fetch()
-    if unread := _cannot_go_on(workers, failure):
-        raise unread
+    batch, failure = _first_batch(run, fetch, step), None
     saving = Minutes(run.settings.checkpoint_minutes)
     with noted_signals() as stop:
+        if _lacks_score(run, evaluations, begun):
+            _evaluate(run, evaluations, metrics, mlperf, begun, stop)
         while step < last:
             step, read = step + 1, read + each_step
             rate = _set_rate(run, read)
@@ -432,14 +423,34 @@ def _loop(
                 _log(run, metrics, Begun(step, read), rate, losses, now_s - began_s)
                 began_s, losses = now_s, []
             ends = leaves and step < last
-            began_s += _evaluate(run, evaluations, metrics, mlperf, Begun(step, read), leaves=ends)
-            if ends or due or step % run.settings.checkpoint_every_steps == 0 or step == last:
+            evaluates = not ends and _is_evaluated(run, Begun(step, read))
+            due = due or step % run.settings.checkpoint_every_steps == 0
+            if ends or evaluates or due or step == last:
                 _save(run, Begun(step, read), rate)
                 _list_bad(run, metrics)
                 saving.is_done()
                 stop.asks_checkpoint = False
             if ends:
                 raise _ended(run, failure, stop.received, step)
+            if evaluates:  # after the checkpoint: whatever ends it costs no step
+                began_s += _evaluate(run, evaluations, metrics, mlperf, Begun(step, read), stop)
+
+
+def _first_batch(run: Run, fetch: Fetch, step: int) -> Any:
+    """The first batch of a run that has steps to make."""
+    batch, failure = fetch() if step < run.length.max_steps else (None, None)
+    if unread := _cannot_go_on(run.workers, failure):
+        raise unread
+    return batch
+
+
+def _metrics_log(run: Run, begun: Begun, mlflow: MlflowLog | None) -> MetricsLog | None:
+    """The log of metrics, on the first worker."""
+    if not run.workers.is_first:
+        return None
+    prepared = run.prepared.form.folder.name if run.prepared else None
+    tell = mlflow.metrics if mlflow else lambda *_: None
+    return MetricsLog(run.settings.model_dir, run.length, _warnings(run), begun, prepared, tell)
 
 
 def _begin_record(run: Run, step: int) -> None:
@@ -490,54 +501,69 @@ def _evaluations(run: Run, step: int) -> Evaluations | None:
     return Evaluations(run.settings.model_dir, step)
 
 
+def _is_evaluated(run: Run, begun: Begun) -> bool:
+    """Return whether the model of now is scored on the split to validate on.
+
+    That is after the last step, and where a step ended so many epochs.
+    """
+    each, each_step = len(run.frames) * run.settings.evaluate_every, _examples_of_step(run)
+    ended = begun.examples // each > (begun.examples - each_step) // each
+    return run.scoring is not None and (ended or begun.step == run.length.max_steps)
+
+
+def _lacks_score(run: Run, evaluations: Evaluations | None, begun: Begun) -> bool:
+    """Return whether a run goes on from a step whose scoring was ended before its end."""
+    if not begun.step or not _is_evaluated(run, begun):
+        return False
+    return run.workers.any(evaluations is not None and not evaluations.has(begun.step))
+
+
 def _evaluate(
     run: Run,
     evaluations: Evaluations | None,
     metrics: MetricsLog | None,
     mlperf: MlperfLog | None,
     begun: Begun,
-    *,
-    leaves: bool,
+    stop: StopSignal,
 ) -> float:
-    """Score the model of now on the split to validate on, where it is time; keep it if it is best.
-
-    That is after the last step, and where a step ended so many epochs; a run that leaves does not.
+    """Score the model of now, whose checkpoint is written; keep it if it is the best.
 
     Returns:
         The time that it took [s].
+
+    Raises:
+        BadFile: A frame cannot be read.
+        JobFailed: One of another worker cannot, or the run was told to end.
     """
-    each, each_step = len(run.frames) * run.settings.evaluate_every, _examples_of_step(run)
-    ended = begun.examples // each > (begun.examples - each_step) // each
     scoring, step = run.scoring, begun.step
-    if scoring is None or leaves or not (ended or step == run.length.max_steps):
-        return 0.0
+    assert scoring is not None  # or the model of now is not scored
     began_s = time.perf_counter()
     run.workers.average_variables(run.model.non_trainable_variables)
     failure: FramesiftError | None = None
-    n_classes = len(run.classes)
-    matrix = np.zeros((n_classes, n_classes), np.int64)
+    matrix = None
     try:
-        matrix = scoring.matrix(run.settings.batch_size)
+        matrix = scoring.matrix(run.settings.batch_size, lambda: bool(stop.received))
     except FramesiftError as error:
         failure = error
-    if unread := _cannot_go_on(run.workers, failure):
-        raise unread
+    if run.workers.any(matrix is None) or matrix is None:
+        raise _ended(run, failure, stop.received, step)
     now = scored(step, run.workers.sum(matrix))
     if evaluations and metrics and mlperf:
-        best = evaluations.record(now)
-        mlperf.evaluated(step, begun.examples / len(run.frames), now.miou)
-        metrics.evaluated(now, evaluations.best or now, mlperf.seconds_to_target)
-        say(
-            f"step {step}: mean IoU {100 * now.miou:.1f} % on {run.settings.evaluate_split}, pixel "
-            f"accuracy {100 * now.pixel_accuracy:.1f} %{', the best so far' if best else ''}"
-        )
-        if best:
+        if best := evaluations.is_best(now):
             about = replace(_about(run), step=step)
             keep_best(
                 lambda folder: write_model(run.model, about, folder),
                 run.settings.model_dir,
                 ABOUT_TRAINED,
             )
+        # After the model: a run that is killed between them scores this step again.
+        evaluations.record(now)
+        mlperf.evaluated(step, begun.examples / len(run.frames), now.miou)
+        metrics.evaluated(now, evaluations.best or now, mlperf.seconds_to_target)
+        say(
+            f"step {step}: mean IoU {100 * now.miou:.1f} % on {run.settings.evaluate_split}, pixel "
+            f"accuracy {100 * now.pixel_accuracy:.1f} %{', the best so far' if best else ''}"
+        )
     run.workers.broadcast_number(step)  # none goes on, or ends, while the first one writes
     return time.perf_counter() - began_s
 

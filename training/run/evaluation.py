@@ -50,8 +50,16 @@ class Evaluations:
         of_lines = [Evaluated(e["step"], e["miou"], e["pixel_accuracy"]) for e in self._lines]
         self.best = max(of_lines, key=lambda one: one.miou, default=None)
 
-    def record(self, scored: Evaluated) -> bool:
-        """Write a line; True where it is the best so far.
+    def has(self, step: int) -> bool:
+        """Return whether the model of that step, which the run goes on from, was scored."""
+        return any(line["step"] == step for line in self._lines)
+
+    def is_best(self, scored: Evaluated) -> bool:
+        """Return whether a score is above all that are recorded."""
+        return self.best is None or scored.miou > self.best.miou
+
+    def record(self, scored: Evaluated) -> None:
+        """Write a line.
 
         Raises:
             OSError: The disk refuses.
@@ -64,10 +72,8 @@ class Evaluations:
         }
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        if self.best is not None and scored.miou <= self.best.miou:
-            return False
-        self.best = scored
-        return True
+        if self.is_best(scored):
+            self.best = scored
 
 
 def keep_best(write: Callable[[Path], object], model_dir: Path, beside: Sequence[str]) -> None:
@@ -114,8 +120,17 @@ class Scoring:
         """
         self._reader.look_for_files()
 
-    def matrix(self, batch_size: int) -> npt.NDArray[np.int64]:
+    def matrix(
+        self, batch_size: int, is_told_to_end: Callable[[], bool]
+    ) -> npt.NDArray[np.int64] | None:
         """The confusion matrix (C, C) int64 of these frames, at the network's size.
+
+        Args:
+            batch_size: Frames put through the model at once.
+            is_told_to_end: Asked before each batch.
+
+        Returns:
+            The matrix; None where it was told to end before the last batch.
 
         Raises:
             BadFile: A frame cannot be read.
@@ -123,6 +138,8 @@ class Scoring:
         total = np.zeros((self._n_classes, self._n_classes), np.int64)
         with ThreadPoolExecutor(self._threads, thread_name_prefix="evaluate") as pool:
             for rows in _batches(self._frames, batch_size):
+                if is_told_to_end():
+                    return None
                 pairs = list(pool.map(self._reader.small, rows))
                 predicted = self._best(np.stack([image for image, _ in pairs])).numpy()
                 for (_, label), ids in zip(pairs, predicted, strict=True):

@@ -5,6 +5,7 @@ In the model's folder: ``metrics.jsonl``, one line per log; ``metrics.json``, th
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json
-from pipeline.runs.run_length import RunLength
+from pipeline.runs.run_length import Begun, RunLength
 from training.folder_file import read_folder_file
 from training.strict_json import strict_json
 
@@ -39,17 +40,17 @@ class MetricsLog:
         model_dir: Path,
         length: RunLength,
         warnings: Sequence[str],
-        step: int,
+        begun: Begun,
         prepared: str | None = None,
         tell: Callable[[int, Mapping[str, float]], None] = lambda _step, _figures: None,
     ) -> None:
-        """Go on after ``step``: lines of later steps, which a kill made void, are dropped.
+        """Go on where the run has begun: lines of later steps, which a kill made void, are dropped.
 
         Args:
             model_dir: Where they lie.
             length: Of the run.
             warnings: For the summary.
-            step: The last that the run has made.
+            begun: How far the run is.
             prepared: Name of the prepared form that frames are read from; None without one.
             tell: Is told the figures of a step, too.
 
@@ -63,11 +64,14 @@ class MetricsLog:
         self._summary, self._tell = tf.summary, tell
         self._scores: dict[str, float] = {}
         self._bad_frames = 0
-        self._last: Mapping[str, Any] | None = None
-        lines = [line for line in read_metrics(model_dir) if line["step"] <= step]
+        lines = [line for line in read_metrics(model_dir) if line["step"] <= begun.step]
         self.first_loss: float | None = (
             lines[0]["loss"] if lines and lines[0]["step"] == 1 else None
         )
+        self._last: Mapping[str, Any] | None = None
+        if lines and _is_rate(lines[-1].get("images_per_s")):  # it may be scored before a step
+            progress = self._progress(begun.examples, lines[-1]["images_per_s"])
+            self._last = {**lines[-1], "step": begun.step, **progress}
         text = "".join(json.dumps(line) + "\n" for line in lines)
         atomic_write(model_dir / LINES_FILE, text, parents=True)
         self._events = tf.summary.create_file_writer(str(model_dir / TENSORBOARD_FOLDER))
@@ -101,14 +105,13 @@ class MetricsLog:
         figures = {"loss": loss, "learning_rate": learning_rate, "images_per_s": images_per_s}
         self._show(step, figures)
         self._events.flush()
-        left_s = max(0, self._length.examples - examples) / images_per_s
-        progress = {"epoch": round(examples / self._length.frames, 3), "seconds_left": int(left_s)}
+        progress = self._progress(examples, images_per_s)
         self._last = line | progress
         atomic_write(self._model_dir / SUMMARY_FILE, strict_json(self._summary_of(self._last)))
         return (
             f"step {step}/{self._length.max_steps} epoch {progress['epoch']:.2f}/"
             f"{self._length.epochs:.2f} loss {loss:.4f} learning_rate {learning_rate:.2g} "
-            f"{images_per_s:.1f} images/s, {timedelta(seconds=int(left_s))} left"
+            f"{images_per_s:.1f} images/s, {timedelta(seconds=progress['seconds_left'])} left"
         )
 
     def evaluated(
@@ -133,6 +136,10 @@ class MetricsLog:
         if bad_frames != self._bad_frames:
             self._bad_frames = bad_frames
             self._write_summary()
+
+    def _progress(self, examples: int, images_per_s: float) -> dict[str, Any]:
+        left_s = max(0, self._length.examples - examples) / images_per_s
+        return {"epoch": round(examples / self._length.frames, 3), "seconds_left": int(left_s)}
 
     def _show(self, step: int, figures: Mapping[str, float]) -> None:
         with self._events.as_default(step=step):
@@ -181,6 +188,10 @@ def read_metrics(model_dir: Path) -> list[dict[str, Any]]:
         if isinstance(values, dict) and type(values.get("step")) is int and _is_finite(values):
             metrics.append(values)
     return metrics
+
+
+def _is_rate(value: Any) -> bool:
+    return isinstance(value, float) and 0 < value < math.inf
 
 
 def _is_finite(values: Mapping[str, Any]) -> bool:

@@ -1,0 +1,104 @@
+"""A training whose scoring on the way ends before its end."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.runs.exit_codes import GOES_ON
+from tests.training.commands import TINY, run, run_several
+from tests.training.drawn_frames import draw_frames, every_fourth, write_manifest
+from training.run.checkpoint import Checkpoint
+
+pytestmark = pytest.mark.training
+
+_ENDED = """
+import os, signal, sys
+import training.run.evaluation
+from training.main import main
+batches, at, read = training.run.evaluation._batches, int(sys.argv[1]), 0
+def batches_then_signal(*of):
+    global read
+    for rows in batches(*of):
+        read += 1
+        if read == at:
+            os.kill(os.getpid(), signal.SIGTERM)
+        yield rows
+training.run.evaluation._batches = batches_then_signal
+status = main(sys.argv[2:])
+print(f"read {read} batches")
+sys.exit(status)
+"""
+
+
+def training(root: Path, model: str, *more: str) -> list[str]:
+    """Arguments of a training of two epochs of six steps, without a checkpoint by steps."""
+    return [
+        "--exec_mode", "train_and_evaluate", "--manifest", str(root / "manifest"), "--model_dir",
+        str(root / model), "--batch_size", "2", "--epochs", "2", *TINY, *more,
+    ]  # fmt: skip
+
+
+def scores(model_dir: Path) -> list[tuple[int, float]]:
+    """Step and mean IoU of each score."""
+    lines = map(json.loads, (model_dir / "evaluations.jsonl").read_text().splitlines())
+    return [(line["step"], line["miou"]) for line in lines]
+
+
+def test_sigterm_while_it_scores_costs_no_step(tmp_path: Path) -> None:
+    """Proves it ends before the next batch with the step's checkpoint, after the last step, too.
+
+    The run that goes on scores that step first, and ends with the scores, weights and summary of a
+    run that nobody ended.
+    """
+    write_manifest(tmp_path / "manifest", tmp_path, every_fourth(draw_frames(tmp_path, 16)))
+    flags = training(tmp_path, "ended")
+    # Of two batches each: the first of step 6; then the first of step 12, after all of step 6.
+    for at, step, before in ((1, 6, []), (3, 12, [6])):
+        ended = run("-c", _ENDED, str(at), *flags)
+        assert ended.status == GOES_ON, ended.err
+        assert f"ended by SIGTERM after step {step} of 12: its checkpoint is kept" in ended.error
+        assert f"read {at} batches" in ended.out
+        saved = Checkpoint.read(tmp_path / "ended")
+        assert saved
+        assert saved.step == step
+        assert [of for of, _ in scores(tmp_path / "ended")] == before
+    assert not (tmp_path / "ended" / "model.json").exists()
+    (again, undisturbed), _ = run_several(flags, training(tmp_path, "whole"))
+    for one in (again, undisturbed):
+        assert one.status == 0, one.err
+    assert [step for step, _ in scores(tmp_path / "ended")] == [6, 12]
+    assert scores(tmp_path / "ended") == scores(tmp_path / "whole")
+    ours, theirs = (
+        json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("ended", "whole")
+    )
+    measured = ("images_per_s", "seconds_left")
+    assert {**ours, **dict.fromkeys(measured)} == {**theirs, **dict.fromkeys(measured)}
+    best = json.loads((tmp_path / "ended" / "best" / "model.json").read_text())
+    assert best["step"] == ours["best_step"]
+    finished = [Checkpoint.read(tmp_path / name) for name in ("ended", "whole")]
+    assert finished[0]
+    assert finished[1]
+    for one, other in zip(finished[0].weights, finished[1].weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_bad_frame_that_is_scored_costs_no_step(tmp_path: Path) -> None:
+    """Proves the run ends with the step's checkpoint, and goes on once the frame is put back."""
+    splits = every_fourth(draw_frames(tmp_path, 16))
+    write_manifest(tmp_path / "manifest", tmp_path, splits)
+    image = tmp_path / splits["validation"][1].image
+    content = image.read_bytes()
+    image.write_bytes(b"no PNG")
+    flags = training(tmp_path, "model")
+    (refused, still), _ = run_several(flags, flags)
+    for one in (refused, still):
+        assert one.status == 1
+        assert f"{image}: is not a PNG" in one.error
+        assert "the checkpoint of step 6 is kept" in one.out
+    assert "going on from the checkpoint of step 6" in still.out
+    image.write_bytes(content)
+    (done,), _ = run_several(flags)
+    assert done.status == 0, done.err
+    assert [step for step, _ in scores(tmp_path / "model")] == [6, 12]
