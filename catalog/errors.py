@@ -339,6 +339,11 @@ class SqlError(FramesiftError):
         self.text = text
         super().__init__(f"SQL{-sqlcode:04d}N  {text}  SQLSTATE={sqlstate}")
 
+    @classmethod
+    def ended(cls, why: str) -> "SqlError":
+        """A statement was ended: SQL0952N."""
+        return cls(-952, "57014", f"Processing was cancelled {why}.")
+
 
 class StorageError(FramesiftError):
     """The disk refuses: no space, no permission, a file that vanished.

@@ -24,8 +24,8 @@ from pipeline.jobs.submit import JobOrder, Plan, submit
 from pipeline.manifest import Manifest
 from query.db2 import dialect, functions, semantics
 from query.db2.names import Views
+from query.db2.read_only import check, parse
 from query.question import operators
-from query.run.read_only import check, parse
 from query.sets import draw, methods
 from query.sets.strata import Strata
 from sample_data.regenerate import COMMITTED_SET

@@ -12,7 +12,7 @@ from api.http.errors import status_of
 from api.http.routing import Route, Router
 from api.http.rules import Api
 from catalog.errors import FramesiftError, SqlError
-from query.run.read_only import MAX_STATEMENT_BYTES
+from query.db2.read_only import MAX_STATEMENT_BYTES
 from query.run.result_format import MEDIA_TYPES, Format
 
 _ODBC_STATES = {"42703": "42S22", "42704": "42S02", "42601": "42000"}

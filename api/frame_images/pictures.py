@@ -17,34 +17,25 @@ _CACHE_BYTES = 2**30
 """Made images kept, of all processes together."""
 
 
-def frame_of(workspace: Workspace, fkey: str, at: int | None = None) -> FoundFrame:
-    """A frame, within the settings' limits.
-
-    Raises:
-        NotFound: There is none of that name.
-    """
-    return find_frame(workspace.catalog, fkey, at)
-
-
 def image_file(workspace: Workspace, fkey: str) -> SourceFile:
     """A frame's camera image.
 
     Raises:
         NotFound: There is no such frame, it has none, or the file is gone.
     """
-    frame = frame_of(workspace, fkey)
+    frame = find_frame(workspace.catalog, fkey)
     return _file(workspace, frame, frame.image, "camera image")
 
 
 def label_file(workspace: Workspace, fkey: str) -> SourceFile:
     """A frame's label; raises as image_file."""
-    frame = frame_of(workspace, fkey)
+    frame = find_frame(workspace.catalog, fkey)
     return _file(workspace, frame, frame.label, "label")
 
 
 def both_files(workspace: Workspace, fkey: str) -> tuple[SourceFile, SourceFile]:
     """A frame's camera image and label; raises as image_file."""
-    frame = frame_of(workspace, fkey)
+    frame = find_frame(workspace.catalog, fkey)
     image = _file(workspace, frame, frame.image, "camera image")
     return image, _file(workspace, frame, frame.label, "label")
 
@@ -90,7 +81,7 @@ def made_overlay(
 
 def cache_of(workspace: Workspace) -> ImageCache:
     """Where a home keeps made images."""
-    return _cache_in(workspace.home / "cache" / "images")
+    return _cache_in(workspace.images)
 
 
 @lru_cache

@@ -8,29 +8,12 @@ from api.discover.login import LOGIN
 from api.http.middleware.request_context import RequestContext
 from api.services.accounts.callers import Caller
 from api.services.session import Session
-from api.workspace import Workspace
 from catalog.errors import NotAuthenticated
 
 
 def _caller(request: Request) -> Caller | None:
     caller: Caller | None = request.state.context.caller
     return caller
-
-
-def _workspace(request: Request, caller: Annotated[Caller | None, Depends(_caller)]) -> Workspace:
-    return workspace_of(request, caller)
-
-
-def workspace_of(request: Request, caller: Caller | None) -> Workspace:
-    """The home that this server serves, with as much of it as the caller may see."""
-    workspace: Workspace = request.app.state.workspace
-    if caller is None or caller.sees_all:
-        return workspace
-    return workspace.limited_to(caller.rules, caller.user)
-
-
-CurrentWorkspace = Annotated[Workspace, Depends(_workspace)]
-"""The home that this server serves, with as much of it as the caller may see."""
 
 
 def _session(request: Request, caller: Annotated[Caller | None, Depends(_caller)]) -> Session:
@@ -40,7 +23,7 @@ def _session(request: Request, caller: Annotated[Caller | None, Depends(_caller)
 
 
 CurrentSession = Annotated[Session, Depends(_session)]
-"""The services of that home, for the request's caller; 401 without one, by whatever rule."""
+"""The services of the served home, for the request's caller; 401 without one, by whatever rule."""
 
 
 CurrentCaller = Annotated[Caller, Depends(_caller)]

@@ -12,16 +12,8 @@ from mcp_types import ToolAnnotations
 from pydantic import Field, ValidationError
 
 from api.frame_images.drawing import Look
-from api.frame_images.made_image import MadeImage, made_bytes
-from api.frame_images.pictures import (
-    both_files,
-    cache_of,
-    image_file,
-    label_file,
-    made_image,
-    made_label,
-    made_overlay,
-)
+from api.frame_images.made_image import MadeImage
+from api.http.made_image_answer import made_bytes
 from api.http.rules import READ
 from api.mcp import answers
 from api.mcp.answers import MOST_FRAMES, MOST_ROWS, Desk
@@ -212,7 +204,7 @@ class Tools:
             context,
             lambda desk: (
                 _picture(desk, fkey, kind, look, named),
-                cache_of(desk.session.workspace),
+                desk.session.pictures.cache,
             ),
         )
         try:
@@ -272,7 +264,7 @@ def _faults_text(wrong: ValidationError) -> str:
 def _picture(desk: Desk, fkey: str, kind: str, look: Look, classes: str | None) -> MadeImage:
     desk.need(READ)
     if kind == "image":
-        return made_image(image_file(desk.session.workspace, fkey), look)
+        return desk.session.pictures.image(fkey, look)
     if kind == "label":
-        return made_label(label_file(desk.session.workspace, fkey), look)
-    return made_overlay(both_files(desk.session.workspace, fkey), look, 0.5, classes)
+        return desk.session.pictures.label(fkey, look)
+    return desk.session.pictures.overlay(fkey, look, classes=classes)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from api.services.frames import Frames
     from api.services.jobs.models import Models
     from api.services.jobs.service import Jobs
+    from api.services.pictures import Pictures
     from api.services.policies.regexes import Regexes
     from api.services.policies.service import Policies
     from api.services.scans import Scans
@@ -88,7 +89,7 @@ class Session(Call):
 
         some = ",".join(classes) if classes is not None else None
         choice = PredictionChoice(model, job, errors, classes=some)
-        return self.frames.prediction(fkey, choice, Look(format))
+        return self.pictures.prediction(fkey, choice, Look(format)).made()
 
     @cached_property
     def cache(self) -> "Cache":
@@ -117,6 +118,13 @@ class Session(Call):
         from api.services.jobs.models import Models
 
         return Models(self.workspace)
+
+    @cached_property
+    def pictures(self) -> "Pictures":
+        """Pictures of frames, and models' predictions of them."""
+        from api.services.pictures import Pictures
+
+        return Pictures(self.workspace)
 
     @cached_property
     def policies(self) -> "Policies":

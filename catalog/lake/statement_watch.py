@@ -74,11 +74,6 @@ def allowed_s(of_catalog: float) -> float:
     return of_catalog if limit is None else limit
 
 
-def ended(why: str) -> SqlError:
-    """Db2's error for a statement that was ended."""
-    return SqlError(-952, "57014", f"Processing was cancelled {why}.")
-
-
 class Interrupted(Protocol):
     """Interface of what runs statements, and can be interrupted."""
 
@@ -167,7 +162,7 @@ class StatementWatch:
             raise cause from error
 
     def _ended(self) -> SqlError:
-        return ended(
+        return SqlError.ended(
             "on request" if self._cancellation.cancelled else f"after {self._timeout_s:g} s"
         )
 

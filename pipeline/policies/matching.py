@@ -9,9 +9,9 @@ from catalog.errors import SqlError
 from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
 from catalog.policies.tables import Policy
+from query.db2 import read_only
 from query.db2.dialect import Db2
 from query.discover.search import VIEW
-from query.run import read_only
 from query.run.prepared import prepare
 from query.run.run_sql import run_sql
 

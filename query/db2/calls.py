@@ -5,6 +5,9 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+VIEW_TEXT = "text of"
+"""Key of the meta data of a CAST that stands for a view's text: the type of what it is text of."""
+
 Build = Callable[[list[exp.Expr]], exp.Expr]
 """Makes the node of a call from its arguments, as many as the function takes."""
 

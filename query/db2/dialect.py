@@ -20,7 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from query.db2.calls import Db2Cast
 from query.db2.functions import FUNCTIONS, Function
-from query.run.preparation import go_on
+from query.db2.time_limit import go_on
 
 # It writes parts of statements to stderr; their errors say what is wrong with them.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)

@@ -8,8 +8,8 @@ import duckdb
 
 from catalog.errors import SqlError
 from query.db2.dates import NO_DATE, OUT_OF_RANGE
+from query.db2.row_width import MAX_ROW, TOO_WIDE
 from query.db2.templates import DIVISION_BY_ZERO, MAX_TEXT, NOT_A_NUMBER, TOO_LONG
-from query.run.row_width import MAX_ROW, TOO_WIDE
 
 _BY_TEXT: tuple[tuple[str, int, str, str], ...] = (
     (DIVISION_BY_ZERO, -801, "22012", "Division by zero was attempted."),

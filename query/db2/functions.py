@@ -1,7 +1,7 @@
 """Db2's functions that a statement may call, as one table.
 
 Everything that knows a function reads this table: the parser (dialect), the list of what may be
-called (query.run.read_only), types and meaning (semantics, dates), the list in docs/sql.md.
+called (query.db2.read_only), types and meaning (semantics, dates), the list in docs/sql.md.
 
 Source: Db2 for LUW SQL reference, "Built-in functions".
 """

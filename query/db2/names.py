@@ -11,7 +11,7 @@ from sqlglot.schema import MappingSchema
 
 from catalog.errors import SqlError, nearest_names
 from query.db2.dialect import Db2
-from query.run.read_only import Schema
+from query.db2.read_only import Schema
 
 MAX_COLUMNS = 4_096
 """Columns of one query. Stars of stars would otherwise double them with every level."""

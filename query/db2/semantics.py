@@ -14,7 +14,7 @@ DuckDB alone would round int('12.7') to 13, refuse text beside a number and divi
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import cast
+from typing import Protocol, cast
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
@@ -29,17 +29,16 @@ from query.db2 import (
 from query.db2 import (
     types as db2_types,
 )
-from query.db2.calls import Db2Cast, Db2Function
+from query.db2.calls import VIEW_TEXT, Db2Cast, Db2Function
 from query.db2.dialect import Db2Duration
 from query.db2.functions import BY_NODE, FUNCTIONS, SAME
 from query.db2.names import Views, with_tables
+from query.db2.read_only import Schema, balance, too_complex
+from query.db2.row_width import RowWidths, guarded
 from query.db2.scopes import columns_of
 from query.db2.templates import Typed, exchange, fill, number
+from query.db2.time_limit import go_on
 from query.db2.types import DOUBLE, INTEGER, OTHER, TEXT, Db2Type
-from query.run.join_elimination import VIEW_TEXT, Tables, eliminate_joins
-from query.run.preparation import go_on
-from query.run.read_only import Schema, balance, too_complex
-from query.run.row_width import RowWidths, guarded
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -56,6 +55,16 @@ _ARGUMENT = "argument"
 
 _Outputs = list[tuple[str, Db2Type]]
 _TypeOf = Callable[[object], Db2Type]
+
+
+class Tables(Protocol):
+    """Tables behind the views."""
+
+    def schema(self) -> Schema:
+        """Column types of the tables."""
+
+    def exchange_views(self, query: exp.Query) -> None:
+        """Rewrite in place a query whose columns have their tables, so that it reads the tables."""
 
 
 def to_duckdb(query: exp.Query, schema: Views, tables: Tables | None = None) -> str:
@@ -112,7 +121,7 @@ def _rewritten(
 ) -> tuple[exp.Query, "_Typing"]:
     qualified = with_tables(query, schema)
     if tables is not None:
-        eliminate_joins(qualified, tables)
+        tables.exchange_views(qualified)
         balance(qualified)  # what is now joined by AND, one by one
     typing = _Typing(schema if tables is None else {**schema, **tables.schema()})
     typing.run(qualified)

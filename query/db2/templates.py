@@ -11,11 +11,10 @@ from sqlglot import exp, parse_one
 
 from catalog.errors import SqlError
 from query.db2 import types as db2_types
-from query.db2.calls import Db2Cast
+from query.db2.calls import VIEW_TEXT, Db2Cast
+from query.db2.read_only import too_complex
+from query.db2.time_limit import go_on
 from query.db2.types import DOUBLE, INTEGER, TEXT, Db2Type
-from query.run.join_elimination import VIEW_TEXT
-from query.run.preparation import go_on
-from query.run.read_only import too_complex
 
 DIVISION_BY_ZERO = "SQL0801N"
 """Text of the DuckDB error that the query raises on a division by zero."""

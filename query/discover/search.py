@@ -15,10 +15,10 @@ from sqlglot import exp
 
 from catalog.errors import InvalidInput, SqlError
 from catalog.text.bounded import MOST_FEW, MOST_MANY, Name, Sql, Text
+from query.db2 import read_only
 from query.db2.dialect import DURATIONS, Db2
+from query.db2.read_only import Schema
 from query.discover.buckets import BUCKETS
-from query.run import read_only
-from query.run.read_only import Schema
 
 VIEW = "metaocean_view"
 

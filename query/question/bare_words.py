@@ -5,7 +5,7 @@ from collections.abc import Collection
 from sqlglot import exp
 
 from query.db2.dialect import Db2
-from query.run.read_only import parse_condition
+from query.db2.read_only import parse_condition
 
 _COMPARISONS = (exp.EQ, exp.NEQ)
 

@@ -17,10 +17,10 @@ from catalog.lake.catalog import Catalog
 from catalog.lake.connection import LAKE, SAFE, one_line
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.limited_store import ROW
+from query.db2 import read_only
 from query.db2.names import Views
 from query.db2.semantics import condition_to_duckdb
 from query.db2.templates import fill
-from query.run import read_only
 from query.run.run_sql import execute
 
 _SCHEMA = Views({ROW: {name.lower(): kind for name, kind in FILES_COLUMNS.items()}})

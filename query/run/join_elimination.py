@@ -24,10 +24,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from catalog.frames.layouts import Scan, TableLayout
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.values import TagColumn
-from query.db2.calls import Db2Cast
-
-VIEW_TEXT = "text of"
-"""Key of the meta data of a CAST that stands for a view's text: the type of what it is text of."""
+from query.db2.calls import VIEW_TEXT, Db2Cast
 
 _FKEY = "fkey"
 _FILE_VIEWS = ("metaocean", "metaocean_view")
@@ -49,18 +46,16 @@ class Tables:
         """Column types of the tables, as read_only.Schema has those of the views."""
         return self.layout.tables(self.tags)
 
+    def exchange_views(self, query: exp.Query) -> None:
+        """Rewrite ``query``, whose columns have their tables, in place.
 
-def eliminate_joins(query: exp.Query, tables: Tables) -> None:
-    """Rewrite ``query``, whose columns have their tables, in place.
-
-    Args:
-        query: What db2.names.with_tables gave.
-        tables: What is behind the views.
-    """
-    count = 0
-    for scope in traverse_scope(query):
-        if isinstance(scope.expression, exp.Select):
-            count = _Rewrite(scope, tables, count).run()
+        Args:
+            query: What db2.names.with_tables gave.
+        """
+        count = 0
+        for scope in traverse_scope(query):
+            if isinstance(scope.expression, exp.Select):
+                count = _Rewrite(scope, self, count).run()
 
 
 @dataclass

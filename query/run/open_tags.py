@@ -12,7 +12,7 @@ from sqlglot import exp
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
 from catalog.tags.tag_kinds import TABLE
-from query.run.read_only import Schema
+from query.db2.read_only import Schema
 
 _FILES = "metaocean"
 

@@ -4,23 +4,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 
 from catalog.accounts.caller import current_caller
-from catalog.lake.statement_watch import ended
+from query.db2.time_limit import go_on, is_limited, time_limited
 
 _LOOK_S = 0.05
-
-
-@dataclass(frozen=True)
-class _Limit:
-    timeout_s: float
-    ends: float
-    cancelled: Callable[[], bool]
-
-
-_limit: ContextVar[_Limit | None] = ContextVar("limit of a preparation", default=None)
 
 
 @contextmanager
@@ -37,32 +25,13 @@ def preparing(
     Raises:
         SqlError: SQL0952N, cancelled or over.
     """
-    if _limit.get() is not None:  # part of a preparation
+    if is_limited():  # part of a preparation
         yield
         return
-    ends = (time.monotonic() if began is None else began) + timeout_s
-    before = _limit.set(_Limit(timeout_s, ends, cancelled))
-    try:
+    with time_limited(timeout_s, cancelled, time.monotonic() if began is None else began):
         go_on()
         with _turns.turn(current_caller()):
             yield
-    finally:
-        _limit.reset(before)
-
-
-def go_on() -> None:
-    """Come back if there is time left; outside of `preparing` there always is.
-
-    Raises:
-        SqlError: SQL0952N, cancelled or over.
-    """
-    limit = _limit.get()
-    if limit is None:
-        return
-    if limit.cancelled():
-        raise ended("on request")
-    if time.monotonic() > limit.ends:
-        raise ended(f"after {limit.timeout_s:g} s")
 
 
 class _Turns:

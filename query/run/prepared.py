@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from catalog.lake.snapshot import Snapshot
+from query.db2 import read_only
 from query.db2.names import Views
 from query.db2.semantics import to_duckdb
-from query.run import read_only
 from query.run.join_elimination import Tables
 from query.run.open_tags import join_open_tags, open_tags
 from query.run.templates import Templates

@@ -8,14 +8,15 @@ from itertools import islice
 
 import pyarrow as pa
 
+from catalog.errors import SqlError
 from catalog.lake.catalog import Catalog
 from catalog.lake.schema import CONFUSION_CELLS
 from catalog.lake.snapshot import Snapshot
-from catalog.lake.statement_watch import Cancellation, StatementWatch, current, ended
+from catalog.lake.statement_watch import Cancellation, StatementWatch, current
 from query.db2.errors import in_db2s_words
+from query.db2.row_width import TOO_WIDE
 from query.run.preparation import preparing
 from query.run.prepared import prepare
-from query.run.row_width import TOO_WIDE
 from query.run.wide_statements import wide_place
 
 MAX_ROWS = 1_000_000
@@ -157,9 +158,9 @@ def stream_on(
 
     def go_on() -> None:
         if cancellation.cancelled:
-            raise ended("on request")
+            raise SqlError.ended("on request")
         if time.monotonic() > began + timeout_s:
-            raise ended(f"after {timeout_s:g} s")
+            raise SqlError.ended(f"after {timeout_s:g} s")
 
     with ExitStack() as stack:
         if TOO_WIDE in statement:  # its rows may be wide

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import InvalidInput, UnknownName
+from catalog.errors import InvalidInput, SqlError, UnknownName
 from catalog.frames.frames_relation import FramesRelation
 from catalog.lake.catalog import Catalog
 from catalog.lake.schema import FRAME_TAGS_COLUMNS
 from catalog.lake.snapshot import Facts, Snapshot
-from catalog.lake.statement_watch import Cancellation, cancelled_by, current, ended
+from catalog.lake.statement_watch import Cancellation, cancelled_by, current
 from query.db2.errors import in_db2s_words
 from query.frames.selection import Question
 from query.question.condition import (
@@ -435,4 +435,4 @@ def _note(store: Catalog, snapshot: Snapshot, question: Question) -> str:
 
 def _go_on() -> None:
     if current().cancelled:
-        raise ended("on request")
+        raise SqlError.ended("on request")

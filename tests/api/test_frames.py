@@ -19,8 +19,8 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
-from api.frame_images import made_image
 from api.frame_images.image_cache import ImageCache
+from api.http import made_image_answer
 from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
@@ -503,7 +503,7 @@ def test_who_would_wait_too_long_is_told(
     app = create_app(Settings(home=home, cache=None), authenticates=False)
     with TestClient(app) as client:
         path = f"/v1/images/{client.get('/v1/frames').json()['frames'][0]['fkey']}"
-        monkeypatch.setattr(made_image, "_PATIENCE_S", 0.0)
+        monkeypatch.setattr(made_image_answer, "_PATIENCE_S", 0.0)
         answer = client.get(path, params={"width": 50})
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
         assert answer.headers["content-type"] == "application/problem+json"

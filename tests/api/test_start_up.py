@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from api.cli.exit_codes import ExitCode
+from api.services.session import Session
 from tests.api.servers import environment, serving
 from tests.api.test_command_line import COMMANDS
-from tests.pipeline.homes import REPOSITORY
+from tests.pipeline.homes import REPOSITORY, open_home
 
 pytestmark = pytest.mark.wide
 
@@ -128,6 +129,12 @@ def test_a_home_is_asked_with_what_the_command_needs(catalogued: Path) -> None:
     assert others == [CATALOG | ARROW | {"pyarrow.compute"}] * 3
     shares = [["info"], ["classes"]]
     assert imported(catalogued, *shares) == [{"duckdb"} | ARROW] * 2
+    page, _ = Session(open_home(catalogued)).frames.page("", limit=1)
+    fkey = page.frames[0]["fkey"]
+    assert (
+        imported(catalogued, ["show", fkey], ["show", fkey, "--json"])
+        == [CATALOG | ARROW | {"pyarrow.compute"}] * 2
+    )
     people, jobs = imported(catalogued, ["user", "list"], ["jobs", "list"])
     assert people == RECORDS
     assert jobs == RECORDS | ARROW | {"pyarrow.compute", "pyarrow.parquet"}

@@ -12,9 +12,9 @@ from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from catalog.tags import families
 from query.db2.dialect import Db2
+from query.db2.read_only import balance, parse
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
-from query.run.read_only import balance, parse
 from query.run.run_sql import run_sql
 from tests.query.catalogs import DrawnFrame, drawn, one, rows
 

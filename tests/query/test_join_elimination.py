@@ -16,9 +16,9 @@ from catalog.lake.snapshot import Snapshot
 from catalog.lake.views import tag_columns
 from catalog.store import CatalogStore
 from catalog.tags import families
+from query.db2 import read_only
 from query.db2.names import Views
 from query.db2.semantics import to_duckdb
-from query.run import read_only
 from query.run.join_elimination import Tables
 from tests.query.catalogs import drawn
 

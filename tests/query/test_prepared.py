@@ -7,7 +7,7 @@ import pytest
 
 from catalog.errors import SqlError
 from catalog.tags import families
-from query.run import read_only
+from query.db2 import read_only
 from query.run.run_sql import run_sql
 from tests.query.catalogs import drawn
 

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import SqlError
+from query.db2 import read_only
 from query.db2.names import Views
 from query.db2.semantics import condition_to_duckdb, to_duckdb
-from query.run import read_only
 from query.run.templates import Templates
 from tests.query.test_join_elimination import NUMBERS, TAGS, statements
 

@@ -17,7 +17,7 @@ from api.discover.db2whrest.report_files import Report, ReportBody, ReportFiles,
 from api.discover.db2whrest.task_files import Output
 from api.discover.db2whrest.tasks import CurrentTasks, Tasks, answered
 from api.discover.replies import discover_router, in_json
-from api.http.dependencies import CurrentSession, CurrentWorkspace
+from api.http.dependencies import CurrentSession
 from api.http.openapi.discover import BECOMES_A_TASK, json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.services.session import Session
@@ -47,8 +47,8 @@ _EXAMPLE = {
 }
 
 
-def _reports(workspace: CurrentWorkspace) -> ReportFiles:
-    return ReportFiles(workspace.home / "reports")
+def _reports(session: CurrentSession) -> ReportFiles:
+    return ReportFiles(session.workspace.home / "reports")
 
 
 _Reports = Annotated[ReportFiles, Depends(_reports)]

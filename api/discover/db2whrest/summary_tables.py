@@ -16,11 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.discover.bodies import json_of, read_as
 from api.discover.replies import discover_router, in_json
-from api.http.dependencies import CurrentSession, CurrentWorkspace
+from api.http.dependencies import CurrentSession
 from api.http.openapi.discover import json_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.services.session import Session
-from api.workspace import Workspace
 from catalog.errors import NotFound, StorageError
 from catalog.storage.atomic_write import atomic_write
 
@@ -71,10 +70,10 @@ async def get_table(table: str, session: CurrentSession) -> Response:
 @router.put(
     "/summary_tables/{table}", rule=WRITE_ALL_ROWS, answers=json_answer({"status": "success"})
 )
-async def put_table(table: str, request: Request, workspace: CurrentWorkspace) -> Response:
+async def put_table(table: str, request: Request, session: CurrentSession) -> Response:
     """Keep whether a table is filled by a schedule, and by which."""
     name, fields = _known(table), await json_of(request)
-    await run_in_threadpool(_configure, workspace, name, fields)
+    await run_in_threadpool(_configure, session, name, fields)
     return in_json(_DONE)
 
 
@@ -99,7 +98,7 @@ def _known(table: str) -> str:
 
 
 def _tables_body(session: Session) -> dict[str, Any]:
-    newest, stored = session.last_commit(), _configurations(_file(session.workspace))
+    newest, stored = session.last_commit(), _configurations(_file(session))
     return {
         table: {
             "enabled": stored[table].enabled,
@@ -113,8 +112,8 @@ def _tables_body(session: Session) -> dict[str, Any]:
     }
 
 
-def _file(workspace: Workspace) -> Path:
-    return workspace.home / "summary_tables.json"
+def _file(session: Session) -> Path:
+    return session.workspace.home / "summary_tables.json"
 
 
 def _configurations(file: Path) -> dict[str, Configuration]:
@@ -126,8 +125,8 @@ def _configurations(file: Path) -> dict[str, Configuration]:
         return stored  # nothing was set yet
 
 
-def _configure(workspace: Workspace, table: str, fields: dict[str, Any]) -> None:
-    file = _file(workspace)
+def _configure(session: Session, table: str, fields: dict[str, Any]) -> None:
+    file = _file(session)
     try:
         # One process at a time: each writes what it read, of all tables.
         with file.with_name(f"{file.name}.lock").open("a") as lock:

@@ -14,21 +14,12 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.frame_images.answer import Content, bytes_answer
 from api.frame_images.drawing import Format, Look
-from api.frame_images.made_image import made_answer
-from api.frame_images.pictures import (
-    both_files,
-    cache_of,
-    image_file,
-    label_file,
-    made_image,
-    made_label,
-    made_overlay,
-)
 from api.frame_images.source_file import SourceFile
 from api.http.asked_frames import AskedFrames
-from api.http.dependencies import At, CurrentSession, CurrentWorkspace
+from api.http.bytes_answer import Content, bytes_answer
+from api.http.dependencies import At, CurrentSession
+from api.http.made_image_answer import made_answer
 from api.http.negotiation import (
     VARY,
     accepted,
@@ -237,14 +228,15 @@ async def get_image(
     request: Request,
     fkey: Fkey,
     query: Annotated[ImageQuery, Query()],
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
 ) -> Response:
     """The camera image: the file itself, or made again where a size or format is asked for."""
-    file = await run_in_threadpool(image_file, workspace, fkey)
+    pictures = session.pictures
     if query.is_original and _takes_png(request):
-        return await _original(request, file)
-    image = made_image(file, query.look(request, ("jpeg", "webp", "png")))
-    return await made_answer(request, image, cache_of(workspace))
+        return await _original(request, await run_in_threadpool(pictures.image_file, fkey))
+    look = query.look(request, ("jpeg", "webp", "png"))
+    image = await run_in_threadpool(pictures.image, fkey, look)
+    return await made_answer(request, image, pictures.cache)
 
 
 @picture_route(router, "/labels/{fkey:path}")
@@ -252,14 +244,15 @@ async def get_label(
     request: Request,
     fkey: Fkey,
     query: Annotated[ImageQuery, Query()],
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
 ) -> Response:
     """The label: the file itself, or made again in its own colours, png or webp without loss."""
-    file = await run_in_threadpool(label_file, workspace, fkey)
+    pictures = session.pictures
     if query.is_original and _takes_png(request):
-        return await _original(request, file)
-    label = made_label(file, query.look(request, ("png", "webp")))
-    return await made_answer(request, label, cache_of(workspace))
+        return await _original(request, await run_in_threadpool(pictures.label_file, fkey))
+    look = query.look(request, ("png", "webp"))
+    label = await run_in_threadpool(pictures.label, fkey, look)
+    return await made_answer(request, label, pictures.cache)
 
 
 @picture_route(router, "/overlays/{fkey:path}")
@@ -267,13 +260,13 @@ async def get_overlay(
     request: Request,
     fkey: Fkey,
     query: Annotated[OverlayQuery, Query()],
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
 ) -> Response:
     """The label blended over the camera image, all of it or some classes."""
-    files = await run_in_threadpool(both_files, workspace, fkey)
+    pictures = session.pictures
     look = query.look(request, ("jpeg", "webp", "png"))
-    overlay = made_overlay(files, look, query.alpha, query.classes)
-    return await made_answer(request, overlay, cache_of(workspace))
+    overlay = await run_in_threadpool(pictures.overlay, fkey, look, query.alpha, query.classes)
+    return await made_answer(request, overlay, pictures.cache)
 
 
 def _takes_png(request: Request) -> bool:

@@ -7,10 +7,9 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import Field
 
-from api.frame_images.made_image import made_answer
-from api.frame_images.pictures import cache_of
-from api.frame_images.predictions import PredictionChoice, made_prediction
-from api.http.dependencies import CurrentWorkspace
+from api.frame_images.predictions import PredictionChoice
+from api.http.dependencies import CurrentSession
+from api.http.made_image_answer import made_answer
 from api.http.routes.frames import Fkey, OverlayQuery, picture_route
 from api.http.routing import Router
 
@@ -39,7 +38,7 @@ async def get_prediction(
     request: Request,
     fkey: Fkey,
     query: Annotated[PredictionQuery, Query()],
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
 ) -> Response:
     """A model's prediction over the camera image, or the pixels in which it differs from the label.
 
@@ -48,5 +47,5 @@ async def get_prediction(
     """
     look = query.look(request, ("jpeg", "webp", "png"))
     choice = PredictionChoice(query.model, query.job, query.errors, query.alpha, query.classes)
-    image = await run_in_threadpool(made_prediction, workspace, fkey, look, choice)
-    return await made_answer(request, image, cache_of(workspace))
+    image = await run_in_threadpool(session.pictures.prediction, fkey, choice, look)
+    return await made_answer(request, image, session.pictures.cache)

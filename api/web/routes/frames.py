@@ -36,8 +36,8 @@ async def get_frame_page(
         context = {
             "asked": search,
             "frame": frame,
-            "legend": session.frames.legend(frame),
-            "predictions": session.frames.predictions(frame) if frame.image else [],
+            "legend": session.pictures.legend(frame),
+            "predictions": session.pictures.predictions(frame) if frame.image else [],
             "groups": _groups(session, frame),
             "before": before,
             "after": after,

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
+from query.db2.read_only import Schema
 from query.db2.scopes import columns_of
 from query.db2.templates import MAX_TEXT
 from query.db2.types import TEXT, Db2Type
-from query.run.read_only import Schema
 
 MAX_ROW = 32_677
 """Db2's longest row, in pages of 32 KiB [bytes]."""

@@ -12,7 +12,7 @@ from sqlglot.errors import ParseError, TokenError
 from catalog.errors import SqlError, nearest_names
 from query.db2.dialect import Db2, Db2Duration, join_names
 from query.db2.functions import BY_NODE
-from query.run.preparation import go_on
+from query.db2.time_limit import go_on
 
 MAX_STATEMENT_BYTES = 1_000_000
 MAX_TOKENS = 100_000

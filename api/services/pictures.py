@@ -1,0 +1,121 @@
+"""Pictures of frames, models' predictions of them, and what their colours mean."""
+
+from dataclasses import dataclass
+
+from api.frame_images.drawing import Look
+from api.frame_images.image_cache import ImageCache
+from api.frame_images.made_image import MadeImage
+from api.frame_images.pictures import (
+    both_files,
+    cache_of,
+    image_file,
+    label_file,
+    made_image,
+    made_label,
+    made_overlay,
+)
+from api.frame_images.predictions import (
+    Prediction,
+    PredictionChoice,
+    made_prediction,
+    predictions_of,
+)
+from api.frame_images.source_file import SourceFile, source_of
+from api.workspace import Workspace
+from ingest.labels.palette import Palette
+from query.frames.one_frame import FoundFrame
+
+
+@dataclass(frozen=True)
+class LegendClass:
+    """A class of a frame's label.
+
+    Attributes:
+        tag: The tag that counts its pixels.
+        name: The class's name.
+        colour: In the label, as CSS writes it.
+        pixels: Of the frame.
+    """
+
+    tag: str
+    name: str
+    colour: str
+    pixels: int
+
+
+class Pictures:
+    """Pictures of a home's frames. Those that are drawn are drawn when their bytes are asked for.
+
+    Each of a frame's pictures raises NotFound where there is no such frame, it has no such picture,
+    or a file is gone.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Those of the frames that the workspace's caller may see."""
+        self._workspace = workspace
+
+    @property
+    def cache(self) -> ImageCache:
+        """Where the home keeps drawn pictures."""
+        return cache_of(self._workspace)
+
+    def image_file(self, fkey: str) -> SourceFile:
+        """The file of a frame's camera image."""
+        return image_file(self._workspace, fkey)
+
+    def label_file(self, fkey: str) -> SourceFile:
+        """The file of a frame's label."""
+        return label_file(self._workspace, fkey)
+
+    def image(self, fkey: str, look: Look) -> MadeImage:
+        """A frame's camera image, drawn again."""
+        return made_image(self.image_file(fkey), look)
+
+    def label(self, fkey: str, look: Look) -> MadeImage:
+        """A frame's label in its own colours, drawn again."""
+        return made_label(self.label_file(fkey), look)
+
+    def overlay(
+        self, fkey: str, look: Look, alpha: float = 0.5, classes: str | None = None
+    ) -> MadeImage:
+        """A frame's label blended over its camera image.
+
+        Args:
+            fkey: The frame.
+            look: How it comes out.
+            alpha: How much of the label shows, 0 to 1.
+            classes: Only these, tags or names with commas between; all when None.
+
+        Raises:
+            UnknownName: There is no such class.
+        """
+        return made_overlay(both_files(self._workspace, fkey), look, alpha, classes)
+
+    def prediction(self, fkey: str, choice: PredictionChoice, look: Look) -> MadeImage:
+        """A model's prediction over the camera image, or the pixels that differ from the label.
+
+        Raises:
+            InvalidInput: Both a model and a job are chosen.
+            UnknownName: There is no such class.
+        """
+        return made_prediction(self._workspace, fkey, look, choice)
+
+    def predictions(self, frame: FoundFrame) -> list[Prediction]:
+        """Models' predictions of a frame, the newest of each model's jobs that are done."""
+        return predictions_of(self._workspace, frame.fkey)
+
+    def legend(self, frame: FoundFrame) -> list[LegendClass]:
+        """The classes of a frame's label, most pixels first; none where it has no label."""
+        if frame.label is None:
+            return []
+        source = source_of(self._workspace, frame.file["cluster"], frame.file["datasource"])
+        palette = Palette.from_class_list(source.class_list)
+        colours = {
+            number: colour for colour, number in reversed([*palette.class_of_colour.items()])
+        }
+        classes = [
+            LegendClass(tag, name, f"#{colours[number]:06x}", pixels)
+            for number, (tag, name) in enumerate(zip(palette.tags, palette.classes, strict=True))
+            if (pixels := frame.tags.get(tag) or 0) > 0
+        ]
+        return sorted(classes, key=lambda each: -each.pixels)
