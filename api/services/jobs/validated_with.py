@@ -11,7 +11,7 @@ from catalog.records.tables import Dataset, Job
 from pipeline.datasets.chosen_split import chosen_split
 from pipeline.datasets.improve import Held
 from pipeline.manifest_store import read_manifest
-from pipeline.runs.checkpoint_steps import named_step
+from pipeline.runs.checkpoint_steps import named_checkpoint
 
 
 def validated_with(workspace: Workspace, training: Job) -> list[Held]:
@@ -72,7 +72,7 @@ def _parents(trainings: list[Job], training: Job) -> Iterator[Job]:
 def _is_of(validation: Job, names: set[str], folders: set[Path]) -> bool:
     """Return whether a validation's model, or the one compared with, is one of these."""
     settings, paths = validation.request.get("settings", {}), validation.paths
-    models = [named_step(settings.get(key) or "")[0] for key in ("model", "compare")]
+    models = [named_checkpoint(settings.get(key) or "")[0] for key in ("model", "compare")]
     read = [paths.get(key) for key in ("model_dir", "compared_model_dir")]
     return bool(names & {*models}) or any(
         Path(path).resolve() in folders for path in (*models, *read) if path
