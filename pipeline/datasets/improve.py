@@ -17,9 +17,10 @@ from catalog.errors import NothingToAdd
 from catalog.lake.snapshot import Snapshot
 from catalog.memory.wide_names import FKEY_HASH
 from catalog.records.tables import Dataset
+from catalog.tags.confusion_cells import predicted_pixels
 from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content
 from pipeline.datasets.derive import Stores, grown_by, grown_split, one_of_each
-from pipeline.datasets.frame_worth import Worth, worth_of
+from pipeline.datasets.frame_worth import Reals, Worth, worth_of
 from pipeline.datasets.leakage_guard import keep_away_from_rows, union
 from pipeline.datasets.naming import naming
 from pipeline.manifest_store import read_manifest
@@ -157,11 +158,13 @@ def frames_to_label(
     dataset: Dataset,
     improvement: Improvement,
     held_splits: list[Held],
+    model: str,
     at: int | None = None,
 ) -> list[str]:
     """Fkeys of the unlabelled frames that are most worth a label, as many as are wanted.
 
-    By camera and uncertainty alone: nobody has counted their classes.
+    By camera and uncertainty, for nobody has counted their classes; unlike each other by the
+    classes that the model found in them, where its prediction was imported.
 
     Raises:
         InvalidInput, BadFile: As `improve_dataset`.
@@ -171,10 +174,10 @@ def frames_to_label(
     away = _held_apart(stores, dataset, split, held_splits, improvement.min_gap_s)
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     without = Question(condition=TagIs(kind="tag", tag="labelled", op="=", value=0))
-    with stores.catalog.reading(at) as snapshot:
+    with stores.catalog.reading_files(at) as snapshot:  # which has what models found
         frames = Frames(snapshot, snapshot.every_frame, without)
         pool, _ = _pool(frames, improvement, away, old)
-        chosen = _chosen(pool, snapshot, improvement)
+        chosen = _chosen(pool, snapshot, improvement, model)
         rows, _ = frames_of(snapshot, chosen)
     fkeys: list[str] = rows["fkey"].to_pylist()
     return fkeys
@@ -212,8 +215,13 @@ def _pool(
     return rows.filter(pa.array(free)), int((near & ~had).sum())
 
 
-def _chosen(pool: pa.Table, snapshot: Snapshot, improvement: Improvement) -> Hashes:
-    """fkey_hash of the frames that are taken, in the order in which they were."""
+def _chosen(
+    pool: pa.Table, snapshot: Snapshot, improvement: Improvement, model: str | None = None
+) -> Hashes:
+    """fkey_hash of the frames that are taken, in the order in which they were.
+
+    Frames are alike by the classes of their labels; with a model, by those that it found in them.
+    """
     hashes = np.asarray(pool[FKEY_HASH])
     if not len(pool):
         return hashes
@@ -226,12 +234,25 @@ def _chosen(pool: pa.Table, snapshot: Snapshot, improvement: Improvement) -> Has
     known = Worth(improvement.weak_classes, improvement.weak_cameras, improvement.uncertainty)
     worth = worth_of(pool, pixels, classes, known)
     best = most_uncertain(worth, scenes, hashes, improvement.frames * _POOL, few, improvement.seed)
-    shares = pixels[:, best] / np.maximum(pixels[:, best].sum(axis=0), 1)
+    shown = pixels[:, best] if model is None else _found_pixels(snapshot, model, hashes[best])
+    shares = shown / np.maximum(shown.sum(axis=0), 1)
     taken = spread_out(
         standardised(shares.T), scenes[best], improvement.frames, improvement.per_scene
     )
     chosen: Hashes = hashes[best[taken]]
     return chosen
+
+
+def _found_pixels(snapshot: Snapshot, model: str, hashes: Hashes) -> Reals:
+    """(C, frames) float64: pixels that a model took for each class that it found; 0 if unknown."""
+    rows, _ = frames_of(snapshot, hashes)
+    found = predicted_pixels(snapshot, model, rows["fkey"].to_pylist())
+    classes = found["predicted"].combine_chunks().dictionary_encode()
+    order = np.argsort(hashes)
+    frames = order[np.searchsorted(hashes[order], hashes_of(found["fkey"].to_pylist()))]
+    pixels = np.zeros((len(classes.dictionary), len(hashes)))
+    pixels[np.asarray(classes.indices), frames] = found["pixels"].to_numpy()
+    return pixels
 
 
 def _expects(

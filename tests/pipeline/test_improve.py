@@ -221,6 +221,29 @@ def test_unlabelled_frames_are_listed_to_be_labelled(validated: Validated) -> No
     assert rows[0][1] == 0
 
 
+def test_unlabelled_frames_are_unlike_each_other(validated: Validated) -> None:
+    """By the classes that the model found in them: of equally unsure frames one of each kind."""
+    many = validated.workspace
+    with many.whole_catalog.writing("fewer labels") as connection:
+        connection.execute(
+            "UPDATE lake.main.tags_frame SET labelled = 0 WHERE scene LIKE '20180807_1508%'"
+        )
+        rows = connection.execute(
+            "SELECT fkey FROM lake.main.tags_frame WHERE labelled = 0 AND camera = 'rear_center' "
+            "AND scene LIKE '20180807_1508%' ORDER BY fkey LIMIT 20"
+        ).fetchall()
+    kinds = dict.fromkeys([fkey for (fkey,) in rows], "sky")
+    kinds |= dict(zip([*kinds][5:8], ("car", "bicycle", "truck"), strict=True))
+    found = {
+        "fkey": [*kinds], "truth": pa.nulls(20, pa.string()),
+        "predicted": [*kinds.values()], "pixels": pa.array([900] * 20, pa.int32()),
+    }  # fmt: skip
+    scores = pa.table({"fkey": [*kinds], "uncertainty": [1.0] * 20})
+    write_scores(many.whole_catalog, "first", "aa", scores, pa.table(found))
+    body = Session(many, is_command=True).models.improve("first", frames=0, label=4)
+    assert sorted(kinds[fkey] for fkey in body.to_label) == ["bicycle", "car", "sky", "truck"]
+
+
 def test_a_training_set_keeps_what_says_most(validated: Validated) -> None:
     """Every class stays, what is unlike the rest rather than the rest, and the other splits whole.
 

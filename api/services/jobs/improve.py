@@ -60,7 +60,7 @@ def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody
     to_label: list[str] = []
     if request.label:
         listed = Improvement(**{**vars(improvement), "frames": request.label})
-        to_label = frames_to_label(stores, dataset, listed, held_splits, request.at)
+        to_label = frames_to_label(stores, dataset, listed, held_splits, training.name, request.at)
     grown, reason = None, None
     if request.frames:
         try:
