@@ -1,8 +1,9 @@
 """The next training data of a model: frames where it is weak, unsure, and unlike each other.
 
 A frame is worth the mean of three shares, 0 to 1: of the classes that it has, how weak the model is
-in them; of its camera, how weak there; and how unsure the model was of it, where that is known. Of
-the frames that are worth most, five times as many as wanted, those are taken that are least alike.
+in them; of its camera and other slices of the report, how weak there; and how unsure the model was
+of it, where that is known. Of the frames that are worth most, five times as many as wanted, those
+are taken that are least alike.
 """
 
 from collections.abc import Mapping
@@ -47,7 +48,7 @@ class Improvement:
     Attributes:
         frames: How many to add.
         weak_classes: How weak the model is in a class, by tag: 1 - IoU, 1 where it has none.
-        weak_cameras: How weak it is in a camera's frames: 1 - mean IoU.
+        weak_slices: How weak it is in parts of the frames, by tag and part: 1 - mean IoU.
         uncertainty: Tag of how unsure it was of a frame; None where none was imported.
         split: That gets the frames.
         per_scene: Most of one scene.
@@ -57,7 +58,7 @@ class Improvement:
 
     frames: int
     weak_classes: Mapping[str, float]
-    weak_cameras: Mapping[str, float] = field(default_factory=dict)
+    weak_slices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     uncertainty: str | None = None
     split: str | None = None
     per_scene: int | None = None
@@ -163,7 +164,7 @@ def frames_to_label(
 ) -> list[str]:
     """Fkeys of the unlabelled frames that are most worth a label, as many as are wanted.
 
-    By camera and uncertainty, for nobody has counted their classes; unlike each other by the
+    By slices and uncertainty, for nobody has counted their classes; unlike each other by the
     classes that the model found in them, where its prediction was imported.
 
     Raises:
@@ -207,8 +208,10 @@ def _pool(
     """The frames to choose from, once each, and how many are too near to what is held apart."""
     snapshot = frames.snapshot
     unsure = [improvement.uncertainty] if improvement.uncertainty in snapshot.tags else []
-    columns = ["camera", *snapshot.classes, *filter(None, unsure)]
-    rows = frames.fetch_all([*columns, *guard_columns(snapshot, frames.relation)])
+    slices = [tag for tag in improvement.weak_slices if tag in snapshot.tags]
+    columns = ["camera", *snapshot.classes, *filter(None, unsure), *slices]
+    guarded = guard_columns(snapshot, frames.relation)
+    rows = frames.fetch_all([*dict.fromkeys([*columns, *guarded])])
     had = np.isin(np.asarray(rows[FKEY_HASH]), old)
     near = np.zeros(len(rows), bool) if away is None else near_rows(rows, away)
     free = one_of_each(rows, ~had & ~near, had)
@@ -231,7 +234,7 @@ def _chosen(
     ).reshape(len(classes), -1)
     scenes = one_stratum(pool, Stratifier("scene"), {}).codes
     few = None if improvement.per_scene is None else improvement.per_scene * _POOL
-    known = Worth(improvement.weak_classes, improvement.weak_cameras, improvement.uncertainty)
+    known = Worth(improvement.weak_classes, improvement.weak_slices, improvement.uncertainty)
     worth = worth_of(pool, pixels, classes, known)
     best = most_uncertain(worth, scenes, hashes, improvement.frames * _POOL, few, improvement.seed)
     shown = pixels[:, best] if model is None else _found_pixels(snapshot, model, hashes[best])

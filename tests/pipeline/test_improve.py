@@ -23,6 +23,7 @@ from catalog.records.datasets import recorded_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset, Job, now
 from catalog.tags.model_scores import write_scores
+from pipeline.datasets.frame_worth import Worth, worth_of
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.manifest import Manifest
 from query.frames.selection import Question
@@ -122,6 +123,24 @@ def test_label_classes_are_as_weak_as_what_they_are_merged_into(workspace: Works
     assert known.weak_classes == {"car": 0.75, "utility_vehicle": 0.75, "sky": 1.0}
 
 
+def test_frames_are_worth_as_much_as_their_slices_are_weak() -> None:
+    """The mean over tags; ranges of a number by their ends; as usual in no slice."""
+    weak = {
+        "weather": {"rain": 1.0, "dry": 0.2, "unknown": 0.4},
+        "speed": {"0 to 9.5": 0.5, "9.5 to 20": 0.1},
+        "gone": {"x": 1.0},
+    }
+    pool = pa.table(
+        {
+            "weather": pa.array(["rain", None, "snow"]).dictionary_encode(),
+            "speed": pa.array([3.25, 20.0, None]),
+        }
+    )
+    worth = worth_of(pool, np.zeros((1, 3)), ["car"], Worth({}, weak, None))
+    usual = (1.0 + 0.2 + 0.4) / 3
+    assert worth == pytest.approx([(1.0 + 0.5) / 2, (0.4 + 0.1) / 2, (usual + 0.3) / 2])
+
+
 def column(dataset: dict[str, Any], name: str, split: str) -> list[str]:
     """Of the frames of a split of a dataset."""
     rows = Manifest.read(Path(dataset["manifest"])).split(split).frames[name]
@@ -156,7 +175,9 @@ def validated(many: Workspace) -> Validated:
         {"camera": camera, "miou": 0.2 if camera == "rear_center" else 0.9}
         for camera in ("front_center", "rear_center")
     ]
-    write_json(report / "report.json", {"per_class": per_class, "slices": {"camera": cameras}})
+    scenes = [{"scene": "20180807_1515", "value": "20180807_1515", "miou": 0.1}]
+    slices = {"camera": cameras, "scene": scenes, "gone": [{"value": "x", "miou": 0.1}]}
+    write_json(report / "report.json", {"per_class": per_class, "slices": slices})
     with many.catalog.reading() as snapshot:
         rows = snapshot.execute("SELECT fkey FROM lake.main.tags_frame ORDER BY fkey").fetchall()
     fkeys = [row[0] for row in rows]
@@ -277,6 +298,7 @@ def test_a_training_set_keeps_what_says_most(validated: Validated) -> None:
     ]
     assert of_bicycle[0] >= of_bicycle[1]
     assert known["question"]["reduced"][0]["uncertainty"] == "first_uncertainty"
+    assert list(known["question"]["reduced"][0]["weak_slices"]) == ["camera"]
     for frames in (len(train), len(train) + 1):
         with pytest.raises(InvalidInput, match=r"split train has .* frames, and"):
             datasets.reduce("large@1", frames)
