@@ -217,7 +217,9 @@ def test_what_a_model_lacks_is_added(validated: Validated) -> None:
     # Of all frames a sixth are this camera's, and half are as uncertain.
     assert sum(row["camera"] == "rear_center" for row in new) > 20
     assert np.mean([validated.uncertainty[fkey] for fkey in added]) > 0.6
-    assert models.improve("first", frames=60, per_scene=10).dataset.version == 2
+    again = models.improve("first", frames=60, per_scene=10).dataset
+    assert again is not None
+    assert again.version == 2
     shutil.rmtree(grown["manifest"])
     assert rebuild_dataset(many, "few@2").content_id == grown["id"]
 

@@ -119,7 +119,7 @@ def test_frames_trained_on(tmp_path: Path) -> None:
     train, validation = manifest.split("train"), manifest.split("validation")
     old = {"id": "drawn-1", "split": "train"}
     own = frames_trained_on(tmp_path / "old", old, train, "train")
-    assert own == {"train-000", "train-001"}
+    assert own == frozenset({"train-000", "train-001"})
     assert frames_trained_on(tmp_path / "old", old, validation, "validation") is None
     write_trained_frames(tmp_path / "first", ["validation-001", "elsewhere"], None)
     write_trained_frames(tmp_path / "second", ["train-000"], tmp_path / "first")
