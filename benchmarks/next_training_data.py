@@ -136,7 +136,7 @@ def _seed(out: Path, seed: int) -> Mapping[str, float]:
     write_scores(workspace.whole_catalog, "first", "aa", unsure, None)
     weak = {row["tag"]: 1 - (row["iou"] or 0) for row in report["per_class"]}
     cameras = {row["camera"]: 1 - (row["miou"] or 0) for row in report["slices"]["camera"]}
-    wanted = Improvement(BUDGET, weak, cameras, "first_uncertainty", "all", seed=seed)
+    wanted = Improvement(BUDGET, weak, {"camera": cameras}, "first_uncertainty", "all", seed=seed)
     grown = improve_dataset(stores, small, wanted, [Held(whole, "validation")])
     of_grown = set(Manifest.read(Path(grown.manifest)).frames["fkey"].to_pylist())
     improved = np.array([row for row in train if names[row] in of_grown])

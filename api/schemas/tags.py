@@ -211,7 +211,14 @@ class ScoresBody(Schema):
     )
     frames: int = Field(description="Whose scores were written.", examples=[8273])
     unknown: int = Field(description="Frames that the catalog does not have.", examples=[0])
-    cells: int = Field(description="Of their confusion matrices.", examples=[530118])
+    unlabelled: int = Field(
+        default=0, description="Of the frames, those without a label.", examples=[0]
+    )
+    cells: int = Field(
+        description="Of their confusion matrices; of frames that were only predicted, classes "
+        "found.",
+        examples=[530118],
+    )
 
     @classmethod
     def of(cls, written: WrittenScores) -> "ScoresBody":
@@ -223,6 +230,7 @@ class ScoresBody(Schema):
             prefix=scored.prefix,
             frames=written.frames,
             unknown=written.unknown,
+            unlabelled=written.unlabelled,
             cells=written.cells,
         )
 

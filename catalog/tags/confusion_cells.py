@@ -2,15 +2,18 @@
 
     scored_models      a row for each model whose scores were imported: its tag family, and which
                        weights they are of
-    confusion_cells    fkey, model, truth and prediction (class tags), pixels (never 0)
+    confusion_cells    fkey, model, truth and prediction (class tags), pixels (never 0); truth is
+                       null in a frame that was predicted and not validated
 
 A frame has 40 to 200 of the 1,444 cells of 38 classes. They lie in order of model and cell, so that
 a question about one cell reads some row groups of one Parquet file, and not all.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import duckdb
+import pyarrow as pa
 
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
@@ -18,7 +21,7 @@ from catalog.lake.schema import CONFUSION_CELLS
 
 SCORED_MODELS = "scored_models"
 
-SCORES = ("accuracy", "loss", "margin", "miou", "uncertainty")
+SCORES = ("accuracy", "disagreement", "loss", "margin", "miou", "uncertainty")
 """Scores that a model may have of a frame, each a number."""
 
 _CELLS = {
@@ -29,6 +32,10 @@ _CELLS = {
     "pixels": "INTEGER",
 }
 _MODELS = {"model": "VARCHAR", "family": "VARCHAR", "prefix": "VARCHAR", "sha256": "VARCHAR"}
+
+
+COMPARED = f"SELECT fkey FROM {LAKE}.main.{CONFUSION_CELLS} WHERE model = ? AND truth IS NOT NULL"
+"""Of the fkeys whose prediction by a model was compared with truth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +65,28 @@ def scored_models(cursor: Cursor) -> dict[str, ScoredModel]:
     return {row[0]: ScoredModel(*row) for row in rows}
 
 
+def predicted_pixels(cursor: Cursor, model: str, fkeys: Sequence[str]) -> pa.Table:
+    """Pixels that a model took for each class in frames: fkey, predicted (class tag), pixels."""
+    if not _has_table(cursor, CONFUSION_CELLS):
+        return pa.table({"fkey": [], "predicted": [], "pixels": []})
+    return cursor.execute(
+        f"SELECT fkey, predicted, sum(pixels)::BIGINT AS pixels FROM {LAKE}.main.{CONFUSION_CELLS} "
+        "WHERE model = ? AND fkey IN (SELECT unnest(?)) GROUP BY ALL ORDER BY ALL",
+        [model, list(fkeys)],
+    ).to_arrow_table()
+
+
 def tables(cursor: Cursor) -> list[str]:
     """The table of cells, where there is one."""
     return [CONFUSION_CELLS] if _has_table(cursor, CONFUSION_CELLS) else []
+
+
+def make_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the tables of models and cells that are not there, in the caller's transaction."""
+    for table, columns in ((SCORED_MODELS, _MODELS), (CONFUSION_CELLS, _CELLS)):
+        if not _has_table(connection, table):
+            body = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+            connection.execute(f"CREATE TABLE {LAKE}.main.{table} ({body})")
 
 
 def put(connection: duckdb.DuckDBPyConnection, scored: ScoredModel, frames: str, cells: str) -> int:
@@ -68,14 +94,10 @@ def put(connection: duckdb.DuckDBPyConnection, scored: ScoredModel, frames: str,
 
     Args:
         connection: A writer's.
-        scored: The model; rows of other weights are gone already.
+        scored: The model; the tables are made, and rows of other weights are gone already.
         frames: Table with the fkeys of frames that the catalog has; their former cells go.
         cells: Table with fkey, truth, predicted and pixels.
     """
-    for table, columns in ((SCORED_MODELS, _MODELS), (CONFUSION_CELLS, _CELLS)):
-        if not _has_table(connection, table):
-            body = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-            connection.execute(f"CREATE TABLE {LAKE}.main.{table} ({body})")
     connection.execute(
         f"DELETE FROM {LAKE}.main.{CONFUSION_CELLS} "
         f"WHERE model = ? AND fkey IN (SELECT fkey FROM {frames})",

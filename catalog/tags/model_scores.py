@@ -10,7 +10,7 @@ from catalog.errors import InvalidInput
 from catalog.lake import views as discover_views
 from catalog.lake.catalog import WritableCatalog
 from catalog.lake.connection import LAKE
-from catalog.lake.schema import FILES
+from catalog.lake.schema import FILES, FRAME_TAGS, LABELLED
 from catalog.tags import confusion_cells
 from catalog.tags.confusion_cells import SCORES, ScoredModel, scored_models
 from catalog.tags.families import NAME_CHARACTERS, define, put_rows, table_of
@@ -36,12 +36,14 @@ class WrittenScores:
         scored: The model, as it is now in the catalog.
         frames: Frames whose scores were written.
         unknown: Frames that the catalog does not have.
-        cells: Cells of their confusion matrices.
+        unlabelled: Frames without a label among those that were written.
+        cells: Cells of confusion matrices; of frames that were only predicted, classes found.
     """
 
     scored: ScoredModel
     frames: int
     unknown: int
+    unlabelled: int
     cells: int
 
 
@@ -57,8 +59,9 @@ def write_scores(
         model: The model's name.
         sha256: Digest of its weights.
         scores: fkey, and some of SCORES.
-        cells: fkey, truth, predicted (class tags), pixels; None where no truth was compared, and
-            what is known of the frames stays.
+        cells: fkey, truth, predicted (class tags), pixels. Where truth is null, nothing was
+            compared with it: such cells replace such ones alone, and a frame that has others keeps
+            them. None where nothing is known, and what was known of the frames stays.
 
     Raises:
         InvalidInput: Another model's tags have these names, or an fkey comes twice.
@@ -82,13 +85,23 @@ def write_scores(
             confusion_cells.forget(connection, scored.family)
         written = put_rows(connection, scored.family, rows)
         frames = rows.select(["fkey"])
+        connection.register("given_frames", frames)
+        unlabelled = connection.execute(
+            f"SELECT count(*) FROM given_frames JOIN {LAKE}.main.{FRAME_TAGS} USING (fkey) "
+            f"WHERE {LABELLED} = 0"
+        ).fetchall()[0][0]
+        connection.unregister("given_frames")
         if cells is None:
             frames, cells = frames.slice(0, 0), _NO_CELLS
+        confusion_cells.make_tables(connection)
+        compares = cells["truth"].null_count < max(len(cells), 1)
         connection.register("given_cells", cells)
         connection.register("given_frames", frames)
         connection.execute(
             "CREATE OR REPLACE TEMP TABLE scored_frames AS SELECT fkey FROM given_frames "
             f"SEMI JOIN {LAKE}.main.{FILES} USING (fkey)"
+            + ("" if compares else f" WHERE fkey NOT IN ({confusion_cells.COMPARED})"),
+            [] if compares else [model],
         )
         try:
             count = confusion_cells.put(connection, scored, "temp.scored_frames", "given_cells")
@@ -97,7 +110,7 @@ def write_scores(
                 connection.unregister(name)
         if is_first:  # what changes a view is loaded into memory as a whole
             discover_views.create(connection)
-    return WrittenScores(scored, written.rows, len(written.unknown), count)
+    return WrittenScores(scored, written.rows, len(written.unknown), unlabelled, count)
 
 
 def _prefix(model: str) -> str:

@@ -8,6 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.datasets.slice_values import known_slices
+
 Reals = npt.NDArray[np.float64]
 
 
@@ -17,25 +19,27 @@ class Worth:
 
     Attributes:
         weak_classes: How weak it is in a class, by tag, 0 to 1.
-        weak_cameras: How weak it is in a camera's frames, 0 to 1.
+        weak_slices: How weak it is in parts of the frames, 0 to 1, by tag and the part's name
+            (pipeline.datasets.slice_values).
         uncertainty: Tag of how unsure it was of a frame; None where none was imported.
     """
 
     weak_classes: Mapping[str, float]
-    weak_cameras: Mapping[str, float]
+    weak_slices: Mapping[str, Mapping[str, float]]
     uncertainty: str | None
 
     @property
     def knows_a_model(self) -> bool:
         """False where nothing is known of any."""
-        return bool(self.weak_classes or self.weak_cameras or self.uncertainty)
+        return bool(self.weak_classes or self.weak_slices or self.uncertainty)
 
 
 def worth_of(pool: pa.Table, pixels: Reals, classes: Sequence[str], known: Worth) -> Reals:
     """(frames,) float64: how much each frame is worth, 0 to 1; 0 where nothing is known.
 
     Args:
-        pool: The frames: column `camera`, and that of the uncertainty.
+        pool: The frames: columns of the slices' tags, and that of the uncertainty; a tag without
+            one does not count.
         pixels: (C, frames) float64, of each class.
         classes: The C class tags.
         known: What is known of the model.
@@ -44,10 +48,10 @@ def worth_of(pool: pa.Table, pixels: Reals, classes: Sequence[str], known: Worth
     # Squared: a frame that has one class never found is worth more than one with many so-so ones.
     of_classes = (weak**2) @ (pixels > 0) / max(float((weak**2).sum()), 1e-9)
     parts = [of_classes] if pixels.any() else []
-    if known.weak_cameras:
-        cameras = pool["camera"].cast(pa.string()).to_pylist()
-        usual = sum(known.weak_cameras.values()) / len(known.weak_cameras)
-        parts.append(np.array([known.weak_cameras.get(camera, usual) for camera in cameras]))
+    sliced = [tag for tag, of in known.weak_slices.items() if of and tag in pool.column_names]
+    if sliced:
+        weak_slices = [_weakness(pool[tag], known.weak_slices[tag]) for tag in sliced]
+        parts.append(np.mean(weak_slices, axis=0))
     if known.uncertainty in pool.column_names:
         unsure = pool[known.uncertainty].cast(pa.float64())
         usual = pc.mean(unsure).as_py() or 0.0
@@ -56,3 +60,9 @@ def worth_of(pool: pa.Table, pixels: Reals, classes: Sequence[str], known: Worth
         return np.zeros(len(pool))
     mean: Reals = np.mean(parts, axis=0)
     return mean
+
+
+def _weakness(values: pa.ChunkedArray, weak: Mapping[str, float]) -> Reals:
+    """How weak a model is in each frame's slice; as usual where it is in none of them."""
+    usual = sum(weak.values()) / len(weak)
+    return np.array([weak.get(name or "", usual) for name in known_slices(values, weak)])

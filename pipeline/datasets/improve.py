@@ -1,8 +1,9 @@
 """The next training data of a model: frames where it is weak, unsure, and unlike each other.
 
 A frame is worth the mean of three shares, 0 to 1: of the classes that it has, how weak the model is
-in them; of its camera, how weak there; and how unsure the model was of it, where that is known. Of
-the frames that are worth most, five times as many as wanted, those are taken that are least alike.
+in them; of its camera and other slices of the report, how weak there; and how unsure the model was
+of it, where that is known. Of the frames that are worth most, five times as many as wanted, those
+are taken that are least alike.
 """
 
 from collections.abc import Mapping
@@ -17,9 +18,10 @@ from catalog.errors import NothingToAdd
 from catalog.lake.snapshot import Snapshot
 from catalog.memory.wide_names import FKEY_HASH
 from catalog.records.tables import Dataset
+from catalog.tags.confusion_cells import predicted_pixels
 from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content
 from pipeline.datasets.derive import Stores, grown_by, grown_split, one_of_each
-from pipeline.datasets.frame_worth import Worth, worth_of
+from pipeline.datasets.frame_worth import Reals, Worth, worth_of
 from pipeline.datasets.leakage_guard import keep_away_from_rows, union
 from pipeline.datasets.naming import naming
 from pipeline.manifest_store import read_manifest
@@ -46,7 +48,7 @@ class Improvement:
     Attributes:
         frames: How many to add.
         weak_classes: How weak the model is in a class, by tag: 1 - IoU, 1 where it has none.
-        weak_cameras: How weak it is in a camera's frames: 1 - mean IoU.
+        weak_slices: How weak it is in parts of the frames, by tag and part: 1 - mean IoU.
         uncertainty: Tag of how unsure it was of a frame; None where none was imported.
         split: That gets the frames.
         per_scene: Most of one scene.
@@ -56,7 +58,7 @@ class Improvement:
 
     frames: int
     weak_classes: Mapping[str, float]
-    weak_cameras: Mapping[str, float] = field(default_factory=dict)
+    weak_slices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     uncertainty: str | None = None
     split: str | None = None
     per_scene: int | None = None
@@ -157,11 +159,13 @@ def frames_to_label(
     dataset: Dataset,
     improvement: Improvement,
     held_splits: list[Held],
+    model: str,
     at: int | None = None,
 ) -> list[str]:
     """Fkeys of the unlabelled frames that are most worth a label, as many as are wanted.
 
-    By camera and uncertainty alone: nobody has counted their classes.
+    By slices and uncertainty, for nobody has counted their classes; unlike each other by the
+    classes that the model found in them, where its prediction was imported.
 
     Raises:
         InvalidInput, BadFile: As `improve_dataset`.
@@ -171,10 +175,10 @@ def frames_to_label(
     away = _held_apart(stores, dataset, split, held_splits, improvement.min_gap_s)
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     without = Question(condition=TagIs(kind="tag", tag="labelled", op="=", value=0))
-    with stores.catalog.reading(at) as snapshot:
+    with stores.catalog.reading_files(at) as snapshot:  # which has what models found
         frames = Frames(snapshot, snapshot.every_frame, without)
         pool, _ = _pool(frames, improvement, away, old)
-        chosen = _chosen(pool, snapshot, improvement)
+        chosen = _chosen(pool, snapshot, improvement, model)
         rows, _ = frames_of(snapshot, chosen)
     fkeys: list[str] = rows["fkey"].to_pylist()
     return fkeys
@@ -204,16 +208,23 @@ def _pool(
     """The frames to choose from, once each, and how many are too near to what is held apart."""
     snapshot = frames.snapshot
     unsure = [improvement.uncertainty] if improvement.uncertainty in snapshot.tags else []
-    columns = ["camera", *snapshot.classes, *filter(None, unsure)]
-    rows = frames.fetch_all([*columns, *guard_columns(snapshot, frames.relation)])
+    slices = [tag for tag in improvement.weak_slices if tag in snapshot.tags]
+    columns = ["camera", *snapshot.classes, *filter(None, unsure), *slices]
+    guarded = guard_columns(snapshot, frames.relation)
+    rows = frames.fetch_all([*dict.fromkeys([*columns, *guarded])])
     had = np.isin(np.asarray(rows[FKEY_HASH]), old)
     near = np.zeros(len(rows), bool) if away is None else near_rows(rows, away)
     free = one_of_each(rows, ~had & ~near, had)
     return rows.filter(pa.array(free)), int((near & ~had).sum())
 
 
-def _chosen(pool: pa.Table, snapshot: Snapshot, improvement: Improvement) -> Hashes:
-    """fkey_hash of the frames that are taken, in the order in which they were."""
+def _chosen(
+    pool: pa.Table, snapshot: Snapshot, improvement: Improvement, model: str | None = None
+) -> Hashes:
+    """fkey_hash of the frames that are taken, in the order in which they were.
+
+    Frames are alike by the classes of their labels; with a model, by those that it found in them.
+    """
     hashes = np.asarray(pool[FKEY_HASH])
     if not len(pool):
         return hashes
@@ -223,15 +234,28 @@ def _chosen(pool: pa.Table, snapshot: Snapshot, improvement: Improvement) -> Has
     ).reshape(len(classes), -1)
     scenes = one_stratum(pool, Stratifier("scene"), {}).codes
     few = None if improvement.per_scene is None else improvement.per_scene * _POOL
-    known = Worth(improvement.weak_classes, improvement.weak_cameras, improvement.uncertainty)
+    known = Worth(improvement.weak_classes, improvement.weak_slices, improvement.uncertainty)
     worth = worth_of(pool, pixels, classes, known)
     best = most_uncertain(worth, scenes, hashes, improvement.frames * _POOL, few, improvement.seed)
-    shares = pixels[:, best] / np.maximum(pixels[:, best].sum(axis=0), 1)
+    shown = pixels[:, best] if model is None else _found_pixels(snapshot, model, hashes[best])
+    shares = shown / np.maximum(shown.sum(axis=0), 1)
     taken = spread_out(
         standardised(shares.T), scenes[best], improvement.frames, improvement.per_scene
     )
     chosen: Hashes = hashes[best[taken]]
     return chosen
+
+
+def _found_pixels(snapshot: Snapshot, model: str, hashes: Hashes) -> Reals:
+    """(C, frames) float64: pixels that a model took for each class that it found; 0 if unknown."""
+    rows, _ = frames_of(snapshot, hashes)
+    found = predicted_pixels(snapshot, model, rows["fkey"].to_pylist())
+    classes = found["predicted"].combine_chunks().dictionary_encode()
+    order = np.argsort(hashes)
+    frames = order[np.searchsorted(hashes[order], hashes_of(found["fkey"].to_pylist()))]
+    pixels = np.zeros((len(classes.dictionary), len(hashes)))
+    pixels[np.asarray(classes.indices), frames] = found["pixels"].to_numpy()
+    return pixels
 
 
 def _expects(

@@ -38,7 +38,7 @@ class Reduction:
     Attributes:
         frames: How many the split keeps.
         weak_classes: How weak a model is in a class, by tag, 0 to 1; empty where none was asked.
-        weak_cameras: How weak it is in a camera's frames.
+        weak_slices: How weak it is in parts of the frames, by tag and part.
         uncertainty: Tag of how unsure it was of a frame; None where none was imported.
         split: That is made smaller; the only one, or "train", when None.
         seed: Decides between frames that are worth the same.
@@ -47,7 +47,7 @@ class Reduction:
 
     frames: int
     weak_classes: Mapping[str, float] = field(default_factory=dict)
-    weak_cameras: Mapping[str, float] = field(default_factory=dict)
+    weak_slices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     uncertainty: str | None = None
     split: str | None = None
     seed: int = 0
@@ -129,15 +129,16 @@ def _positions(stores: Stores, rows: pa.Table, tags: tuple[str, ...], reduction:
     """(frames,) int64, ascending: the positions of what is kept."""
     hashes = hashes_of(rows["fkey"].to_pylist())
     unsure = [reduction.uncertainty] if reduction.uncertainty else []
+    slices = [tag for tag in reduction.weak_slices if tag not in ("camera", *tags)]
     # Scores come after the dataset: they are not those of its snapshot.
-    pool = described(stores, rows, tags, hashes, reduction.snapshot, unsure)
+    pool = described(stores, rows, tags, hashes, reduction.snapshot, [*unsure, *slices])
     pool = pool.append_column(FKEY_HASH, pa.array(hashes))
     pixels = class_matrix(rows, len(tags)).astype(np.float64).T
     scenes = one_stratum(pool, Stratifier("scene"), {}).codes
     has = pixels > 0
     targets = has.any(axis=1).astype(np.int64)
     every = cover(packed(iter(has), len(hashes)), hashes, targets, reduction.seed).positions
-    worth = Worth(reduction.weak_classes, reduction.weak_cameras, reduction.uncertainty)
+    worth = Worth(reduction.weak_classes, reduction.weak_slices, reduction.uncertainty)
     number = reduction.frames * _POOL if worth.knows_a_model else len(hashes)
     valued = worth_of(pool, pixels, tags, worth)
     best = most_uncertain(valued, scenes, hashes, number, None, reduction.seed)

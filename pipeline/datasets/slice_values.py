@@ -4,7 +4,7 @@ A tag with few values is divided by its values; a number with many into four ran
 frames each. Frames without a value are a part, too: "unknown".
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +27,7 @@ UNKNOWN = "unknown"
 
 _FEW = 12
 _RANGES = 4
+_TO = " to "
 
 
 def slice_values(stores: Stores, manifest: Manifest, split: str, names: Sequence[str]) -> pa.Table:
@@ -65,15 +66,50 @@ def slice_values(stores: Stores, manifest: Manifest, split: str, names: Sequence
     return pa.table(parts)
 
 
-def _parts(column: pa.ChunkedArray) -> pa.Array:
-    """The part of each row, as text."""
+def known_slices(column: pa.ChunkedArray, names: Collection[str]) -> list[str | None]:
+    """The slice of these that each row is in, as `slice_values` named them; None for none."""
+    ranges = {
+        name: (float(ends[0]), float(ends[1]))
+        for name in names
+        if len(ends := name.split(_TO)) == 2 and all(map(_is_number, ends))
+    }
+    number = column.type if ranges else pa.null()
+    values = column.to_pylist() if _is_numeric(number) else []
+    slices: list[str | None] = []
+    for row, text in enumerate(_texts(column).to_pylist()):
+        name = text if text in names else None
+        if name is None and values and values[row] is not None:
+            inside = (one for one, (low, high) in ranges.items() if low <= values[row] <= high)
+            name = next(inside, None)
+        slices.append(name)
+    return slices
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _texts(column: pa.ChunkedArray) -> pa.Array:
+    """The values as names of slices."""
     column = column.combine_chunks()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    if is_number and len(pc.unique(column.drop_null())) > _FEW:
-        return _ranges(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False))
     return pc.fill_null(pc.cast(column, pa.string()), UNKNOWN)
+
+
+def _parts(column: pa.ChunkedArray) -> pa.Array:
+    """The part of each row, as text."""
+    if _is_numeric(column.type) and len(pc.unique(column.drop_null())) > _FEW:
+        return _ranges(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False))
+    return _texts(column)
 
 
 def _ranges(values: npt.NDArray[np.float64]) -> pa.Array:
@@ -83,6 +119,6 @@ def _ranges(values: npt.NDArray[np.float64]) -> pa.Array:
         np.searchsorted(edges, values, side="right") - 1, 0, max(len(edges) - 2, 0)
     )
     ends: list[Any] = [f"{edge:.4g}" for edge in edges.tolist()]
-    names = [f"{low} to {high}" for low, high in pairwise(ends)] or ends
+    names = [f"{low}{_TO}{high}" for low, high in pairwise(ends)] or ends
     texts = np.array([*names, UNKNOWN], dtype=object)
     return pa.array(texts[np.where(known, range_numbers, len(names))], pa.string())

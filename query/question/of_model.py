@@ -161,7 +161,7 @@ class _Names:
 
     def _own_classes(self) -> set[str]:
         """The classes of the model's cells."""
-        cells = f"FROM {CONFUSION_CELLS} WHERE model = ?"
+        cells = f"FROM {CONFUSION_CELLS} WHERE truth IS NOT NULL AND model = ?"
         model = self.scored.model
         rows = self.snapshot.execute(
             f"SELECT DISTINCT truth {cells} UNION SELECT DISTINCT predicted {cells}", [model, model]

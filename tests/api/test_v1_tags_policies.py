@@ -243,7 +243,7 @@ def test_a_validation_s_scores_are_tags_of_its_model(served: Served, tmp_path: P
     scores["accuracy"] = [0.5 for _ in fkeys]
     pq.write_table(pa.table(scores), report / "frame_scores.parquet")
     with served.records.session() as session:
-        for kind, name in (("validate", "v-1"), ("train", "t-1")):
+        for kind, name in (("validate", "v-1"), ("predict", "p-1"), ("train", "t-1")):
             paths = {"folder": str(tmp_path / name), "logs": str(tmp_path)}
             more: dict[str, Any] = {"request": {"stages": []}, "metrics": {}}
             session.add(
@@ -259,8 +259,24 @@ def test_a_validation_s_scores_are_tags_of_its_model(served: Served, tmp_path: P
     assert answer.status_code == 200, answer.text
     assert answer.json() == {
         "model": "t-1", "family": "scores_t_1", "prefix": "t_1", "frames": len(fkeys),
-        "unknown": 0, "cells": 1,
+        "unknown": 0, "unlabelled": 0, "cells": 1,
     }  # fmt: skip
+    predicted = JobPaths(tmp_path / "p-1").report
+    predicted.mkdir(parents=True)
+    # A class may have the name of a score that predictions lack.
+    told = {"model": model, "predicted_pixels": {"loss": 9, "sky": 0}}
+    (predicted / "metrics.json").write_text(json.dumps(told))
+    found = {"fkey": fkeys, "uncertainty": [0.5 for _ in fkeys], "sky": [0 for _ in fkeys]}
+    found["loss"] = [9, *(0 for _ in fkeys[1:])]
+    pq.write_table(pa.table(found), predicted / "frame_scores.parquet")
+    imported = served.ask("POST", "/v1/tags/scores", json={"job": "p-1"}).json()
+    assert (imported["frames"], imported["cells"]) == (len(fkeys), 1)
+    sql = "select frame, truth, predicted, pixels from confusion_cells order by pixels, frame"
+    rows = served.ask("POST", "/v1/sql", json={"statement": sql}).json()
+    assert [[*row.values()] for row in rows] == [
+        [fkeys[0], None, "loss", 9],
+        [fkeys[1], "car", "sky", 9],
+    ]
     question = {"model": "t-1", "where": "confusion(Car, sky) >= 9 and uncertainty > 0"}
     found = served.ask("POST", "/v1/selections", json=question).json()
     assert [frame["fkey"] for frame in found["frames"]] == [fkeys[1]]

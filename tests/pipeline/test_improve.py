@@ -23,6 +23,7 @@ from catalog.records.datasets import recorded_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset, Job, now
 from catalog.tags.model_scores import write_scores
+from pipeline.datasets.frame_worth import Worth, worth_of
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.manifest import Manifest
 from query.frames.selection import Question
@@ -122,6 +123,24 @@ def test_label_classes_are_as_weak_as_what_they_are_merged_into(workspace: Works
     assert known.weak_classes == {"car": 0.75, "utility_vehicle": 0.75, "sky": 1.0}
 
 
+def test_frames_are_worth_as_much_as_their_slices_are_weak() -> None:
+    """The mean over tags; ranges of a number by their ends; as usual in no slice."""
+    weak = {
+        "weather": {"rain": 1.0, "dry": 0.2, "unknown": 0.4},
+        "speed": {"0 to 9.5": 0.5, "9.5 to 20": 0.1},
+        "gone": {"x": 1.0},
+    }
+    pool = pa.table(
+        {
+            "weather": pa.array(["rain", None, "snow"]).dictionary_encode(),
+            "speed": pa.array([3.25, 20.0, None]),
+        }
+    )
+    worth = worth_of(pool, np.zeros((1, 3)), ["car"], Worth({}, weak, None))
+    usual = (1.0 + 0.2 + 0.4) / 3
+    assert worth == pytest.approx([(1.0 + 0.5) / 2, (0.4 + 0.1) / 2, (usual + 0.3) / 2])
+
+
 def column(dataset: dict[str, Any], name: str, split: str) -> list[str]:
     """Of the frames of a split of a dataset."""
     rows = Manifest.read(Path(dataset["manifest"])).split(split).frames[name]
@@ -156,7 +175,9 @@ def validated(many: Workspace) -> Validated:
         {"camera": camera, "miou": 0.2 if camera == "rear_center" else 0.9}
         for camera in ("front_center", "rear_center")
     ]
-    write_json(report / "report.json", {"per_class": per_class, "slices": {"camera": cameras}})
+    scenes = [{"scene": "20180807_1515", "value": "20180807_1515", "miou": 0.1}]
+    slices = {"camera": cameras, "scene": scenes, "gone": [{"value": "x", "miou": 0.1}]}
+    write_json(report / "report.json", {"per_class": per_class, "slices": slices})
     with many.catalog.reading() as snapshot:
         rows = snapshot.execute("SELECT fkey FROM lake.main.tags_frame ORDER BY fkey").fetchall()
     fkeys = [row[0] for row in rows]
@@ -196,7 +217,9 @@ def test_what_a_model_lacks_is_added(validated: Validated) -> None:
     # Of all frames a sixth are this camera's, and half are as uncertain.
     assert sum(row["camera"] == "rear_center" for row in new) > 20
     assert np.mean([validated.uncertainty[fkey] for fkey in added]) > 0.6
-    assert models.improve("first", frames=60, per_scene=10).dataset.version == 2
+    again = models.improve("first", frames=60, per_scene=10).dataset
+    assert again is not None
+    assert again.version == 2
     shutil.rmtree(grown["manifest"])
     assert rebuild_dataset(many, "few@2").content_id == grown["id"]
 
@@ -219,6 +242,29 @@ def test_unlabelled_frames_are_listed_to_be_labelled(validated: Validated) -> No
         ).fetchall()
     assert rows[0][0] > 0.6
     assert rows[0][1] == 0
+
+
+def test_unlabelled_frames_are_unlike_each_other(validated: Validated) -> None:
+    """By the classes that the model found in them: of equally unsure frames one of each kind."""
+    many = validated.workspace
+    with many.whole_catalog.writing("fewer labels") as connection:
+        connection.execute(
+            "UPDATE lake.main.tags_frame SET labelled = 0 WHERE scene LIKE '20180807_1508%'"
+        )
+        rows = connection.execute(
+            "SELECT fkey FROM lake.main.tags_frame WHERE labelled = 0 AND camera = 'rear_center' "
+            "AND scene LIKE '20180807_1508%' ORDER BY fkey LIMIT 20"
+        ).fetchall()
+    kinds = dict.fromkeys([fkey for (fkey,) in rows], "sky")
+    kinds |= dict(zip([*kinds][5:8], ("car", "bicycle", "truck"), strict=True))
+    found = {
+        "fkey": [*kinds], "truth": pa.nulls(20, pa.string()),
+        "predicted": [*kinds.values()], "pixels": pa.array([900] * 20, pa.int32()),
+    }  # fmt: skip
+    scores = pa.table({"fkey": [*kinds], "uncertainty": [1.0] * 20})
+    write_scores(many.whole_catalog, "first", "aa", scores, pa.table(found))
+    body = Session(many, is_command=True).models.improve("first", frames=0, label=4)
+    assert sorted(kinds[fkey] for fkey in body.to_label) == ["bicycle", "car", "sky", "truck"]
 
 
 def test_a_training_set_keeps_what_says_most(validated: Validated) -> None:
@@ -254,6 +300,7 @@ def test_a_training_set_keeps_what_says_most(validated: Validated) -> None:
     ]
     assert of_bicycle[0] >= of_bicycle[1]
     assert known["question"]["reduced"][0]["uncertainty"] == "first_uncertainty"
+    assert list(known["question"]["reduced"][0]["weak_slices"]) == ["camera"]
     for frames in (len(train), len(train) + 1):
         with pytest.raises(InvalidInput, match=r"split train has .* frames, and"):
             datasets.reduce("large@1", frames)

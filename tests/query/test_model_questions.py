@@ -27,6 +27,9 @@ from tests.query import catalogs
 from tests.query.catalogs import drawn_frames
 
 FKEYS = sorted(frame.fkey for frame in drawn_frames())
+CELLS = pa.schema(
+    {**dict.fromkeys(("fkey", "truth", "predicted"), pa.string()), "pixels": pa.int32()}
+)
 SCORED = FKEYS[:20]
 """The others are in no validation."""
 
@@ -158,6 +161,14 @@ def test_a_frame_that_was_only_predicted_has_no_confusion(catalogued: Path, tmp_
     write(store)
     write_scores(store, "demo-train", "aa", predicted, None)
     assert len(FKEYS) > len(SCORED)
+    cells = [{"fkey": one, "truth": None, "predicted": "sky", "pixels": 9} for one in FKEYS[10:]]
+    found = pa.Table.from_pylist(cells, CELLS)
+    for _ in range(2):
+        again = write_scores(store, "demo-train", "aa", predicted, found)
+    assert again.cells == len(FKEYS) - len(SCORED)
+    statement = "select count(*), count(truth) from confusion_cells where predicted = 'sky'"
+    assert [*run_sql(store, statement).rows.to_pylist()[0].values()] == [again.cells, 0]
+    write(store)
     assert asked(store, where="confusion(car, bicycle) = 0") == SCORED
     assert asked(store, where="uncertainty is not null") == FKEYS
     store.close()

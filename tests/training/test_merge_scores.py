@@ -21,6 +21,7 @@ from training.validation.frame_cells import FrameCells, FrameScore, Int32, cells
 from training.validation.frame_summary import FrameSummary, score_blocks
 from training.validation.metrics.metric import Metric, ScoredFrame
 from training.validation.metrics.table import METRICS
+from training.validation.report_frames import confusions
 from training.validation.scores import (
     Int64,
     confusion_matrix,
@@ -348,6 +349,31 @@ def test_a_comparison_on_one_scene_judges_nothing(tmp_path: Path) -> None:
     assert "No score is worse" not in page
     metrics = json.loads((tmp_path / "out/metrics.json").read_text())
     assert "unknown whether worse than" in told_regressions({"metrics": metrics})
+
+
+def test_every_confused_pair_leads_to_its_frames() -> None:
+    """Each cell of the matrix beside the diagonal that is not zero, and no other."""
+    names = ["Car", "Sky", "Zebra crossing", "Poles", "Truck"]
+    tags = [tag_name(name) for name in names]
+    matrix = [[(row * 5 + column) % 7 for column in range(5)] for row in range(5)]
+    report = {
+        "classes": names,
+        "per_class": [{"tag": tag} for tag in tags],
+        "confusion_matrix": matrix,
+        "largest_confusions": [
+            {
+                "truth": "Car", "truth_tag": "car", "predicted": "Sky", "predicted_tag": "sky",
+                "pixels": 1, "share_of_truth": 0.5,
+            }
+        ],
+    }  # fmt: skip
+    pairs = [(row, column) for row in range(5) for column in range(5) if row != column]
+    linked = {(row, column) for row, column in pairs if matrix[row][column]}
+    page = confusions(report, "v-1")
+    assert 12 < len(linked) < len(pairs)
+    for row, column in pairs:
+        path = f"/jobs/v-1/frames?truth={tags[row]}&amp;predicted={tags[column]}"
+        assert (f'href="{path}"' in page) == ((row, column) in linked)
 
 
 def test_slices_by_tags(tmp_path: Path) -> None:

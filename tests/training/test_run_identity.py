@@ -118,7 +118,8 @@ def test_frames_trained_on(tmp_path: Path) -> None:
     manifest = write_manifest(tmp_path / "m", tmp_path, {"train": files[:2], "validation": files})
     train, validation = manifest.split("train"), manifest.split("validation")
     old = {"id": "drawn-1", "split": "train"}
-    assert len(frames_trained_on(tmp_path / "old", old, train, "train")) == 2
+    own = frames_trained_on(tmp_path / "old", old, train, "train")
+    assert own == frozenset({"train-000", "train-001"})
     assert frames_trained_on(tmp_path / "old", old, validation, "validation") is None
     write_trained_frames(tmp_path / "first", ["validation-001", "elsewhere"], None)
     write_trained_frames(tmp_path / "second", ["train-000"], tmp_path / "first")
@@ -128,7 +129,7 @@ def test_frames_trained_on(tmp_path: Path) -> None:
         ("second", "train", train, {"train-000"}),
         ("second", "validation", validation, {"validation-001"}),
     ):
-        assert frames_trained_on(tmp_path / folder, old, split, name) == trained
+        assert frames_trained_on(tmp_path / folder, old, split, name) == frozenset(trained)
     write_trained_scenes(tmp_path / "first", ["b", "b"], None)
     write_trained_scenes(tmp_path / "second", ["a"], tmp_path / "first")
     assert scenes_trained_on(tmp_path / "second") == {"a", "b"}

@@ -65,7 +65,7 @@ def _frame(row: Mapping[str, Any], pictures: FramePictures | None) -> str:
 
 
 def confusions(report: Mapping[str, Any], job: str | None) -> str:
-    """The pairs of classes that are confused most, with links to the frames of each.
+    """The pairs of classes that are confused, the most frequent first, with links to their frames.
 
     Args:
         report: As `training.validation.report.build_report` describes it.
@@ -78,8 +78,9 @@ def confusions(report: Mapping[str, Any], job: str | None) -> str:
         f'<tr><th scope="row">{escape(row["truth"])}</th><td class="left">'
         f"{escape(row['predicted'])}</td><td>{row['pixels']:,}</td>"
         f"<td>{percent(row['share_of_truth'])}</td><td>"
-        f'<a href="{escape(_frames_path(report, row, job))}">frames</a></td></tr>'
+        f'<a href="{escape(path)}">frames</a></td></tr>'
         for row in rows
+        for path in [_frames_path(report, row["truth_tag"], row["predicted_tag"], job)]
     )
     once = "" if job else ", once the scores are imported (framesift tags import-scores)"
     return (
@@ -88,16 +89,32 @@ def confusions(report: Mapping[str, Any], job: str | None) -> str:
         '<div class="scroll"><table>\n<thead><tr><th scope="col" class="name">Is</th>'
         '<th scope="col" class="name">Was taken for</th><th scope="col">Pixels</th>'
         '<th scope="col">Share of the class</th><th scope="col"></th></tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody></table></div>"
+        f"<tbody>\n{body}\n</tbody></table></div>\n{_all_pairs(report, job)}"
     )
 
 
-def _frames_path(report: Mapping[str, Any], row: Mapping[str, Any], job: str | None) -> str:
+def _all_pairs(report: Mapping[str, Any], job: str | None) -> str:
+    """Every pair of classes that a pixel was confused in, folded up, with links to its frames."""
+    names, tags = report["classes"], [row["tag"] for row in report["per_class"]]
+    lines = []
+    for truth, row in enumerate(report["confusion_matrix"]):
+        pairs = sorted((-pixels, n) for n, pixels in enumerate(row) if pixels and n != truth)
+        cells = [
+            f'<a href="{escape(_frames_path(report, tags[truth], tags[n], job))}">'
+            f"{escape(names[n])}</a> {-pixels:,}"
+            for pixels, n in pairs
+        ]
+        if cells:
+            lines.append(f"<p><strong>{escape(names[truth])}</strong>: {', '.join(cells)}</p>")
+    return f"<details><summary>All pairs, by pixels</summary>\n{''.join(lines)}</details>"
+
+
+def _frames_path(report: Mapping[str, Any], truth: str, predicted: str, job: str | None) -> str:
     """The page of the frames of a pair on a server of Framesift."""
     if job:
-        cell = {"truth": row["truth_tag"], "predicted": row["predicted_tag"]}
+        cell = {"truth": truth, "predicted": predicted}
         return f"/jobs/{quote(job, safe='')}/frames?{urlencode(cell)}"
-    where = f"confusion({row['truth_tag']}, {row['predicted_tag']}) >= 1"
+    where = f"confusion({truth}, {predicted}) >= 1"
     question = json.dumps({"model": report["model"]["name"], "where": where})
     return "/?" + urlencode({"question": question})
 

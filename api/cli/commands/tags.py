@@ -339,10 +339,10 @@ def _import_map(file: Path, family: str, within_m: float, options: dict[str, Any
 
 @tags_app.command("import-scores")
 def tags_import_scores(
-    job: Annotated[str, typer.Argument(help="A validation that is done.")],
+    job: Annotated[str, typer.Argument(help="A validation or a prediction that is done.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Make a validation's scores tags of its model: select --model MODEL --tag uncertainty>=0.4."""
+    """Make scores of frames tags of their model: select --model MODEL --tag uncertainty>=0.4."""
     written = target().tags.import_scores(job)
     if as_json:
         emit_json(written)
@@ -354,12 +354,17 @@ def emit_scores(written: Record) -> None:
     """Say what an import of scores wrote, and how to ask for it."""
     unknown = written["unknown"]
     stdout.print(
-        f"scores of {written['frames']:,} frames, with {written['cells']:,} cells of their "
-        f"confusion matrices, are tags of model {written['model']}"
+        f"scores of {written['frames']:,} frames, with {written['cells']:,} cells of what was "
+        f"taken for what, are tags of model {written['model']}"
         + (f"; {unknown:,} frames are not in the catalog" if unknown else "")
     )
+    unlabelled, labelled = written.get("unlabelled") or 0, ""
+    if unlabelled:
+        labelled = " --tag labelled=0"
+        stdout.print(f"{unlabelled:,} of these frames have no label")
     stdout.print(
-        f"framesift select --model {written['model']} --tag 'uncertainty>=0.4' asks for them; "
+        f"framesift select --model {written['model']} --tag 'uncertainty>=0.4'{labelled} asks for "
+        "them; "
         f"framesift tags drop {written['family']} removes them"
     )
 

@@ -32,7 +32,7 @@ async def post_improvement(
 ) -> ImprovementBody:
     """Add the labelled frames that a model lacks to what it was trained on, as a new version.
 
-    Chosen by the classes and cameras in which its newest validation finds it weak, by how unsure it
+    Chosen by the classes and slices in which its newest validation finds it weak, by how unsure it
     is where scores were imported, and unlike each other; never of a scene, a drive or a moment that
     it is validated with. `label` lists unlabelled frames that are worth a label.
     """

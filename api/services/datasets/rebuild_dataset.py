@@ -48,7 +48,7 @@ def _content(workspace: Workspace, dataset: Dataset) -> Content:
     parent = _with_manifest(workspace, str(dataset.parents[0]["id"]))
     reduced = stored.get("reduced", [])
     if reduced and reduced[-1]["of"] == parent.content_id:
-        reduction = Reduction(**{one.name: reduced[-1][one.name] for one in fields(Reduction)})
+        reduction = Reduction(**_settings(Reduction, reduced[-1]))
         return reduced_content(stores_of(workspace), parent, reduction)[0]
     extended = stored.get("extended", [])
     if not extended or extended[-1]["of"] != parent.content_id:
@@ -58,7 +58,7 @@ def _content(workspace: Workspace, dataset: Dataset) -> Content:
         held_splits = [
             Held(_with_manifest(workspace, one["of"]), one["split"]) for one in last["held"]
         ]
-        improvement = Improvement(**{one.name: last[one.name] for one in fields(Improvement)})
+        improvement = Improvement(**_settings(Improvement, last))
         stores = stores_of(workspace)
         return improved_content(stores, parent, improvement, held_splits, last["snapshot"])[0]
     gap = Gap(
@@ -69,6 +69,14 @@ def _content(workspace: Workspace, dataset: Dataset) -> Content:
         last["seed"],
     )
     return grown_content(stores_of(workspace), parent, gap, last["snapshot"])[0]
+
+
+def _settings(
+    kind: type[Improvement] | type[Reduction], stored: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The settings that a version's record has, of earlier releases too, which knew cameras."""
+    named = {"weak_slices": {"camera": stored.get("weak_cameras", {})}, **stored}
+    return {one.name: named[one.name] for one in fields(kind)}
 
 
 def _chosen(workspace: Workspace, dataset: Dataset) -> Content:

@@ -34,7 +34,7 @@ def make_smaller(
     reduction = Reduction(
         request.frames,
         known.weak_classes,
-        known.weak_cameras,
+        known.weak_slices,
         known.uncertainty,
         request.split,
         request.seed,

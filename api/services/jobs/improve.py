@@ -60,7 +60,7 @@ def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody
     to_label: list[str] = []
     if request.label:
         listed = Improvement(**{**vars(improvement), "frames": request.label})
-        to_label = frames_to_label(stores, dataset, listed, held_splits, request.at)
+        to_label = frames_to_label(stores, dataset, listed, held_splits, training.name, request.at)
     grown, reason = None, None
     if request.frames:
         try:
@@ -87,7 +87,7 @@ def _improvement(
     return Improvement(
         request.frames,
         known.weak_classes,
-        known.weak_cameras,
+        known.weak_slices,
         known.uncertainty,
         str(training.request["settings"]["split"]),
         request.per_scene,
@@ -97,7 +97,7 @@ def _improvement(
 
 
 def known_of(workspace: Workspace, training: Job, report: Mapping[str, Any]) -> Worth:
-    """The label classes in which a report shows a model weak, and its tag of uncertainty.
+    """The label classes and slices in which a report shows a model weak, and its uncertainty's tag.
 
     A label class that the model merges into another is as weak as that one.
     """
@@ -105,17 +105,23 @@ def known_of(workspace: Workspace, training: Job, report: Mapping[str, Any]) -> 
         scored = scored_models(snapshot).get(training.name)
         tag = None if scored is None else f"{scored.prefix}_uncertainty"
         uncertainty = tag if tag in snapshot.tags else None
+        # Scenes that were validated are held apart: no frame to choose is of one.
+        tags = {"camera", *snapshot.tags} - {"scene"}
     weak_classes = {
         tag: 1.0 - (row["iou"] or 0.0) if row["truth_pixels"] else 1.0
         for row in report.get("per_class", ())
         for tag in _label_tags(report, row)
     }
-    weak_cameras = {
-        row["camera"]: 1.0 - row["miou"]
-        for row in report.get("slices", {}).get("camera", ())
-        if row["miou"] is not None
+    weak_slices = {
+        by: {
+            row.get("value", row.get(by)): 1.0 - row["miou"]
+            for row in rows
+            if row["miou"] is not None
+        }
+        for by, rows in report.get("slices", {}).items()
+        if by in tags
     }
-    return Worth(weak_classes, weak_cameras, uncertainty)
+    return Worth(weak_classes, weak_slices, uncertainty)
 
 
 def _label_tags(report: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:

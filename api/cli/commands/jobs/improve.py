@@ -45,7 +45,7 @@ def improve(
 ) -> None:
     """Add the frames that a model lacks to what it was trained on, as a new version.
 
-    Chosen by the classes and cameras in which its newest validation finds it weak, by how unsure it
+    Chosen by the classes and slices in which its newest validation finds it weak, by how unsure it
     is where its scores were imported, and unlike each other; never of a scene, a drive or a moment
     that it is validated with.
     """
@@ -92,6 +92,7 @@ def _show(improved: Record, out: Path | None) -> None:
         )
         columns = ("class", "weakness", "frames", "added")
         emit_table(columns, [[row[name] for name in columns] for row in report["expects"]])
+        stdout.print(f"weakness is by the report of {improved['validation']}")
     elif reason := improved.get("nothing_added"):
         stdout.print(f"no frame was added: {reason}")
     listed = improved["to_label"]
