@@ -147,7 +147,7 @@ class Workspace:
     @cached_property
     def _store(self) -> "CatalogStore":
         from catalog.lake import extensions
-        from catalog.lake.connection import is_made
+        from catalog.lake.metadata.own_tables import is_made
         from catalog.store import CatalogStore
 
         location, metadata = self.catalog_location, self.settings.catalog_metadata

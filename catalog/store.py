@@ -17,7 +17,6 @@ import duckdb
 
 from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
 from catalog.frames.layouts import JOINED
-from catalog.lake import column_statistics
 from catalog.lake import views as discover_views
 from catalog.lake.connection import (
     DISCOVER,
@@ -26,12 +25,12 @@ from catalog.lake.connection import (
     STORE_FAILS,
     Lake,
     close,
-    is_made,
-    newest_snapshot,
     one_line,
     snapshot_of,
     translated,
 )
+from catalog.lake.metadata import column_statistics
+from catalog.lake.metadata.own_tables import holds_file, is_made, newest_snapshot
 from catalog.lake.newest import NewestSnapshot
 from catalog.lake.schema import (
     CLASS_PIXELS,
@@ -240,13 +239,7 @@ class CatalogStore:
     def _holds(self, data_file: str) -> bool:
         """Return whether a file of that name belongs to a snapshot that there is."""
         with self.inspecting() as cursor:
-            row = cursor.execute(
-                f"SELECT count(*) FROM (SELECT path FROM {METADATA}.ducklake_data_file "
-                f"UNION ALL SELECT path FROM {METADATA}.ducklake_delete_file) "
-                "WHERE ends_with(path, ?)",
-                [data_file],
-            ).fetchone()
-            return bool(row and row[0])
+            return holds_file(cursor, data_file)
 
     @contextmanager
     def writing(

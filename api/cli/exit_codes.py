@@ -16,15 +16,6 @@ class ExitCode(IntEnum):
     BAD_FILES = 5
 
 
-MEANINGS = {
-    ExitCode.FAILED: "failed; one line on the error output says why",
-    ExitCode.USAGE: "wrong usage: no such command or option, or a value that is none",
-    ExitCode.NOTHING_FOUND: "done, with --strict: no row, no frame",
-    ExitCode.TARGETS_NOT_MET: "done, with --strict: the dataset is short of what was asked for",
-    ExitCode.BAD_FILES: "done, with --strict: files or rows were bad and left out",
-}
-"""Each code in words."""
-
 StrictFlag = Annotated[
     bool,
     typer.Option(

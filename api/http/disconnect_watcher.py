@@ -5,9 +5,10 @@ while its answer is computed.
 """
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from fastapi.concurrency import run_in_threadpool
 from starlette.types import Message, Receive
@@ -18,6 +19,7 @@ _AHEAD_BYTES = 65_536
 """Bytes of a body that are read ahead of the application."""
 
 _T = TypeVar("_T")
+_T_co = TypeVar("_T_co", covariant=True)
 
 
 class DisconnectWatcher:
@@ -112,18 +114,23 @@ class DisconnectWatcher:
             _done(self.whole)
 
 
-async def run_while_connected(
-    receive: Receive, work: Callable[[], _T], stop: Callable[[], None]
-) -> _T:
-    """Run work in a thread, and ask it to stop where the client leaves before its end.
+class Stoppable(Protocol[_T_co]):
+    """Work that ends soon after ``stopped`` says so."""
+
+    def __call__(self, *, stopped: Callable[[], bool]) -> _T_co:
+        """Do it."""
+
+
+async def run_while_connected(receive: Receive, work: Stoppable[_T]) -> _T:
+    """Run work in a thread; it is told to stop where the client leaves before its end.
 
     Args:
         receive: The request's, whose body was read.
-        work: Ends soon after `stop`.
-        stop: Called in the event loop.
+        work: Is asked for what is returned.
     """
-    async with DisconnectWatcher(receive, stop):
-        return await run_in_threadpool(work)
+    left = threading.Event()
+    async with DisconnectWatcher(receive, left.set):
+        return await run_in_threadpool(work, stopped=left.is_set)
 
 
 def _done(future: "asyncio.Future[None]") -> None:

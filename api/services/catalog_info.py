@@ -5,7 +5,7 @@ from datetime import datetime
 from api.schemas.info import InfoAnswer
 from api.workspace import Workspace
 from catalog.frames.frames import info
-from catalog.lake.metadata import commits
+from catalog.lake.metadata.own_tables import commits
 
 
 def info_of(workspace: Workspace) -> InfoAnswer:

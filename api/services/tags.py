@@ -272,6 +272,7 @@ class Tags:
         latitude: str = LATITUDE,
         longitude: str = LONGITUDE,
         is_sent: bool = False,
+        stopped: Callable[[], bool] = lambda: False,
     ) -> MapJoinBody:
         """Tag the frames near a map's features: ingest.imports.map_join.import_map."""
         result = import_map(
@@ -283,5 +284,6 @@ class Tags:
             latitude=latitude,
             longitude=longitude,
             is_sent=is_sent,
+            stopped=stopped,
         )
         return MapJoinBody(**asdict(result))

@@ -16,7 +16,8 @@ from catalog.errors import NotAuthenticated
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
 
-LASTS = timedelta(minutes=15)
+MINUTES = 15
+"""How long a link may be used."""
 
 _PREFIX = "fl_"
 _BYTES = 32
@@ -36,7 +37,7 @@ def new_link(records: RecordStore) -> tuple[str, str] | None:
         session.add(
             Token(
                 user_id=user.id, name=None, digest=digest_of(text), scope=SCOPES[-1],
-                expires=now() + LASTS,
+                expires=now() + timedelta(minutes=MINUTES),
             )
         )  # fmt: skip
         return text, user.name
@@ -57,8 +58,8 @@ def user_by(records: RecordStore, text: str) -> User:
         row = session.execute(query).first() if text.startswith(_PREFIX) else None
         if row is None:
             raise NotAuthenticated(
-                "the link was used, is older than 15 minutes, or its user was disabled or removed: "
-                "start the server again for another, or log in with a token or a password"
+                f"the link was used, is older than {MINUTES} minutes, or its user was disabled or "
+                "removed: start the server again for another, or log in with a token or a password"
             )
         row[0].revoked = now()
         user: User = row[1]

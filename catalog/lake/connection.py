@@ -241,37 +241,9 @@ def close(connection: duckdb.DuckDBPyConnection) -> None:
     connection.close()
 
 
-def is_made(location: CatalogLocation) -> bool:
-    """Return whether there is a catalog; one whose making was cut short is none.
-
-    Raises:
-        StorageError: The database cannot be reached.
-    """
-    if isinstance(location.metadata, Path):
-        return location.metadata.exists()  # it gets this name when it is whole
-    with location.metadata.connected() as connection:
-        row = connection.execute("SELECT to_regclass('public.ducklake_table')").fetchone()
-        if row is None or row[0] is None:
-            return False
-        tables = connection.execute(
-            "SELECT 1 FROM public.ducklake_table WHERE table_name = 'catalog_format'"
-        )
-        return tables.fetchone() is not None
-
-
 def snapshot_of(cursor: Cursor) -> int:
     """Number of the snapshot that the cursor's transaction reads."""
     row = cursor.execute(f"SELECT id FROM {LAKE}.main.current_snapshot()").fetchone()
-    return int(row[0]) if row else 0
-
-
-def newest_snapshot(cursor: Cursor) -> int:
-    """Number of the newest snapshot; asked outside a transaction, where it is the newest by now.
-
-    Never through Python's own sqlite3: two SQLite libraries in one process do not see each other's
-    locks, and DuckDB's then ends the process (https://sqlite.org/howtocorrupt.html, 2.2.1).
-    """
-    row = cursor.execute(f"SELECT max(snapshot_id) FROM {METADATA}.ducklake_snapshot").fetchone()
     return int(row[0]) if row else 0
 
 

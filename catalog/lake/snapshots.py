@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from catalog.lake.catalog import WritableCatalog
 from catalog.lake.connection import LAKE
-from catalog.lake.metadata import Commit, commits
+from catalog.lake.metadata.own_tables import Commit, commits
 from catalog.lake.schema import FILES, FRAME_TAGS
 
 

@@ -27,7 +27,7 @@ from sqlalchemy import insert, select
 
 from catalog.errors import AlreadyExists, BadFile, StorageError
 from catalog.lake.connection import METADATA, snapshot_of
-from catalog.lake.metadata import OF_ONE_PLACE, DataFile, data_files
+from catalog.lake.metadata.own_tables import OF_ONE_PLACE, DataFile, data_files
 from catalog.maintenance.backup_files import (
     Digests,
     cleared,

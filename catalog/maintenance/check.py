@@ -11,8 +11,8 @@ from contextlib import suppress
 import duckdb
 
 from catalog.lake import views as discover_views
-from catalog.lake.column_statistics import wrong_columns
-from catalog.lake.metadata import commits, orphans, row_counts
+from catalog.lake.metadata.column_statistics import wrong_columns
+from catalog.lake.metadata.own_tables import commits, orphans, row_counts
 from catalog.lake.schema import CLASS_PIXELS, FILES, FRAME_TAGS
 from catalog.lake.views import tag_columns
 from catalog.maintenance.damage import damage

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from catalog.lake.metadata import (
+from catalog.lake.metadata.own_tables import (
     Commit,
     commits,
     delete_old_files,

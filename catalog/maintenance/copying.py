@@ -21,7 +21,14 @@ from sqlalchemy.orm import Session
 from catalog.errors import AlreadyExists, CatalogDamaged, InvalidInput, StorageError
 from catalog.lake.connection import LAKE, METADATA, Lake, snapshot_of
 from catalog.lake.cursor import Cursor
-from catalog.lake.metadata import DataFile, data_files, tables
+from catalog.lake.metadata.own_tables import (
+    OF_ONE_PLACE,
+    DataFile,
+    data_files,
+    is_in_use,
+    tables,
+    tables_in,
+)
 from catalog.records.belongings import Belonging, Belongings
 from catalog.records.home_places import HomePlaces, local_file, names_in, put_file
 from catalog.records.store import RecordStore
@@ -34,9 +41,6 @@ from catalog.store import CatalogStore
 
 _AT_ONCE = 8
 _ROWS = 5_000
-
-# Files that the old catalog is about to delete are not copied; the new data's place is its own.
-_NOT_COPIED = frozenset({"ducklake_files_scheduled_for_deletion", "ducklake_metadata"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +165,10 @@ def _refuse_what_is_there(
     files: Path | S3Prefix | None,
 ) -> None:
     with database.connected() as connection:
-        for name in _lake_tables(connection):
-            rows = connection.execute(f'SELECT 1 FROM public."{name}" LIMIT 2').fetchall()
-            if name == "ducklake_table" and rows:
-                raise AlreadyExists(
-                    "catalog", str(database), "copy to an empty database, or use the one there"
-                )
+        if is_in_use(connection):
+            raise AlreadyExists(
+                "catalog", str(database), "copy to an empty database, or use the one there"
+            )
     if target.holds_files(""):
         raise AlreadyExists(
             "catalog data", str(target.data), "choose a place that is empty, or empty this one"
@@ -195,7 +197,7 @@ def _undone_on_failure(
             elif folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
         with database.connected() as connection:
-            for name in _lake_tables(connection):
+            for name in tables_in(connection):
                 connection.execute(f'DROP TABLE public."{name}"')
         raise
 
@@ -265,20 +267,12 @@ def _sizes(target: CatalogLocation) -> dict[str, int]:
 # Metadata
 
 
-def _lake_tables(connection: Any) -> list[str]:
-    rows = connection.execute(
-        "SELECT table_name FROM information_schema.tables "
-        "WHERE table_schema = 'public' AND starts_with(table_name, 'ducklake_')"
-    ).fetchall()
-    return [str(row[0]) for row in rows]
-
-
 def _copy_metadata(cursor: Cursor, target: CatalogLocation, database: Postgres) -> None:
     """DuckLake's tables as they are, in one transaction, into those that DuckLake made there."""
     Lake(target, {}, read_only=False).close()
     with database.connected() as connection, connection.transaction():
-        for name in _lake_tables(connection):
-            if name in _NOT_COPIED:
+        for name in tables_in(connection):
+            if name in OF_ONE_PLACE:  # the new data's place is its own
                 continue
             connection.execute(f'DELETE FROM public."{name}"')
             columns = [

@@ -15,7 +15,7 @@ import duckdb
 
 from catalog.errors import CatalogDamaged
 from catalog.lake.connection import METADATA, Lake, translated
-from catalog.lake.metadata import (
+from catalog.lake.metadata.own_tables import (
     DataFile,
     commits,
     data_files,

@@ -12,10 +12,9 @@ from catalog.lake.connection import (
     DISCOVER,
     LAKE,
     Lake,
-    newest_snapshot,
     translated,
 )
-from catalog.lake.metadata import commits
+from catalog.lake.metadata.own_tables import commits, newest_snapshot
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
 from catalog.storage.new_data_files import NewDataFiles
 from catalog.text.quoting import quoted

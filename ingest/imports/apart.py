@@ -83,6 +83,16 @@ def read_apart(
         _turns.release()
 
 
+def go_on(stopped: Callable[[], bool]) -> None:
+    """Go on with an import only where somebody waits for it.
+
+    Raises:
+        InvalidInput: It was stopped.
+    """
+    if stopped():
+        raise InvalidInput("the import was stopped, as nobody waits for it; nothing was written")
+
+
 def _run(folder: Path, stopped: Callable[[], bool]) -> int:
     environment = {
         name: value

@@ -6,7 +6,7 @@ up to 10 km, which is far less than a vehicle's position is off. Features and fr
 of the 180th meridian do not see each other.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,8 @@ import pyarrow as pa
 from catalog.errors import InvalidInput, UnknownName
 from catalog.lake.views import tag_columns
 from catalog.store import LAKE, CatalogStore
-from catalog.tags.families import check_tag_name, table_of, write
-from ingest.imports.apart import read_apart
+from catalog.tags.families import check_tag_name, define, put_rows, table_of
+from ingest.imports.apart import go_on, read_apart
 from ingest.imports.map_file import read_features
 from ingest.imports.options import LATITUDE, LONGITUDE
 
@@ -63,6 +63,7 @@ def import_map(
     latitude: str = LATITUDE,
     longitude: str = LONGITUDE,
     is_sent: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> MapJoin:
     """Tag every frame that has a position with near_<tag> (1 or 0) and <tag>_distance_m.
 
@@ -79,10 +80,11 @@ def import_map(
         longitude: Tag of its longitude [degrees, east positive].
         is_sent: Whether somebody else sent the map: it is then read in a process of its own, with
             limits.
+        stopped: Whether nobody waits for it any more; nothing is written then.
 
     Raises:
         CatalogBusy: Others are read, and were not done in time.
-        InvalidInput: The map cannot be used, or a name or the distance.
+        InvalidInput: The map cannot be used, or a name or the distance; or it was stopped.
         UnknownName: There are no such position tags.
         StorageError: The map cannot be read.
     """
@@ -96,7 +98,8 @@ def import_map(
     positions = _positions(store, latitude, longitude)
     options = {"within_m": within_m}
     if is_sent:
-        measured = read_apart("ingest.imports.map_join:joined", features, options, beside=positions)
+        function = "ingest.imports.map_join:joined"
+        measured = read_apart(function, features, options, beside=positions, stopped=stopped)
     else:
         measured = joined(features, positions, within_m)
     distances = measured["distance_m"].to_numpy()
@@ -108,7 +111,10 @@ def import_map(
             f"{name}_distance_m": pa.array(distances, mask=~near),
         }
     )
-    write(store, family, columns, rows, author="import-map")
+    with store.writing(f"tag family {family}", author="import-map") as connection:
+        go_on(stopped)
+        define(connection, family, columns)
+        put_rows(connection, family, rows)
     count = int((measured.schema.metadata or {})[_FEATURES])
     return MapJoin(count, len(distances), int(near.sum()), columns)
 

@@ -26,6 +26,7 @@ from catalog.tags.families import (
     put_rows,
     table_of,
 )
+from ingest.imports.apart import go_on
 from ingest.imports.options import Key
 from ingest.imports.tag_file import check_columns, read_table, read_table_apart
 
@@ -161,21 +162,16 @@ def import_tags(
         with store.reading() as cursor:
             missing_columns(cursor, family, columns)  # refused before anything is matched
         good, bad = _typed(work, columns, content)
-    _go_on(stopped)
+    go_on(stopped)
     with store.writing(f"tags imported from {file.name}", author="import") as connection:
         connection.register("named", good)
         problems = _match(connection, key, datasource)
         rows = connection.execute(_ROWS.format(_quoted_list(columns))).to_arrow_table()
-        _go_on(stopped)
+        go_on(stopped)
         if rows.num_rows:
             define(connection, family, columns)
             put_rows(connection, family, rows)
     return _result(content, columns, rows.num_rows, [problems, bad])
-
-
-def _go_on(stopped: Callable[[], bool]) -> None:
-    if stopped():
-        raise InvalidInput("the import was stopped, as nobody waits for it; nothing was written")
 
 
 _ROWS = "SELECT m.fkey{0} FROM named AS g JOIN matched AS m ON m.line = g.line"
@@ -294,7 +290,7 @@ def _types(
     """The type of every tag."""
     columns = {}
     for tag, arrow in content.tags.items():
-        _go_on(stopped)
+        go_on(stopped)
         if tag in requested:
             if requested[tag] not in TYPES:
                 raise InvalidInput(

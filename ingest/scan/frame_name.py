@@ -3,8 +3,7 @@
 import re
 from dataclasses import dataclass
 
-KINDS = ("camera", "label", "lidar", "label3D")
-"""Kinds of file in a scene; a camera file is an image (png) or its description (json)."""
+from catalog.text.scene_name import SCENE
 
 CAMERAS: dict[str, tuple[str, ...]] = {
     "front_center": ("front", "center"),
@@ -16,13 +15,14 @@ CAMERAS: dict[str, tuple[str, ...]] = {
 }
 """Camera name -> the position tags (catalog.lake.schema.POSITION_TAGS) that it has."""
 
+# A camera file is an image (png) or its description (json).
 _FILE = re.compile(
-    r"""
+    rf"""
     (?P<prefix>(?:.*/)?)
-    (?P<scene>\d{8}_\d{6})/
+    (?P<scene>{SCENE})/
     (?P<kind>camera|label|lidar|label3D)/
     cam_(?P<camera>[a-z]+_[a-z]+)/
-    (?P<stamp>\d{14})_(?P=kind)_(?P<token>[a-z]+)_(?P<number>\d{9})
+    (?P<stamp>\d{{14}})_(?P=kind)_(?P<token>[a-z]+)_(?P<number>\d{{9}})
     \.(?P<extension>png|json|npz)
     """,
     re.VERBOSE | re.ASCII | re.DOTALL,

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from catalog.errors import InvalidInput
+from catalog.text.scene_name import SCENE
 
-_IN_SCENE = re.compile(r"((?:.*/)?\d{8}_\d{6}/).+", re.ASCII | re.DOTALL)
+_IN_SCENE = re.compile(rf"((?:.*/)?{SCENE}/).+", re.ASCII | re.DOTALL)
 """A folder below a scene's own."""
 
 

@@ -12,7 +12,8 @@ if TYPE_CHECKING:  # runners of jobs do without pyarrow
 
 from catalog.errors import StorageError
 
-_TRAINING = ("train", "validate", "predict", "run")
+OF_DATASETS = ("train", "validate", "predict", "run")
+"""Kinds of jobs that read a dataset, and that a trigger may begin."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,6 @@ class JobQueue:
     def slots(self, kind: str) -> Slots:
         """Those that a job of a kind waits for: each machine that shares the home has its own."""
         of_machine = self.folder / ".slots" / socket.gethostname()
-        if kind in _TRAINING:
+        if kind in OF_DATASETS:
             return Slots(of_machine / "training", self.training_slots)
         return Slots(of_machine / "commands", self.command_slots)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.text.scene_name import SCENE
 from query.frames.sampling import Hashes
 from query.sets.strata import Codes
 
@@ -21,7 +22,7 @@ FRAMES_PER_S = 30.0
 DRIVE = "drive"
 """A tag of this name, where the catalog has it, says which scenes are of one drive."""
 
-_STAMP = r"^[0-9]{8}_[0-9]{6}$"
+_STAMP = f"^{SCENE}$"
 _DATE = "%Y%m%d_%H%M%S"
 
 

@@ -12,7 +12,7 @@ from api.services.datasets.new_dataset import save_selection
 from api.services.selections import ask
 from catalog.errors import NotFound
 from catalog.frames.frames import SourceNames, remove
-from catalog.lake.metadata import expire
+from catalog.lake.metadata.own_tables import expire
 from catalog.records.datasets import recorded_datasets
 from catalog.values import key_of
 from pipeline.manifest import Manifest

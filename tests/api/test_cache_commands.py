@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import framesift as client_package
-from api.cli.byte_sizes import parse_bytes, parse_count
+from api.cli.options.byte_sizes import parse_bytes, parse_count
 from api.services.session import Session
 from catalog.errors import InvalidInput
 from pipeline.cache.lease import Holder, leased

@@ -53,14 +53,30 @@ def test_what_is_too_much(url: str) -> None:
         assert client.get("/v1/tags?limit=1000").json()["tags"] == before
 
 
-def test_a_client_that_leaves(url: str, home: Path) -> None:
+TABLE = f"filename,{','.join(f'left{n}' for n in range(500))}\nx.png{',1' * 500}\n"
+POINT = '{"type": "Point", "coordinates": [11.0, 48.0]}'
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "media_type", "text"),
+    [
+        ("tags/values", "family=left", "text/csv", TABLE),
+        (
+            "tags/map",
+            "family=left&within=100&latitude=front&longitude=side",  # degrees, too
+            "application/geo+json",
+            POINT,
+        ),
+    ],
+)
+def test_a_client_that_leaves(
+    url: str, home: Path, path: str, query: str, media_type: str, text: str
+) -> None:
     """The import, which waits for the catalog, ends, and nothing of it is written."""
-    names = ",".join(f"left{n}" for n in range(500))
-    body = f"filename,{names}\nx.png{',1' * 500}\n".encode()
-    where = urlsplit(url)
+    body, where = text.encode(), urlsplit(url)
     head = (
-        f"POST /v1/tags/values?family=left HTTP/1.1\r\nHost: {where.netloc}\r\n"
-        f"Content-Type: text/csv\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"POST /v1/{path}?{query} HTTP/1.1\r\nHost: {where.netloc}\r\n"
+        f"Content-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     workspace = open_home(home)
     with workspace.whole_catalog.lock(WRITE_LOCK, "held"):
@@ -73,7 +89,7 @@ def test_a_client_that_leaves(url: str, home: Path) -> None:
         time.sleep(1.0)  # until its request knows, too: nothing shows it
     workspace.close()
     with httpx.Client(base_url=url, timeout=300) as client:
-        pattern = re.compile(r'framesift_requests_total\{[^}]*tags/values"[^}]*status="499"\} 1')
+        pattern = re.compile(rf'framesift_requests_total\{{[^}}]*{path}"[^}}]*status="499"\}} 1')
         wait_until(lambda: pattern.search(client.get("/metrics").text) is not None)
         assert client.get("/v1/families/left").status_code == 404
 

@@ -11,7 +11,7 @@ import pytest
 
 from catalog.errors import CatalogBusy, NotFound
 from catalog.frames.frames import register
-from catalog.lake.metadata import Commit, rewrite_deleted
+from catalog.lake.metadata.own_tables import Commit, rewrite_deleted
 from catalog.maintenance.check import check
 from catalog.maintenance.compaction import Compaction, compact, outdated
 from catalog.store import CatalogStore

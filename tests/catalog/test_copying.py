@@ -8,7 +8,7 @@ import pytest
 
 from catalog.errors import AlreadyExists, CatalogBusy, CatalogDamaged, InvalidInput, StorageError
 from catalog.frames.frames import info, register, remove
-from catalog.lake.connection import is_made
+from catalog.lake.metadata.own_tables import is_made
 from catalog.maintenance.copying import copy_catalog
 from catalog.records.datasets import recorded_datasets
 from catalog.records.scans import recorded_problems, replace_problems

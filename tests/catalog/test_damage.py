@@ -9,7 +9,7 @@ import pytest
 
 from catalog.errors import CatalogDamaged, InvalidInput, NotFound
 from catalog.frames.frames import register
-from catalog.lake.metadata import snapshots_that_need
+from catalog.lake.metadata.own_tables import snapshots_that_need
 from catalog.maintenance.check import check
 from catalog.maintenance.damage import damage, damage_of_records
 from catalog.maintenance.go_back import go_back

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from catalog.frames.frames import register
-from catalog.lake.metadata import data_files
+from catalog.lake.metadata.own_tables import data_files
 from catalog.maintenance.backup import back_up, restore
 from catalog.maintenance.check import check
 from catalog.maintenance.compaction import compact

@@ -9,7 +9,7 @@ import pytest
 
 from catalog.errors import NotFound
 from catalog.frames.frames import class_shares, register
-from catalog.lake.metadata import expire
+from catalog.lake.metadata.own_tables import expire
 from catalog.lake.snapshot_engines import KEPT_OPEN
 from catalog.lake.snapshots import log
 from catalog.maintenance import snapshot_diff

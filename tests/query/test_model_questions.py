@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from catalog.errors import InvalidInput, NotFound, UnknownName
-from catalog.lake.metadata import written_since
+from catalog.lake.metadata.own_tables import written_since
 from catalog.memory.nothing import NothingInMemory
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore

@@ -172,7 +172,7 @@ def check(
 def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
     """Faults of the records and the catalog, also where one cannot be opened."""
     from catalog.errors import CatalogDamaged
-    from catalog.lake.connection import is_made
+    from catalog.lake.metadata.own_tables import is_made
     from catalog.maintenance.check import check as check_catalog
     from catalog.maintenance.damage import damage, damage_of_records
     from catalog.records.sources import recorded_sources

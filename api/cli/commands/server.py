@@ -125,12 +125,12 @@ def serve(
 
 def _print_link(workspace: "Workspace", server: str) -> None:
     """Print a link for a browser of the user who starts the server: once, as the first admin."""
-    from catalog.accounts.login_links import new_link
+    from catalog.accounts.login_links import MINUTES, new_link
 
     link = new_link(workspace.records)
     if link is not None:
         stdout.print(
-            f"Open the page as '{link[1]}', once within 15 minutes:\n"
+            f"Open the page as '{link[1]}', once within {MINUTES} minutes:\n"
             f"    {server}/login?link={link[0]}",
             soft_wrap=True,
         )

@@ -20,7 +20,7 @@ from api.http.negotiation import (
     rows_answer,
 )
 from api.http.openapi.examples import EXAMPLE_FKEY, QUESTION
-from api.http.pages import CurrentPage
+from api.http.pages import CurrentPage, Paging
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS
 from api.schemas.base import set_fields
@@ -74,17 +74,17 @@ async def get_datasets(
     name: Annotated[str | None, Query(description="Only versions of this dataset.")] = None,
 ) -> DatasetsAnswer:
     """Versions of datasets, by name and version."""
-    after = page.after("datasets", str, int)
     datasets = await run_in_threadpool(
-        session.datasets.list,
-        name,
-        after=None if after is None else (str(after[0]), int(after[1])),
-        limit=page.limit + 1,
+        session.datasets.list, name, after=_after(page), limit=page.limit + 1
     )
-    listed, follows = page.page(
-        "datasets", datasets, lambda dataset: (dataset.name, dataset.version)
-    )
+    listed, follows = page.page("datasets", datasets, lambda one: (one.name, one.version))
     return DatasetsAnswer(datasets=listed, next=follows)
+
+
+def _after(page: Paging) -> tuple[str, int] | None:
+    """Name and version of the last dataset of the page before."""
+    after = page.after("datasets", str, int)
+    return None if after is None else (str(after[0]), int(after[1]))
 
 
 @router.get("/datasets/{name}", rule=READ)

@@ -34,7 +34,7 @@ from api.http.rules import READ
 from api.schemas.frames import FrameAnswer, FramesAnswer, document_of
 from catalog.errors import BadFile
 from ingest.labels.png_chunks import SIGNATURE
-from query.frames.frame_page import DEFAULT_COLUMNS
+from query.frames.frame_page import DEFAULT_COLUMNS, Page
 from query.frames.one_frame import FoundFrame
 
 router = Router(prefix="/v1", tags=["frames"])
@@ -67,6 +67,20 @@ class FramesQuery(AskedFrames):
         max_length=20_000,
         description="`next` of the page before; the other parameters stay.",
     )
+
+    def page(self) -> dict[str, Any]:
+        """The page that is asked for, as arguments of api.services.frames.
+
+        Raises:
+            InvalidInput: A range or question that cannot be read.
+        """
+        return {
+            "cursors_of": self.model_dump_json(exclude={"columns", "limit", "cursor"}),
+            "columns": self.columns.split(",") if self.columns is not None else DEFAULT_COLUMNS,
+            "limit": self.limit,
+            "cursor": self.cursor,
+            **self.which(),
+        }
 
 
 class ImageQuery(BaseModel):
@@ -159,27 +173,25 @@ async def get_frames(
     alone: there the next page is in the header Link.
     """
     format_ = row_format(request)
-    page, follows = await run_in_threadpool(
-        lambda: session.frames.page(
-            query.model_dump_json(exclude={"columns", "limit", "cursor"}),
-            columns=query.columns.split(",") if query.columns is not None else DEFAULT_COLUMNS,
-            limit=query.limit,
-            cursor=query.cursor,
-            **query.which(),
-        )
-    )
+    page, follows = await run_in_threadpool(lambda: session.frames.page(**query.page()))
     if format_ != "json":
-        headers = {"Framesift-Snapshot": str(page.snapshot)}
-        if follows is not None:
-            url = request.url.include_query_params(cursor=follows)
-            headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'
-        return rows_answer(format_, page.rows, headers)
+        return rows_answer(format_, page.rows, _beside(request, page, follows))
+    return await run_in_threadpool(_in_json, page, follows)
 
-    def answer() -> Response:  # at hand as JSON: checked no second time
-        body = {"snapshot": page.snapshot, "frames": page.frames, "next": follows}
-        return JSONResponse(body, headers=VARY)
 
-    return await run_in_threadpool(answer)
+def _beside(request: Request, page: Page, follows: str | None) -> dict[str, str]:
+    """Headers of a page that is no JSON."""
+    headers = {"Framesift-Snapshot": str(page.snapshot)}
+    if follows is not None:
+        url = request.url.include_query_params(cursor=follows)
+        headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'
+    return headers
+
+
+def _in_json(page: Page, follows: str | None) -> Response:
+    """The page, which is at hand as JSON: it is checked no second time."""
+    body = {"snapshot": page.snapshot, "frames": page.frames, "next": follows}
+    return JSONResponse(body, headers=VARY)
 
 
 @router.get("/frames/{fkey:path}", rule=READ.but(work="selection"), response_model=FrameAnswer)

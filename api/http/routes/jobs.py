@@ -1,6 +1,7 @@
 """/v1/jobs: long work that a server was asked for, or a command line began."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -240,11 +241,7 @@ async def get_events(
     # Who may not listen to the job is told so; what is looked at is the same for all others.
     job = await run_in_threadpool(session.jobs.get, name)
     key, body = (job.name, session.workspace.is_limited), session.jobs.follower(job.name)
-
-    def look() -> Awaitable[Look]:
-        looked: Awaitable[Look] = state.listeners.look(key, body)
-        return looked
-
+    look: Callable[[], Awaitable[Look]] = partial(state.listeners.look, key, body)
     return events_of(look, await look(), last_event_id, state.stopping, state.listeners, who)
 
 

@@ -1,22 +1,22 @@
 """/v1/tags/map: tags of how near the features of a map are."""
 
-import tempfile
-from pathlib import Path
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import HTTPException, Query, Request
-from fastapi.concurrency import run_in_threadpool
+from fastapi import Query, Request
 
 from api.http.dependencies import CurrentSession
+from api.http.disconnect_watcher import run_while_connected
 from api.http.routing import Router
 from api.http.rules import WRITE_ALL_ROWS
+from api.http.sent_file import sent_file
 from api.schemas.tags import MapJoinBody
-from catalog.errors import InvalidInput
 from ingest.imports.options import LATITUDE, LONGITUDE
 
 router = Router(prefix="/v1/tags/map", tags=["tags"], examples={"tag": "street"})
 
 _MEDIA_TYPE = "application/geo+json"
+"""Not GeoParquet: a few bytes of it may stand for any number of features."""
 _BRIDGE = {
     "type": "Feature",
     "properties": {},
@@ -51,29 +51,7 @@ async def post_map(
     longitude: Annotated[str, Query(description="Tag of the longitude [degrees].")] = LONGITUDE,
 ) -> MapJoinBody:
     """Tag the frames that were taken near features of a map, in WGS 84; one commit."""
-    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if sent != _MEDIA_TYPE:
-        raise HTTPException(415, f"Content-Type '{sent[:80]}': expected {_MEDIA_TYPE}")
-    # Not GeoParquet: a few bytes of it may stand for any number of features.
-    body = await request.body()
-
-    def joined() -> MapJoinBody:
-        with tempfile.TemporaryDirectory(prefix="framesift-") as folder:
-            file = Path(folder, "body.geojson")
-            file.write_bytes(body)
-            try:
-                return session.tags.import_map(
-                    file,
-                    family,
-                    within,
-                    tag=tag,
-                    latitude=latitude,
-                    longitude=longitude,
-                    is_sent=True,
-                )
-            except InvalidInput as error:
-                if str(file) not in str(error):
-                    raise
-                raise InvalidInput(str(error).replace(str(file), "the body")) from error
-
-    return await run_in_threadpool(joined)
+    names: dict[str, Any] = {"tag": tag, "latitude": latitude, "longitude": longitude}
+    async with sent_file(request, {_MEDIA_TYPE: ".geojson"}) as file:
+        joined = partial(session.tags.import_map, file, family, within, **names, is_sent=True)
+        return await run_while_connected(request.receive, joined)

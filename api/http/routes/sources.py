@@ -34,13 +34,9 @@ async def get_sources(
     datasource: Annotated[str | None, Query(description="Only this datasource.")] = None,
 ) -> SourcesAnswer:
     """Sources by name."""
-    sources = [
-        source
-        for source in await run_in_threadpool(session.sources.list)
-        if platform in (None, source.platform)
-        and cluster in (None, source.cluster)
-        and datasource in (None, source.datasource)
-    ]
+    sources = await run_in_threadpool(
+        session.sources.list, platform=platform, cluster=cluster, datasource=datasource
+    )
     listed, follows = page.page_of_all("sources", sources, lambda source: (source.name,), str)
     return SourcesAnswer(sources=listed, next=follows)
 

@@ -1,6 +1,6 @@
 """/v1/statistics, and a dataset's gaps."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 from pydantic import Field
@@ -57,6 +57,15 @@ class HistogramQuery(AskedFrames):
     log: list[str] = Field(default=[], description=LOG)
     zero: list[str] = Field(default=[], description=ZERO)
 
+    def bins_of_tags(self) -> dict[str, Any]:
+        """The bins, as arguments of api.services.statistics.service.
+
+        Raises:
+            InvalidInput: Edges that cannot be read.
+        """
+        given = {name: getattr(self, name) for name in ("bins", "top", "log", "zero")}
+        return given | {"edges": edges_of(self.edges)}
+
 
 @router.get(
     "/statistics/histogram",
@@ -74,15 +83,7 @@ async def get_histogram(
     """Frames by the values of one tag, or of two at once. The counts add up to the frames."""
 
     def histogram() -> Histogram:
-        return session.statistics.histogram(
-            *query.tag,
-            bins=query.bins,
-            top=query.top,
-            edges=edges_of(query.edges),
-            log=query.log,
-            zero=query.zero,
-            **query.which(),
-        )
+        return session.statistics.histogram(*query.tag, **query.bins_of_tags(), **query.which())
 
     return await figures(request, response, histogram, histogram_rows)
 
@@ -103,10 +104,7 @@ async def post_facets(
     def facets() -> FacetReport:
         return session.statistics.facets(
             *(body.tags or ()),
-            question=body.question,
-            dataset=body.dataset,
-            split=body.split,
-            at=body.at,
+            **{field: getattr(body, field) for field in ("question", "dataset", "split", "at")},
         )
 
     return await figures(request, response, facets, facet_rows)

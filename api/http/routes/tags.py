@@ -1,14 +1,12 @@
 """/v1/tags: which there are, new ones, their kinds, and their values."""
 
-import tempfile
-import threading
-from pathlib import Path
+from functools import partial
 from typing import Annotated, Any
 
-import anyio
-from fastapi import HTTPException, Query, Request, Response
 from fastapi import Path as InPath
+from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.http.conditions import Expected, tagged
 from api.http.dependencies import At, CurrentContext, CurrentSession
@@ -17,6 +15,7 @@ from api.http.openapi.examples import EXAMPLE_FRAME
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ, WRITE_ALL_ROWS
+from api.http.sent_file import sent_file
 from api.schemas.tags import (
     ImportBody,
     Kind,
@@ -30,15 +29,13 @@ from api.schemas.tags import (
     TagsAnswer,
     TagValuesAnswer,
 )
-from catalog.errors import InvalidInput
 from ingest.imports.options import Key
 from ingest.imports.tag_import import parse_types
 
-router = Router(prefix="/v1/tags", tags=["tags"], examples={"type": ["weather=VARCHAR"]})
+router = Router(prefix="/v1/tags", tags=["tags"])
 
 _MOST_BYTES = 256 * 2**20
-"""Largest body, and most memory that its Parquet values take [bytes]: few bytes there may stand for
-any number of values."""
+"""Most memory that a body's Parquet values take [bytes]: few bytes may stand for any number."""
 
 _SUFFIXES = {
     "text/csv": ".csv",
@@ -93,70 +90,44 @@ async def get_tags(
 )
 async def post_tag(body: NewTag, session: CurrentSession, response: Response) -> TagBody:
     """Add a tag that no file has a value of yet."""
-    tag = await run_in_threadpool(
-        session.tags.add,
-        body.tag,
-        body.type,
-        kind=body.kind,
-        values=body.values,
-        family=body.family,
-    )
+    more: dict[str, Any] = {"kind": body.kind, "values": body.values, "family": body.family}
+    tag = await run_in_threadpool(lambda: session.tags.add(body.tag, body.type, **more))
     response.headers["Location"] = f"/v1/tags/{body.tag}"
     return tag
 
 
+class TableQuery(BaseModel):
+    """How a table's rows and columns become files and tags."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    family: str = Field(description="Tag family to write.", examples=["weather"])
+    key: Key | None = Field(
+        default=None,
+        description="What names a file: its name, its path with name, or its fkey; its fkey where "
+        "the table has that column, else its name.",
+    )
+    key_column: str | None = Field(
+        default=None, description="Column of the key; else of the key's name, or the first."
+    )
+    type: list[str] = Field(
+        default=[],
+        description="TAG=TYPE; repeatable; else inferred.",
+        examples=[["weather=VARCHAR"]],
+    )
+    prefix: str = Field(default="", description="Put before every tag's name.")
+    datasource: str | None = Field(default=None, description="Match files of this datasource only.")
+
+
 @router.post("/values", rule=WRITE_ALL_ROWS.but(body="file"), openapi_extra=_TABLE)
 async def post_values(
-    request: Request,
-    session: CurrentSession,
-    family: Annotated[str, Query(description="Tag family to write.", examples=["weather"])],
-    key: Annotated[
-        Key | None,
-        Query(
-            description="What names a file: its name, its path with name, or its fkey; its fkey "
-            "where the table has that column, else its name."
-        ),
-    ] = None,
-    key_column: Annotated[
-        str | None, Query(description="Column of the key; else of the key's name, or the first.")
-    ] = None,
-    type: Annotated[  # noqa: A002
-        list[str] | None, Query(description="TAG=TYPE; repeatable; else inferred.")
-    ] = None,
-    prefix: Annotated[str, Query(description="Put before every tag's name.")] = "",
-    datasource: Annotated[
-        str | None, Query(description="Match files of this datasource only.")
-    ] = None,
+    request: Request, query: Annotated[TableQuery, Query()], session: CurrentSession
 ) -> ImportBody:
     """Import a table's columns as tags: CSV or Parquet, as Content-Type says; one commit."""
-    parse_types(type or ())  # before the body is read
-    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if sent not in _SUFFIXES:
-        raise HTTPException(
-            415, f"Content-Type '{sent[:80]}': expected one of {', '.join(_SUFFIXES)}"
-        )
-    with tempfile.TemporaryDirectory(prefix="framesift-") as folder:
-        file = Path(folder, "body" + _SUFFIXES[sent])
-        await _received(request, file)
-
-        def imported() -> ImportBody:
-            return session.tags.import_values(
-                file,
-                family,
-                key=key,
-                key_column=key_column,
-                type=type or (),
-                prefix=prefix,
-                datasource=datasource,
-                most_bytes=_MOST_BYTES,
-                stopped=left.is_set,
-            )
-
-        left = threading.Event()
-        try:
-            return await run_while_connected(request.receive, imported, left.set)
-        except InvalidInput as error:
-            raise InvalidInput(str(error).replace(str(file), "the body")) from error
+    parse_types(query.type)  # before the body is read
+    async with sent_file(request, _SUFFIXES) as file:
+        imported = partial(session.tags.import_values, file, **dict(query), most_bytes=_MOST_BYTES)
+        return await run_while_connected(request.receive, imported)
 
 
 @router.post(
@@ -226,14 +197,3 @@ async def delete_tag(
     Refused (409) for those that scans and extractors give: they would not give it again.
     """
     return await run_in_threadpool(session.tags.remove, tag, expected=expected)
-
-
-async def _received(request: Request, file: Path) -> None:
-    """Write the body aside."""
-    size = 0
-    async with await anyio.open_file(file, "wb") as out:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > _MOST_BYTES:
-                raise HTTPException(413, f"the body has more than {_MOST_BYTES:,} bytes")
-            await out.write(chunk)

@@ -56,9 +56,27 @@ class Sources:
         self._caller = caller
         self._is_command = is_command
 
-    def list(self) -> list[SourceBody]:
-        """Every source."""
-        return [SourceBody.of(source) for source in recorded_sources(self._workspace.records)]
+    def list(
+        self,
+        *,
+        platform: str | None = None,
+        cluster: str | None = None,
+        datasource: str | None = None,
+    ) -> list[SourceBody]:
+        """Every source.
+
+        Args:
+            platform: Only those of this platform.
+            cluster: Only those of this cluster.
+            datasource: Only those of this datasource.
+        """
+        return [
+            SourceBody.of(source)
+            for source in recorded_sources(self._workspace.records)
+            if platform in (None, source.platform)
+            and cluster in (None, source.cluster)
+            and datasource in (None, source.datasource)
+        ]
 
     def get(self, name: str) -> SourceBody:
         """A source.

@@ -6,13 +6,17 @@ the last of them has ended, however they end.
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from catalog.errors import StorageError
 from catalog.storage.waiting_line import WaitingLine
 from pipeline.jobs.queue import Slots
+
+_POLL_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,32 @@ def _free(slots: Slots) -> int | None:
         os.close(free)
         return None
     return free
+
+
+@contextmanager
+def exclusive(path: Path, wait_s: float = 0.0) -> Iterator[bool]:
+    """Hold a lock file for the block; gives whether it is held.
+
+    Args:
+        path: Of the lock; its folder is made where it is missing.
+        wait_s: How long to wait for another process that holds it [s].
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    deadline = time.monotonic() + wait_s
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        while (lock := locked(path)) is None and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be locked: {error.strerror}", str(path)) from error
+    try:
+        yield lock is not None
+    finally:
+        if lock is not None:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            os.close(lock)
 
 
 def locked(path: Path) -> int | None:

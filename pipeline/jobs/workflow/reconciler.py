@@ -4,12 +4,10 @@ What it does is decided by the records alone, so a process that drives may be ki
 the next one goes on. One process of a home drives at a time, the holder of its lock.
 """
 
-import fcntl
-import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from catalog.errors import CatalogBusy, FramesiftError, StorageError
 from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job, Task, now
-from pipeline.jobs.backends.turn import locked
+from pipeline.jobs.backends.turn import exclusive
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.state import UNFINISHED
 from pipeline.jobs.workflow.look import look
@@ -31,25 +29,13 @@ _LONGEST_WAIT = timedelta(hours=1)
 Told = Callable[[str], None]
 
 
-@contextmanager
-def driving(queue: JobQueue) -> Iterator[bool]:
+def driving(queue: JobQueue) -> AbstractContextManager[bool]:
     """Hold the lock of the process that drives a home's jobs; gives whether it is held.
 
     Raises:
         StorageError: The jobs' folder cannot be written.
     """
-    path = queue.folder / _LOCK
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = locked(path)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be locked: {error.strerror}", str(path)) from error
-    try:
-        yield lock is not None
-    finally:
-        if lock is not None:
-            fcntl.flock(lock, fcntl.LOCK_UN)
-            os.close(lock)
+    return exclusive(queue.folder / _LOCK)
 
 
 def is_driven(queue: JobQueue) -> bool:

@@ -5,11 +5,7 @@ that submits holds the job's lock meanwhile; so where the lock is free and the h
 the submitter has ended, and the backend says whether it knows the name.
 """
 
-import fcntl
-import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +13,7 @@ from catalog.errors import FramesiftError, StorageError
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job, Task, now
 from pipeline.jobs.backends.registry import backend
-from pipeline.jobs.backends.turn import locked
+from pipeline.jobs.backends.turn import exclusive
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.workflow.moves import (
     attempt_name,
@@ -30,11 +26,10 @@ from pipeline.jobs.workflow.moves import (
 )
 
 _LOCKS = ".submitting"
-_WAIT_S, _POLL_S = 60.0, 0.05
+_WAIT_S = 60.0
 
 
-@contextmanager
-def submitting(folder: Path, wait_s: float = _WAIT_S) -> Iterator[bool]:
+def submitting(folder: Path, wait_s: float = _WAIT_S) -> AbstractContextManager[bool]:
     """Hold the lock of a job's submissions for the block; gives whether it is held.
 
     Args:
@@ -44,20 +39,7 @@ def submitting(folder: Path, wait_s: float = _WAIT_S) -> Iterator[bool]:
     Raises:
         StorageError: The jobs' folder cannot be written.
     """
-    path = lock_of(folder)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        deadline = time.monotonic() + wait_s
-        while (lock := locked(path)) is None and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be locked: {error.strerror}", str(path)) from error
-    try:
-        yield lock is not None
-    finally:
-        if lock is not None:
-            fcntl.flock(lock, fcntl.LOCK_UN)
-            os.close(lock)
+    return exclusive(lock_of(folder), wait_s)
 
 
 def lock_of(folder: Path) -> Path:

@@ -11,10 +11,10 @@ from typer.main import get_command
 
 from api.cli.target import INSTEAD, Target
 from catalog.errors import InvalidInput, UnknownName
+from pipeline.jobs.queue import OF_DATASETS
 
 THEN = "--then"
 
-_KINDS = ("train", "validate", "predict", "run")
 _NOT_OF_STEPS = ("name", "detach", "as_json", "dry_run")
 _LEFT_OUT = ""
 """In place of a dataset or model that the trigger itself knows."""
@@ -88,8 +88,8 @@ class _Asking:
 def _step(words: Sequence[str]) -> dict[str, Any]:
     """The request of one job: its own command reads the words."""
     kind = words[0] if words else ""
-    if kind not in _KINDS:
-        raise UnknownName("job", kind, _KINDS)
+    if kind not in OF_DATASETS:
+        raise UnknownName("job", kind, OF_DATASETS)
     alone = typer.Typer(rich_markup_mode=None, add_completion=False)
     alone.command()(getattr(import_module(f"api.cli.commands.jobs.{kind}"), kind))
     command = get_command(alone)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli import chosen
-from api.cli.byte_sizes import parse_bytes, parse_count
 from api.cli.commands.staging.stage import CacheOption, WorkersOption, run_staging
+from api.cli.options.byte_sizes import parse_bytes, parse_count
 from api.cli.tables.bars import bar
 from api.cli.target import home_session, target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, size, stdout

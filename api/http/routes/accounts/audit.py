@@ -32,12 +32,9 @@ async def get_audit(
     ] = None,
 ) -> AuditAnswer:
     """The audit log: changes, with their users, and refusals."""
+    before = _smaller(before, page.number_after("entries"))
     entries = await run_in_threadpool(
-        session.audit.list,
-        who=who,
-        outcome=outcome,
-        before=_smaller(before, page.number_after("entries")),
-        limit=page.limit + 1,
+        session.audit.list, who=who, outcome=outcome, before=before, limit=page.limit + 1
     )
     listed, follows = page.page("entries", entries, lambda entry: (entry.id,))
     return AuditAnswer(entries=listed, next=follows)

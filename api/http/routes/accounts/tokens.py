@@ -40,11 +40,7 @@ async def post_token(
     whose = body.user or session.caller.user
     context.about = f"token {body.name} of {whose}: scope {body.scope}, {body.days} days"
     token = await run_in_threadpool(
-        session.tokens.create,
-        body.name,
-        user=body.user,
-        scope=body.scope,
-        days=body.days,
+        session.tokens.create, body.name, user=body.user, scope=body.scope, days=body.days
     )
     response.headers["Location"] = f"/v1/tokens/{token.id}"
     response.headers["Cache-Control"] = "no-store"  # it holds the token

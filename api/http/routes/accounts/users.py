@@ -56,16 +56,9 @@ async def patch_user(
 ) -> UserBody:
     """Change roles, quotas or password, or refuse a user; a new password ends logins."""
     context.about = f"user {name}: {_change_text(change)}"
-    return await run_in_threadpool(
-        session.users.set,
-        name,
-        roles=change.roles,
-        disabled=change.disabled,
-        password=None if change.password is None else change.password.get_secret_value(),
-        jobs=change.jobs,
-        ranks=change.ranks,
-        expected=expected,
-    )
+    password = None if change.password is None else change.password.get_secret_value()
+    changes = dict(change) | {"password": password}
+    return await run_in_threadpool(session.users.set, name, **changes, expected=expected)
 
 
 def _change_text(change: UserChange) -> str:

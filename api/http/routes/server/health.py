@@ -40,12 +40,12 @@ async def readyz(request: Request) -> dict[str, object] | Response:
     workspace: Workspace = request.app.state.workspace
     catalog = workspace.whole_catalog  # the process is asked, whatever its caller may see
     snapshot = await run_in_threadpool(catalog.snapshot)  # which begins to load it
-    if not catalog.hot.tried:
-        return problem(
-            503,
-            "Loading",
-            f"snapshot {snapshot} is being loaded into memory; until then answers are slow: ask "
-            "again in a second",
-            {"Retry-After": "1"},
-        )
-    return {"status": "ready", "snapshot": snapshot}
+    return {"status": "ready", "snapshot": snapshot} if catalog.hot.tried else _loading(snapshot)
+
+
+def _loading(snapshot: int) -> Response:
+    detail = (
+        f"snapshot {snapshot} is being loaded into memory; until then answers are slow: ask again "
+        "in a second"
+    )
+    return problem(503, "Loading", detail, {"Retry-After": "1"})

@@ -1,16 +1,16 @@
-"""DuckLake's own functions and tables: what there is of snapshots, files and their maintenance.
-
-Beside catalog.store, which opens the lake, the only file that knows DuckLake.
-"""
+"""DuckLake's own functions and tables: what there is of snapshots, files and their maintenance."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import duckdb
 
 from catalog.lake.connection import LAKE, METADATA, snapshot_of
 from catalog.lake.cursor import Cursor
+from catalog.storage.location import CatalogLocation
 from catalog.text.quoting import literal
 
 _ROW_CHANGES = ("tables_inserted_into", "tables_deleted_from")
@@ -19,6 +19,59 @@ _TABLE_NAMES = ("tables_created", "tables_dropped")
 
 OF_ONE_PLACE = frozenset({"ducklake_files_scheduled_for_deletion", "ducklake_metadata"})
 """DuckLake's own tables that say where a catalog lies and which files are about to go there."""
+
+
+def is_made(location: CatalogLocation) -> bool:
+    """Return whether there is a catalog; one whose making was cut short is none.
+
+    Raises:
+        StorageError: The database cannot be reached.
+    """
+    if isinstance(location.metadata, Path):
+        return location.metadata.exists()  # it gets this name when it is whole
+    with location.metadata.connected() as connection:
+        row = connection.execute("SELECT to_regclass('public.ducklake_table')").fetchone()
+        if row is None or row[0] is None:
+            return False
+        tables = connection.execute(
+            "SELECT 1 FROM public.ducklake_table WHERE table_name = 'catalog_format'"
+        )
+        return tables.fetchone() is not None
+
+
+def tables_in(connection: Any) -> list[str]:
+    """Names of DuckLake's own tables in a PostgreSQL database.
+
+    Args:
+        connection: Of psycopg.
+    """
+    rows = connection.execute(
+        "SELECT table_name FROM information_schema.tables "
+        "WHERE table_schema = 'public' AND starts_with(table_name, 'ducklake_')"
+    ).fetchall()
+    return [str(row[0]) for row in rows]
+
+
+def is_in_use(connection: Any) -> bool:
+    """Return whether a PostgreSQL database has a catalog with a table, also one cut short.
+
+    Args:
+        connection: Of psycopg.
+    """
+    if "ducklake_table" not in tables_in(connection):
+        return False
+    rows = connection.execute("SELECT 1 FROM public.ducklake_table LIMIT 1")
+    return rows.fetchone() is not None
+
+
+def newest_snapshot(cursor: Cursor) -> int:
+    """Number of the newest snapshot; asked outside a transaction, where it is the newest by now.
+
+    Never through Python's own sqlite3: two SQLite libraries in one process do not see each other's
+    locks, and DuckDB's then ends the process (https://sqlite.org/howtocorrupt.html, 2.2.1).
+    """
+    row = cursor.execute(f"SELECT max(snapshot_id) FROM {METADATA}.ducklake_snapshot").fetchone()
+    return int(row[0]) if row else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +186,17 @@ def data_files(cursor: Cursor) -> list[DataFile]:
         f"FROM ({_FILES}) GROUP BY ALL ORDER BY ALL"
     ).fetchall()
     return [DataFile(*row) for row in rows]
+
+
+def holds_file(cursor: Cursor, name: str) -> bool:
+    """Return whether a data file of that name belongs to a snapshot that there is."""
+    row = cursor.execute(
+        f"SELECT count(*) FROM (SELECT path FROM {METADATA}.ducklake_data_file "
+        f"UNION ALL SELECT path FROM {METADATA}.ducklake_delete_file) "
+        "WHERE ends_with(path, ?)",
+        [name],
+    ).fetchone()
+    return bool(row and row[0])
 
 
 def snapshots_that_need(cursor: Cursor, paths: Collection[str]) -> dict[str, set[int]]:
