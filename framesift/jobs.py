@@ -349,21 +349,20 @@ class Jobs:
             question: In its place a question as data: steps of the job save the frames that answer
                 it as a dataset, `save_as`, and stage it.
             **options: Of `framesift train`: workers, batch_size, max_steps or epochs,
-                learning_rate, height, width, seed, split, continue_from (name of a training job),
-                name, backend, stage (False: read files where their sources are mounted),
-                start_after (percent of the split that is staged before it begins), attempts (how
-                often it may begin where it is lost), prepare (True:
-                first decode a staged dataset's frames once, False: do not; by default where that
-                is less work than decoding all that it reads), classes ("all", "a2d2-8", or a map
+                learning_rate, height, width, seed, split, continue_from (name of a training job,
+                with @STEP or @best too), name, backend, stage (False: read files where their
+                sources are mounted), start_after (percent of the split that is staged before it
+                begins), attempts (how often it may begin where it is lost), prepare (True: first
+                decode a staged dataset's frames once, False: do not; by default where that is less
+                work than decoding all that it reads), classes ("all", "a2d2-8", or a map
                 {"classes": {"Vehicle": ["Car", "Truck"]}, "ignored": ["Ego car"]}), model
                 ("small_unet" or "deeplabv3plus_resnet50"), augment (some of "mirror", "crop",
-                "scale", "colour"), checkpoint_every (steps), checkpoint_minutes,
-                keep_checkpoints (so many can be validated as NAME@STEP),
-                evaluate_every (epochs), evaluate_split
-                ("validation" by default), bad_frames ("fail", "skip" or "skip:20"),
-                target_miou, horovod ({"fusion_mb": 32, "cycle_ms": 1, "compression": "fp16",
-                "reduce": "average"}), precision ("auto", "float32" or "mixed_float16"), save_as,
-                evict (True: remove the dataset from the cache when the job is done).
+                "scale", "colour"), checkpoint_every (steps), checkpoint_minutes, keep_checkpoints
+                (so many can be validated as NAME@STEP), evaluate_every (epochs), evaluate_split
+                ("validation" by default), bad_frames ("fail", "skip" or "skip:20"), target_miou,
+                horovod ({"fusion_mb": 32, "cycle_ms": 1, "compression": "fp16", "reduce":
+                "average"}), precision ("auto", "float32" or "mixed_float16"), save_as, evict (True:
+                remove the dataset from the cache when the job is done).
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.

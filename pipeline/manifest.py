@@ -140,7 +140,9 @@ class Manifest:
         if name is None:
             return self
         if name not in self.header.splits:
-            raise UnknownName("split", name, self.header.splits, f"dataset {self.header.name}.")
+            raise UnknownName(
+                "split", name, self.header.splits, f"They are dataset {self.header.name}'s."
+            )
         return replace(self, frames=self.frames.filter(pc.equal(self.frames["split"], name)))
 
     def shard(self, index: int, of: int) -> "Manifest":

@@ -3,7 +3,9 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,9 +15,12 @@ from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_path, atomic_write
 from pipeline.runs.bad_frames import FAIL, BadFrames
 from training.command import OneLineParser, exit_status, positive_int, say
-from training.prediction_scores import read_scores, shard_scores
+from training.prediction_scores import About, read_about, read_scores, shard_scores
 from training.strict_json import strict_json
 from training.validation.report import model_name
+
+_BLOCK_FRAMES = 262_144
+"""Frames whose scores are in memory at once; each block reads every shard's file."""
 
 
 def merge(results_dir: Path, shards: int, out: Path, bad_frames: str | None = None) -> int:
@@ -27,38 +32,72 @@ def merge(results_dir: Path, shards: int, out: Path, bad_frames: str | None = No
         BadFile: A shard is damaged.
         StorageError: The disk refuses.
     """
-    tables, identities = [], set()
-    for shard in range(shards):
-        path = shard_scores(results_dir, shard, shards)
-        try:
-            about, table = read_scores(path)
-        except FileNotFoundError as error:
-            raise InvalidInput(
-                f"{path} is missing: run --exec_mode predict with --shard {shard} --shards {shards}"
-            ) from error
-        identities.add((about.model_sha256, about.dataset_id, about.split, about.split_frames))
-        tables.append(table.replace_schema_metadata(None))
-    if len(identities) > 1:
-        raise InvalidInput(f"{results_dir}: shards of several models or datasets; predict again")
-    scores = pa.concat_tables(tables).sort_by("row").drop_columns(["row"])
-    left_out = about.split_frames - scores.num_rows
+    paths = [shard_scores(results_dir, shard, shards) for shard in range(shards)]
+    about, frames = _check_shards(results_dir, paths)
+    left_out = about.split_frames - frames
     BadFrames.parse(bad_frames or FAIL).check(left_out, about.split_frames)
-    columns = [name for name in scores.column_names if name not in _OWN]
-    pixels = {name: pc.sum(scores[name]).as_py() or 0 for name in columns}
+    with atomic_path(out / "frame_scores.parquet", parents=True) as partial_path:
+        sums = _write_blocks(paths, about.split_frames, partial_path)
     metrics = {
-        "frames": scores.num_rows,
+        "frames": frames,
         "skipped_frames": left_out,
-        **{name: pc.mean(scores[name]).as_py() for name in ("uncertainty", "margin")},
-        "predicted_pixels": pixels,
+        **{name: sums[name] / frames if frames else None for name in _MEANS},
+        "predicted_pixels": {tag: sums[tag] for tag in sums if tag not in _MEANS},
         "model": {"name": model_name(about.model_dir), "sha256": about.model_sha256},
     }
-    with atomic_path(out / "frame_scores.parquet", parents=True) as partial_path:
-        pq.write_table(scores, partial_path)
     atomic_write(out / "metrics.json", strict_json(metrics))
-    return int(scores.num_rows)
+    return frames
 
 
-_OWN = ("fkey", "picture", "uncertainty", "margin")
+def _check_shards(results_dir: Path, paths: Sequence[Path]) -> tuple[About, int]:
+    """Accept shards of one prediction; what they are of, and how many frames they have.
+
+    Raises:
+        InvalidInput: A shard is missing, or is not of the same model and dataset.
+        BadFile: A shard is damaged.
+    """
+    frames, identities = 0, set()
+    for shard, path in enumerate(paths):
+        try:
+            about, rows = read_about(path)
+        except FileNotFoundError as error:
+            flags = f"--shard {shard} --shards {len(paths)}"
+            raise InvalidInput(
+                f"{path} is missing: run --exec_mode predict with {flags}"
+            ) from error
+        identities.add((about.model_sha256, about.dataset_id, about.split, about.split_frames))
+        frames += rows
+    if len(identities) > 1:
+        raise InvalidInput(f"{results_dir}: shards of several models or datasets; predict again")
+    return about, frames
+
+
+def _write_blocks(paths: Sequence[Path], split_frames: int, out: Path) -> dict[str, Any]:
+    """Write the scores in the order of the split's rows; the sum of each column of numbers.
+
+    Raises:
+        BadFile: A shard is damaged.
+    """
+    blocks = (
+        range(begin, begin + _BLOCK_FRAMES)
+        for begin in range(0, max(split_frames, 1), _BLOCK_FRAMES)
+    )
+    sums: dict[str, Any] = {}
+    with ExitStack() as stack:
+        writer = None
+        for rows in blocks:
+            tables = [read_scores(path, rows)[1].replace_schema_metadata(None) for path in paths]
+            scores = pa.concat_tables(tables).sort_by("row").drop_columns(["row"])
+            writer = writer or stack.enter_context(pq.ParquetWriter(out, scores.schema))
+            writer.write_table(scores)
+            for name in scores.column_names:
+                if name not in _TEXTS:
+                    sums[name] = sums.get(name, 0) + (pc.sum(scores[name]).as_py() or 0)
+    return sums
+
+
+_TEXTS = ("fkey", "picture")
+_MEANS = ("uncertainty", "margin")
 
 
 def main(arguments: Sequence[str]) -> int:

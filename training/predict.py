@@ -1,12 +1,12 @@
 """Predict frames, with or without labels: a class-coloured PNG and scores of each."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from PIL import Image
 
 from catalog.errors import BadFile, InvalidInput
@@ -18,12 +18,24 @@ from pipeline.manifest import Manifest
 from pipeline.runs.bad_frames import BadFrames
 from training.command import say
 from training.input.dataset import open_reader, open_split
+from training.input.frame_reader import FrameReader
+from training.input.label_classes import LabelClasses
 from training.network.about_model import AboutModel
 from training.network.model_files import read_model
 from training.network.predictor import Predictor
-from training.prediction_scores import BY_SIZE, About, is_written, schema_of, shard_scores
+from training.prediction_scores import (
+    BY_SIZE,
+    About,
+    piece_scores,
+    read_scores,
+    schema_of,
+    shard_scores,
+    write_scores,
+    written_frames,
+)
 from training.run.workers import use_threads
 from training.run_settings import RunSettings
+from training.validation.shard_pieces import ShardLocks, pieces_of, remove_pieces
 
 
 def predict(settings: RunSettings) -> None:
@@ -33,7 +45,8 @@ def predict(settings: RunSettings) -> None:
     label class) and, below ``results_dir``, the label's path, so that it can be laid over the label
     or read as one; the image's where there is no label.
     Where a dataset is of several sources, the source's name comes before it. Scores that are there
-    already, of the same model and frames, say that the shard is done.
+    already, of the same model and frames, say that the shard, or a piece of it, is done: a
+    prediction that was ended goes on with the pieces that it lacks.
 
     Raises:
         NotFound: There is no finished model.
@@ -58,16 +71,40 @@ def predict(settings: RunSettings) -> None:
         BY_SIZE,
     )
     scores = shard_scores(settings.results_dir, settings.shard, settings.shards)
-    if is_written(scores, about):
-        say(f"shard {settings.shard} of {settings.shards} is there already")
-        return
-    with through:
-        through.begin(Reading(settings.shard, settings.shards, 1, 0, len(split)))
-        rows = _predict(settings, settings.results_dir, split, palette, through)
-    schema = schema_of([tag_name(each) for each in model.classes], about)
-    with atomic_path(scores, parents=True, clear=False) as partial_path:
-        pq.write_table(pa.Table.from_pylist(rows, schema), partial_path)
-    say(f"shard {settings.shard} of {settings.shards} written to {scores}")
+    pieces = pieces_of(len(split.shard_rows(settings.shard, settings.shards)))
+    with ShardLocks(settings.results_dir, settings.shard, settings.shards).worker():
+        if written_frames(scores, about) is None:
+            with through:
+                through.begin(Reading(settings.shard, settings.shards, 1, 0, len(split)))
+                _predict(settings, settings.results_dir, split, palette, through, about)
+            paths = [piece_scores(settings.results_dir, about, piece) for piece in pieces]
+            write_scores(scores, pa.concat_tables([read_scores(path)[1] for path in paths]))
+            told = f"written to {scores}"
+        else:
+            told = "is there already"
+        remove_pieces(settings.results_dir, settings.shard, settings.shards)
+    say(f"shard {settings.shard} of {settings.shards} {told}")
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """The frames of a shard, and the model that predicts them.
+
+    Attributes:
+        frames: They.
+        rows: Their rows in the split.
+        pictures: Where each one's picture lies below the results.
+        reader: Reads their images at the model's size.
+        predictor: The model.
+        classes: Of it.
+    """
+
+    frames: Manifest
+    rows: Sequence[int]
+    pictures: Sequence[Path]
+    reader: FrameReader
+    predictor: Predictor
+    classes: LabelClasses
 
 
 def _predict(
@@ -76,59 +113,92 @@ def _predict(
     split: Manifest,
     palette: Palette,
     through: ReadsThrough,
-) -> list[Mapping[str, Any]]:
-    """Write the pictures of a shard; the scores of its frames."""
+    about: About,
+) -> None:
+    """Write the pictures and scores of the pieces of a shard that are not there."""
+    frames = split.shard(settings.shard, settings.shards)
+    bad, left_out, lacking = BadFrames.parse(settings.bad_frames), 0, []
+    for piece in pieces_of(len(frames)):
+        number = piece.end - piece.begin
+        written = written_frames(piece_scores(results_dir, about, piece), about)
+        if written is None or (written < number and not bad.skips):
+            lacking.append(piece)
+            continue
+        left_out += number - written
+        for index in range(piece.begin, piece.end):
+            through.has_read(index)
+    if not lacking:
+        return
+    shard = _opened(settings, split, frames, palette, through)
+    schema = schema_of([tag_name(name) for name in shard.classes.names], about)
+    clear_parts((results_dir / shard.pictures[lacking[0].begin]).parent.glob("*.part"))
+    for piece in lacking:
+        scores: list[Mapping[str, Any]] = []
+        for index in range(piece.begin, piece.end):
+            one = _frame(settings, results_dir, shard, index, through)
+            if one is not None:
+                scores.append(one)
+                continue
+            left_out += 1
+            bad.check(left_out, len(split))
+        path = piece_scores(results_dir, about, piece)
+        write_scores(path, pa.Table.from_pylist(scores, schema))
+
+
+def _opened(
+    settings: RunSettings,
+    split: Manifest,
+    frames: Manifest,
+    palette: Palette,
+    through: ReadsThrough,
+) -> _Shard:
     model, about = read_model(
         settings.model_dir, trust_model=settings.trust_model, network=settings.model
     )
-    classes = about.label_classes(split.header.class_list, split.header.name)
-    frames = split.shard(settings.shard, settings.shards)
-    numbers = split.shard_rows(settings.shard, settings.shards).tolist()
     size = about.height_px, about.width_px
-    reader, _ = open_reader(frames, palette, *size, wait_for=through.wait_for)
-    predictor = Predictor(model)
-    tags = [tag_name(name) for name in classes.names]
-    rows: list[Mapping[str, Any]] = []
-    bad, left_out = BadFrames.parse(settings.bad_frames), 0
-    for row, (fkey, picture) in enumerate(
-        zip(frames.frames["fkey"].to_pylist(), _pictures(frames), strict=True)
-    ):
-        try:
-            image, (height_px, width_px) = reader.image(row)
-        except BadFile as error:
-            if not bad.skips:
-                raise
-            left_out += 1
-            say(f"left out: {fkey}: {error}")
-            bad.check(left_out, len(split))
-            continue
-        finally:
-            through.has_read(row)
-        try:
-            prediction = predictor.predict(image)
-        except BadFile as error:  # of the model, whatever is done with bad frames
-            reason = f"{error.reason} for frame {fkey}"
-            raise BadFile(reason, str(settings.model_dir)) from error
-        ids = prediction.best.at_size(height_px, width_px)
-        coloured = Image.fromarray(classes.colours[ids])
-        path = results_dir / picture
-        if row == 0:
-            clear_parts(path.parent.glob("*.part"))
-        with atomic_path(path, parents=True, clear=False) as partial_path:
-            coloured.save(partial_path, format="PNG")
-        counts = np.bincount(ids.ravel(), minlength=len(tags))
-        rows.append(
-            {
-                "fkey": fkey,
-                "row": numbers[row],
-                "picture": str(picture),
-                "uncertainty": prediction.uncertainty,
-                "margin": prediction.margin,
-                **dict(zip(tags, counts.tolist(), strict=True)),
-            }
-        )
-        say(f"frame {row + 1}/{len(frames)} {picture}")
-    return rows
+    return _Shard(
+        frames,
+        split.shard_rows(settings.shard, settings.shards).tolist(),
+        _pictures(frames),
+        open_reader(frames, palette, *size, wait_for=through.wait_for)[0],
+        Predictor(model),
+        about.label_classes(split.header.class_list, split.header.name),
+    )
+
+
+def _frame(
+    settings: RunSettings, results_dir: Path, shard: _Shard, index: int, through: ReadsThrough
+) -> Mapping[str, Any] | None:
+    """Write a frame's picture; its scores, or None where it cannot be read and may be left out."""
+    fkey, picture = shard.frames.frames["fkey"][index].as_py(), shard.pictures[index]
+    try:
+        image, (height_px, width_px) = shard.reader.image(index)
+    except BadFile as error:
+        if not BadFrames.parse(settings.bad_frames).skips:
+            raise
+        say(f"left out: {fkey}: {error}")
+        return None
+    finally:
+        through.has_read(index)
+    try:
+        prediction = shard.predictor.predict(image)
+    except BadFile as error:  # of the model, whatever is done with bad frames
+        reason = f"{error.reason} for frame {fkey}"
+        raise BadFile(reason, str(settings.model_dir)) from error
+    ids = prediction.best.at_size(height_px, width_px)
+    with atomic_path(results_dir / picture, parents=True, clear=False) as partial_path:
+        Image.fromarray(shard.classes.colours[ids]).save(partial_path, format="PNG")
+    tags = [tag_name(name) for name in shard.classes.names]
+    counts = np.bincount(ids.ravel(), minlength=len(tags))
+    say(f"frame {index + 1}/{len(shard.frames)} {picture}")
+    return {
+        "fkey": fkey,
+        "row": shard.rows[index],
+        "picture": str(picture),
+        "uncertainty": prediction.uncertainty,
+        "margin": prediction.margin,
+        **dict(zip(tags, counts.tolist(), strict=True)),
+    }
 
 
 def _pictures(frames: Manifest) -> Sequence[Path]:

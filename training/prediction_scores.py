@@ -1,7 +1,11 @@
-"""The scores of predicted frames on disk: a file for each shard, which says what it is of."""
+"""The scores of predicted frames on disk: a file for each shard, which says what it is of.
+
+As long as a shard is not done, a file for each piece of it (training.validation.shard_pieces).
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -9,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.errors import BadFile
+from catalog.storage.atomic_write import atomic_path
+from training.validation.shard_pieces import Piece, piece_path
 
 _KEY = b"framesift"
 
@@ -60,28 +66,72 @@ def shard_scores(results_dir: Path, shard: int, shards: int) -> Path:
     return results_dir / f"scores-{shard:05d}-of-{shards:05d}.parquet"
 
 
-def is_written(path: Path, about: About) -> bool:
-    """True where the whole scores of this very shard are on disk."""
+def piece_scores(results_dir: Path, about: About, piece: Piece) -> Path:
+    """The file of the scores of a piece of a shard."""
+    path = piece_path(results_dir, about.shard, about.shards, piece)
+    return path.with_suffix(".parquet")
+
+
+def written_frames(path: Path, about: About) -> int | None:
+    """Number of frames whose scores a file has; None where it is not there whole, of this shard."""
     try:
-        scores, _ = read_scores(path)
+        scores, table = read_scores(path)
     except (FileNotFoundError, BadFile):
-        return False
+        return None
     # The folder is for people: a model that was moved is the same model.
-    return replace(scores, model_dir=about.model_dir) == about
+    is_same = replace(scores, model_dir=about.model_dir) == about
+    return int(table.num_rows) if is_same else None
 
 
-def read_scores(path: Path) -> tuple[About, pa.Table]:
-    """A shard's scores, and what they are of.
+def write_scores(path: Path, table: pa.Table) -> None:
+    """Write the scores of a shard, or of a piece.
+
+    Raises:
+        StorageError: The disk refuses.
+    """
+    with atomic_path(path, parents=True, clear=False) as partial_path:
+        pq.write_table(table, partial_path)
+
+
+def read_about(path: Path) -> tuple[About, int]:
+    """What a shard's scores are of, and how many frames they have.
 
     Raises:
         FileNotFoundError: There are none.
         BadFile: The file is damaged.
     """
+    with _reading(path):
+        metadata = pq.read_metadata(path)
+        return _about(metadata.metadata), metadata.num_rows
+
+
+def read_scores(path: Path, rows: range | None = None) -> tuple[About, pa.Table]:
+    """The scores of a shard or of a piece, and what they are of.
+
+    Args:
+        path: The file.
+        rows: Only frames whose rows in the split are these; all when None.
+
+    Raises:
+        FileNotFoundError: There are none.
+        BadFile: The file is damaged.
+    """
+    within = None if rows is None else [("row", ">=", rows.start), ("row", "<", rows.stop)]
+    with _reading(path):
+        table = pq.read_table(path, filters=within)
+        return _about(table.schema.metadata), table
+
+
+def _about(metadata: Mapping[bytes, bytes] | None) -> About:
+    return About(**json.loads((metadata or {})[_KEY]))
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Have whatever a damaged file leads to be a BadFile."""
     try:
-        table = pq.read_table(path)
-        about = About(**json.loads((table.schema.metadata or {})[_KEY]))
+        yield
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise BadFile(f"is damaged ({error}); predict this shard again", str(path)) from error
-    return about, table

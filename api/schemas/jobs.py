@@ -286,7 +286,7 @@ class NewTraining(_NewNetworkJob):
         default=None, ge=1, le=_MOST, description="The length in epochs, instead of max_steps."
     )
     learning_rate: float | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="Of one worker."
+        default=None, gt=0, allow_inf_nan=False, description="Of one worker; 0.002 by default."
     )
     height: int | None = Field(default=None, ge=1, le=65_535, description="Network input [pixels].")
     width: int | None = Field(default=None, ge=1, le=65_535, description="Network input [pixels].")
@@ -297,7 +297,8 @@ class NewTraining(_NewNetworkJob):
     )
     continue_from: Name | None = Field(
         default=None,
-        description="Name of a training job: begin a new run with the weights of its model.",
+        description="Name of a training job, with @STEP or @best too: begin a new run with the "
+        "weights of its model.",
     )
     prepare: bool | None = Field(
         default=None,

@@ -286,7 +286,7 @@ def grown_split(dataset: Dataset, manifest: Manifest, split: str | None) -> str:
             "them lacks frames"
         )
     if split not in names:
-        raise UnknownName("split", split, names, f"dataset {dataset.name}.")
+        raise UnknownName("split", split, names, f"They are dataset {dataset.name}'s.")
     return split
 
 

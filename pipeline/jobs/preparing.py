@@ -5,7 +5,7 @@ from pipeline.jobs.job_input import JobInput
 from pipeline.jobs.request import PYTHON, Stage
 from pipeline.jobs.train_settings import TrainSettings
 from pipeline.prepared.size import Size
-from pipeline.prepared.training_input import USUAL_SIZE, is_network_size, pays
+from pipeline.prepared.training_input import USUAL_SIZE, pays
 from pipeline.runs.run_length import run_length
 
 
@@ -32,8 +32,6 @@ def to_be_prepared(frames: JobInput, split: str, settings: TrainSettings) -> boo
                 f"{name}), or leave it out"
             )
         return False
-    if not is_network_size(_size(settings)):
-        return False  # the training refuses it
     split_frames = len(frames.whole.split(split))
     if settings.prepare or not split_frames:
         return bool(settings.prepare)

@@ -9,7 +9,14 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
 from pipeline.datasets.chosen_split import chosen_split
 from pipeline.jobs.in_place import in_cache
-from pipeline.jobs.inference.chosen_model import CHECKPOINT, FINISHED_MODEL, model_folder
+from pipeline.jobs.inference.chosen_model import (
+    CHECKPOINT,
+    FINISHED_MODEL,
+    ChosenModel,
+    chosen_model,
+    export_stage,
+    model_folder,
+)
 from pipeline.jobs.job_input import JobInput, job_input
 from pipeline.jobs.preparing import preparing_stage, to_be_prepared
 from pipeline.jobs.queue import JobQueue
@@ -17,8 +24,11 @@ from pipeline.jobs.request import PYTHON, JobPaths, Stage
 from pipeline.jobs.resources import Resources
 from pipeline.jobs.submit import JobOrder, Plan, submit
 from pipeline.jobs.train_settings import TrainSettings
+from pipeline.prepared.size import LONGEST_SIDE_PX
+from pipeline.prepared.training_input import SIZE_STEP_PX
 from pipeline.runs.augmentations import NONE, checked_augmentations
 from pipeline.runs.bad_frames import BadFrames
+from pipeline.runs.checkpoint_steps import named_checkpoint
 from pipeline.runs.class_map import ClassMap, chosen_classes
 from pipeline.runs.exchange import Exchange
 from pipeline.runs.networks import SMALL_UNET, check_backbone, check_network
@@ -86,12 +96,11 @@ def submit_training(
     prepares = to_be_prepared(frames, split, settings)
     if prepares and frames.is_in_place and queue.cache is not None:
         frames = in_cache(frames, queue.cache, writes=not queue.dry_run)
-    parent = None
-    if settings.continue_from is not None:
-        parent = model_folder(records, settings.continue_from, (*FINISHED_MODEL, *CHECKPOINT))
+    kept = None if settings.continue_from is None else _parent(records, settings.continue_from)
 
     def plan(paths: JobPaths) -> Plan:
         paths_shown = {"model_dir": str(paths.model), **frames.shown}
+        parent = None if kept is None else kept.folder_in(paths)
         if parent is not None:
             paths_shown["continued_from"] = str(parent)
         training = _training_stage(frames, split, parent, classes, paths, settings)
@@ -100,7 +109,7 @@ def submit_training(
         )
         order = ["--seed", str(settings.seed), "--batch-size", str(settings.batch_size)]
         return Plan(
-            (*first, training),
+            (*([] if kept is None else export_stage([kept], paths)), *first, training),
             paths_shown,
             settings={**asdict(settings), "split": split, **frames.settings},
             reads=frames.reads,
@@ -113,6 +122,14 @@ def submit_training(
         JobOrder("train", f"train-{dataset.name}", name, dataset, backend_name, needs, attempts),
         plan,
     )
+
+
+def _parent(records: RecordStore, model: str) -> ChosenModel:
+    """The model to begin with: a training's, finished or not, with @STEP or @best; or a folder."""
+    if named_checkpoint(model)[1] is not None:
+        return chosen_model(records, model)
+    folder = model_folder(records, model, (*FINISHED_MODEL, *CHECKPOINT))
+    return ChosenModel(model, folder, None, None)
 
 
 def _check_evaluated(frames: JobInput, split: str, evaluated: str) -> None:
@@ -212,12 +229,24 @@ def check_settings(settings: TrainSettings) -> None:
         )
     if settings.target_miou is not None:
         _check_target(settings.target_miou, settings.evaluate_every)
+    for side in ("height", "width"):
+        _check_side(side, getattr(settings, side))
     if settings.seed < 0:
         raise InvalidInput(f"seed {settings.seed}: expected 0 or more")
-    for flag in ("learning_rate", "height", "width", "checkpoint_minutes"):
+    for flag in ("learning_rate", "checkpoint_minutes"):
         value = getattr(settings, flag)
         if value is not None and not value > 0:
             raise InvalidInput(f"{flag.replace('_', ' ')} {value:g}: expected a number above 0")
+
+
+def _check_side(side: str, pixels: int | None) -> None:
+    if pixels is None or (1 <= pixels <= LONGEST_SIDE_PX and not pixels % SIZE_STEP_PX):
+        return
+    near = min(max(1, round(pixels / SIZE_STEP_PX)), LONGEST_SIDE_PX // SIZE_STEP_PX) * SIZE_STEP_PX
+    raise InvalidInput(
+        f"{side} {pixels}: expected a multiple of {SIZE_STEP_PX} up to {LONGEST_SIDE_PX:,} pixels, "
+        f"such as {near:,}"
+    )
 
 
 def _check_target(miou: float, evaluate_every: int | None) -> None:

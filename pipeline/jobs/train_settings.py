@@ -21,8 +21,8 @@ class TrainSettings:
         width: Network input width [pixels]; the program's own default when None.
         seed: Seed of weights and order.
         split: Split to train on; None for "train", or for all frames of a dataset not divided.
-        continue_from: The model to begin with: a training job's name or a folder; None for new
-            weights.
+        continue_from: The model to begin with: a training job's name, with @STEP or @best too, or a
+            folder; None for new weights.
         prepare: Whether the job first decodes the frames of a staged dataset once, where that was
             not done yet; None where that is to be done if it pays.
         classes: Name of a class map, or its JSON (pipeline.runs.class_map); None for all label

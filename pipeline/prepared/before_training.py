@@ -56,11 +56,11 @@ def _prepare(folder: Path, size: Size, job: str, user: str) -> None:
         raise InvalidInput(f"{folder}: is no staged manifest; framesift stage makes one")
     there = open_form(manifest, size)
     if there is not None:
-        _say(f"{name} is prepared at {size}: {there.folder}")
+        _say(f"{name} is prepared at {size} already, nothing is decoded: {there.folder}")
         return
     _say(
-        f"preparing {len(manifest):,} frames of {name} at {size}: less work than decoding all "
-        "that this training reads (--no-prepare leaves it out)"
+        f"preparing the {len(manifest):,} frames of {name} at {size}, which this training then "
+        "reads (--no-prepare: it decodes each frame that it reads)"
     )
     told_s = time.monotonic()
 
@@ -73,7 +73,12 @@ def _prepare(folder: Path, size: Size, job: str, user: str) -> None:
     form = prepare_in_cache(cache, folder.name, size, Holder(name, job, user), progress)
     for bad in form.bad:
         _say(f"failed: {bad.file}: {bad.reason}")
-    _say(f"prepared {form.made:,} frames, {form.bytes / 1e6:,.1f} MB: {form.folder}")
+    copied = form.frames - form.made - len(form.bad)
+    of_earlier = f", copied {copied:,} of an earlier form" if copied else ""
+    _say(
+        f"decoded {form.made:,} frames{of_earlier}; prepared form of {form.bytes / 1e6:,.1f} MB: "
+        f"{form.folder}"
+    )
 
 
 def _say(line: str) -> None:

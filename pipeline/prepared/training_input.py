@@ -4,7 +4,7 @@ A leaf for both sides: training takes its usual settings from here, and the subm
 rule. Standard library only.
 """
 
-from pipeline.prepared.size import LONGEST_SIDE_PX, Size
+from pipeline.prepared.size import Size
 
 USUAL_SIZE = Size(height_px=152, width_px=240)
 SIZE_STEP_PX = 8
@@ -14,12 +14,6 @@ KEPT_MIB = 1024
 
 LEAST_SAVED = 200
 """Frames: 8 s of decoding at A2D2's size; to start what prepares takes 3 s of CPU."""
-
-
-def is_network_size(size: Size) -> bool:
-    """Return whether a network can have an input of that size."""
-    sides = (size.height_px, size.width_px)
-    return max(sides) <= LONGEST_SIDE_PX and not any(side % SIZE_STEP_PX for side in sides)
 
 
 def pays(

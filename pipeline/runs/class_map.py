@@ -173,7 +173,7 @@ def classes_in(text: str) -> str | Mapping[str, Any]:
         data = parsed_json(text.encode() if inline else read_bounded(path, _MOST_BYTES))
         return ClassMap.from_json(data).as_json()
     except FileNotFoundError as error:
-        raise UnknownName("class map", text, (ALL, *MAPS), "or a file.") from error
+        raise UnknownName("class map", text, (ALL, *MAPS), "Or name a JSON file.") from error
     except OSError as error:
         raise BadFile(error.strerror or "cannot be read", text) from error
     except ValueError as error:

@@ -27,7 +27,7 @@ def check_network(name: str) -> None:
         if len(name) > 128 or not _OWN.fullmatch(name):
             raise InvalidInput(f"network {ascii(name)[:60]}: expected MODULE:FUNCTION")
     elif name not in NETWORKS:
-        raise UnknownName("network", name, NETWORKS, "or your own, MODULE:FUNCTION.")
+        raise UnknownName("network", name, NETWORKS, "Or name your own, MODULE:FUNCTION.")
 
 
 def check_backbone(network: str, weights: object) -> None:

@@ -286,9 +286,10 @@ def test_a_training_s_job_makes_the_form_or_goes_on(
     (tmp_path / ".prepared").unlink()
     said = stage()
     assert f"failed: {tmp_path / files[1].label}: " in said
-    assert "prepared 2 frames" in said
+    assert "preparing the 3 frames of drawn@1 at 40x32, which this training then reads" in said
+    assert "\ndecoded 2 frames; prepared form of " in said
     assert opened(folder, "train")[1] is not None
-    assert "drawn@1 is prepared at 40x32" in stage()
+    assert "drawn@1 is prepared at 40x32 already, nothing is decoded" in stage()
     assert held_leases(tmp_path, Watch()) == []
     prepare_or_say(tmp_path / "plain", SIZE, "train-1")
     assert "is no staged manifest" in capsys.readouterr().out

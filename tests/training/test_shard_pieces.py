@@ -1,5 +1,6 @@
 """A shard in pieces: two workers on one, killed workers, and what is put together of pieces."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,11 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from catalog.errors import BadFile
+from pipeline.manifest import Manifest
 from tests.training.commands import ONE_THREAD, REPOSITORY, TINY, run, run_several, start
 from tests.training.drawn_frames import draw_frames, write_manifest
+from training import merge_predictions
+from training.prediction_scores import shard_scores
 from training.validation.frame_cells import FrameCells, FrameScore
 from training.validation.frame_pictures import FramePictures, Shown
 from training.validation.metrics.confusion import Confusion
@@ -165,3 +170,50 @@ def test_an_idle_worker_scores_what_a_late_one_has_not_come_to(tmp_path: Path) -
         of_both = [shard_path(tmp_path / name, shard, 2) for name in ("alone", "helped")]
         assert of_both[0].read_bytes() == of_both[1].read_bytes()
     assert sorted(path.suffix for path in (tmp_path / "helped").iterdir()) == [".fsv", ".fsv"]
+
+
+@pytest.mark.training
+def test_a_prediction_goes_on_with_the_pieces_that_it_lacks(tmp_path: Path) -> None:
+    """One that failed in its second piece keeps the first; in the end it is as one without a break.
+
+    The merge reads the shards in blocks, and gives the same.
+    """
+    files = draw_frames(tmp_path, 140)
+    write_manifest(tmp_path / "manifest", tmp_path, {"validation": files, "train": files[:4]})
+    base = ["--manifest", str(tmp_path / "manifest"), "--model_dir", str(tmp_path / "model")]
+    base += ONE_THREAD
+    train = ["--exec_mode", "train", *base, *TINY, "--max_steps", "2", "--batch_size", "2"]
+
+    def predict(results: str) -> list[str]:
+        return ["--exec_mode", "predict", *base, "--results_dir", str(tmp_path / results)]
+
+    (trained, alone), _ = run_several(train, predict("alone"))
+    assert (trained.status, alone.status) == (0, 0), trained.err + alone.err
+    manifest = Manifest.read(tmp_path / "manifest")
+    image = tmp_path / manifest.split("validation").shard(0, 1).frames["image"][130].as_py()
+    kept = image.read_bytes()
+    image.write_bytes(kept[:100])
+    broken = run("-m", "training.main", *predict("again"))
+    assert broken.status == 1
+    pieces = tmp_path / "again" / "shard-00000-of-00001.pieces"
+    assert [path.name for path in pieces.glob("*.parquet")] == ["00000000-00000128.parquet"]
+    image.write_bytes(kept)
+    went_on = run("-m", "training.main", *predict("again"))
+    assert went_on.status == 0, went_on.err
+    assert [line.split()[1] for line in went_on.out.splitlines() if "frame" in line] == [
+        f"{number}/140" for number in range(129, 141)
+    ]
+    assert not pieces.exists()
+    scores = shard_scores(tmp_path / "again", 0, 1)
+    assert scores.read_bytes() == shard_scores(tmp_path / "alone", 0, 1).read_bytes()
+    for block in (262_144, 50):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(merge_predictions, "_BLOCK_FRAMES", block)
+            assert merge_predictions.merge(tmp_path / "again", 1, tmp_path / f"out-{block}") == 140
+    whole, blocks = (
+        pq.read_table(tmp_path / name / "frame_scores.parquet") for name in ("out-262144", "out-50")
+    )
+    assert blocks.equals(whole)
+    metrics = json.loads((tmp_path / "out-50" / "metrics.json").read_text())
+    assert metrics["margin"] == pytest.approx(np.mean(whole["margin"].to_pylist()))
+    assert metrics["predicted_pixels"]["car"] == sum(whole["car"].to_pylist())

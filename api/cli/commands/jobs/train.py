@@ -30,6 +30,7 @@ from api.cli.target import target
 from api.cli.terminal import JsonFlag
 from pipeline.jobs.attempts import ATTEMPTS
 from pipeline.jobs.train_settings import TrainSettings
+from pipeline.prepared.training_input import USUAL_SIZE
 from pipeline.runs.augmentations import augmentations_in
 from pipeline.runs.class_map import classes_in
 from pipeline.runs.exchange import Exchange
@@ -51,9 +52,20 @@ def train(
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Length in epochs, instead of steps.")
     ] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Of one worker.")] = None,
-    height: Annotated[int | None, typer.Option(help="Network input height [pixels].")] = None,
-    width: Annotated[int | None, typer.Option(help="Network input width [pixels].")] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Of one worker; 0.002 by default.")
+    ] = None,
+    height: Annotated[
+        int | None,
+        typer.Option(
+            help="Network input height [pixels], divisible by 8; by default "
+            f"{USUAL_SIZE.height_px}."
+        ),
+    ] = None,
+    width: Annotated[
+        int | None,
+        typer.Option(help=f"Network input width, likewise; by default {USUAL_SIZE.width_px}."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of weights and order.")] = 0,
     split: Annotated[
         str | None,
@@ -61,7 +73,10 @@ def train(
     ] = None,
     continue_from: Annotated[
         str | None,
-        typer.Option(help="Begin with the weights of a model: a training job's name, or a folder."),
+        typer.Option(
+            help="Begin with the weights of a model: a training job's name, with @STEP or @best "
+            "too, or a folder."
+        ),
     ] = None,
     prepare: Annotated[
         bool | None,
@@ -131,7 +146,7 @@ def train(
         str | None,
         typer.Option(
             help="Network: small_unet (default), deeplabv3plus_resnet50, or your own, "
-            "MODULE:FUNCTION.",
+            "MODULE:FUNCTION, of a module that is installed or on PYTHONPATH.",
         ),
     ] = None,
     backbone_weights: Annotated[
