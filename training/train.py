@@ -34,7 +34,11 @@ from training.input.class_weights import catalogued_pixels, class_weights
 from training.input.dataset import open_reader, open_split
 from training.input.frame_reader import FrameReader
 from training.input.label_classes import LabelClasses
-from training.input.skipped_frames import SkippedFrames, read_skipped_frames
+from training.input.skipped_frames import (
+    SkippedFrames,
+    read_skipped_frames,
+    write_skipped_frames,
+)
 from training.input.trained_frames import (
     ABOUT_TRAINED,
     write_trained_frames,
@@ -107,6 +111,12 @@ class Run:
     scale: LossScale | None = None
 
     @property
+    def skipped(self) -> list[SkippedFrames]:
+        """The bad frames of the split trained on, and of that scored on the way."""
+        every = (self.bad, self.scoring.bad if self.scoring else None)
+        return [bad for bad in every if bad is not None]
+
+    @property
     def state(self) -> list[Any]:
         """The variables beside the model's that a checkpoint keeps, in its order."""
         return [*self.optimizer.variables, *(self.scale.variables if self.scale else ())]
@@ -144,7 +154,7 @@ def train(settings: RunSettings) -> None:
         )
     # From here on the settings are those that the run has, and not those that were left open.
     settings = replace(settings, split=split, threads=threads, precision=precision)
-    bad = _skipped(settings, frames)
+    bad = _skipped(settings, frames, len(frames), split)
     reader, prepared = open_reader(
         frames,
         palette,
@@ -226,11 +236,14 @@ def train(settings: RunSettings) -> None:
             _finish(run, mlperf)
 
 
-def _skipped(settings: RunSettings, frames: Manifest) -> SkippedFrames | None:
+def _skipped(
+    settings: RunSettings, frames: Manifest, of_split: int, split: str
+) -> SkippedFrames | None:
+    """The bad frames among those that a worker reads, of so many in the split; None to fail."""
     bad = BadFrames.parse(settings.bad_frames)
     if not bad.skips:
         return None
-    return SkippedFrames(frames.frames["fkey"].to_pylist(), bad.limit(len(frames)))
+    return SkippedFrames(frames.frames["fkey"].to_pylist(), bad.limit(of_split), split)
 
 
 def _scoring(
@@ -251,6 +264,7 @@ def _scoring(
             "with frames that are not those trained on"
         )
     share = split.shard(workers.rank, workers.size)
+    bad = _skipped(settings, share, len(split), settings.evaluate_split)
     reader, _ = open_reader(
         share,
         palette,
@@ -258,9 +272,9 @@ def _scoring(
         settings.width_px,
         settings.cache_bytes // 4,
         classes=classes,
-        bad=_skipped(settings, share),
+        bad=bad,
     )
-    return Scoring(model, reader, len(share), len(classes), settings.threads)
+    return Scoring(model, reader, len(share), len(classes), settings.threads, bad)
 
 
 def _look_for_all(run: Run, reader: FrameReader) -> None:
@@ -398,11 +412,12 @@ def _loop(
     one_step = _train_step(run)
     losses: list[float] = []
     began_s = time.perf_counter()
-    batch, failure = _first_batch(run, fetch, step), None
+    batch = _first_batch(run, fetch, step)
+    failure: FramesiftError | None = None
     saving = Minutes(run.settings.checkpoint_minutes)
     with noted_signals() as stop:
         if _lacks_score(run, evaluations, begun):
-            _evaluate(run, evaluations, metrics, mlperf, begun, stop)
+            began_s += _evaluate(run, evaluations, metrics, mlperf, begun, stop)
         while step < last:
             step, read = step + 1, read + each_step
             rate = _set_rate(run, read)
@@ -547,6 +562,7 @@ def _evaluate(
         failure = error
     if run.workers.any(matrix is None) or matrix is None:
         raise _ended(run, failure, stop.received, step)
+    _list_bad(run, metrics)
     now = scored(step, run.workers.sum(matrix))
     if evaluations and metrics and mlperf:
         if best := evaluations.is_best(now):
@@ -745,15 +761,17 @@ def _list_bad(run: Run, metrics: MetricsLog | None) -> None:
     Raises:
         BadFile: All together they are more than may be.
     """
-    if run.bad is None:
-        return
-    for text in run.workers.texts(json.dumps(run.bad.listed())):
-        run.bad.add(json.loads(text))
-    if metrics:
-        run.bad.add(read_skipped_frames(run.settings.model_dir))
-        run.bad.write(run.settings.model_dir)
-        metrics.skips(len(run.bad.listed()))
-    run.bad.check()
+    kept = read_skipped_frames(run.settings.model_dir) if metrics and run.skipped else []
+    for bad in run.skipped:
+        bad.add(one for one in kept if (one["split"] or run.settings.split) == bad.split)
+        for text in run.workers.texts(json.dumps(bad.listed())):
+            bad.add(json.loads(text))
+    if metrics and run.skipped:
+        listed = [one for bad in run.skipped for one in bad.listed()]
+        write_skipped_frames(run.settings.model_dir, listed)
+        metrics.skips(len(listed))
+    for bad in run.skipped:
+        bad.check()
 
 
 def _about(run: Run) -> AboutModel:

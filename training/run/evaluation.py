@@ -22,6 +22,7 @@ from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json
 from training.folder_file import read_folder_file
 from training.input.frame_reader import FrameReader
+from training.input.skipped_frames import SkippedFrames
 from training.run.evaluated import Evaluated
 from training.validation.scores import confusion_matrix, mean_iou, pixel_accuracy
 
@@ -91,10 +92,20 @@ def keep_best(write: Callable[[Path], object], model_dir: Path, beside: Sequence
 
 
 class Scoring:
-    """Runs a model that is being trained over a worker's share of a split."""
+    """Runs a model that is being trained over a worker's share of a split.
+
+    Attributes:
+        bad: Frames that it goes on without; None where one ends it.
+    """
 
     def __init__(
-        self, model: Any, reader: FrameReader, frames: int, n_classes: int, threads: int
+        self,
+        model: Any,
+        reader: FrameReader,
+        frames: int,
+        n_classes: int,
+        threads: int,
+        bad: SkippedFrames | None = None,
     ) -> None:
         """Prepare to score.
 
@@ -104,7 +115,9 @@ class Scoring:
             frames: Their number.
             n_classes: C.
             threads: Frames read at once.
+            bad: The reader's.
         """
+        self.bad = bad
         self._reader, self._frames, self._n_classes = reader, frames, n_classes
         self._threads = threads
         self._best = tf.function(
