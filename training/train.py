@@ -46,6 +46,7 @@ from training.input.trained_frames import (
 )
 from training.network.about_model import ABOUT_FILE, AboutModel
 from training.network.deeplab import load_backbone
+from training.network.draws import layers_with_generators, stateful_draws
 from training.network.learning_rate import COURSE, learning_rate_at
 from training.network.loss import weight_of_class_id
 from training.network.model_files import write_model
@@ -168,7 +169,7 @@ def train(settings: RunSettings) -> None:
     parent = read_parent(settings.continue_from) if settings.continue_from else None
     tf.keras.utils.set_random_seed(settings.seed)
     compile_for_gpus()
-    with layers_in(precision):
+    with layers_in(precision), layers_with_generators():
         model = build_network(
             settings.model,
             settings.height_px,
@@ -411,9 +412,10 @@ def _loop(
     evaluations = _evaluations(run, step)
     one_step = _train_step(run)
     losses: list[float] = []
-    began_s = time.perf_counter()
-    batch = _first_batch(run, fetch, step)
     failure: FramesiftError | None = None
+    if batch := _first_batch(run, fetch, step):
+        _compile(run, one_step, batch)
+    began_s = time.perf_counter()
     saving = Minutes(run.settings.checkpoint_minutes)
     with noted_signals() as stop:
         if _lacks_score(run, evaluations, begun):
@@ -553,7 +555,6 @@ def _evaluate(
     scoring, step = run.scoring, begun.step
     assert scoring is not None  # or the model of now is not scored
     began_s = time.perf_counter()
-    run.workers.average_variables(run.model.non_trainable_variables)
     failure: FramesiftError | None = None
     matrix = None
     try:
@@ -639,7 +640,19 @@ def _log(
 def _train_step(run: Run) -> Any:
     pixels = run.classes.merged_pixels(catalogued_pixels(run.frames))
     weights = weight_of_class_id(class_weights(pixels))
-    return train_step(run.model, run.optimizer, run.workers, weights, run.scale)
+    seed = run.settings.seed
+    return train_step(run.model, run.optimizer, run.workers, weights, run.scale, seed)
+
+
+def _compile(run: Run, one_step: Any, batch: Any) -> None:
+    """Have the step's graph built, which the first step's speed is then without."""
+    graph = one_step.get_concrete_function(*map(tf.convert_to_tensor, batch))
+    if run.workers.is_first and (draws := stateful_draws(graph)):
+        say(
+            f"warning: network {run.settings.model} draws by {', '.join(draws)}: a run that goes "
+            "on draws other numbers than one without a break; use Keras' layers or a "
+            "tf.random.Generator of a layer"
+        )
 
 
 def _restore(run: Run) -> tuple[Run, Begun]:
@@ -733,8 +746,6 @@ def _save(run: Run, begun: Begun, rate: float) -> None:
         JobFailed: They do not, or the weights are not finite: the last checkpoint stays.
         StorageError: The disk refuses.
     """
-    # Batch normalisation's: each worker has seen other frames.
-    run.workers.average_variables(run.model.non_trainable_variables)
     weights = run.model.get_weights()
     digest = hashlib.sha256(b"".join(w.tobytes() for w in weights)).hexdigest()
     if not run.workers.agree(digest):

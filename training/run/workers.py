@@ -72,11 +72,15 @@ class Workers:
             self._horovod.broadcast_variables(variables, root_rank=0)
 
     def average_variables(self, variables: Sequence[Any]) -> None:
-        """Give every worker the mean of all workers' values, where they are no whole numbers."""
+        """Give every worker the mean of all workers' values, where they are no whole numbers.
+
+        Within a compiled function, too.
+        """
         if self.size > 1:
             for number, variable in enumerate(variables):
                 if variable.dtype.is_floating:
-                    mean = self._horovod.allreduce(variable, name=f"average_{number}")
+                    value = tf.convert_to_tensor(variable)
+                    mean = self._horovod.allreduce(value, name=f"average_{number}")
                     variable.assign(mean)
 
     def broadcast_number(self, value: int) -> int:
