@@ -53,7 +53,7 @@ from training.network.model_files import write_model
 from training.network.networks import build_network
 from training.network.parent import Parent, read_parent
 from training.network.precision import LossScale, chosen_precision, compile_for_gpus, layers_in
-from training.run.checkpoint import CHECKPOINT_FILE, Checkpoint
+from training.run.checkpoint import CHECKPOINT_FILE, Checkpoint, checkpoints_bytes
 from training.run.code_version import code_version
 from training.run.evaluation import Evaluations, Scoring, keep_best, scored
 from training.run.memory import need_memory
@@ -305,7 +305,8 @@ def _check_room(run: Run) -> None:
     )
     models = 2 if run.scoring else 1
     copies = run.settings.keep_checkpoints + 1  # one is written beside those that are kept
-    need_room(run.settings.model_dir, copies * (weights + state) + models * weights)
+    taken = copies * (weights + state) + models * weights
+    need_room(run.settings.model_dir, taken - checkpoints_bytes(run.settings.model_dir))
 
 
 def _length(settings: RunSettings, frames: int, workers: int) -> RunLength:

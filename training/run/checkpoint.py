@@ -185,6 +185,12 @@ def listed_checkpoints(model_dir: Path) -> list[dict[str, Any]]:
     return listed
 
 
+def checkpoints_bytes(model_dir: Path) -> int:
+    """The size of the checkpoints in a folder, which new ones replace [bytes]."""
+    paths = (model_dir / CHECKPOINT_FILE, *_former(model_dir))
+    return sum(path.stat().st_size for path in paths if path.exists())
+
+
 def _former(model_dir: Path) -> list[Path]:
     """The checkpoints before the newest, latest first."""
     numbered = {}
