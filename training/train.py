@@ -279,10 +279,11 @@ def _scoring(
 
 
 def _look_for_all(run: Run, reader: FrameReader) -> None:
-    """Go on where a step has room in memory and each file is there that is read; all workers do.
+    """Go on where disk and memory have room and each file is there that is read; all workers do.
 
     Raises:
-        JobFailed: One worker's has not, or a file is missing.
+        StorageError: The disk of the model's folder has not.
+        JobFailed: A step has not in one worker's memory, or another worker cannot go on.
         BadFile: One is missing that this worker looked for.
     """
     failure: FramesiftError | None = None
@@ -685,21 +686,9 @@ def _first_state(run: Run) -> tuple[Begun, int]:
         How far it is, and with how many workers it began.
     """
     model_dir, header = run.settings.model_dir, run.frames.header
-    checkpoint = Checkpoint.read_newest(model_dir, say)
+    checkpoint = Checkpoint.restore_newest(model_dir, lambda one: _take(run, one), say)
     if checkpoint:
-        began_with = checkpoint.identity.workers if checkpoint.identity else run.workers.size
-        identity = _as_begun(run, began_with).identity
-        checkpoint.check_same_run(header.class_list, identity, model_dir)
-        try:
-            run.model.set_weights(checkpoint.weights)
-            for variable, value in zip(run.state, checkpoint.optimizer, strict=True):
-                variable.assign(value)
-        except ValueError as error:
-            raise BadFile(
-                f"checkpoint is damaged: its arrays are not those of {run.settings.model} and its "
-                "optimizer; delete it",
-                str(model_dir / CHECKPOINT_FILE),
-            ) from error
+        began_with = _began_with(run, checkpoint)
         say(f"going on from the checkpoint of step {checkpoint.step}")
         read = checkpoint.examples
         if read is None:
@@ -727,6 +716,33 @@ def _first_state(run: Run) -> tuple[Begun, int]:
     write_trained_frames(model_dir, fkeys, parent)
     write_trained_scenes(model_dir, run.frames.frames["scene"].to_pylist(), parent)
     return Begun(), run.workers.size
+
+
+def _began_with(run: Run, checkpoint: Checkpoint) -> int:
+    """The number of workers that the run of a checkpoint began with."""
+    return checkpoint.identity.workers if checkpoint.identity else run.workers.size
+
+
+def _take(run: Run, checkpoint: Checkpoint) -> None:
+    """Have the model and its optimizer be as a checkpoint says.
+
+    Raises:
+        InvalidInput: It is another run's.
+        BadFile: Its arrays are not the run's.
+    """
+    model_dir = run.settings.model_dir
+    identity = _as_begun(run, _began_with(run, checkpoint)).identity
+    checkpoint.check_same_run(run.frames.header.class_list, identity, model_dir)
+    try:
+        run.model.set_weights(checkpoint.weights)
+        for variable, value in zip(run.state, checkpoint.optimizer, strict=True):
+            variable.assign(value)
+    except ValueError as error:
+        raise BadFile(
+            f"checkpoint is damaged (its arrays are not those of {run.settings.model} and its "
+            "optimizer)",
+            str(model_dir / CHECKPOINT_FILE),
+        ) from error
 
 
 def _diverged(run: Run, what: str, step: int, rate: float) -> JobFailed:
