@@ -197,8 +197,6 @@ def train(settings: RunSettings) -> None:
         LossScale() if precision == MIXED else None,
     )
     _about(run).check()  # before the first step, and not after the last
-    if workers.is_first:
-        _check_room(run)
     _look_for_all(run, reader)
 
     run, begun = _restore(run)
@@ -288,6 +286,8 @@ def _look_for_all(run: Run, reader: FrameReader) -> None:
     """
     failure: FramesiftError | None = None
     try:
+        if run.workers.is_first:
+            _check_room(run)
         need_memory(run.model, run.settings.batch_size, run.workers.local_size)
         if run.settings.staging is None:  # else files come while the run reads
             reader.look_for_files()
@@ -661,8 +661,14 @@ def _restore(run: Run) -> tuple[Run, Begun]:
     """Progress of the last checkpoint, its state now on all workers; and the run as it goes on."""
     workers = run.workers
     begun, began_with = Begun(), workers.size
+    failure: FramesiftError | None = None
     if workers.is_first:
-        begun, began_with = _first_state(run)
+        try:
+            begun, began_with = _first_state(run)
+        except FramesiftError as error:
+            failure = error
+    if cannot := _cannot_go_on(workers, failure):
+        raise cannot
     # The optimizer is built, so its variables are there to send before the first step already.
     workers.broadcast_variables([*run.model.variables, *run.state])
     begun = Begun(*(workers.broadcast_number(n) for n in (begun.step, begun.examples)))

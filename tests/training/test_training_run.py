@@ -87,7 +87,7 @@ def test_two_workers_train(trained: tuple[Path, Ended]) -> None:
     assert record["metrics"] == summary
     assert record["begun"][0]["environment"]["packages"]["tensorflow-cpu"] == "2.15.1"
     assert [(one["file"], one["step"]) for one in record["checkpoints"]] == [
-        ("checkpoint.npz", 40), ("checkpoint-1.npz", 20),
+        ("checkpoint.npz", 40), ("checkpoint-1.npz", 36),  # before it was scored
     ]  # fmt: skip
     newest = (model_dir / "checkpoint.npz").read_bytes()
     assert record["checkpoints"][0]["sha256"] == hashlib.sha256(newest).hexdigest()
@@ -217,7 +217,7 @@ def test_ended_run_goes_on_exactly(manifest: Path, tmp_path: Path) -> None:
     assert "--split train there, validation here; --seed 0 there, 77 here; --learn" in refused.error
     for one in (again, undisturbed):
         assert one.status == 0, one.err
-    assert "going on from the one before, of step 5" in refused.out
+    assert "going on from the one before, of step 5" in again.out
     assert "going on from the checkpoint of step 5" in again.out
     finished = [Checkpoint.read(tmp_path / name) for name in ("ended", "whole")]
     assert finished[0]
@@ -317,6 +317,23 @@ def test_one_bad_worker_ends_all(manifest: Path, tmp_path: Path) -> None:
     (meets,) = (rank for rank, first in enumerate(firsts) if 3 in [e.row for e in first])
     assert any(files[3].label in line and line.startswith(f"[{meets}]<stderr>:") for line in errors)
     assert not (tmp_path / "model" / "model.json").exists()
+
+
+def test_what_the_first_worker_refuses_ends_all(manifest: Path, tmp_path: Path) -> None:
+    """Proves each worker ends with the reason in a line, and none with a traceback."""
+    (tmp_path / "checkpoint.npz").write_bytes(b"cut")
+    cases = (
+        (["--keep_checkpoints", "1000000000"], "make room, or keep fewer"),
+        ([], "none before it is whole: put a copy of it back"),
+    )
+    for more, expected in cases:
+        flags = training(manifest, tmp_path, 3, "--num_workers", "2", *more)
+        ended = run("-m", "training.main", *flags, launcher=horovodrun(2))
+        assert ended.status == 1
+        errors = [line for line in ended.err.splitlines() if "error: " in line]
+        assert len(errors) == 2, ended.err
+        assert all(expected in line for line in errors)
+        assert "Traceback" not in ended.err
 
 
 def test_sigterm_with_fewer_frames_than_workers(tmp_path: Path) -> None:
