@@ -1,6 +1,7 @@
 """Training as a job: what runs, submitted."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from pipeline.jobs.inference.chosen_model import CHECKPOINT, FINISHED_MODEL, mod
 from pipeline.jobs.job_input import JobInput, job_input
 from pipeline.jobs.preparing import preparing_stage, to_be_prepared
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.request import PYTHON, JobPaths, Stage
+from pipeline.jobs.request import PYTHON, JobPaths, Stage, read_json
 from pipeline.jobs.resources import Resources
 from pipeline.jobs.submit import JobOrder, Plan, submit
 from pipeline.jobs.train_settings import TrainSettings
+from pipeline.prepared.size import LONGEST_SIDE_PX, Size
+from pipeline.prepared.training_input import SIZE_STEP_PX, is_network_size
 from pipeline.runs.augmentations import NONE, checked_augmentations
 from pipeline.runs.bad_frames import BadFrames
 from pipeline.runs.class_map import ClassMap, chosen_classes
@@ -89,6 +92,7 @@ def submit_training(
     parent = None
     if settings.continue_from is not None:
         parent = model_folder(records, settings.continue_from, (*FINISHED_MODEL, *CHECKPOINT))
+        _check_parent(parent, classes.classes if classes else frames.whole.header.classes)
 
     def plan(paths: JobPaths) -> Plan:
         paths_shown = {"model_dir": str(paths.model), **frames.shown}
@@ -113,6 +117,19 @@ def submit_training(
         JobOrder("train", f"train-{dataset.name}", name, dataset, backend_name, needs, attempts),
         plan,
     )
+
+
+def _check_parent(parent: Path, classes: Sequence[str]) -> None:
+    """Accept a model to begin with, as far as it, or the record of its run, says its classes."""
+    about = read_json(parent / "model.json") or read_json(parent / "run.json")
+    known = about.get("classes")
+    if isinstance(known, list) and known != list(classes):
+        differing = [*sorted({*map(str, known)} ^ set(classes))[:3]] or ["their order"]
+        raise InvalidInput(
+            f"continue from: the model in {parent} knows {len(known)} classes, the training would "
+            f"have {len(classes)}; they differ in {', '.join(differing)}: take a model of the same "
+            "classes, or --classes of that one"
+        )
 
 
 def _check_evaluated(frames: JobInput, split: str) -> None:
@@ -187,10 +204,8 @@ def check_settings(settings: TrainSettings) -> None:
         )
     checked_augmentations(settings.augment or ())
     bad_frames_flags(settings.bad_frames)
-    Exchange.of(settings.horovod or {})
-    if settings.model is not None:
-        check_network(settings.model)
-    check_backbone(settings.model or SMALL_UNET, settings.backbone_weights)
+    _check_exchange(settings)
+    _check_network(settings)
     check_precision(settings.precision or AUTO)
     counts = [getattr(settings, name) for name in _COUNTS]
     lengths = [count for count in counts if count is not None]
@@ -204,6 +219,32 @@ def check_settings(settings: TrainSettings) -> None:
         value = getattr(settings, flag)
         if value is not None and not value > 0:
             raise InvalidInput(f"{flag.replace('_', ' ')} {value:g}: expected a number above 0")
+
+
+def _check_exchange(settings: TrainSettings) -> None:
+    if Exchange.of(settings.horovod or {}).reduce == "adasum":
+        raise InvalidInput(
+            "horovod reduce=adasum: jobs start their workers by Gloo, and Adasum needs MPI: take "
+            "reduce=average, or start training.main by mpirun"
+        )
+
+
+def _check_network(settings: TrainSettings) -> None:
+    if settings.model is not None:
+        check_network(settings.model)
+    check_backbone(settings.model or SMALL_UNET, settings.backbone_weights)
+    if settings.backbone_weights and not Path(settings.backbone_weights).is_file():
+        raise InvalidInput(
+            f"backbone weights {settings.backbone_weights}: no such file; expected an .h5 file of "
+            "ResNet-50's weights"
+        )
+    for flag in ("height", "width"):
+        value = getattr(settings, flag)
+        if value is not None and not is_network_size(Size(value, value)):
+            raise InvalidInput(
+                f"{flag} {value}: expected a multiple of {SIZE_STEP_PX} pixels, at most "
+                f"{LONGEST_SIDE_PX}"
+            )
 
 
 def _check_target(miou: float, evaluate_every: int | None) -> None:

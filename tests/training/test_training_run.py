@@ -381,6 +381,7 @@ def test_refusals(manifest: Path, trained: tuple[Path, Ended], tmp_path: Path) -
         (training(tmp_path / "none", new, 3), "has no frames"),
         (training(tmp_path / "remote", new, 3), "stage the dataset first"),
         (training(manifest, new, 3, "--num_workers", "2"), "horovodrun -np 2"),
+        (training(manifest, new, 3, "--horovod", "reduce=adasum"), "workers, and this is one"),
         (training(tmp_path / "lacking", new, 3), "frames that lack a file: 1 of 4"),
         (training(manifest, new, 3, "--batch_size", "1000000"), "a step takes at least"),
         (training(manifest, model_dir, 41), "--max_steps 40 there, 41 here; give the flags"),

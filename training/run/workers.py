@@ -151,6 +151,7 @@ def join_workers(num_workers: int | None, exchange: Exchange | None = None) -> W
         InvalidInput: There are more or fewer, or they cannot exchange gradients so.
     """
     exchange = exchange or Exchange()
+    adds = exchange.reduce == "adasum"
     try:
         import horovod.tensorflow as horovod
     except ImportError:
@@ -159,7 +160,7 @@ def join_workers(num_workers: int | None, exchange: Exchange | None = None) -> W
         _set_variables(exchange)
         horovod.init()
         workers = Workers(horovod.rank(), horovod.size(), horovod.local_size(), exchange, horovod)
-        if not workers.averages:
+        if adds and workers.size > 1:
             _check_adasum(horovod)
         gpus = tf.config.list_physical_devices("GPU")
         if gpus:
@@ -167,6 +168,11 @@ def join_workers(num_workers: int | None, exchange: Exchange | None = None) -> W
         if workers.size == 1:
             # Its thread looks for gradients each millisecond: 1.5 % of a core, for nobody.
             horovod.shutdown()
+    if adds and workers.size == 1:
+        raise InvalidInput(
+            "horovod reduce=adasum: expected 2, 4, 8... workers, and this is one: start more by "
+            "mpirun, or average"
+        )
     if num_workers is not None and workers.size != num_workers:
         raise InvalidInput(
             f"--num_workers {num_workers}, but this process is one of {workers.size}: start it "
