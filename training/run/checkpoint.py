@@ -122,11 +122,13 @@ class Checkpoint:
             BadFile: There are some, and none of them is whole.
             StorageError: The disk refuses.
         """
-        newest, damage = model_dir / CHECKPOINT_FILE, None
-        for path in (newest, *_former(model_dir)):
+        newest, former, damage = model_dir / CHECKPOINT_FILE, _former(model_dir), None
+        for path in (newest, *former):
             try:
-                checkpoint = _present(cls.read(model_dir, path.name), path)
-                restore(checkpoint)
+                checkpoint = cls.read(model_dir, path.name)
+                if checkpoint is None and not former:
+                    return None
+                restore(checkpoint := _present(checkpoint, path))
             except BadFile as error:
                 damage = damage or error
                 continue
@@ -136,8 +138,7 @@ class Checkpoint:
                 path.replace(newest)
                 say(f"warning: {damage}; going on from the one before, of step {checkpoint.step}")
             return checkpoint
-        if damage is None or not (newest.exists() or _former(model_dir)):
-            return None
+        assert damage is not None  # the newest is there, or was missed
         raise BadFile(
             f"{damage.reason}, and none before it is whole: put a copy of it back, or begin the "
             "run again with another --model_dir",
