@@ -322,7 +322,7 @@ def test_one_bad_worker_ends_all(manifest: Path, tmp_path: Path) -> None:
 def test_what_the_first_worker_refuses_ends_all(manifest: Path, tmp_path: Path) -> None:
     """Proves each worker ends with the reason in a line, and none with a traceback."""
     (tmp_path / "checkpoint.npz").write_bytes(b"cut")
-    cases = (
+    cases: Sequence[tuple[Sequence[str], str]] = (
         (["--keep_checkpoints", "1000000000"], "make room, or keep fewer"),
         ([], "none before it is whole: put a copy of it back"),
     )
