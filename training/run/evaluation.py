@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from catalog.errors import BadFile
-from catalog.storage.atomic_write import atomic_write
+from catalog.errors import BadFile, StorageError
+from catalog.storage.atomic_write import atomic_write, part_of
 from catalog.storage.bounded_file import parsed_json
+from catalog.storage.to_disk import to_disk, tree_to_disk
 from training.folder_file import read_folder_file
 from training.input.frame_reader import FrameReader
 from training.input.skipped_frames import SkippedFrames
@@ -80,15 +81,28 @@ class Evaluations:
 def keep_best(write: Callable[[Path], object], model_dir: Path, beside: Sequence[str]) -> None:
     """Have the model of now written to ``best/``, with copies of files of the run's folder.
 
+    The folder is replaced whole: a kill leaves the model before, or none, and never parts of two.
+
     Raises:
         StorageError: The disk refuses.
     """
-    folder = model_dir / BEST_FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in beside:
-        if (model_dir / name).exists():  # a run that an earlier release began may lack one
-            shutil.copyfile(model_dir / name, folder / name)
-    write(folder)
+    best = model_dir / BEST_FOLDER
+    try:
+        with (
+            part_of(best, is_folder=True) as aside,
+            part_of(best, is_folder=True, clear=False) as former,
+        ):
+            for name in beside:
+                if (model_dir / name).exists():  # a run of an earlier release may lack one
+                    shutil.copyfile(model_dir / name, aside / name)
+            write(aside)
+            tree_to_disk(aside)
+            if best.exists():
+                best.replace(former)
+            aside.replace(best)
+            to_disk(model_dir)
+    except OSError as error:
+        raise StorageError(f"{best}: cannot be written: {error.strerror}", str(best)) from error
 
 
 class Scoring:
