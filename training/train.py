@@ -34,7 +34,11 @@ from training.input.class_weights import catalogued_pixels, class_weights
 from training.input.dataset import open_reader, open_split
 from training.input.frame_reader import FrameReader
 from training.input.label_classes import LabelClasses
-from training.input.skipped_frames import SkippedFrames, read_skipped_frames
+from training.input.skipped_frames import (
+    SkippedFrames,
+    read_skipped_frames,
+    write_skipped_frames,
+)
 from training.input.trained_frames import (
     ABOUT_TRAINED,
     write_trained_frames,
@@ -42,13 +46,14 @@ from training.input.trained_frames import (
 )
 from training.network.about_model import ABOUT_FILE, AboutModel
 from training.network.deeplab import load_backbone
+from training.network.draws import layers_with_generators, stateful_draws
 from training.network.learning_rate import COURSE, learning_rate_at
 from training.network.loss import weight_of_class_id
 from training.network.model_files import write_model
 from training.network.networks import build_network
 from training.network.parent import Parent, read_parent
 from training.network.precision import LossScale, chosen_precision, compile_for_gpus, layers_in
-from training.run.checkpoint import CHECKPOINT_FILE, Checkpoint
+from training.run.checkpoint import CHECKPOINT_FILE, Checkpoint, checkpoints_bytes
 from training.run.code_version import code_version
 from training.run.evaluation import Evaluations, Scoring, keep_best, scored
 from training.run.memory import need_memory
@@ -107,6 +112,12 @@ class Run:
     scale: LossScale | None = None
 
     @property
+    def skipped(self) -> list[SkippedFrames]:
+        """The bad frames of the split trained on, and of that scored on the way."""
+        every = (self.bad, self.scoring.bad if self.scoring else None)
+        return [bad for bad in every if bad is not None]
+
+    @property
     def state(self) -> list[Any]:
         """The variables beside the model's that a checkpoint keeps, in its order."""
         return [*self.optimizer.variables, *(self.scale.variables if self.scale else ())]
@@ -144,7 +155,7 @@ def train(settings: RunSettings) -> None:
         )
     # From here on the settings are those that the run has, and not those that were left open.
     settings = replace(settings, split=split, threads=threads, precision=precision)
-    bad = _skipped(settings, frames)
+    bad = _skipped(settings, frames, len(frames), split)
     reader, prepared = open_reader(
         frames,
         palette,
@@ -158,7 +169,7 @@ def train(settings: RunSettings) -> None:
     parent = read_parent(settings.continue_from) if settings.continue_from else None
     tf.keras.utils.set_random_seed(settings.seed)
     compile_for_gpus()
-    with layers_in(precision):
+    with layers_in(precision), layers_with_generators():
         model = build_network(
             settings.model,
             settings.height_px,
@@ -186,8 +197,6 @@ def train(settings: RunSettings) -> None:
         LossScale() if precision == MIXED else None,
     )
     _about(run).check()  # before the first step, and not after the last
-    if workers.is_first:
-        _check_room(run)
     _look_for_all(run, reader)
 
     run, begun = _restore(run)
@@ -226,11 +235,14 @@ def train(settings: RunSettings) -> None:
             _finish(run, mlperf)
 
 
-def _skipped(settings: RunSettings, frames: Manifest) -> SkippedFrames | None:
+def _skipped(
+    settings: RunSettings, frames: Manifest, of_split: int, split: str
+) -> SkippedFrames | None:
+    """The bad frames among those that a worker reads, of so many in the split; None to fail."""
     bad = BadFrames.parse(settings.bad_frames)
     if not bad.skips:
         return None
-    return SkippedFrames(frames.frames["fkey"].to_pylist(), bad.limit(len(frames)))
+    return SkippedFrames(frames.frames["fkey"].to_pylist(), bad.limit(of_split), split)
 
 
 def _scoring(
@@ -251,6 +263,7 @@ def _scoring(
             "with frames that are not those trained on"
         )
     share = split.shard(workers.rank, workers.size)
+    bad = _skipped(settings, share, len(split), settings.evaluate_split)
     reader, _ = open_reader(
         share,
         palette,
@@ -258,20 +271,23 @@ def _scoring(
         settings.width_px,
         settings.cache_bytes // 4,
         classes=classes,
-        bad=_skipped(settings, share),
+        bad=bad,
     )
-    return Scoring(model, reader, len(share), len(classes), settings.threads)
+    return Scoring(model, reader, len(share), len(classes), settings.threads, bad)
 
 
 def _look_for_all(run: Run, reader: FrameReader) -> None:
-    """Go on where a step has room in memory and each file is there that is read; all workers do.
+    """Go on where disk and memory have room and each file is there that is read; all workers do.
 
     Raises:
-        JobFailed: One worker's has not, or a file is missing.
+        StorageError: The disk of the model's folder has not.
+        JobFailed: A step has not in one worker's memory, or another worker cannot go on.
         BadFile: One is missing that this worker looked for.
     """
     failure: FramesiftError | None = None
     try:
+        if run.workers.is_first:
+            _check_room(run)
         need_memory(run.model, run.settings.batch_size, run.workers.local_size)
         if run.settings.staging is None:  # else files come while the run reads
             reader.look_for_files()
@@ -290,7 +306,8 @@ def _check_room(run: Run) -> None:
     )
     models = 2 if run.scoring else 1
     copies = run.settings.keep_checkpoints + 1  # one is written beside those that are kept
-    need_room(run.settings.model_dir, copies * (weights + state) + models * weights)
+    taken = copies * (weights + state) + models * weights
+    need_room(run.settings.model_dir, taken - checkpoints_bytes(run.settings.model_dir))
 
 
 def _length(settings: RunSettings, frames: int, workers: int) -> RunLength:
@@ -397,12 +414,14 @@ def _loop(
     evaluations = _evaluations(run, step)
     one_step = _train_step(run)
     losses: list[float] = []
+    failure: FramesiftError | None = None
+    if batch := _first_batch(run, fetch, step):
+        _compile(run, one_step, batch)
     began_s = time.perf_counter()
-    batch, failure = _first_batch(run, fetch, step), None
     saving = Minutes(run.settings.checkpoint_minutes)
     with noted_signals() as stop:
         if _lacks_score(run, evaluations, begun):
-            _evaluate(run, evaluations, metrics, mlperf, begun, stop)
+            began_s += _evaluate(run, evaluations, metrics, mlperf, begun, stop)
         while step < last:
             step, read = step + 1, read + each_step
             rate = _set_rate(run, read)
@@ -538,7 +557,6 @@ def _evaluate(
     scoring, step = run.scoring, begun.step
     assert scoring is not None  # or the model of now is not scored
     began_s = time.perf_counter()
-    run.workers.average_variables(run.model.non_trainable_variables)
     failure: FramesiftError | None = None
     matrix = None
     try:
@@ -547,6 +565,7 @@ def _evaluate(
         failure = error
     if run.workers.any(matrix is None) or matrix is None:
         raise _ended(run, failure, stop.received, step)
+    _list_bad(run, metrics)
     now = scored(step, run.workers.sum(matrix))
     if evaluations and metrics and mlperf:
         if best := evaluations.is_best(now):
@@ -623,15 +642,33 @@ def _log(
 def _train_step(run: Run) -> Any:
     pixels = run.classes.merged_pixels(catalogued_pixels(run.frames))
     weights = weight_of_class_id(class_weights(pixels))
-    return train_step(run.model, run.optimizer, run.workers, weights, run.scale)
+    seed = run.settings.seed
+    return train_step(run.model, run.optimizer, run.workers, weights, run.scale, seed)
+
+
+def _compile(run: Run, one_step: Any, batch: Any) -> None:
+    """Have the step's graph built, which the first step's speed is then without."""
+    graph = one_step.get_concrete_function(*map(tf.convert_to_tensor, batch))
+    if run.workers.is_first and (draws := stateful_draws(graph)):
+        say(
+            f"warning: network {run.settings.model} draws by {', '.join(draws)}: a run that goes "
+            "on draws other numbers than one without a break; use Keras' layers or a "
+            "tf.random.Generator of a layer"
+        )
 
 
 def _restore(run: Run) -> tuple[Run, Begun]:
     """Progress of the last checkpoint, its state now on all workers; and the run as it goes on."""
     workers = run.workers
     begun, began_with = Begun(), workers.size
+    failure: FramesiftError | None = None
     if workers.is_first:
-        begun, began_with = _first_state(run)
+        try:
+            begun, began_with = _first_state(run)
+        except FramesiftError as error:
+            failure = error
+    if cannot := _cannot_go_on(workers, failure):
+        raise cannot
     # The optimizer is built, so its variables are there to send before the first step already.
     workers.broadcast_variables([*run.model.variables, *run.state])
     begun = Begun(*(workers.broadcast_number(n) for n in (begun.step, begun.examples)))
@@ -655,21 +692,9 @@ def _first_state(run: Run) -> tuple[Begun, int]:
         How far it is, and with how many workers it began.
     """
     model_dir, header = run.settings.model_dir, run.frames.header
-    checkpoint = Checkpoint.read_newest(model_dir, say)
+    checkpoint = Checkpoint.restore_newest(model_dir, lambda one: _take(run, one), say)
     if checkpoint:
-        began_with = checkpoint.identity.workers if checkpoint.identity else run.workers.size
-        identity = _as_begun(run, began_with).identity
-        checkpoint.check_same_run(header.class_list, identity, model_dir)
-        try:
-            run.model.set_weights(checkpoint.weights)
-            for variable, value in zip(run.state, checkpoint.optimizer, strict=True):
-                variable.assign(value)
-        except ValueError as error:
-            raise BadFile(
-                f"checkpoint is damaged: its arrays are not those of {run.settings.model} and its "
-                "optimizer; delete it",
-                str(model_dir / CHECKPOINT_FILE),
-            ) from error
+        began_with = _began_with(run, checkpoint)
         say(f"going on from the checkpoint of step {checkpoint.step}")
         read = checkpoint.examples
         if read is None:
@@ -699,6 +724,33 @@ def _first_state(run: Run) -> tuple[Begun, int]:
     return Begun(), run.workers.size
 
 
+def _began_with(run: Run, checkpoint: Checkpoint) -> int:
+    """The number of workers that the run of a checkpoint began with."""
+    return checkpoint.identity.workers if checkpoint.identity else run.workers.size
+
+
+def _take(run: Run, checkpoint: Checkpoint) -> None:
+    """Have the model and its optimizer be as a checkpoint says.
+
+    Raises:
+        InvalidInput: It is another run's.
+        BadFile: Its arrays are not the run's.
+    """
+    model_dir = run.settings.model_dir
+    identity = _as_begun(run, _began_with(run, checkpoint)).identity
+    checkpoint.check_same_run(run.frames.header.class_list, identity, model_dir)
+    try:
+        run.model.set_weights(checkpoint.weights)
+        for variable, value in zip(run.state, checkpoint.optimizer, strict=True):
+            variable.assign(value)
+    except ValueError as error:
+        raise BadFile(
+            f"checkpoint is damaged (its arrays are not those of {run.settings.model} and its "
+            "optimizer)",
+            str(model_dir / CHECKPOINT_FILE),
+        ) from error
+
+
 def _diverged(run: Run, what: str, step: int, rate: float) -> JobFailed:
     """Why a run ends whose numbers are no use any more, and what is kept of it."""
     checkpoint = Checkpoint.read(run.settings.model_dir)
@@ -717,8 +769,6 @@ def _save(run: Run, begun: Begun, rate: float) -> None:
         JobFailed: They do not, or the weights are not finite: the last checkpoint stays.
         StorageError: The disk refuses.
     """
-    # Batch normalisation's: each worker has seen other frames.
-    run.workers.average_variables(run.model.non_trainable_variables)
     weights = run.model.get_weights()
     digest = hashlib.sha256(b"".join(w.tobytes() for w in weights)).hexdigest()
     if not run.workers.agree(digest):
@@ -745,15 +795,17 @@ def _list_bad(run: Run, metrics: MetricsLog | None) -> None:
     Raises:
         BadFile: All together they are more than may be.
     """
-    if run.bad is None:
-        return
-    for text in run.workers.texts(json.dumps(run.bad.listed())):
-        run.bad.add(json.loads(text))
-    if metrics:
-        run.bad.add(read_skipped_frames(run.settings.model_dir))
-        run.bad.write(run.settings.model_dir)
-        metrics.skips(len(run.bad.listed()))
-    run.bad.check()
+    kept = read_skipped_frames(run.settings.model_dir) if metrics and run.skipped else []
+    for bad in run.skipped:
+        bad.add(one for one in kept if (one["split"] or run.settings.split) == bad.split)
+        for text in run.workers.texts(json.dumps(bad.listed())):
+            bad.add(json.loads(text))
+    if metrics and run.skipped:
+        listed = [one for bad in run.skipped for one in bad.listed()]
+        write_skipped_frames(run.settings.model_dir, listed)
+        metrics.skips(len(listed))
+    for bad in run.skipped:
+        bad.check()
 
 
 def _about(run: Run) -> AboutModel:

@@ -1,6 +1,7 @@
 """Training as a job: what runs, submitted."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from pipeline.jobs.inference.chosen_model import (
 from pipeline.jobs.job_input import JobInput, job_input
 from pipeline.jobs.preparing import preparing_stage, to_be_prepared
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.request import PYTHON, JobPaths, Stage
+from pipeline.jobs.request import PYTHON, JobPaths, Stage, read_json
 from pipeline.jobs.resources import Resources
 from pipeline.jobs.submit import JobOrder, Plan, submit
 from pipeline.jobs.train_settings import TrainSettings
@@ -96,7 +97,10 @@ def submit_training(
     prepares = to_be_prepared(frames, split, settings)
     if prepares and frames.is_in_place and queue.cache is not None:
         frames = in_cache(frames, queue.cache, writes=not queue.dry_run)
-    kept = None if settings.continue_from is None else _parent(records, settings.continue_from)
+    kept = None
+    if settings.continue_from is not None:
+        kept = _parent(records, settings.continue_from)
+        _check_parent(kept.folder, classes.classes if classes else frames.whole.header.classes)
 
     def plan(paths: JobPaths) -> Plan:
         paths_shown = {"model_dir": str(paths.model), **frames.shown}
@@ -130,6 +134,19 @@ def _parent(records: RecordStore, model: str) -> ChosenModel:
         return chosen_model(records, model)
     folder = model_folder(records, model, (*FINISHED_MODEL, *CHECKPOINT))
     return ChosenModel(model, folder, None, None)
+
+
+def _check_parent(parent: Path, classes: Sequence[str]) -> None:
+    """Accept a model to begin with, as far as it, or the record of its run, says its classes."""
+    about = read_json(parent / "model.json") or read_json(parent / "run.json")
+    known = about.get("classes")
+    if isinstance(known, list) and known != list(classes):
+        differing = [*sorted({*map(str, known)} ^ set(classes))[:3]] or ["their order"]
+        raise InvalidInput(
+            f"continue from: the model in {parent} knows {len(known)} classes, the training would "
+            f"have {len(classes)}; they differ in {', '.join(differing)}: take a model of the same "
+            "classes, or --classes of that one"
+        )
 
 
 def _check_evaluated(frames: JobInput, split: str, evaluated: str) -> None:
@@ -213,10 +230,8 @@ def check_settings(settings: TrainSettings) -> None:
         )
     checked_augmentations(settings.augment or ())
     bad_frames_flags(settings.bad_frames)
-    Exchange.of(settings.horovod or {})
-    if settings.model is not None:
-        check_network(settings.model)
-    check_backbone(settings.model or SMALL_UNET, settings.backbone_weights)
+    _check_exchange(settings)
+    _check_network(settings)
     check_precision(settings.precision or AUTO)
     counts = [getattr(settings, name) for name in _COUNTS]
     lengths = [count for count in counts if count is not None]
@@ -247,6 +262,25 @@ def _check_side(side: str, pixels: int | None) -> None:
         f"{side} {pixels}: expected a multiple of {SIZE_STEP_PX} up to {LONGEST_SIDE_PX:,} pixels, "
         f"such as {near:,}"
     )
+
+
+def _check_exchange(settings: TrainSettings) -> None:
+    if Exchange.of(settings.horovod or {}).reduce == "adasum":
+        raise InvalidInput(
+            "horovod reduce=adasum: jobs start their workers by Gloo, and Adasum needs MPI: take "
+            "reduce=average, or start training.main by mpirun"
+        )
+
+
+def _check_network(settings: TrainSettings) -> None:
+    if settings.model is not None:
+        check_network(settings.model)
+    check_backbone(settings.model or SMALL_UNET, settings.backbone_weights)
+    if settings.backbone_weights and not Path(settings.backbone_weights).is_file():
+        raise InvalidInput(
+            f"backbone weights {settings.backbone_weights}: no such file; expected an .h5 file of "
+            "ResNet-50's weights"
+        )
 
 
 def _check_target(miou: float, evaluate_every: int | None) -> None:

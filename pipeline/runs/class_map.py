@@ -89,7 +89,7 @@ class ClassMap:
         """For each label class the id of its class in the network; None where it is ignored.
 
         Raises:
-            InvalidInput: The map has no place for one of them.
+            InvalidInput: The map has no place for one of them, or ignores all.
         """
         ids: dict[str, int | None] = dict.fromkeys(self.ignored)
         ids |= {label: n for n, of in enumerate(self.merged.values()) for label in of}
@@ -101,7 +101,13 @@ class ClassMap:
                 f"{'...' if len(lacking) > 8 else ''}, which it neither merges nor ignores: give "
                 'each a class, or name it under "ignored"'
             )
-        return [ids[name] for name in classes]
+        result = [ids[name] for name in classes]
+        if all(each is None for each in result):
+            raise InvalidInput(
+                f"class map {self.name}: ignores every label class of dataset {dataset}: merge one "
+                "at least, or nothing can be learned"
+            )
+        return result
 
     def as_json(self) -> dict[str, Any]:
         """The map as `from_json` reads it."""

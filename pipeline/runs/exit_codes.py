@@ -18,4 +18,15 @@ def may_go_on(code: int) -> bool:
     >>> [code for code in (0, 1, 2, 75, -9, 137, 143, 255) if may_go_on(code)]
     [75, -9, 137, 143]
     """
-    return code == GOES_ON or code < 0 or _OF_SIGNAL < code <= _OF_SIGNAL + _MOST_SIGNAL
+    return code == GOES_ON or signal_of(code) is not None
+
+
+def signal_of(code: int) -> int | None:
+    """The number of the signal that ended a program; None where none did.
+
+    >>> [signal_of(code) for code in (0, 75, -9, 137, 255)]
+    [None, None, 9, 9, None]
+    """
+    if code < 0:
+        return -code
+    return code - _OF_SIGNAL if _OF_SIGNAL < code <= _OF_SIGNAL + _MOST_SIGNAL else None

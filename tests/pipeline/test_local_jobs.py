@@ -154,10 +154,18 @@ def test_independent_commands_end_none_of_the_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("script", "reason"),
-    [("exit 3", "only 0 ended with exit code 3; see "), ("kill -9 $$", "only 0 was killed")],
+    [
+        ("exit 3", "only 0 ended with exit code 3; see "),
+        ("kill -9 $$", "only 0 was killed by signal 9 (out of memory?); see "),
+        ("exit 137", "only 0 was killed by signal 9 (out of memory?); see "),
+        (
+            "echo 'error: another worker ended'; echo 'Exit code: -9'; exit 247",
+            "a worker of only 0 was killed by signal 9 (out of memory?); see ",
+        ),
+    ],
 )
 def test_a_command_that_says_nothing_is_described(tmp_path: Path, script: str, reason: str) -> None:
-    """Exit code or signal, and the log's place."""
+    """Exit code or signal, also that of a rank by its launcher's word, and the log's place."""
     status = ended(submit(tmp_path, Stage("only", (shell(script),))), tmp_path)
     assert status.state == "failed"
     assert status.error.startswith(reason)

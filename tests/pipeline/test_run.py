@@ -373,6 +373,13 @@ def test_a_run_begins_with_another_s_weights(home: Workspace, tmp_path: Path) ->
     assert command[-2:] == ["--continue_from", "HOME/jobs/first/model"]
     assert command[command.index("--epochs") + 1] == "2"
     assert job.paths["continued_from"] == str(checkpoint.parent)
+    for name in ("run.json", "model.json"):
+        (checkpoint.parent / name).write_text(json.dumps({"classes": ["Car", "Tram"]}))
+        with pytest.raises(
+            InvalidInput, match=r"knows 2 classes, the training would have 38; they"
+        ):
+            train(home, continue_from="first")
+        (checkpoint.parent / name).unlink()
     with pytest.raises(InvalidInput, match="no best model yet"):
         train(home, continue_from="first@best")
     model_folder(checkpoint.parent / "best")
@@ -431,6 +438,10 @@ def test_classes_and_the_network_are_the_users(home: Workspace, streets: Dataset
         ({"classes": "a2d2-9"}, "unknown class map"), ({"model": "big"}, "unknown network"),
         ({"model": "os:system;"}, "expected MODULE:FUNCTION"),
         ({"backbone_weights": "w.h5"}, "network small_unet has no such backbone"),
+        ({"backbone_weights": "w.h5", "model": "deeplabv3plus_resnet50"}, "w.h5: no such file"),
+        ({"horovod": {"reduce": "adasum"}}, "jobs start their workers by Gloo"),
+        ({"height": 65}, "height 65: expected a multiple of 8 pixels, at most 8192"),
+        ({"width": 100_000}, "width 100000: expected a multiple of 8 pixels"),
     ):  # fmt: skip
         with pytest.raises(InvalidInput, match=message):
             train(home, **settings)

@@ -12,7 +12,12 @@ from pipeline.prepared.size import Size
 from tests.training.commands import TINY, horovodrun, run, run_several
 from tests.training.drawn_frames import CLASS_LIST, FrameFiles, draw_frames, write_manifest
 from training.input.frame_reader import FrameReader
-from training.input.skipped_frames import SkippedFrames, read_skipped_frames
+from training.input.skipped_frames import (
+    SkippedFrames,
+    read_skipped_frames,
+    write_skipped_frames,
+)
+from training.run.checkpoint import Checkpoint
 
 PALETTE = Palette.from_class_list(CLASS_LIST)
 
@@ -29,7 +34,7 @@ def test_skipped_frames_count_nothing_up_to_a_limit(tmp_path: Path) -> None:
     frames = write_manifest(tmp_path / "manifest", tmp_path, {"train": files})
     damage(tmp_path, files[1])
     (tmp_path / files[2].label).unlink()
-    bad = SkippedFrames(frames.frames["fkey"].to_pylist(), 2)
+    bad = SkippedFrames(frames.frames["fkey"].to_pylist(), 2, "train")
     reader = FrameReader(frames, PALETTE, Size(32, 48), bad=bad)
     for row in (1, 2, 1):
         image, label = reader.small(row)
@@ -40,7 +45,7 @@ def test_skipped_frames_count_nothing_up_to_a_limit(tmp_path: Path) -> None:
     assert first["fkey"] == "train-001"
     assert f"{files[1].image}: PNG is truncated" in first["reason"]
     assert f"{files[2].label}: No such file" in second["reason"]
-    bad.write(tmp_path / "model")
+    write_skipped_frames(tmp_path / "model", bad.listed())
     assert read_skipped_frames(tmp_path / "model") == [first, second]
     damage(tmp_path, files[3])
     with pytest.raises(BadFile, match="3 frames cannot be read, and --bad_frames allows 2"):
@@ -56,7 +61,7 @@ def test_missing_files_are_looked_for(tmp_path: Path) -> None:
     (tmp_path / files[3].label).unlink()
     with pytest.raises(BadFile, match=r"001\.png: No such file.*frames that lack a file: 2 of 4"):
         FrameReader(frames, PALETTE, Size(32, 48)).look_for_files()
-    bad = SkippedFrames(frames.frames["fkey"].to_pylist(), 2)
+    bad = SkippedFrames(frames.frames["fkey"].to_pylist(), 2, "train")
     FrameReader(frames, PALETTE, Size(32, 48), bad=bad).look_for_files()
     assert [one["fkey"] for one in bad.listed()] == ["train-001", "train-003"]
     with pytest.raises(BadFile, match="2 frames cannot be read, and --bad_frames allows 1"):
@@ -64,16 +69,19 @@ def test_missing_files_are_looked_for(tmp_path: Path) -> None:
             frames,
             PALETTE,
             Size(32, 48),
-            bad=SkippedFrames(frames.frames["fkey"].to_pylist(), 1),
+            bad=SkippedFrames(frames.frames["fkey"].to_pylist(), 1, "train"),
         ).look_for_files()
 
 
 @pytest.mark.training
 def test_a_training_goes_on_without(tmp_path: Path) -> None:
-    """What was skipped is in log, metrics, model and list, also of a split scored on the way."""
+    """What was skipped is in log, metrics, model and list, also of a split scored on the way.
+
+    Another frame that is scored and cannot be read is one too many for that split alone.
+    """
     files = draw_frames(tmp_path, 10)
     splits = {"train": files[:6], "validation": files[6:]}
-    write_manifest(tmp_path / "manifest", tmp_path, splits)
+    manifest = write_manifest(tmp_path / "manifest", tmp_path, splits)
     damage(tmp_path, files[1], files[7])
     model = tmp_path / "model"
     train = [
@@ -84,9 +92,23 @@ def test_a_training_goes_on_without(tmp_path: Path) -> None:
     assert (refused.status, done.status) == (1, 0), done.err
     assert "PNG is truncated" in refused.error
     assert "warning: skipped frame train-001: " in done.out
-    assert json.loads((model / "metrics.json").read_text())["bad_frames"] == 1
+    assert "warning: skipped frame validation-001: " in done.out
+    assert json.loads((model / "metrics.json").read_text())["bad_frames"] == 2
     assert json.loads((model / "model.json").read_text())["dataset"]["bad_frames"] == 1
-    assert [one["fkey"] for one in read_skipped_frames(model)] == ["train-001"]
+    listed = [("train", "train-001"), ("validation", "validation-001")]
+    assert [(one["split"], one["fkey"]) for one in read_skipped_frames(model)] == listed
+    validation = manifest.split("validation")
+    (others,) = (rows for n in (0, 1) if 1 not in (rows := validation.shard_rows(n, 2)))
+    damage(tmp_path, splits["validation"][others[0]])
+    train[train.index(str(model))] = str(tmp_path / "two")
+    two = ["-m", "training.main", *train, "--num_workers", "2", "--bad_frames"]
+    ended = run(*two, "skip:1", launcher=horovodrun(2))
+    assert ended.status != 0
+    assert "2 frames cannot be read, and --bad_frames allows 1" in ended.err
+    assert Checkpoint.read(tmp_path / "two"), "of the step that was scored"
+    ended = run(*two, "skip:2", launcher=horovodrun(2))
+    assert ended.status == 0, ended.err
+    assert json.loads((tmp_path / "two" / "metrics.json").read_text())["bad_frames"] == 3
 
 
 @pytest.mark.training

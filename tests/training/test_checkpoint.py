@@ -77,19 +77,38 @@ def test_the_last_ones_are_kept(tmp_path: Path) -> None:
     assert [one.step if one else None for one in kept] == [50, 40, 30]
     for name in names[:2]:
         (tmp_path / name).write_bytes(b"cut")
-    found = Checkpoint.read_newest(tmp_path, said.append)
+    found = Checkpoint.restore_newest(tmp_path, lambda _: None, said.append)
     assert found is not None
     assert found.step == 30
     (line,) = said
     assert line.startswith("warning: ")
-    assert line.endswith("delete it; going on from the one before, of step 30")
+    assert line.endswith("); going on from the one before, of step 30")
     again = Checkpoint.read(tmp_path)
     assert again is not None
     assert again.step == 30
     (tmp_path / "checkpoint.npz").write_bytes(b"cut")
-    with pytest.raises(BadFile, match="checkpoint is damaged"):
-        Checkpoint.read_newest(tmp_path, said.append)
-    (tmp_path / "checkpoint.npz").unlink()
-    assert Checkpoint.read_newest(tmp_path, said.append) is None
-    again.write(tmp_path)
-    assert not (tmp_path / "checkpoint-1.npz").exists(), "of a run before this one"
+    with pytest.raises(BadFile, match="none before it is whole: put a copy of it back"):
+        Checkpoint.restore_newest(tmp_path, lambda _: None, said.append)
+
+
+def test_a_newest_that_is_missing_or_of_other_arrays(tmp_path: Path) -> None:
+    """Proves the one before takes its place, and that none of those kept is lost by it."""
+    for step in (10, 20, 30):
+        Checkpoint(step, CLASS_LIST, None, [np.zeros(2, np.float32)], []).write(tmp_path, 3)
+    said: list[str] = []
+
+    def restore(checkpoint: Checkpoint) -> None:
+        if checkpoint.step == 20:
+            raise BadFile("checkpoint is damaged (its arrays are not those)", "of step 20")
+
+    (tmp_path / CHECKPOINT_FILE).unlink()
+    found = Checkpoint.restore_newest(tmp_path, restore, said.append)
+    assert found is not None
+    assert found.step == 10
+    (line,) = said
+    assert "checkpoint.npz: checkpoint is missing; going on from the one before" in line
+    found.write(tmp_path, 3)
+    assert (tmp_path / "checkpoint-2.npz").exists()
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert Checkpoint.restore_newest(tmp_path, restore, said.append) is None

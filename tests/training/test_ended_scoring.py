@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from catalog.errors import StorageError
 from pipeline.runs.exit_codes import GOES_ON
 from tests.training.commands import TINY, run, run_several
 from tests.training.drawn_frames import draw_frames, every_fourth, write_manifest
@@ -80,8 +81,8 @@ def test_sigterm_while_it_scores_costs_no_step(tmp_path: Path) -> None:
     finished = [Checkpoint.read(tmp_path / name) for name in ("ended", "whole")]
     assert finished[0]
     assert finished[1]
-    for one, other in zip(finished[0].weights, finished[1].weights, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for weights, others in zip(finished[0].weights, finished[1].weights, strict=True):
+        np.testing.assert_array_equal(weights, others)
 
 
 def test_a_bad_frame_that_is_scored_costs_no_step(tmp_path: Path) -> None:
@@ -102,3 +103,24 @@ def test_a_bad_frame_that_is_scored_costs_no_step(tmp_path: Path) -> None:
     (done,), _ = run_several(flags)
     assert done.status == 0, done.err
     assert [step for step, _ in scores(tmp_path / "model")] == [6, 12]
+
+
+def test_the_best_model_is_replaced_whole(tmp_path: Path) -> None:
+    """Proves a model that is not written to its end leaves the one before, and nothing else."""
+    from training.run.evaluation import keep_best
+
+    def half(folder: Path) -> None:
+        (folder / "model.safetensors").write_text("2")
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "trained").write_text("frames")
+    keep_best(lambda folder: (folder / "model.json").write_text("1"), tmp_path, ["trained"])
+    with pytest.raises(StorageError, match="best: cannot be written: No space left"):
+        keep_best(half, tmp_path, ["trained"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["best", "trained"]
+    best = tmp_path / "best"
+    whole = {"model.json": "1", "trained": "frames"}
+    assert {path.name: path.read_text() for path in best.iterdir()} == whole
+    keep_best(lambda folder: (folder / "other").write_text("3"), tmp_path, [])
+    assert {path.name: path.read_text() for path in best.iterdir()} == {"other": "3"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["best", "trained"]

@@ -87,7 +87,7 @@ def test_two_workers_train(trained: tuple[Path, Ended]) -> None:
     assert record["metrics"] == summary
     assert record["begun"][0]["environment"]["packages"]["tensorflow-cpu"] == "2.15.1"
     assert [(one["file"], one["step"]) for one in record["checkpoints"]] == [
-        ("checkpoint.npz", 40), ("checkpoint-1.npz", 20),
+        ("checkpoint.npz", 40), ("checkpoint-1.npz", 36),  # before it was scored
     ]  # fmt: skip
     newest = (model_dir / "checkpoint.npz").read_bytes()
     assert record["checkpoints"][0]["sha256"] == hashlib.sha256(newest).hexdigest()
@@ -217,7 +217,7 @@ def test_ended_run_goes_on_exactly(manifest: Path, tmp_path: Path) -> None:
     assert "--split train there, validation here; --seed 0 there, 77 here; --learn" in refused.error
     for one in (again, undisturbed):
         assert one.status == 0, one.err
-    assert "going on from the one before, of step 5" in refused.out
+    assert "going on from the one before, of step 5" in again.out
     assert "going on from the checkpoint of step 5" in again.out
     finished = [Checkpoint.read(tmp_path / name) for name in ("ended", "whole")]
     assert finished[0]
@@ -319,6 +319,23 @@ def test_one_bad_worker_ends_all(manifest: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "model" / "model.json").exists()
 
 
+def test_what_the_first_worker_refuses_ends_all(manifest: Path, tmp_path: Path) -> None:
+    """Proves each worker ends with the reason in a line, and none with a traceback."""
+    (tmp_path / "checkpoint.npz").write_bytes(b"cut")
+    cases: Sequence[tuple[Sequence[str], str]] = (
+        (["--keep_checkpoints", "1000000000"], "make room, or keep fewer"),
+        ([], "none before it is whole: put a copy of it back"),
+    )
+    for more, expected in cases:
+        flags = training(manifest, tmp_path, 3, "--num_workers", "2", *more)
+        ended = run("-m", "training.main", *flags, launcher=horovodrun(2))
+        assert ended.status == 1
+        errors = [line for line in ended.err.splitlines() if "error: " in line]
+        assert len(errors) == 2, ended.err
+        assert all(expected in line for line in errors)
+        assert "Traceback" not in ended.err
+
+
 def test_sigterm_with_fewer_frames_than_workers(tmp_path: Path) -> None:
     """Proves one frame keeps two workers busy, and SIGTERM ends them at one step, which is kept."""
     write_manifest(tmp_path / "manifest", tmp_path, {"train": draw_frames(tmp_path, 1)})
@@ -364,6 +381,7 @@ def test_refusals(manifest: Path, trained: tuple[Path, Ended], tmp_path: Path) -
         (training(tmp_path / "none", new, 3), "has no frames"),
         (training(tmp_path / "remote", new, 3), "stage the dataset first"),
         (training(manifest, new, 3, "--num_workers", "2"), "horovodrun -np 2"),
+        (training(manifest, new, 3, "--horovod", "reduce=adasum"), "workers, and this is one"),
         (training(tmp_path / "lacking", new, 3), "frames that lack a file: 1 of 4"),
         (training(manifest, new, 3, "--batch_size", "1000000"), "a step takes at least"),
         (training(manifest, model_dir, 41), "--max_steps 40 there, 41 here; give the flags"),

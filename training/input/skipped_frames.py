@@ -1,7 +1,7 @@
 """Frames that cannot be read and that a program goes on without, up to a limit."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -16,15 +16,21 @@ _MOST_BYTES = 64 << 20
 
 
 class SkippedFrames:
-    """The bad frames that a program has met, by fkey, with the reason of each."""
+    """The bad frames of a split that a program has met, by fkey, with the reason of each.
 
-    def __init__(self, fkeys: list[str], limit: int) -> None:
+    Attributes:
+        split: The split's name.
+    """
+
+    def __init__(self, fkeys: list[str], limit: int, split: str) -> None:
         """Know of none yet.
 
         Args:
             fkeys: Of the frames that are read, by their rows.
             limit: How many may be bad.
+            split: The split's name.
         """
+        self.split = split
         self._fkeys, self._limit = fkeys, limit
         self._reasons: dict[str, str] = {}
         self._noting = Lock()
@@ -63,23 +69,37 @@ class SkippedFrames:
                 self._reasons.setdefault(one["fkey"], one["reason"])
 
     def listed(self) -> list[dict[str, str]]:
-        """The ``fkey`` and ``reason`` of each, by fkey."""
+        """The ``split``, ``fkey`` and ``reason`` of each, by fkey."""
         with self._noting:
-            return [{"fkey": fkey, "reason": why} for fkey, why in sorted(self._reasons.items())]
+            return [
+                {"split": self.split, "fkey": fkey, "reason": why}
+                for fkey, why in sorted(self._reasons.items())
+            ]
 
-    def write(self, model_dir: Path) -> None:
-        """Keep the list in a run's folder.
 
-        Raises:
-            StorageError: The disk refuses.
-        """
-        atomic_write(model_dir / FILE, json.dumps(self.listed(), indent=2), parents=True)
+def write_skipped_frames(model_dir: Path, listed: Sequence[Mapping[str, str]]) -> None:
+    """Keep a list in a run's folder.
+
+    Raises:
+        StorageError: The disk refuses.
+    """
+    atomic_write(model_dir / FILE, json.dumps(listed, indent=2), parents=True)
 
 
 def read_skipped_frames(model_dir: Path) -> list[dict[str, str]]:
-    """The list that a run kept in its folder; none where there is none, or it is damaged."""
+    """The list that a run kept in its folder; none where there is none, or it is damaged.
+
+    Its ``split`` is empty where an earlier release wrote it, which kept no frames that are scored.
+    """
     try:
         listed = parsed_json(read_folder_file(model_dir, FILE, _MOST_BYTES))
-        return [{"fkey": str(one["fkey"]), "reason": str(one["reason"])} for one in listed]
-    except (BadFile, ValueError, KeyError, TypeError):
+        return [
+            {
+                "split": str(one.get("split", "")),
+                "fkey": str(one["fkey"]),
+                "reason": str(one["reason"]),
+            }
+            for one in listed
+        ]
+    except (BadFile, ValueError, KeyError, TypeError, AttributeError):
         return []

@@ -1,6 +1,7 @@
 """The networks: Framesift's own, which a model.json may name, and the user's, which users name."""
 
 import importlib
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -44,23 +45,28 @@ def build_network(
 def _own_network(name: str, height_px: int, width_px: int, n_classes: int) -> Any:
     check_network(name)
     module, _, function = name.partition(":")
+    expected = "expected MODULE:FUNCTION of a module that Python finds, installed or on PYTHONPATH"
     try:
         build = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise InvalidInput(
-            f"network {name}: {error}; expected MODULE:FUNCTION of a module that Python finds, "
-            "installed or on PYTHONPATH"
-        ) from error
+    except Exception as error:  # a module's code may raise anything
+        if place := _place(error):
+            raise InvalidInput(f"network {name}: {place}: {_told(error)}") from error
+        raise InvalidInput(f"network {name}: {_told(error)}; {expected}") from error
+    call = f"{function}({height_px}, {width_px}, {n_classes})"
     try:
         model = build(height_px, width_px, n_classes)
-    except (TypeError, ValueError, AttributeError) as error:
-        reason = " ".join(str(error).split())
-        raise InvalidInput(
-            f"network {name}: {function}({height_px}, {width_px}, {n_classes}) failed: {reason}"
-        ) from error
+    except Exception as error:
+        at = f" at {place}" if (place := _place(error)) else ""
+        raise InvalidInput(f"network {name}: {call} failed{at}: {_told(error)}") from error
     if not isinstance(model, tf.keras.Model):
         raise InvalidInput(
             f"network {name}: gives a {type(model).__name__}; expected a keras.Model"
+        )
+    if not model.outputs:
+        raise InvalidInput(
+            f"network {name}: gives a {type(model).__name__} whose layers Keras does not know "
+            "before it is called; expected tf.keras.Model(images, logits): call yours on "
+            f"images = tf.keras.layers.Input(({height_px}, {width_px}, 3))"
         )
     size = (None, height_px, width_px)
     shapes = _shape(model.input_shape), _shape(model.output_shape)
@@ -75,6 +81,22 @@ def _own_network(name: str, height_px: int, width_px: int, n_classes: int) -> An
             'dtype="float32"'
         )
     return model
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def _place(error: Exception) -> str:
+    """The file and line of the user's own code where an error arose; empty where none did."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    ours = (__file__, importlib.__file__)
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [each for each in frames if each.filename not in ours and each.filename[0] != "<"]
+    # What it calls, as Keras, says less than the line that calls it.
+    lines = [each.lineno for each in own if each.filename == own[0].filename]
+    return f"{own[0].filename}, line {lines[-1]}" if own else ""
 
 
 def _shape(shape: Any) -> tuple[Any, ...]:

@@ -103,38 +103,47 @@ class Checkpoint:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, InvalidInput) as error:
             path = str(model_dir / name)
-            raise BadFile(f"checkpoint is damaged ({error}); delete it", path) from error
+            raise BadFile(f"checkpoint is damaged ({error})", path) from error
 
     @classmethod
-    def read_newest(cls, model_dir: Path, say: Callable[[str], None]) -> "Checkpoint | None":
+    def restore_newest(
+        cls, model_dir: Path, restore: Callable[["Checkpoint"], None], say: Callable[[str], None]
+    ) -> "Checkpoint | None":
         """The newest checkpoint in ``model_dir`` that is whole; None where there is none.
 
-        One that is damaged is laid aside, and the one before it takes its place.
+        Where it is missing or damaged, it is laid aside, and the one before it takes its place.
 
         Args:
             model_dir: Where they lie.
+            restore: Has the run begin with one; raises BadFile where its arrays do not fit.
             say: Told of damage.
 
         Raises:
-            BadFile: None of them is whole.
+            BadFile: There are some, and none of them is whole.
             StorageError: The disk refuses.
         """
-        try:
-            return cls.read(model_dir)
-        except BadFile as error:
-            damage = error
-        for path in _former(model_dir):
+        newest, former, damage = model_dir / CHECKPOINT_FILE, _former(model_dir), None
+        for path in (newest, *former):
             try:
-                former = cls.read(model_dir, path.name)
-            except BadFile:
+                checkpoint = cls.read(model_dir, path.name)
+                if checkpoint is None and not former:
+                    return None
+                restore(checkpoint := _present(checkpoint, path))
+            except BadFile as error:
+                damage = damage or error
                 continue
-            if former is not None:
-                newest = model_dir / CHECKPOINT_FILE
-                newest.replace(model_dir / DAMAGED_FILE)
+            if damage:
+                if newest.exists():
+                    newest.replace(model_dir / DAMAGED_FILE)
                 path.replace(newest)
-                say(f"warning: {damage}; going on from the one before, of step {former.step}")
-                return former
-        raise damage
+                say(f"warning: {damage}; going on from the one before, of step {checkpoint.step}")
+            return checkpoint
+        assert damage is not None  # the newest is there, or was missed
+        raise BadFile(
+            f"{damage.reason}, and none before it is whole: put a copy of it back, or begin the "
+            "run again with another --model_dir",
+            damage.file,
+        )
 
     def check_same_run(
         self, class_list: Mapping[str, str], identity: RunIdentity, model_dir: Path
@@ -185,6 +194,18 @@ def listed_checkpoints(model_dir: Path) -> list[dict[str, Any]]:
     return listed
 
 
+def _present(checkpoint: Checkpoint | None, path: Path) -> Checkpoint:
+    if checkpoint is None:
+        raise BadFile("checkpoint is missing", str(path))
+    return checkpoint
+
+
+def checkpoints_bytes(model_dir: Path) -> int:
+    """The size of the checkpoints in a folder, which new ones replace [bytes]."""
+    paths = (model_dir / CHECKPOINT_FILE, *_former(model_dir))
+    return sum(path.stat().st_size for path in paths if path.exists())
+
+
 def _former(model_dir: Path) -> list[Path]:
     """The checkpoints before the newest, latest first."""
     numbered = {}
@@ -197,9 +218,7 @@ def _former(model_dir: Path) -> list[Path]:
 def _keep_former(model_dir: Path, keep: int) -> None:
     """Have the checkpoint that is about to be replaced stay as the first of the former ones."""
     newest = model_dir / CHECKPOINT_FILE
-    if not newest.exists():  # a new run: what is there is another's
-        for path in _former(model_dir):
-            path.unlink()
+    if not newest.exists():
         return
     former = _former(model_dir)
     for path in former[max(0, keep - 2) :]:

@@ -17,12 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from catalog.errors import BadFile
-from catalog.storage.atomic_write import atomic_write
+from catalog.errors import BadFile, StorageError
+from catalog.storage.atomic_write import atomic_write, part_of
 from catalog.storage.bounded_file import parsed_json
+from catalog.storage.to_disk import to_disk, tree_to_disk
 from pipeline.runs.checkpoint_steps import BEST
 from training.folder_file import read_folder_file
 from training.input.frame_reader import FrameReader
+from training.input.skipped_frames import SkippedFrames
 from training.run.evaluated import Evaluated
 from training.validation.scores import confusion_matrix, mean_iou, pixel_accuracy
 
@@ -79,22 +81,45 @@ class Evaluations:
 def keep_best(write: Callable[[Path], object], model_dir: Path, beside: Sequence[str]) -> None:
     """Have the model of now written to ``best/``, with copies of files of the run's folder.
 
+    The folder is replaced whole: a kill leaves the model before, or none, and never parts of two.
+
     Raises:
         StorageError: The disk refuses.
     """
-    folder = model_dir / BEST
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in beside:
-        if (model_dir / name).exists():  # a run that an earlier release began may lack one
-            shutil.copyfile(model_dir / name, folder / name)
-    write(folder)
+    best = model_dir / BEST
+    try:
+        with (
+            part_of(best, is_folder=True) as aside,
+            part_of(best, is_folder=True, clear=False) as former,
+        ):
+            for name in beside:
+                if (model_dir / name).exists():  # a run of an earlier release may lack one
+                    shutil.copyfile(model_dir / name, aside / name)
+            write(aside)
+            tree_to_disk(aside)
+            if best.exists():
+                best.replace(former)
+            aside.replace(best)
+            to_disk(model_dir)
+    except OSError as error:
+        raise StorageError(f"{best}: cannot be written: {error.strerror}", str(best)) from error
 
 
 class Scoring:
-    """Runs a model that is being trained over a worker's share of a split."""
+    """Runs a model that is being trained over a worker's share of a split.
+
+    Attributes:
+        bad: Frames that it goes on without; None where one ends it.
+    """
 
     def __init__(
-        self, model: Any, reader: FrameReader, frames: int, n_classes: int, threads: int
+        self,
+        model: Any,
+        reader: FrameReader,
+        frames: int,
+        n_classes: int,
+        threads: int,
+        bad: SkippedFrames | None = None,
     ) -> None:
         """Prepare to score.
 
@@ -104,7 +129,9 @@ class Scoring:
             frames: Their number.
             n_classes: C.
             threads: Frames read at once.
+            bad: The reader's.
         """
+        self.bad = bad
         self._reader, self._frames, self._n_classes = reader, frames, n_classes
         self._threads = threads
         self._best = tf.function(

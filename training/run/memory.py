@@ -11,6 +11,7 @@ from catalog.errors import JobFailed
 
 _MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")
+_OWN = Path("/proc/self/cgroup")
 
 
 def step_bytes(model: Any, batch_size: int) -> int:
@@ -48,13 +49,27 @@ def need_memory(model: Any, batch_size: int, processes: int, free: int | None = 
         )
 
 
-def free_bytes(meminfo: Path = _MEMINFO, cgroup: Path = _CGROUP) -> int | None:
+def free_bytes(meminfo: Path = _MEMINFO, cgroup: Path = _CGROUP, own: Path = _OWN) -> int | None:
     """Memory that processes may still take here, within their container; None where nothing tells.
 
-    Source: kernel.org, proc(5), MemAvailable [kB]; cgroup-v2, memory.max, memory.current [bytes]
+    The limits of the process's control group and of each above it hold (Slurm, systemd).
+
+    Source: kernel.org, proc(5), MemAvailable [kB]; cgroups(7), /proc/self/cgroup; cgroup-v2,
+    memory.max, memory.current [bytes]
     """
-    limits = [_available(meminfo), _left(cgroup)]
+    limits = [_available(meminfo), *map(_left, _groups(cgroup, own))]
     return min((each for each in limits if each is not None), default=None)
+
+
+def _groups(cgroup: Path, own: Path) -> list[Path]:
+    """The folders of the process's control group and of those above it."""
+    try:
+        lines = own.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    place = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
+    folder = cgroup / place
+    return [folder, *(each for each in folder.parents if each.is_relative_to(cgroup))]
 
 
 def _available(meminfo: Path) -> int | None:

@@ -20,6 +20,7 @@ def need_room(folder: Path, wanted_bytes: int) -> None:
     if free_bytes < wanted_bytes:
         raise StorageError(
             f"{folder}: {free_bytes / 1e6:,.0f} MB are free, and checkpoints and model of this run "
-            f"take {wanted_bytes / 1e6:,.0f} MB: make room, or keep fewer (--keep_checkpoints)",
+            f"take {wanted_bytes / 1e6:,.0f} MB more: make room, or keep fewer "
+            "(--keep_checkpoints)",
             str(folder),
         )

@@ -5,13 +5,19 @@ from typing import Any
 
 import tensorflow as tf
 
+from training.network.draws import Draws
 from training.network.loss import cross_entropy_sums
 from training.network.precision import LossScale
 from training.run.workers import Workers
 
 
 def train_step(
-    model: Any, optimizer: Any, workers: Workers, weight_of_id: Any, scale: LossScale | None = None
+    model: Any,
+    optimizer: Any,
+    workers: Workers,
+    weight_of_id: Any,
+    scale: LossScale | None = None,
+    seed: int = 0,
 ) -> Any:
     """A compiled function: one step on (images, labels) of this worker; its loss, as float32.
 
@@ -22,10 +28,13 @@ def train_step(
         weight_of_id: (256,) float32, of each class in the loss.
         scale: Of the loss, where the model computes in halves: a step whose gradients overflow
             changes no weight.
+        seed: Of what layers draw.
     """
     variables = model.trainable_variables
+    draws = Draws(model, seed, workers.rank)
 
     def step(images: Any, labels: Any) -> Any:
+        draws.begin(optimizer.iterations)
         with tf.GradientTape() as tape:
             logits = tf.cast(model(images, training=True), tf.float32)  # (B, H, W, n_classes)
             summed, weight = cross_entropy_sums(labels, logits, weight_of_id)
@@ -37,6 +46,8 @@ def train_step(
                 loss, own = loss + further, own + further
             taken = own if scale is None else scale.scaled(own)
         apply(optimizer, workers.tape(tape).gradient(taken, variables), variables, scale)
+        # Batch normalisation's means: so workers stay equal, whenever a checkpoint is written.
+        workers.average_variables(model.non_trainable_variables)
         return loss
 
     return tf.function(step)

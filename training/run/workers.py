@@ -72,11 +72,15 @@ class Workers:
             self._horovod.broadcast_variables(variables, root_rank=0)
 
     def average_variables(self, variables: Sequence[Any]) -> None:
-        """Give every worker the mean of all workers' values, where they are no whole numbers."""
+        """Give every worker the mean of all workers' values, where they are no whole numbers.
+
+        Within a compiled function, too.
+        """
         if self.size > 1:
             for number, variable in enumerate(variables):
                 if variable.dtype.is_floating:
-                    mean = self._horovod.allreduce(variable, name=f"average_{number}")
+                    value = tf.convert_to_tensor(variable)
+                    mean = self._horovod.allreduce(value, name=f"average_{number}")
                     variable.assign(mean)
 
     def broadcast_number(self, value: int) -> int:
@@ -147,6 +151,7 @@ def join_workers(num_workers: int | None, exchange: Exchange | None = None) -> W
         InvalidInput: There are more or fewer, or they cannot exchange gradients so.
     """
     exchange = exchange or Exchange()
+    adds = exchange.reduce == "adasum"
     try:
         import horovod.tensorflow as horovod
     except ImportError:
@@ -155,7 +160,7 @@ def join_workers(num_workers: int | None, exchange: Exchange | None = None) -> W
         _set_variables(exchange)
         horovod.init()
         workers = Workers(horovod.rank(), horovod.size(), horovod.local_size(), exchange, horovod)
-        if not workers.averages:
+        if adds and workers.size > 1:
             _check_adasum(horovod)
         gpus = tf.config.list_physical_devices("GPU")
         if gpus:
@@ -163,6 +168,11 @@ def join_workers(num_workers: int | None, exchange: Exchange | None = None) -> W
         if workers.size == 1:
             # Its thread looks for gradients each millisecond: 1.5 % of a core, for nobody.
             horovod.shutdown()
+    if adds and workers.size == 1:
+        raise InvalidInput(
+            "horovod reduce=adasum: expected 2, 4, 8... workers, and this is one: start more by "
+            "mpirun, or average"
+        )
     if num_workers is not None and workers.size != num_workers:
         raise InvalidInput(
             f"--num_workers {num_workers}, but this process is one of {workers.size}: start it "

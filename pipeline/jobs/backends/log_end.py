@@ -2,15 +2,16 @@
 
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline.runs.exit_codes import may_go_on
+from pipeline.runs.exit_codes import may_go_on, signal_of
 
 _LOG_END_BYTES = 65_536
 _ROOM_BYTES = 16_384
 _OF_LAUNCHERS = re.compile(r"(srun|slurmstepd\S*|scancel): (error: )?")
-_RANK_KILLED = re.compile(r"Exit code: (?:-9|-15|137|143)")
+_RANK_KILLED = re.compile(r"Exit code: (-9|-15|137|143)")
 """Pattern of the line in which horovodrun names the first rank that failed."""
 
 
@@ -20,7 +21,9 @@ def heading(attempt: int) -> str:
 
 
 def why_failed(what: str, log: Path, attempt: int, code: int) -> str:
-    """The program's own last error line, or its exit code, with the place of the log.
+    """The program's own last error line, or how it ended, with the place of the log.
+
+    Where a launcher says that a rank was killed, that.
 
     Args:
         what: The command, for people.
@@ -30,11 +33,21 @@ def why_failed(what: str, log: Path, attempt: int, code: int) -> str:
     """
     full = full_disk(log.parent)
     for line in _own_lines(log, attempt):
+        match = _RANK_KILLED.fullmatch(line.strip())
+        if match and (number := signal_of(int(match[1]))) == signal.SIGKILL:
+            # Errors above are those of ranks that waited for it in vain.
+            return f"a worker of {what} {_killed(number)}; see {log}{full}"
         _, marker, message = line.partition("error: ")
         if marker and not _OF_LAUNCHERS.match(line):
             return f"{message.strip()} ({what}, log {log}){full}"
-    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    number = signal_of(code)
+    how = f"ended with exit code {code}" if number is None else _killed(number)
     return f"{what} {how}; see {log}{full}"
+
+
+def _killed(number: int) -> str:
+    why = " (out of memory?)" if number == signal.SIGKILL else ""
+    return f"was killed by signal {number}{why}"
 
 
 def full_disk(folder: Path) -> str:
