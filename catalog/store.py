@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
-from catalog.frames.layouts import JOINED
+from catalog.frames.upgrade import OLDEST, make_tables_of_scans, upgrade
 from catalog.lake import column_statistics
 from catalog.lake import views as discover_views
 from catalog.lake.connection import (
@@ -32,6 +32,7 @@ from catalog.lake.connection import (
     snapshot_of,
     translated,
 )
+from catalog.lake.layouts import JOINED
 from catalog.lake.newest import NewestSnapshot
 from catalog.lake.schema import (
     CLASS_PIXELS,
@@ -46,7 +47,6 @@ from catalog.lake.schema import (
 from catalog.lake.snapshot import FactsOfSnapshots, Snapshot
 from catalog.lake.snapshot_engines import SnapshotEngines
 from catalog.lake.sql_guard import SelectOnly
-from catalog.lake.upgrade import OLDEST, make_tables_of_scans, upgrade
 from catalog.memory.nothing import NothingInMemory
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
 from catalog.storage.new_data_files import NewDataFiles

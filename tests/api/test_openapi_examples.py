@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 
 from api.discover.login import LOGIN
-from query.frames.selection import Question
+from query.question.question import Question
 from tests.api.documents import openapi_document
 from tests.api.route_rules import DISCOVER, below
 from tests.api.servers import until_ready

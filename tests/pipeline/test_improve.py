@@ -20,7 +20,7 @@ from catalog.records.tables import Dataset, Job, now
 from catalog.tags.model_scores import write_scores
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.manifest import Manifest
-from query.frames.selection import Question
+from query.question.question import Question
 from tests.pipeline.synthetic import synthetic
 
 
