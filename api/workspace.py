@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from api.server.machine import memory_mb
+from api.machine import memory_mb
 from api.settings import Settings
 from catalog.errors import NotAllowed, NotMade, StorageError
 from catalog.records import glance as record_glance

@@ -8,7 +8,7 @@ import httpx
 import jsonschema_rs
 import pytest
 
-from api.discover.login import LOGIN
+from api.http.login_path import LOGIN
 from query.question.question import Question
 from tests.api.documents import openapi_document
 from tests.api.route_rules import DISCOVER, below

@@ -13,9 +13,9 @@ import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.discover.login import LOGIN
 from api.http.errors import refusal
 from api.http.fair_queue import caller_of
+from api.http.login_path import LOGIN
 from api.http.middleware.request_context import RequestContext
 from api.http.routing import rule_of
 from api.server.shared import Changes
