@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from api.server.machine import memory_mb
+from api.machine import memory_mb
 from api.settings import Settings
 from catalog.errors import NotAllowed, NotMade, StorageError
-from catalog.memory.lru import Lru
 from catalog.records import glance as record_glance
 from catalog.records.home_places import HomePlaces
 from catalog.storage.location import CatalogLocation
+from catalog.storage.lru import Lru
 from catalog.storage.postgres import Postgres
 from catalog.storage.private_files import tighten
 from catalog.storage.s3_prefix import S3Access, S3Prefix

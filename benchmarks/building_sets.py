@@ -23,8 +23,8 @@ from catalog.frames.frames import info
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from ingest.labels.palette import Palette
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from query.sets.methods import Cover, Demand, Match, Method, Sample, Uncertain
 from query.sets.select_set import SetRequest, select_set
 

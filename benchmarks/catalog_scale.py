@@ -31,8 +31,9 @@ from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
 from ingest.labels.palette import Palette
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question, Selection
+from query.frames.selection import Selection
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from query.run.run_sql import run_sql
 
 REPOSITORY = Path(__file__).parent.parent

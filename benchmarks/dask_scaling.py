@@ -17,11 +17,11 @@ from pathlib import Path
 from distributed import Client, LocalCluster
 
 from benchmarks.scan_labels import REPOSITORY, link_frames
-from ingest.engines.base import CountTask
 from ingest.engines.dask import DaskEngine
 from ingest.labels.class_list import read_class_list
 from ingest.labels.palette import Palette
 from ingest.scan.count_unit import UnitSource
+from ingest.scan.engine import CountTask
 from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import FrameFiles, pair_frames
 from ingest.scan.portions import Portion

@@ -21,8 +21,8 @@ from catalog.limited_store import LimitedStore
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from ingest.labels.palette import Palette
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from query.statistics.facet_report import Facet, FacetReport
 from query.statistics.facets import facets
 from query.statistics.histogram_report import AxisRequest

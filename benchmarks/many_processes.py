@@ -40,8 +40,8 @@ from catalog.tags.tags import add_class_tags
 from catalog.values import File, Frame, Problem
 from ingest.imports.tag_import import import_tags
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from query.run.run_sql import run_sql
 
 REPOSITORY = Path(__file__).parent.parent

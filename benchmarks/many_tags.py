@@ -27,8 +27,8 @@ from catalog.store import CatalogStore
 from catalog.tags import families
 from catalog.tags.tags import add_class_tags
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from query.run.run_sql import run_sql
 
 _LARGE = (FILES, CLASS_PIXELS, FRAME_TAGS)

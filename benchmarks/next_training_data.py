@@ -35,7 +35,7 @@ from pipeline.datasets.datasets import class_matrix
 from pipeline.datasets.improve import Held, Improvement, improve_dataset
 from pipeline.datasets.reduce import Reduction, reduce_dataset
 from pipeline.manifest import Manifest
-from query.frames.selection import Question
+from query.question.question import Question
 from sample_data.classes import COLOUR_TO_ENTRY, PALETTE
 from sample_data.draw import draw_frame
 from sample_data.layout import (

@@ -34,7 +34,7 @@ from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from ingest.labels.palette import Palette
 from query.frames.candidates import columns_of
-from query.frames.selection import Question
+from query.question.question import Question
 from query.run.run_sql import run_sql
 from query.sets.draw import Frames, draw_set
 from query.sets.methods import Sample

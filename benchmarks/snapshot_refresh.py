@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from benchmarks.catalog_scale import CLASS_LIST, load_frames
 from catalog.frames.frames import register
-from catalog.lake.interruptible import Interruptible
+from catalog.memory.interruptible import Interruptible
 from catalog.memory.snapshot import HotSnapshot
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore

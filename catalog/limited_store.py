@@ -18,7 +18,6 @@ import duckdb
 from typing_extensions import override
 
 from catalog.errors import CatalogDamaged, CollectionFails, SqlError, StorageError
-from catalog.frames.layouts import JOINED, WideInPart
 from catalog.lake import views as discover_views
 from catalog.lake.connection import (
     DISCOVER,
@@ -28,10 +27,11 @@ from catalog.lake.connection import (
     close,
     translated,
 )
+from catalog.lake.layouts import JOINED, WideInPart
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import FactsOfSnapshots, Snapshot
 from catalog.lake.sql_guard import SelectOnly, nodes
-from catalog.memory.lru import Lru
+from catalog.storage.lru import Lru
 from catalog.store import CatalogStore
 
 STORED = "stored"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
-from catalog.frames.layouts import JOINED
+from catalog.frames.upgrade import OLDEST, make_tables_of_scans, upgrade
 from catalog.lake import views as discover_views
 from catalog.lake.connection import (
     DISCOVER,
@@ -29,6 +29,7 @@ from catalog.lake.connection import (
     snapshot_of,
     translated,
 )
+from catalog.lake.layouts import JOINED
 from catalog.lake.metadata import column_statistics
 from catalog.lake.metadata.own_tables import holds_file, is_made, newest_snapshot
 from catalog.lake.newest import NewestSnapshot
@@ -45,7 +46,6 @@ from catalog.lake.schema import (
 from catalog.lake.snapshot import FactsOfSnapshots, Snapshot
 from catalog.lake.snapshot_engines import SnapshotEngines
 from catalog.lake.sql_guard import SelectOnly
-from catalog.lake.upgrade import OLDEST, make_tables_of_scans, upgrade
 from catalog.memory.nothing import NothingInMemory
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
 from catalog.storage.new_data_files import NewDataFiles

@@ -5,8 +5,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from fastapi import Request, Response
 
-from api.discover.login import SERVICE, TOKEN
 from api.http.errors import refusal
+from api.http.login_path import SERVICE, TOKEN
 from api.http.middleware.authentication import Authentication
 from api.http.middleware.request_context import RequestContext
 from api.http.openapi.discover import Responses, json_answer

@@ -17,9 +17,9 @@ from catalog.errors import (
     StorageError,
     UnreadableFile,
 )
-from catalog.memory.lru import Lru
 from catalog.records.tables import Source
 from catalog.storage.file_version import listed_version
+from catalog.storage.lru import Lru
 from catalog.values import File
 from ingest.sources import opened_file
 from ingest.sources.local_folder import LocalFolder

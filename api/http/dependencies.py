@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
-from api.discover.login import LOGIN
+from api.http.login_path import LOGIN
 from api.http.middleware.request_context import RequestContext
 from api.services.accounts.callers import Caller
 from api.services.session import Session

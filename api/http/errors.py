@@ -13,10 +13,10 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from api.http.middleware.methods import allow
-from api.http.middleware.request_id import request_id
 from api.http.routing import rule_of
 from api.http.rules import Api
 from api.http.wrong_request import explained
+from api.server.request_id import request_id
 from api.web.error_pages import for_browser
 from catalog.errors import (
     AlreadyExists,

@@ -11,7 +11,7 @@ from api.services.selections import Answer
 from api.services.session import Session
 from catalog.errors import InvalidInput
 from catalog.lake.statement_watch import within
-from query.frames.selection import Question
+from query.question.question import Question
 from query.run.result_format import to_records
 from query.statistics.class_report import Grouping
 

@@ -20,7 +20,7 @@ from api.mcp.answers import MOST_FRAMES, MOST_ROWS, Desk
 from api.services.statistics.histogram_axes import BINS, EDGES, LOG, TOP, ZERO, edges_of
 from catalog.errors import FramesiftError, NotAllowed
 from catalog.text.bounded import MOST_FEW, Name, Sql, Text
-from query.frames.selection import Question
+from query.question.question import Question
 from query.statistics.class_report import Grouping
 
 _INSTRUCTIONS = """\

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, TellPath, finite, iso_time
 from catalog.text.bounded import Few, Name, Text
-from query.frames.selection import Question
+from query.question.question import Question
 from query.sets.methods import MIN_GAP_S, Demand, Method
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database

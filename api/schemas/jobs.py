@@ -10,7 +10,7 @@ from api.schemas.timeline import TaskBody
 from catalog.text.bounded import Content, Few, Name, Text
 from pipeline.jobs.attempts import ATTEMPTS
 from pipeline.jobs.state import JobState
-from query.frames.selection import Question
+from query.question.question import Question
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
     from catalog.records.tables import Dataset, Job

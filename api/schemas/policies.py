@@ -11,7 +11,7 @@ from catalog.text.bounded import MOST_FEW, Name, Sql
 from pipeline.policies.schedule import NOW
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
-    from catalog.policies.tables import Policy, PolicyRun, Regex
+    from catalog.records.policy_tables import Policy, PolicyRun, Regex
 
 State = Literal["active", "inactive"]
 Action = Literal["AUTOTAG", "IMPORT_TAGS", "DEEPINSPECT"]

@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import Schema
 from catalog.text.bounded import Few, Name
-from query.frames.selection import Question
+from query.question.question import Question
 from query.statistics.class_report import ClassGroup, ClassStatistics, Grouping
 
 

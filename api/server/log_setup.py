@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from logging.handlers import QueueHandler, QueueListener
 from typing import Any, Literal
 
-from api.http.middleware.request_id import request_id
+from api.server.request_id import request_id
 from catalog.text.visible_text import visible, visible_lines
 
 LogFormat = Literal["json", "text"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from api.workspace import Workspace
 from query.frames.frame_page import DEFAULT_COLUMNS, Page, Place, page_of
 from query.frames.one_frame import FoundFrame, find_frame
-from query.frames.selection import Question
+from query.question.question import Question
 
 _ALL = Question()
 

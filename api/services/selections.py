@@ -9,9 +9,10 @@ import pyarrow as pa
 from api.schemas.selections import DescriptionAnswer, OperatorsAnswer
 from api.workspace import Workspace
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question, Selection
+from query.frames.selection import Selection
 from query.question.condition import leaves
 from query.question.describe import Description, describe
+from query.question.question import Question
 from query.question.why_empty import why_empty
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from ingest.imports.map_join import import_map
 from ingest.imports.options import LATITUDE, LONGITUDE, Key
 from ingest.imports.tag_import import import_tags, parse_types
 from pipeline.jobs.follow import refresh
-from pipeline.runs.import_scores import import_scores
+from pipeline.jobs.inference.import_scores import import_scores
 from query.run.run_sql import execute
 
 _TABLE = "tags_"
@@ -242,7 +242,7 @@ class Tags:
             return self.import_values(file, *tables, key="fkey")
 
     def import_scores(self, job: str) -> ScoresBody:
-        """Make a validation's scores tags of its model: pipeline.runs.import_scores."""
+        """Make a validation's scores tags of its model: pipeline.jobs.inference.import_scores."""
         records = self._workspace.records
         validation = refresh(records, recorded_job(records, job))
         return ScoresBody.of(import_scores(self._workspace.whole_catalog, validation))

@@ -2,8 +2,8 @@
 
 from sqlalchemy import select
 
-from catalog.accounts.user_tables import AuditEntry
 from catalog.records.store import RecordStore
+from catalog.records.user_tables import AuditEntry
 
 
 def add(

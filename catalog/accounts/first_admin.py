@@ -5,9 +5,9 @@ from datetime import timedelta
 from sqlalchemy import select
 
 from catalog.accounts import tokens, users
-from catalog.accounts.user_tables import User
 from catalog.errors import AlreadyExists
 from catalog.records.store import RecordStore
+from catalog.records.user_tables import User
 
 NAME = "admin"
 LASTS = timedelta(days=1)

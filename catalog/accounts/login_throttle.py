@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from catalog.accounts.user_tables import LoginFailure
 from catalog.errors import LoginThrottled
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
+from catalog.records.user_tables import LoginFailure
 
 
 @dataclass(frozen=True)

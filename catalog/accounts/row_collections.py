@@ -4,12 +4,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from catalog.accounts import users
-from catalog.accounts.accounts import check_name, is_name
-from catalog.accounts.user_tables import Collection, CollectionUser, User
 from catalog.errors import AlreadyExists, NotFound
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.store import RecordStore
+from catalog.records.user_tables import Collection, CollectionUser, User
 from catalog.records.versions import new_version
+from catalog.text.account_name import check_name, is_name
 
 
 def add(records: RecordStore, name: str, rule: str) -> Collection:

@@ -10,12 +10,13 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from catalog.accounts import users
-from catalog.accounts.accounts import MOST_DAYS, SCOPES, check_name
-from catalog.accounts.user_tables import Token, User
+from catalog.accounts.accounts import MOST_DAYS, SCOPES
 from catalog.errors import AlreadyExists, CatalogBusy, InvalidInput, NotFound, UnknownName
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
+from catalog.records.user_tables import Token, User
+from catalog.text.account_name import check_name
 
 LOGIN_LASTS = timedelta(hours=1)
 """Life of a login's token, the same as Spectrum Discover's."""

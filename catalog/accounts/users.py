@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
-from catalog.accounts.accounts import ROLES, check_name, is_name
-from catalog.accounts.user_tables import Collection, CollectionUser, Token, User
+from catalog.accounts.accounts import ROLES
 from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
-from catalog.policies.tables import Policy
 from catalog.records.automation.tables import Trigger, Webhook
 from catalog.records.expected_version import ExpectedVersion, to_change
+from catalog.records.policy_tables import Policy
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
+from catalog.records.user_tables import Collection, CollectionUser, Token, User
 from catalog.records.versions import new_version
+from catalog.text.account_name import check_name, is_name
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher

@@ -9,15 +9,15 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from catalog.frames.frames_relation import FramesRelation
-from catalog.frames.layouts import TableLayout, Tags
 from catalog.lake.connection import snapshot_of
 from catalog.lake.cursor import CursorRows
+from catalog.lake.frames_relation import FramesRelation
+from catalog.lake.layouts import TableLayout, Tags
 from catalog.lake.schema import CLASS_PIXELS, POSITION_TAGS
 from catalog.lake.sql_guard import SelectOnly
 from catalog.lake.statement_watch import Cancellation, StatementWatch, allowed_s, current
 from catalog.lake.views import tag_columns, view_columns
-from catalog.memory.lru import Lru
+from catalog.storage.lru import Lru
 
 Found = TypeVar("Found")
 

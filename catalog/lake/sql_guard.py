@@ -19,7 +19,7 @@ from catalog.errors import SqlError
 from catalog.lake import stream_buffer
 from catalog.lake.cursor import CursorRows
 from catalog.lake.statement_shape import LONGEST, Shape, shape_of
-from catalog.memory.lru import Lru
+from catalog.storage.lru import Lru
 
 _TABLE_FUNCTIONS = re.compile(
     r"unnest|range|generate_series|repeat|json_each|json_tree"

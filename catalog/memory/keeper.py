@@ -19,11 +19,11 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import FramesiftError
-from catalog.frames.layouts import WIDE
-from catalog.lake.interruptible import Interruptible
+from catalog.lake.layouts import WIDE
 from catalog.lake.snapshot import Facts, Opened, Snapshot
 from catalog.lake.sql_guard import SelectOnly
 from catalog.lake.statement_watch import Cancellation, cancelled_by
+from catalog.memory.interruptible import Interruptible
 from catalog.memory.refresh import MustLoad
 from catalog.memory.snapshot import HotSnapshot, Moved, TooLarge
 

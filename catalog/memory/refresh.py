@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from catalog.lake.connection import LAKE
 from catalog.lake.metadata.own_tables import changed_fkeys, written_since
 from catalog.lake.schema import FILES, NOT_IN_MEMORY
-from catalog.memory.wide_names import EVERY_FILE, TAGGED_FILES
+from catalog.lake.wide_names import EVERY_FILE, TAGGED_FILES
 from catalog.memory.wide_tables import MOST_VALUES, Layout, enum_type
 
 _CHANGED = "changed_files"

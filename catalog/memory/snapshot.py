@@ -15,11 +15,11 @@ import duckdb
 from catalog.lake import stream_buffer
 from catalog.lake import views as discover_views
 from catalog.lake.connection import DISCOVER, LAKE, SAFE, snapshot_of
-from catalog.lake.interruptible import Interruptible
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Facts
 from catalog.lake.sql_guard import SelectOnly
 from catalog.memory import wide_tables
+from catalog.memory.interruptible import Interruptible
 from catalog.memory.refresh import MustLoad, refresh
 from catalog.memory.wide_tables import Layout
 from catalog.storage.spill_folder import new_spill_folder

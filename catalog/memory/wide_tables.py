@@ -29,7 +29,7 @@ from catalog.lake.schema import (
     INTERNAL_FILES_COLUMNS,
     NOT_IN_MEMORY,
 )
-from catalog.memory.wide_names import (
+from catalog.lake.wide_names import (
     EVERY_FILE,
     FKEY_HASH,
     HASH_OF_FKEY,

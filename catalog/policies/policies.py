@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from catalog.accounts.accounts import check_name, is_name
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
 from catalog.policies import runs as policy_runs
-from catalog.policies.tables import Policy
 from catalog.records.expected_version import ExpectedVersion, to_change
+from catalog.records.policy_tables import Policy
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
+from catalog.text.account_name import check_name, is_name
 
 _LISTED = "framesift policy list, GET /v1/policies and GET /policyengine/v1/policies list them"
 

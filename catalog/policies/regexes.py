@@ -6,10 +6,10 @@ import duckdb
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from catalog.accounts.accounts import check_name, is_name
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
-from catalog.policies.tables import Regex
+from catalog.records.policy_tables import Regex
 from catalog.records.store import RecordStore
+from catalog.text.account_name import check_name, is_name
 
 LONGEST = 4_096
 """Characters of a pattern."""

@@ -16,7 +16,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from catalog.errors import InvalidInput
-from catalog.policies.tables import Policy, PolicyRun
+from catalog.records.policy_tables import Policy, PolicyRun
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
 

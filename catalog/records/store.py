@@ -9,9 +9,9 @@ from sqlalchemy import inspect, text
 from sqlalchemy.orm import Session
 
 # Their tables are records, too: backups and copies hold them.
-import catalog.accounts.user_tables
-import catalog.policies.tables
-import catalog.records.automation.tables  # noqa: F401
+import catalog.records.automation.tables
+import catalog.records.policy_tables
+import catalog.records.user_tables  # noqa: F401
 from catalog.errors import CatalogDamaged, StorageError
 from catalog.records.engine import (
     KIND,

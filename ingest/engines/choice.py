@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from catalog.errors import EngineFailed, InvalidInput, not_installed
-from ingest.engines.base import Engine
-from ingest.engines.threads import ThreadEngine
+from ingest.scan.engine import Engine
+from ingest.scan.thread_engine import ThreadEngine
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -16,8 +16,8 @@ from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker, NoValidWorkerError
 
 from catalog.errors import EngineFailed
-from ingest.engines.base import Counted, CountTask
 from ingest.scan.count_unit import count_unit, read_counts
+from ingest.scan.engine import Counted, CountTask
 from ingest.scan.portions import Portion
 
 _AHEAD = 2

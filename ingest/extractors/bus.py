@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.errors import BadFile
-from catalog.memory.lru import Lru
+from catalog.storage.lru import Lru
 from ingest.extractors.base import CataloguedFrame, Extractor, SourceFiles
 
 PLAIN = {

@@ -19,12 +19,11 @@ from catalog.records.tag_definitions import define_class_tags
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
 from catalog.values import Problem
-from ingest.engines.base import Counted, CountTask, Engine
-from ingest.engines.threads import ThreadEngine
 from ingest.labels.class_list import read_class_list
 from ingest.labels.palette import Palette
 from ingest.scan import scan_record
 from ingest.scan.count_unit import UnitSource
+from ingest.scan.engine import Counted, CountTask, Engine
 from ingest.scan.find_duplicates import mark_duplicates
 from ingest.scan.listing_diff import ScannedFile, compare
 from ingest.scan.portions import Portion, Portions, usable
@@ -32,6 +31,7 @@ from ingest.scan.removal_guard import MOST_REMOVED, RemovalGuard
 from ingest.scan.scan_commits import ScanCommits
 from ingest.scan.scan_counts import Progress, ScanCounts
 from ingest.scan.scan_lock import scan_lock
+from ingest.scan.thread_engine import ThreadEngine
 from ingest.sources.exclude import Excluded
 from ingest.sources.partial import Part
 from ingest.sources.recorded import data_set_of, open_recorded, others_of_data_set

@@ -7,8 +7,8 @@ from catalog.records.scans import replace_problems
 from catalog.records.store import RecordStore
 from catalog.store import CatalogStore
 from catalog.values import File, Frame, Problem
-from ingest.engines.base import Counted
 from ingest.labels.palette import Palette
+from ingest.scan.engine import Counted
 from ingest.scan.portions import count_problems
 from ingest.scan.read_frame import frame_record, unlabelled_record
 from ingest.scan.scan_counts import ScanCounts

@@ -18,8 +18,8 @@ from typing import Any
 from catalog.errors import AlreadyExists, CatalogDamaged, FramesiftError, InvalidInput
 from catalog.storage.atomic_write import atomic_path, atomic_write
 from catalog.values import Problem
-from ingest.engines.base import Counted, CountTask
 from ingest.scan.count_unit import count_unit, read_counts
+from ingest.scan.engine import Counted, CountTask
 from ingest.scan.frame_json import file_from_json, file_json, frame_from_json, frame_json
 from ingest.scan.portions import Portion
 from ingest.scan.scan_counts import ScanCounts

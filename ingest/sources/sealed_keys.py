@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalog.errors import FramesiftError, InvalidInput, StorageError
-from catalog.memory.lru import Lru
 from catalog.storage.atomic_write import part_of
+from catalog.storage.lru import Lru
 from catalog.storage.to_disk import to_disk
 
 if TYPE_CHECKING:  # 60 ms, and most sources have no keys

@@ -16,8 +16,8 @@ from catalog.errors import CatalogBusy, CatalogDamaged, FramesiftError, InvalidI
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.store import CatalogStore
-from ingest.engines.base import Engine
 from ingest.scan import scan_record
+from ingest.scan.engine import Engine
 from ingest.scan.scan import Scan, ScanOptions
 from ingest.scan.scan_counts import ScanCounts
 from ingest.scan.scan_lock import watch_lock

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from catalog.errors import InvalidInput, UnknownName
 from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
-from catalog.memory.wide_names import FKEY_HASH
+from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from catalog.records.tag_definitions import recorded_class_names
@@ -34,7 +34,8 @@ from query.frames.candidates import DUPLICATE, Candidates, columns_of, once
 from query.frames.file_versions import with_versions
 from query.frames.sampling import Hashes, hashes_of
 from query.frames.select_frames import frames_of
-from query.frames.selection import Question, Selection
+from query.frames.selection import Selection
+from query.question.question import Question
 from query.sets.coverage import Covered, cover, packed
 from query.sets.draw import Frames, covers_of, demand_columns, guard_columns, near_rows
 from query.sets.methods import MIN_GAP_S, Demand

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from catalog.errors import NothingToAdd
 from catalog.lake.snapshot import Snapshot
-from catalog.memory.wide_names import FKEY_HASH
+from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.tables import Dataset
 from catalog.tags.confusion_cells import predicted_pixels
 from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content
@@ -28,8 +28,9 @@ from pipeline.manifest_store import read_manifest
 from query.frames.file_versions import with_versions
 from query.frames.sampling import Hashes, hashes_of
 from query.frames.select_frames import frames_of
-from query.frames.selection import Question, Selection
+from query.frames.selection import Selection
 from query.question.condition import TagIs
+from query.question.question import Question
 from query.sets.apart import KeepAway
 from query.sets.draw import Frames, guard_columns, near_rows
 from query.sets.methods import MIN_GAP_S

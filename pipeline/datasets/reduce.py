@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput
-from catalog.memory.wide_names import FKEY_HASH
+from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.tables import Dataset
 from catalog.records.tag_definitions import recorded_class_names
 from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content

@@ -25,9 +25,9 @@ from catalog.errors import BadFile, NotFound, StorageError
 from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
 from catalog.limited_store import LimitedStore
-from catalog.memory.lru import Lru
 from catalog.records.tables import Dataset
 from catalog.storage.eviction import Bounds, entries_in, given_up
+from catalog.storage.lru import Lru
 from pipeline.datasets.datasets import class_matrix
 from pipeline.manifest import HEADER_FILE, Manifest
 from query.run.run_sql import execute

@@ -10,7 +10,7 @@ from catalog.lake.catalog import Catalog, WritableCatalog
 from catalog.lake.snapshot import Snapshot
 from catalog.policies import regexes as policy_regexes
 from catalog.policies.regexes import check_pattern
-from catalog.policies.tables import Policy
+from catalog.records.policy_tables import Policy
 from catalog.records.store import RecordStore
 from pipeline.policies.actions import BATCH_ROWS, Rule, SetTags, TakeFromField
 from pipeline.policies.matching import matching

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from catalog.errors import InvalidInput
 from catalog.lake.catalog import Catalog, WritableCatalog
-from catalog.policies.tables import Policy
+from catalog.records.policy_tables import Policy
 from pipeline.policies.actions import BATCH_ROWS
 from pipeline.policies.matching import matching
 from pipeline.policies.report import Report

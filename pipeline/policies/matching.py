@@ -8,7 +8,7 @@ from sqlglot import exp
 from catalog.errors import SqlError
 from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
-from catalog.policies.tables import Policy
+from catalog.records.policy_tables import Policy
 from query.db2 import read_only
 from query.db2.dialect import Db2
 from query.discover.search import VIEW

@@ -7,8 +7,8 @@ from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, NotFound
 from catalog.lake.catalog import WritableCatalog
 from catalog.policies import runs as policy_runs
 from catalog.policies.runs import ACTIVE
-from catalog.policies.tables import Policy, PolicyRun
 from catalog.records.jobs import recorded_job
+from catalog.records.policy_tables import Policy, PolicyRun
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
 from pipeline.jobs.command_job import submit_command

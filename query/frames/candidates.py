@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import UnknownName
-from catalog.frames.frames_relation import FramesRelation
 from catalog.lake.connection import LAKE
+from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
-from catalog.memory.wide_names import FKEY_HASH
+from catalog.lake.wide_names import FKEY_HASH
 from query.db2.errors import in_db2s_words
 from query.frames.sampling import Hashes
-from query.frames.selection import Question
 from query.question.conditions import question_where
 from query.question.of_model import in_names_of
+from query.question.question import Question
 from query.run.run_sql import execute_encoded
 
 

@@ -2,10 +2,10 @@
 
 from catalog.lake.catalog import Catalog
 from query.frames.candidates import candidates
-from query.frames.selection import Question
 from query.question.bare_words import with_quotes
 from query.question.conditions import relation_for
 from query.question.of_model import asking
+from query.question.question import Question
 
 
 def count_frames(store: Catalog, question: Question) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from catalog.errors import InvalidInput, UnknownName
 from catalog.lake.catalog import Catalog
-from catalog.memory.wide_names import FKEY_HASH, LABEL_SIZE
+from catalog.lake.wide_names import FKEY_HASH, LABEL_SIZE
 from query.run.result_format import to_records
 from query.statistics.population import POPULATION, Frames, population
 

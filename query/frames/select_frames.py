@@ -7,17 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from catalog.frames.frames_relation import FramesRelation
 from catalog.lake.catalog import Catalog
 from catalog.lake.connection import LAKE
+from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
-from catalog.memory.wide_names import FKEY_HASH, LABEL_SIZE
+from catalog.lake.wide_names import FKEY_HASH, LABEL_SIZE
 from query.frames.candidates import candidates, mark_column, once, only
 from query.frames.sampling import Hashes, first, places
-from query.frames.selection import Question, Selection
+from query.frames.selection import Selection
 from query.question.conditions import question_where, relation_for, vocabulary_of
 from query.question.of_model import asking
+from query.question.question import Question
 from query.question.question_sql import OrderItem, order_items
 from query.run.run_sql import execute
 

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from catalog.errors import UnknownName
-from catalog.frames.frames_relation import FramesRelation
+from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.statement_watch import current
 from query.db2 import read_only
 from query.db2.names import Views
 from query.db2.semantics import condition_to_duckdb
-from query.frames.selection import Question
 from query.question.condition import CameraIn, Group, Leaf, SceneIn, leaves
 from query.question.condition_sql import conjuncts
+from query.question.question import Question
 from query.question.vocabulary import Vocabulary
 from query.run.preparation import preparing
 from query.run.templates import Templates

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from catalog.errors import SqlError
 from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
-from query.frames.selection import Question
 from query.question.conditions import question_where, vocabulary_of
 from query.question.of_model import asking
+from query.question.question import Question
 from query.question.question_sql import QuestionSql, to_sql
 from query.question.sentence import sentence
 from query.run.prepared import prepare

@@ -14,8 +14,8 @@ from catalog.lake.catalog import Catalog
 from catalog.lake.schema import CONFUSION_CELLS
 from catalog.lake.snapshot import Snapshot
 from catalog.tags.confusion_cells import SCORES, ScoredModel, scored_models
-from query.frames.selection import Question
 from query.question.condition import Group, Leaf
+from query.question.question import Question
 from query.question.tag_value import quoted
 
 _PARTS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|[^'"/-]+|.""", re.DOTALL)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from catalog.errors import InvalidInput, UnknownName
 from catalog.lake.schema import LABELLED
-from query.frames.selection import Question
 from query.question.condition_sql import conjuncts
+from query.question.question import Question
 from query.question.vocabulary import Column, Vocabulary
 
 _CASTS = {

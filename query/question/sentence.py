@@ -6,7 +6,6 @@ dirt, in scene 20180807_145028, the 100 with the most pedestrian pixels first
 
 from collections.abc import Sequence
 
-from query.frames.selection import Question
 from query.question.condition import (
     CameraIn,
     Group,
@@ -21,6 +20,7 @@ from query.question.condition import (
 )
 from query.question.condition_sql import tag_values
 from query.question.operators import OPERATORS
+from query.question.question import Question
 from query.question.question_sql import OrderItem, order_items
 from query.question.tag_value import words_value
 from query.question.vocabulary import Column, Vocabulary

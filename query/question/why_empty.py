@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from catalog.lake.catalog import Catalog
-from query.frames.selection import Question
 from query.question.condition import Group, Leaf, PixelRange
 from query.question.conditions import question_where, relation_for, vocabulary_of
 from query.question.of_model import asking
+from query.question.question import Question
 from query.question.sentence import sentence
 from query.question.vocabulary import Vocabulary
 from query.run.run_sql import execute

@@ -7,7 +7,7 @@ Those of them that a query equates on fkey are therefore one row of the tables b
     where t_car.fkey = metaocean.fkey    ->    from class_pixels a join files b on b.fkey = a.fkey
       and t_bicycle.fkey = metaocean.fkey      where a.car is not null and a.bicycle is not null)
 
-Which tables these are, the snapshot's layout says (catalog.frames.layouts): in memory they are one
+Which tables these are, the snapshot's layout says (catalog.lake.layouts): in memory they are one
 scan of tagged_files, or of every_file where no tag must be there.
 
 A tag's text, `value`, is the text of its column, so that db2.semantics can leave both casts out
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from catalog.frames.layouts import Scan, TableLayout
+from catalog.lake.layouts import Scan, TableLayout
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.values import TagColumn
 from query.db2.calls import VIEW_TEXT, Db2Cast

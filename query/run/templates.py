@@ -11,7 +11,7 @@ from typing import Literal
 
 from catalog.errors import SqlError
 from catalog.lake.statement_shape import LONGEST, Shape, shape_of
-from catalog.memory.lru import Lru
+from catalog.storage.lru import Lru
 
 _FIRST_STAND_IN = 918_273_645
 """First number that stands in for another; it has nine digits, as have those that follow it."""

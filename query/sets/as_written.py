@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from catalog.errors import InvalidInput
-from query.frames.selection import Question
+from query.question.question import Question
 from query.sets.methods import Demand
 
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput
-from catalog.frames.frames_relation import FramesRelation
+from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.snapshot import Snapshot
-from catalog.memory.wide_names import FKEY_HASH
+from catalog.lake.wide_names import FKEY_HASH
 from query.frames.candidates import (
     DUPLICATE,
     candidates,
@@ -22,7 +22,7 @@ from query.frames.candidates import (
     once,
 )
 from query.frames.sampling import Hashes
-from query.frames.selection import Question
+from query.question.question import Question
 from query.sets import matched
 from query.sets.apart import DRIVE, KeepAway, frame_times
 from query.sets.coverage import Covered, cover, packed

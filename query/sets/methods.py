@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from catalog.errors import InvalidInput
 from catalog.text.bounded import MOST_FEW, MOST_MANY, Few, Name
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from query.sets.stratifier import Stratifier
 
 _Frames = Annotated[int, Field(ge=1, lt=2**31)]

@@ -10,13 +10,14 @@ import pyarrow as pa
 from catalog.errors import InvalidInput
 from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
-from catalog.memory.wide_names import FKEY_HASH
+from catalog.lake.wide_names import FKEY_HASH
 from query.frames.candidates import DUPLICATE, columns_of
 from query.frames.sampling import hashes_of
 from query.frames.select_frames import frames_of, select_frames
-from query.frames.selection import Question, Selection
+from query.frames.selection import Selection
 from query.question.conditions import relation_for
 from query.question.of_model import asking
+from query.question.question import Question
 from query.sets.apart import DRIVE, KeepAway
 from query.sets.draw import Frames, draw_set, near_rows, shares_of
 from query.sets.methods import Method, Sample

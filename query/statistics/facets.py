@@ -13,13 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import InvalidInput, SqlError, UnknownName
-from catalog.frames.frames_relation import FramesRelation
 from catalog.lake.catalog import Catalog
+from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.schema import FRAME_TAGS_COLUMNS
 from catalog.lake.snapshot import Facts, Snapshot
 from catalog.lake.statement_watch import Cancellation, cancelled_by, current
 from query.db2.errors import in_db2s_words
-from query.frames.selection import Question
 from query.question.condition import (
     CameraIn,
     Group,
@@ -34,6 +33,7 @@ from query.question.condition import (
 )
 from query.question.conditions import question_where, relation_for, vocabulary_of
 from query.question.of_model import asking
+from query.question.question import Question
 from query.question.vocabulary import Vocabulary
 from query.run.run_sql import execute
 from query.statistics.bin_positions import Positions, positions_on

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from catalog.lake.catalog import Catalog
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from query.statistics.gap_report import Gap, GapKind, GapReport
 from query.statistics.population import POPULATION, Frames, Population, population
 

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from catalog.errors import InvalidInput, UnknownName
-from catalog.memory.wide_names import FKEY_HASH
+from catalog.lake.wide_names import FKEY_HASH
 from query.statistics.histogram_report import Axis, AxisRequest, Bin
 from query.statistics.population import POPULATION, Population
 

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
-from catalog.frames.frames_relation import FramesRelation
 from catalog.lake.catalog import Catalog
+from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.schema import LABELLED
 from catalog.lake.snapshot import Snapshot
-from query.frames.selection import Question
 from query.question.conditions import question_where, relation_for
 from query.question.of_model import asking
+from query.question.question import Question
 from query.run.run_sql import execute
 
 POPULATION = "population"

@@ -16,7 +16,7 @@ from catalog.lake.metadata.own_tables import expire
 from catalog.records.datasets import recorded_datasets
 from catalog.values import key_of
 from pipeline.manifest import Manifest
-from query.frames.selection import Question
+from query.question.question import Question
 from tests.api.servers import serving, several
 from tests.pipeline.homes import FRAMES, open_home
 

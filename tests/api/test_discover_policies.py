@@ -14,7 +14,7 @@ from sqlalchemy import update
 
 from api.http.app import create_app
 from api.settings import Settings
-from catalog.policies.tables import Policy, PolicyRun
+from catalog.records.policy_tables import Policy, PolicyRun
 from catalog.records.tables import now
 from tests.api.servers import framesift
 from tests.pipeline.homes import copy_home, open_home

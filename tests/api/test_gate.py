@@ -21,9 +21,9 @@ from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import audit_log, row_collections, tokens, users
 from catalog.accounts.accounts import SCOPES
-from catalog.accounts.user_tables import LoginFailure, Token
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
+from catalog.records.user_tables import LoginFailure, Token
 from tests.api.route_rules import OPEN, need_of
 from tests.api.servers import wait_until
 from tests.pipeline.homes import copy_home

@@ -22,7 +22,7 @@ from catalog.errors import InvalidInput
 from catalog.text.bounded import MOST_MANY
 from pipeline.datasets.split import parse_split
 from query.discover.search import Search
-from query.frames.selection import Question
+from query.question.question import Question
 
 _READ_RAW = (
     Search, ReportBody, PolicyChange, NewTag, Partial, ConnectionRequest, Configuration,

@@ -8,8 +8,8 @@ import httpx
 import jsonschema_rs
 import pytest
 
-from api.discover.login import LOGIN
-from query.frames.selection import Question
+from api.http.login_path import LOGIN
+from query.question.question import Question
 from tests.api.documents import openapi_document
 from tests.api.route_rules import DISCOVER, below
 from tests.api.servers import until_ready

@@ -13,7 +13,7 @@ import pytest
 
 from api.cli.own_machine import REASONS
 from catalog.policies import policies as policy_records
-from catalog.policies.tables import Policy
+from catalog.records.policy_tables import Policy
 from tests.api.servers import framesift, serving, several
 from tests.api.test_command_line import COMMANDS as ALL
 from tests.pipeline.homes import FRAMES, REPOSITORY, copy_home, open_home

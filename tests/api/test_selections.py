@@ -9,8 +9,8 @@ import pytest
 
 from api.services.selections import ask
 from catalog.records.datasets import recorded_dataset
-from query.frames.selection import Question
 from query.question.operators import OPERATORS
+from query.question.question import Question
 from tests.api.servers import framesift, several
 from tests.pipeline.homes import FRAMES, open_home
 

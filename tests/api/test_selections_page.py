@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from query.frames.selection import Question
 from query.question.condition import (
     MAX_DEPTH,
     MAX_LEAVES,
@@ -17,6 +16,7 @@ from query.question.condition import (
     Leaf,
 )
 from query.question.operators import OPERATORS, SHAPES
+from query.question.question import Question
 from tests.api.servers import several
 from tests.pipeline.homes import REPOSITORY
 

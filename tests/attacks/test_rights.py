@@ -5,7 +5,7 @@ from pathlib import Path
 
 from catalog.accounts import tokens
 from catalog.policies import policies as policy_records
-from catalog.policies.tables import Policy
+from catalog.records.policy_tables import Policy
 from catalog.records.store import RecordStore
 from tests.attacks.arena import Server
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from catalog.frames.frames import register, remove
-from catalog.lake.interruptible import Interruptible
 from catalog.maintenance.compaction import compact
 from catalog.memory import refresh as wide_refresh
 from catalog.memory import snapshot as hot_snapshot
+from catalog.memory.interruptible import Interruptible
 from catalog.memory.keeper import HotSnapshots
 from catalog.memory.refresh import MustLoad
 from catalog.memory.snapshot import HotSnapshot, Moved

@@ -6,7 +6,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.memory.lru import Lru
+from catalog.storage.lru import Lru
 
 
 def test_the_least_recently_used_goes() -> None:

@@ -18,7 +18,6 @@ from catalog.accounts import (
     tokens,
     users,
 )
-from catalog.accounts.user_tables import AuditEntry, LoginFailure, Token, User
 from catalog.errors import (
     AlreadyExists,
     FramesiftError,
@@ -27,10 +26,11 @@ from catalog.errors import (
     NotFound,
     UnknownName,
 )
-from catalog.policies.tables import Policy
 from catalog.records.automation.tables import Trigger, Webhook
+from catalog.records.policy_tables import Policy
 from catalog.records.store import RecordStore
 from catalog.records.tables import Base, Dataset, Job, now
+from catalog.records.user_tables import AuditEntry, LoginFailure, Token, User
 from catalog.storage.postgres import Postgres
 from tests.pipeline.homes import REPOSITORY
 from tests.postgres_server import postgres

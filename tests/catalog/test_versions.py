@@ -9,14 +9,14 @@ import pytest
 from sqlalchemy import select
 
 from catalog.accounts import row_collections, tokens, users
-from catalog.accounts.user_tables import Token, User
 from catalog.errors import CatalogBusy, NotFound, PreconditionFailed
 from catalog.policies import policies
-from catalog.policies.tables import Policy
 from catalog.records.expected_version import ExpectedVersion
+from catalog.records.policy_tables import Policy
 from catalog.records.sources import add_source, recorded_source, source_to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
+from catalog.records.user_tables import Token, User
 from catalog.records.versions import VersionedRecord
 from ingest.scan.change_source import OptionChange, change_options, remove_source
 from ingest.scan.move_source import move_source

@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 from catalog.records.sources import recorded_source
-from ingest.engines.threads import ThreadEngine
 from ingest.scan import scan_commits
 from ingest.scan.scan_counts import ScanCounts
+from ingest.scan.thread_engine import ThreadEngine
 from tests.ingest.scene_folders import Home
 
 

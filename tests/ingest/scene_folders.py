@@ -14,7 +14,7 @@ from catalog.records.tables import Source
 from catalog.records.tag_definitions import recorded_class_names
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from ingest.engines.base import Engine
+from ingest.scan.engine import Engine
 from ingest.scan.scan import ScanOptions, ScanResult, scan_source
 from ingest.scan.scan_counts import Progress
 from tests.ingest.png_writer import Picture, Pixel, encode

@@ -16,7 +16,7 @@ from pipeline.datasets.leakage_guard import keep_away_from_rows
 from query.frames.candidates import DUPLICATE
 from query.frames.sampling import hashes_of
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
+from query.question.question import Question
 from query.sets.apart import DRIVE
 from query.sets.methods import Sample
 from query.sets.select_set import SetRequest, select_set, with_columns

@@ -23,13 +23,13 @@ from catalog.errors import AlreadyExists, EngineFailed, InvalidInput
 from catalog.records.scans import last_scan, recorded_problems
 from catalog.records.sources import recorded_source
 from catalog.records.tables import Source
-from ingest.engines.base import Engine
 from ingest.engines.choice import EngineChoice, open_engine
 from ingest.engines.dask import DaskEngine
-from ingest.engines.threads import ThreadEngine
 from ingest.scan.array_scan import collect_units, write_units
+from ingest.scan.engine import Engine
 from ingest.scan.scan import ScanOptions
 from ingest.scan.scan_counts import ScanCounts
+from ingest.scan.thread_engine import ThreadEngine
 from ingest.scan.unit_files import UnitFolder
 from tests.ingest.scene_folders import Home, add_frame, frame_key, make_tree, put
 from tests.ingest.test_killed_scan import state

@@ -19,9 +19,9 @@ from catalog.records.sources import recorded_source
 from catalog.records.tables import Source, now
 from catalog.storage.beneath import open_beneath
 from catalog.values import File, KnownFile
-from ingest.engines.threads import ThreadEngine
 from ingest.scan.listing_diff import compare
 from ingest.scan.scan_counts import ScanCounts
+from ingest.scan.thread_engine import ThreadEngine
 from ingest.sources import local_folder
 from ingest.sources.local_folder import LocalFolder
 from tests.catalog.histories import SEEDS

@@ -13,10 +13,10 @@ from catalog.records.scans import last_scan, recorded_problems
 from catalog.records.tables import Scan, Source
 from catalog.tags import families, tags
 from catalog.values import make_fkey
-from ingest.engines.threads import ThreadEngine
 from ingest.scan.array_scan import write_units
 from ingest.scan.removal_guard import RemovalGuard
 from ingest.scan.scan import ScanOptions
+from ingest.scan.thread_engine import ThreadEngine
 from tests.ingest.scene_folders import SCENE, SKY, Home, add_frame, frame_key, make_tree, put
 
 FRAMES = 15

@@ -11,10 +11,10 @@ from catalog.records.scans import last_scan, recorded_problems
 from catalog.records.sources import recorded_source
 from catalog.records.tag_definitions import recorded_class_names
 from catalog.values import make_fkey
-from ingest.engines.threads import ThreadEngine
 from ingest.scan.change_source import remove_source
 from ingest.scan.scan_counts import ScanCounts
 from ingest.scan.scan_lock import scan_lock
+from ingest.scan.thread_engine import ThreadEngine
 from tests.ingest.png_writer import Picture, encode, header
 from tests.ingest.scene_folders import (
     BICYCLE,

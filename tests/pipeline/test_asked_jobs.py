@@ -21,8 +21,8 @@ from pipeline.jobs.request import JobPaths, read_json
 from pipeline.jobs.submit import resume
 from pipeline.jobs.workflow import look
 from pipeline.jobs.workflow.reconciler import reconcile
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from tests.api.servers import framesift
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_local_jobs import eventually

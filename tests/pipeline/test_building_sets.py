@@ -13,7 +13,7 @@ from catalog.errors import InvalidInput, UnknownName
 from catalog.records.tables import Dataset
 from pipeline.manifest import Manifest
 from query.frames.sampling import hashes_of
-from query.frames.selection import Question
+from query.question.question import Question
 from query.sets.methods import Cover, Demand, Match, Method, Sample, Uncertain
 from tests.api.servers import framesift
 from tests.pipeline.homes import FRAMES

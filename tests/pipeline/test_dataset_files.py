@@ -19,7 +19,7 @@ from catalog.records.tables import Dataset
 from pipeline.datasets.diff import diff_datasets, diff_to_json, diff_to_rows
 from pipeline.datasets.export import export_text, write_export
 from pipeline.manifest import Manifest
-from query.frames.selection import Question
+from query.question.question import Question
 from tests.pipeline.homes import FRAMES, SAMPLE
 
 

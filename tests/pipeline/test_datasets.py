@@ -21,8 +21,8 @@ from ingest.scan.change_source import remove_source
 from ingest.scan.scan import scan_source
 from pipeline.datasets.datasets import create_dataset
 from pipeline.manifest import Manifest
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from tests.pipeline.homes import FRAMES, SAMPLE, add_source, make_home, open_home
 from tests.zygote import run_python
 

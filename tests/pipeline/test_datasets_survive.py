@@ -35,7 +35,7 @@ from pipeline.datasets.check_belongings import check_belongings
 from pipeline.manifest import HEADER_FILE, Manifest
 from pipeline.manifest_store import manifest_folder, read_manifest
 from pipeline.staging.stage import newest_manifest, stage_dataset
-from query.frames.selection import Question
+from query.question.question import Question
 from query.sets.methods import Demand, Match, Sample
 from tests.catalog.backends import new_location
 from tests.ingest.s3_server import moto

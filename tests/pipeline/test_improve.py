@@ -26,7 +26,7 @@ from catalog.tags.model_scores import write_scores
 from pipeline.datasets.frame_worth import Worth, worth_of
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.manifest import Manifest
-from query.frames.selection import Question
+from query.question.question import Question
 from tests.pipeline.synthetic import synthetic
 
 

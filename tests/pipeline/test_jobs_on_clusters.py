@@ -17,8 +17,8 @@ from pipeline.jobs.backends.slurm.standing import Handle
 from pipeline.jobs.follow import cancel, refresh, wait
 from pipeline.jobs.request import JobPaths
 from pipeline.jobs.state import FINISHED
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from tests.pipeline.homes import SAMPLE, make_home, open_home
 from tests.pipeline.test_local_jobs import eventually
 from tests.pipeline.test_slurm_backend import hurry

@@ -18,8 +18,8 @@ from pipeline.jobs.follow import wait
 from pipeline.jobs.request import JobPaths, Stage
 from pipeline.jobs.state import FINISHED
 from pipeline.jobs.submit import JobOrder, Plan, submit
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from tests.api.servers import FRAMESIFT, environment
 from tests.disks import small_disk
 from tests.pipeline.homes import copy_home, open_home

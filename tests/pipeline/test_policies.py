@@ -25,7 +25,7 @@ from catalog.policies import (
 from catalog.policies import (
     runs as policy_runs,
 )
-from catalog.policies.tables import Policy, PolicyRun
+from catalog.records.policy_tables import Policy, PolicyRun
 from catalog.records.sources import recorded_source
 from catalog.tags import families, tags
 from ingest.extractors.image import Image

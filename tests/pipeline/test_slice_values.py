@@ -15,7 +15,7 @@ from catalog.errors import UnknownName
 from ingest.imports.tag_import import import_tags
 from pipeline.datasets.slice_values import slice_values
 from pipeline.manifest import Manifest
-from query.frames.selection import Question
+from query.question.question import Question
 from tests.pipeline.synthetic import synthetic
 
 

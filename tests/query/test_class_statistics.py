@@ -11,8 +11,8 @@ from catalog.frames.frames import class_shares
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from query.statistics.class_report import ClassStatistics, Grouping
 from query.statistics.class_statistics import class_report
 from query.statistics.population import Frames

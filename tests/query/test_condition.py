@@ -7,7 +7,6 @@ import pytest
 from pydantic import ValidationError
 
 from catalog.errors import InvalidInput
-from query.frames.selection import Question
 from query.question.condition import (
     MAX_DEPTH,
     MAX_LEAVES,
@@ -20,6 +19,7 @@ from query.question.condition import (
     latest,
 )
 from query.question.condition_text import parse_share, parse_tag, parse_time
+from query.question.question import Question
 
 HAS_CAR: dict[str, Any] = {"kind": "has", "tag": "car"}
 

@@ -13,7 +13,6 @@ from pydantic import BaseModel
 
 from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
 from query.question.condition import (
     CameraIn,
     Group,
@@ -28,6 +27,7 @@ from query.question.condition import (
 from query.question.describe import describe
 from query.question.label_range import LabelRange
 from query.question.operators import OPERATORS, Operator, TagType, type_of
+from query.question.question import Question
 from query.run.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
 from tests.query.catalogs import class_names

@@ -14,7 +14,7 @@ from catalog.tags import families
 from query.db2.dialect import Db2
 from query.db2.read_only import balance, parse
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
+from query.question.question import Question
 from query.run.run_sql import run_sql
 from tests.query.catalogs import DrawnFrame, drawn, one, rows
 

@@ -12,7 +12,7 @@ from catalog.lake.statement_watch import Cancellation, cancelled_by
 from catalog.limited_store import LimitedStore
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from query.frames.selection import Question
+from query.question.question import Question
 from query.run.run_sql import execute
 from query.statistics.facet_columns import FacetColumns
 from query.statistics.facet_report import FacetReport

@@ -13,8 +13,8 @@ import pytest
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from query.run.run_sql import run_sql
 from query.statistics.gap_report import GapKind
 from query.statistics.gaps import Content, find_gaps

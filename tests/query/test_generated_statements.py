@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from tests.query.catalogs import DrawnFrame, drawn_frames, listed_files, rows
 
 MANY = settings(

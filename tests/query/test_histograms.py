@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from catalog.errors import InvalidInput, UnknownName
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from query.frames.selection import Question
+from query.question.question import Question
 from query.statistics.histogram_report import Axis, AxisRequest, Bin, Histogram
 from query.statistics.histograms import histogram
 from query.statistics.population import Frames

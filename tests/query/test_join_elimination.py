@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
-from catalog.frames.layouts import WIDE
+from catalog.lake.layouts import WIDE
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.views import tag_columns
 from catalog.store import CatalogStore

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from catalog.errors import InvalidInput
-from query.frames.selection import Question
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from query.question.wrong_value import validation_message
 
 TAGS = st.text(min_size=1, max_size=20).map(str.strip).filter(bool)

@@ -16,10 +16,10 @@ from catalog.tags import families
 from catalog.tags.confusion_cells import scored_models
 from catalog.tags.model_scores import WrittenScores, write_scores
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
 from query.question.condition_text import parse_tag
 from query.question.describe import describe
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from query.run.run_sql import run_sql
 from query.sets.methods import Uncertain
 from query.sets.select_set import SetRequest, select_set

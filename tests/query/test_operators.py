@@ -9,7 +9,6 @@ import pytest
 from catalog.errors import InvalidInput, UnknownName
 from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
 from query.question.condition import TagIs
 from query.question.describe import describe
 from query.question.operators import (
@@ -20,6 +19,7 @@ from query.question.operators import (
     operators_of,
     type_of,
 )
+from query.question.question import Question
 from query.run.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
 from tests.query import tagged_frames

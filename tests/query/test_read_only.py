@@ -8,7 +8,7 @@ import pytest
 from catalog.errors import SqlError
 from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
+from query.question.question import Question
 from query.run.run_sql import run_sql
 from tests.query.catalogs import listed_files, rows
 

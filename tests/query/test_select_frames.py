@@ -12,8 +12,9 @@ from catalog.errors import InvalidInput, SqlError, UnknownName
 from catalog.store import CatalogStore
 from query.frames.sampling import places
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question, Selection
+from query.frames.selection import Selection
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from sample_data.regenerate import COMMITTED_SET
 from tests.query.catalogs import DrawnFrame, class_names
 

@@ -7,8 +7,8 @@ import pytest
 from catalog.errors import InvalidInput, NotFound, SqlError, UnknownName
 from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
 from query.question.describe import describe
+from query.question.question import Question
 from query.run.run_sql import run_sql
 
 

@@ -11,7 +11,7 @@ from catalog.errors import InvalidInput, SqlError
 from catalog.lake.statement_watch import within
 from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
+from query.question.question import Question
 from query.run.run_sql import run_sql
 
 FUZZ = settings(

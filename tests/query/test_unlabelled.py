@@ -12,10 +12,10 @@ from catalog.store import CatalogStore
 from query.frames.frame_page import page_of
 from query.frames.one_frame import find_frame
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
 from query.question.condition import Group, Has, TagIs
 from query.question.conditions import vocabulary_of
 from query.question.label_range import LabelRange
+from query.question.question import Question
 from query.question.question_sql import to_sql
 from query.statistics.class_statistics import class_report
 from query.statistics.population import Frames

@@ -6,7 +6,7 @@ from typing import Any
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
+from query.question.question import Question
 from query.question.why_empty import why_empty
 from tests.query.catalogs import DrawnFrame
 

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from query.frames.selection import Question
+from query.question.question import Question
 from query.question.wrong_value import validation_message
 
 PYDANTIC = ("Input should", "Value error", "valid", "permitted", "greater than or", "less than or")

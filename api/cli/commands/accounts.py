@@ -10,8 +10,9 @@ from api.cli import chosen
 from api.cli.shapes.record import Record
 from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
-from catalog.accounts.accounts import MOST_DAYS, ROLES, check_name
+from catalog.accounts.accounts import MOST_DAYS, ROLES
 from catalog.errors import InvalidInput
+from catalog.text.account_name import check_name
 
 user_app = typer.Typer(help="Users of a server.", no_args_is_help=True)
 token_app = typer.Typer(help="Tokens, for programs.", no_args_is_help=True)

@@ -16,8 +16,8 @@ from api.cli.shapes.selections import Answer
 from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
 from catalog.errors import InvalidInput, UnknownName
-from query.frames.selection import Question
 from query.question.condition import leaves
+from query.question.question import Question
 
 
 @with_question

@@ -10,11 +10,11 @@ import typer
 from api.cli.options.grouped_options import with_options
 from api.cli.terminal import stderr
 from catalog.errors import InvalidInput, StorageError
-from query.frames.selection import Question
 from query.question.condition import CameraIn, Group, Has, Leaf, SceneIn, Without
 from query.question.condition_text import parse_share, parse_tag, parse_time
 from query.question.label_range import LabelRange
 from query.question.operators import OPERATORS
+from query.question.question import Question
 from query.question.wrong_value import validation_message
 
 _Texts = list[str] | None

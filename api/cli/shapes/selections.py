@@ -8,7 +8,7 @@ from api.cli.shapes.record import Record
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from query.frames.selection import Question
+    from query.question.question import Question
 
 
 class Answer(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from query.frames.selection import Question
+    from query.question.question import Question
     from query.statistics.class_report import Grouping
 
 

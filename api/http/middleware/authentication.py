@@ -13,9 +13,9 @@ import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.discover.login import LOGIN
 from api.http.errors import refusal
 from api.http.fair_queue import caller_of
+from api.http.login_path import LOGIN
 from api.http.middleware.request_context import RequestContext
 from api.http.routing import rule_of
 from api.server.shared import Changes
@@ -23,10 +23,10 @@ from api.services.accounts.callers import NOBODY_ASKED, Caller
 from catalog.accounts import login_links, login_throttle, row_collections, tokens, users
 from catalog.accounts.accounts import SCOPES
 from catalog.accounts.caller import asked_by
-from catalog.accounts.user_tables import User
 from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated
-from catalog.memory.lru import Lru
 from catalog.records.store import RecordStore
+from catalog.records.user_tables import User
+from catalog.storage.lru import Lru
 
 _TRUSTED_S = 2.0
 """Time for which a caller is known without a look into the records [s]: a revoked token counts that

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from api.discover.login import LOGIN
-from api.http.middleware.request_id import request_id
+from api.http import browser_session
+from api.http.login_path import LOGIN
 from api.http.routing import rule_of
 from api.http.rules import Api
+from api.server.request_id import request_id
 from api.services.accounts.callers import Caller
-from api.web import browser_session
 from catalog.accounts import audit_log
 from catalog.errors import NotAuthenticated
 from catalog.records.store import RecordStore

@@ -13,9 +13,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.errors import unexpected
-from api.http.middleware.request_id import request_id, taken_or_made
 from api.http.routing import found_of, rule_of
 from api.server.metrics import REQUEST_SECONDS, REQUESTS, observe_query
+from api.server.request_id import request_id, taken_or_made
 
 _LOG = logging.getLogger(__name__)
 

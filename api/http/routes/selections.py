@@ -15,7 +15,7 @@ from api.http.openapi.examples import EXAMPLE_FRAME, QUESTION
 from api.http.routing import Router
 from api.http.rules import READ
 from api.schemas.selections import DescriptionAnswer, OperatorsAnswer, SelectionAnswer
-from query.frames.selection import Question
+from query.question.question import Question
 from query.run.result_format import encoded
 
 router = Router(prefix="/v1", tags=["selections"])

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from api.schemas.base import PageAnswer, Schema, iso_time
-from catalog.accounts.user_tables import AuditEntry
+from catalog.records.user_tables import AuditEntry
 
 
 class AuditBody(Schema):

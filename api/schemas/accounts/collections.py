@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import PageAnswer, Versioned
-from catalog.accounts.user_tables import Collection
+from catalog.records.user_tables import Collection
 from catalog.text.bounded import Name, Sql
 
 

@@ -4,8 +4,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import PageAnswer, Versioned, iso_time
 from catalog.accounts.accounts import MOST_DAYS
-from catalog.accounts.user_tables import Token
 from catalog.records.tables import now
+from catalog.records.user_tables import Token
 from catalog.text.bounded import Name
 
 DAYS = 365

@@ -3,8 +3,8 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import PageAnswer, Schema, Versioned, iso_time
-from catalog.accounts.user_tables import User
 from catalog.accounts.users import MOST_QUOTA
+from catalog.records.user_tables import User
 from catalog.text.bounded import Name, Secret
 
 

@@ -8,7 +8,7 @@ from catalog.accounts.accounts import SCOPES
 from catalog.errors import NotAllowed
 
 if TYPE_CHECKING:  # commands on one of the two stores do without the other's database
-    from catalog.accounts.user_tables import User
+    from catalog.records.user_tables import User
 
 _HIGHEST = {"admin": "admin", "dataadmin": "write", "collectionadmin": "write", "datauser": "read"}
 """Highest of SCOPES that each role allows."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from api.schemas.accounts.tokens import DAYS, NewTokenBody, TokenBody
 from catalog.accounts import tokens
 from catalog.accounts.accounts import SCOPES
-from catalog.accounts.user_tables import Token
 from catalog.errors import InvalidInput, NotAllowed
 from catalog.records.expected_version import ExpectedVersion, to_change
+from catalog.records.user_tables import Token
 
 if TYPE_CHECKING:
     from api.services.call import Call

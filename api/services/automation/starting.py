@@ -22,7 +22,7 @@ from pipeline.jobs.follow import refresh
 from pipeline.jobs.state import FINISHED
 from pipeline.policies.schedule import is_due, last_of
 from query.frames.count_frames import count_frames
-from query.frames.selection import Question
+from query.question.question import Question
 
 if TYPE_CHECKING:
     from api.services.session import Session

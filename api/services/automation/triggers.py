@@ -16,7 +16,7 @@ from catalog.records.tables import now
 from pipeline.datasets.split import parse_split
 from pipeline.policies.schedule import check_schedule
 from query.frames.count_frames import as_condition, count_frames
-from query.frames.selection import Question
+from query.question.question import Question
 from query.question.wrong_value import validation_message
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from pipeline.datasets.rebuilt import keep_rebuilt
 from pipeline.datasets.reduce import Reduction, reduced_content
 from pipeline.manifest_store import read_manifest
 from query.frames.file_versions import with_versions
-from query.frames.selection import Question
+from query.question.question import Question
 from query.sets.apart import DRIVE, KeepAway
 from query.sets.methods import Demand, Method
 from query.sets.select_set import SetRequest, select_set, with_columns

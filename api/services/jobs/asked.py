@@ -25,7 +25,7 @@ from pipeline.jobs.submit import Described, DryRun, JobOrder
 from pipeline.jobs.train_settings import TrainSettings
 from pipeline.manifest import Manifest
 from pipeline.staging.stage import newest_manifest
-from query.frames.selection import Question
+from query.question.question import Question
 
 if TYPE_CHECKING:
     from api.services.call import Call

@@ -17,7 +17,7 @@ from api.workspace import Workspace
 from catalog.errors import StorageError, UnknownName
 from ingest.labels.palette import tag_name
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
+from query.question.question import Question
 from query.question.tag_value import quoted
 
 _COLUMNS = ("fkey", "scene", "camera", "frame_number")

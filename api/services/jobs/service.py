@@ -36,7 +36,7 @@ from pipeline.jobs.workflow.moves import RUN
 from pipeline.jobs.workflow.remove import remove
 from pipeline.prepared.size import Size
 from pipeline.runs.checkpoint_steps import named_checkpoint
-from query.frames.selection import Question
+from query.question.question import Question
 
 if TYPE_CHECKING:
     import pyarrow as pa

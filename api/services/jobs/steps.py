@@ -21,7 +21,7 @@ from pipeline.jobs.program.collect import described_files
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.jobs.workflow.moves import ASKED
 from pipeline.manifest_store import read_manifest
-from query.frames.selection import Question
+from query.question.question import Question
 
 _FETCHERS = 4
 """Files that are fetched at once, as `framesift stage` does."""

@@ -9,7 +9,7 @@ from catalog.accounts import row_collections
 from catalog.errors import InvalidInput, UnknownName
 from catalog.lake.catalog import Catalog
 from catalog.limited_store import LimitedStore
-from catalog.policies.tables import Policy
+from catalog.records.policy_tables import Policy
 from catalog.records.sources import recorded_source, recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source

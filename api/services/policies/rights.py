@@ -16,7 +16,7 @@ from api.workspace import Workspace
 from catalog.accounts import row_collections
 from catalog.errors import NotAllowed
 from catalog.policies.policies import none_named
-from catalog.policies.tables import Policy
+from catalog.records.policy_tables import Policy
 from catalog.records.store import RecordStore
 from pipeline.policies.actions import ImportTags, SetTags, TakeFromField, action_of
 from pipeline.policies.tags import settable

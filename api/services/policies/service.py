@@ -13,9 +13,9 @@ from catalog.errors import InvalidInput, NotFound
 from catalog.policies import policies as policy_records
 from catalog.policies import runs as policy_runs
 from catalog.policies.runs import ACTIVE
-from catalog.policies.tables import Policy, PolicyRun
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.jobs import recorded_job
+from catalog.records.policy_tables import Policy, PolicyRun
 from catalog.records.tables import now
 from pipeline.policies import runs
 from pipeline.policies.actions import BATCH_ROWS
@@ -76,7 +76,7 @@ class Policies:
         """Keep a policy of these values; as `add`.
 
         Args:
-            columns: By column of catalog.policies.tables.Policy.
+            columns: By column of catalog.records.policy_tables.Policy.
             starts: Whether it begins to run at once where its schedule is NOW.
         """
         user, records = self._session.caller.user, self._workspace.records
@@ -120,7 +120,7 @@ class Policies:
 
         Args:
             name: The policy.
-            columns: By column of catalog.policies.tables.Policy; None changes nothing.
+            columns: By column of catalog.records.policy_tables.Policy; None changes nothing.
             starts: Whether it begins to run at once where NOW is its schedule, and among them.
             expected: The version that is changed; any when None.
         """

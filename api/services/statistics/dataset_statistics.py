@@ -12,7 +12,7 @@ from catalog.records.datasets import recorded_dataset
 from catalog.records.tables import Dataset
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
-from query.frames.selection import Question
+from query.question.question import Question
 from query.statistics.class_statistics import class_report
 from query.statistics.correlations import Correlation, correlate
 from query.statistics.gap_report import GapReport

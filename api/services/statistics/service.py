@@ -9,7 +9,7 @@ from dataclasses import asdict
 from api.schemas.statistics import ClassesAnswer
 from api.workspace import Workspace
 from catalog.frames.frames import class_shares
-from query.frames.selection import Question
+from query.question.question import Question
 from query.statistics.class_report import ClassReport, ClassStatistics, Grouping
 from query.statistics.correlations import Correlation
 from query.statistics.facet_report import FacetReport

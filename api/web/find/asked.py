@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from catalog.errors import InvalidInput
-from query.frames.selection import Question
+from query.question.question import Question
 from query.question.wrong_value import validation_message
 
 _MOST = 2_000

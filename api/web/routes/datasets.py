@@ -20,7 +20,7 @@ from api.web.find.asked import Asked
 from api.web.forms import Form, form_of
 from api.web.pages import gone_on, page
 from catalog.errors import InvalidInput
-from query.frames.selection import Question
+from query.question.question import Question
 
 router = Router(api=Api.WEB, include_in_schema=False)
 

@@ -16,7 +16,7 @@ from api.web.forms import form_of
 from api.web.pages import elsewhere, is_part, page
 from api.web.routes.find import MARK
 from query.frames.one_frame import FoundFrame
-from query.frames.selection import Question
+from query.question.question import Question
 
 router = Router(api=Api.WEB, include_in_schema=False)
 

@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import Query, Request
 from fastapi.responses import Response
 
+from api.http import browser_session
 from api.http.errors import status_of
 from api.http.middleware.authentication import Authentication
 from api.http.middleware.request_context import RequestContext
 from api.http.routing import Router
 from api.http.rules import OPEN, OWN_ACCOUNT, Api
 from api.services.accounts.callers import NOBODY_ASKED
-from api.web import browser_session
 from api.web.error_pages import LOGIN
 from api.web.forms import Form, form_of
 from api.web.pages import elsewhere, page

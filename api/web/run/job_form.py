@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from api.schemas.jobs import NewTraining, NewValidation
 from api.web.forms import Form, names
 from catalog.errors import InvalidInput
-from query.frames.selection import Question
+from query.question.question import Question
 from query.question.wrong_value import validation_message
 
 _SHARED = ("dataset", "name", "split", "workers", "backend", "start_after", "attempts")

@@ -6,11 +6,11 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from catalog.accounts.accounts import check_name, is_name
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
 from catalog.records.automation.tables import Trigger, TriggerRun
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
+from catalog.text.account_name import check_name, is_name
 
 LONGEST_NAME = 96
 """Characters: the names of its jobs and datasets begin with a trigger's."""

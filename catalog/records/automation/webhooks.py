@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from catalog.accounts.accounts import check_name, is_name
 from catalog.errors import AlreadyExists, NotFound
 from catalog.records.automation.tables import Webhook, WebhookDelivery
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
+from catalog.text.account_name import check_name, is_name
 
 PENDING, DELIVERED, FAILED = "pending", "delivered", "failed"
 """States of deliveries."""

@@ -11,7 +11,7 @@ from catalog.records.datasets import recorded_dataset
 from catalog.records.tables import Job, now
 from pipeline.jobs.request import JobPaths
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
+from query.question.question import Question
 from tests.api.test_statistics import a_report
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make

@@ -15,7 +15,7 @@ from ingest.labels.palette import Palette
 from pipeline.jobs.request import JobPaths
 from query.frames.one_frame import FoundFrame, find_frame
 from query.frames.select_frames import select_frames
-from query.frames.selection import Question
+from query.question.question import Question
 from tests.pipeline.homes import SAMPLE, copy_home, open_home
 
 CLASS_LIST = json.loads((SAMPLE / "camera_lidar_semantic/class_list.json").read_bytes())

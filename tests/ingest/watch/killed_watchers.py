@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 
 from catalog.records.sources import recorded_source
-from ingest.engines.threads import ThreadEngine
 from ingest.scan.scan import ScanOptions
+from ingest.scan.thread_engine import ThreadEngine
 from ingest.watch.choice import EventChoice, open_events
 from ingest.watch.watcher import Batched, Watcher, WatchOptions
 from tests.ingest.scene_folders import BICYCLE, CAR, SCENE, SKY, Home, add_frame, frame_key

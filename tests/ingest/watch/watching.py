@@ -15,8 +15,8 @@ from typing import Any
 
 from catalog.records.scans import recorded_problems
 from catalog.records.sources import recorded_source
-from ingest.engines.threads import ThreadEngine
 from ingest.scan.scan import ScanOptions
+from ingest.scan.thread_engine import ThreadEngine
 from ingest.watch.choice import EventChoice, open_events
 from ingest.watch.watcher import Batched, Watcher, WatchOptions
 from tests.api.servers import FRAMESIFT, environment

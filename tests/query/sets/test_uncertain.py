@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from catalog.store import CatalogStore
 from query.frames.sampling import hashes_of
-from query.frames.selection import Question
+from query.question.question import Question
 from query.sets.draw import Frames, draw_set
 from query.sets.methods import Uncertain
 from query.sets.uncertain import most_uncertain, spread_out, standardised

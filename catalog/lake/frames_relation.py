@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from catalog.frames.layouts import MADE, Asked, TableLayout, Tags
+from catalog.lake.layouts import MADE, Asked, TableLayout, Tags
 from catalog.lake.schema import FILES_COLUMNS, LABELLED
-from catalog.memory.wide_names import FKEY_HASH
+from catalog.lake.wide_names import FKEY_HASH
 
 if TYPE_CHECKING:
     import numpy as np

@@ -22,7 +22,7 @@ from catalog.lake.schema import (
     LABELLED,
     UNKNOWN_PIXELS,
 )
-from catalog.memory.wide_names import (
+from catalog.lake.wide_names import (
     EVERY_FILE,
     FKEY_HASH,
     HASH_OF_FKEY,

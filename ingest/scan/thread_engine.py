@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
 from catalog.errors import InvalidInput
-from ingest.engines.base import Counted, CountTask
+from ingest.scan.engine import Counted, CountTask
 from ingest.scan.portions import Portion
 from ingest.scan.read_frame import FrameCount, read_frame
 
