@@ -37,7 +37,8 @@ def slice_values(stores: Stores, manifest: Manifest, split: str, names: Sequence
         stores: The stores.
         manifest: The dataset's.
         split: Of it.
-        names: Of tags; ALL for each that has few values in this split, and more than one.
+        names: Of tags; ALL for each that has few values in this split, more than one and fewer
+            than frames.
 
     Returns:
         A column of text for each tag, a row for each frame in the split's order.
@@ -60,8 +61,11 @@ def slice_values(stores: Stores, manifest: Manifest, split: str, names: Sequence
     values = described(stores, rows, classes, hashes, None, columns)
     parts = {name: _parts(values[name]) for name in named}
     for name in columns[len(named) :]:
-        distinct = pc.unique(values[name].drop_null())
-        if 2 <= len(distinct) <= _FEW and len(parts) < MOST_TAGS:
+        known = values[name].drop_null()
+        distinct = pc.unique(known)
+        # As many values as frames, such as names of files, divide nothing.
+        is_few = 2 <= len(distinct) <= _FEW and len(distinct) < len(known)
+        if is_few and len(parts) < MOST_TAGS:
             parts[name] = _parts(values[name])
     return pa.table(parts)
 

@@ -30,9 +30,12 @@ def why_empty(
         at: The snapshot to ask, where the question names none; the newest when None.
     """
     with asking(store, question, at) as (snapshot, plain):
-        question = plain
+        asked, question = question.where, plain
         alone = [_only(condition) for condition in question.conditions()]
-        alone += [Question(where=question.where)] if question.where is not None else []
+        told = [*alone]  # SQL in the words of the user: a confusion is a statement of its own
+        if question.where is not None:
+            alone.append(Question(where=question.where))
+            told.append(Question(where=asked))
         relation = relation_for(snapshot, question)
         vocabulary = vocabulary_of(snapshot)
         wheres = [question_where(each, relation, snapshot)[0] for each in alone]
@@ -48,15 +51,15 @@ def why_empty(
     total, matching, most = row[0], row[1 : 1 + len(counts)], row[1 + len(counts) :]
     if not total:
         return "the catalog has no labelled frames: framesift ingest SOURCE"
-    words = [sentence(each, vocabulary).removeprefix("all ") for each in alone]
+    words = [sentence(each, vocabulary).removeprefix("all ") for each in told]
     for text, count, condition in zip(
         words, matching, [*question.conditions(), None], strict=False
     ):
         if not count:
             return f"there are no {text}{_highest(condition, ranges, most, vocabulary)}"
-    told = [f"{count:,} {text}" for text, count in zip(words, matching, strict=True)]
-    more = f" and {len(told) - _SHOWN} more conditions" if len(told) > _SHOWN else ""
-    return f"no frame is all of these: {'; '.join(told[:_SHOWN])}{more}"
+    counted = [f"{count:,} {text}" for text, count in zip(words, matching, strict=True)]
+    more = f" and {len(counted) - _SHOWN} more conditions" if len(counted) > _SHOWN else ""
+    return f"no frame is all of these: {'; '.join(counted[:_SHOWN])}{more}"
 
 
 def _only(condition: Leaf | Group) -> Question:

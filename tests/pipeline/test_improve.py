@@ -18,7 +18,7 @@ from api.services.jobs.improve import known_of
 from api.services.jobs.validated_with import validated_with
 from api.services.session import Session
 from api.workspace import Workspace
-from catalog.errors import InvalidInput
+from catalog.errors import InvalidInput, NotFound
 from catalog.records.datasets import recorded_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset, Job, now
@@ -321,3 +321,16 @@ def test_a_list_to_label_needs_no_frame_to_add(validated: Validated) -> None:
     assert "no labelled frame" in str(alone.nothing_added)
     with pytest.raises(InvalidInput, match="frames 0: expected 1 or more"):
         models.improve("first", frames=0)
+
+
+def test_what_cannot_be_improved_is_named(workspace: Workspace, tmp_path: Path) -> None:
+    """A checkpoint and a folder, which have no validations of their own; a validation."""
+    models = Session(workspace, is_command=True).models
+    dataset = make_dataset(workspace, NewDataset(name="set", question=Question()))
+    record(workspace, "v-1", "validate", dataset, "all")
+    with pytest.raises(InvalidInput, match=r"first@20: expected a training job.*give first$"):
+        models.improve("first@20")
+    with pytest.raises(NotFound, match="a folder has neither dataset nor validations"):
+        models.improve(str(tmp_path))
+    with pytest.raises(NotFound, match="job v-1 is of kind validate; expected the name"):
+        models.improve("v-1")

@@ -59,5 +59,11 @@ def test_parts_by_tags(many: Workspace, tmp_path: Path) -> None:
     assert "weather" in every.column_names
     assert "speed" not in every.column_names
     assert "car" not in every.column_names
+    six = make_dataset(
+        many, NewDataset(name="six", question=question.model_copy(update={"sample": 6}))
+    )
+    few = slice_values(stores_of(many), Manifest.read(Path(six.manifest)), "all", ["all"])
+    assert few.column_names
+    assert all(len(set(few[name].to_pylist()) - {"unknown"}) < 6 for name in few.column_names)
     with pytest.raises(UnknownName, match="unknown column 'wether'"):
         slice_values(stores_of(many), manifest, "validation", ["wether"])

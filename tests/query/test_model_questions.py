@@ -20,6 +20,7 @@ from query.question.condition_text import parse_tag
 from query.question.describe import describe
 from query.question.label_range import LabelRange
 from query.question.question import Question
+from query.question.why_empty import why_empty
 from query.run.run_sql import run_sql
 from query.sets.methods import Uncertain
 from query.sets.select_set import SetRequest, select_set
@@ -144,6 +145,8 @@ def test_what_cannot_be_asked_is_named(store: CatalogStore) -> None:
     """A model without scores, a class that is none, a confusion of no model."""
     with pytest.raises(UnknownName, match=r"demo-train.*import-scores"):
         asked(store, model="demo-trian", where="uncertainty > 0")
+    question = Question(model="demo-train", where="confusion(car, bicycle) > 9")
+    assert why_empty(store, question).endswith("SQL says confusion(car, bicycle) > 9")
     with pytest.raises(UnknownName, match=r"pedestrain.*pedestrian"):
         asked(store, where="confusion(pedestrain, bicycle) > 0")
     with pytest.raises(InvalidInput, match="of which model"):

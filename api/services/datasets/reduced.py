@@ -2,11 +2,14 @@
 
 from api.schemas.datasets import NewReduction
 from api.services.datasets.new_dataset import stores_of
-from api.services.jobs.improve import finished_validations, known_of, newest_report
+from api.services.jobs.improve import (
+    finished_validations,
+    known_of,
+    newest_report,
+    trained_model,
+)
 from api.workspace import Workspace
-from catalog.errors import NotFound
 from catalog.records.datasets import own_dataset, recorded_dataset
-from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset
 from pipeline.datasets.frame_worth import Worth
 from pipeline.datasets.reduce import Reduction, reduce_dataset
@@ -25,9 +28,7 @@ def make_smaller(
     dataset = own_dataset(workspace.records, name)
     known = Worth({}, {}, None)
     if request.model is not None:
-        training = recorded_job(workspace.records, request.model)
-        if training.kind != "train":
-            raise NotFound("model", request.model, f"job {training.name} is no training")
+        training = trained_model(workspace, request.model)
         known = known_of(
             workspace, training, newest_report(finished_validations(workspace, training))
         )

@@ -10,7 +10,7 @@ from api.schemas.improvements import ImprovementBody
 from api.services.datasets.new_dataset import stores_of
 from api.services.jobs.validated_with import dataset_of, validated_with
 from api.workspace import Workspace
-from catalog.errors import InvalidInput, NothingToAdd
+from catalog.errors import InvalidInput, NotFound, NothingToAdd
 from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job
@@ -20,6 +20,7 @@ from pipeline.datasets.frame_worth import Worth
 from pipeline.datasets.improve import Improvement, frames_to_label, improve_dataset
 from pipeline.jobs.follow import refresh
 from pipeline.jobs.request import JobPaths, read_json
+from pipeline.runs.checkpoint_steps import named_step
 from query.sets.methods import MIN_GAP_S
 
 
@@ -78,6 +79,30 @@ def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody
         nothing_added=reason,
         to_label=to_label,
     )
+
+
+def trained_model(workspace: Workspace, name: str) -> Job:
+    """The training job of that name, whose dataset and validations are known.
+
+    Raises:
+        InvalidInput: It names a checkpoint.
+        NotFound: There is no such training.
+    """
+    training, step = named_step(name)
+    if step is not None:
+        raise InvalidInput(
+            f"model {name}: expected a training job without @STEP, for what it was trained on and "
+            f"validated with counts, not its weights; give {training}"
+        )
+    expected = "expected the name of a training job; framesift models list shows them"
+    try:
+        job = recorded_job(workspace.records, name)
+    except NotFound as error:
+        what = "a folder has neither dataset nor validations; " if Path(name).is_dir() else ""
+        raise NotFound("model", name, what + expected) from error
+    if job.kind != "train":
+        raise NotFound("model", name, f"job {name} is of kind {job.kind}; {expected}")
+    return job
 
 
 def _improvement(

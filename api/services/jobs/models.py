@@ -82,10 +82,11 @@ class Models:
             seed: Decides between frames that are worth the same.
             at: The catalog snapshot that they are of; the newest when None.
         """
-        from api.services.jobs.improve import Asked, improve  # with numpy and pyarrow
+        from api.services.jobs.improve import Asked, improve, trained_model  # with numpy, pyarrow
 
         request = Asked(frames, label, per_scene, min_gap_s, seed, at)
-        return improve(self._workspace, self.get(name).name, request)
+        model = self.get(trained_model(self._workspace, name).name)
+        return improve(self._workspace, model.name, request)
 
 
 _NAMES_IN_RECORD = {
