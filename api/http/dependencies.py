@@ -1,4 +1,4 @@
-"""Dependencies of routes, as named types."""
+"""What routes take as arguments besides parameters and bodies: caller, home, services, snapshot."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ def _workspace(request: Request, caller: Annotated[Caller | None, Depends(_calle
 
 
 def workspace_of(request: Request, caller: Caller | None) -> Workspace:
-    """The home that this server serves, with as much of it as the caller may see."""
+    """The home of this server, limited to the rows that the caller may read."""
     workspace: Workspace = request.app.state.workspace
     if caller is None or caller.sees_all:
         return workspace
@@ -30,7 +30,7 @@ def workspace_of(request: Request, caller: Caller | None) -> Workspace:
 
 
 CurrentWorkspace = Annotated[Workspace, Depends(_workspace)]
-"""The home that this server serves, with as much of it as the caller may see."""
+"""The home of this server, limited to the rows that the caller may read."""
 
 
 def _session(request: Request, caller: Annotated[Caller | None, Depends(_caller)]) -> Session:
@@ -40,11 +40,11 @@ def _session(request: Request, caller: Annotated[Caller | None, Depends(_caller)
 
 
 CurrentSession = Annotated[Session, Depends(_session)]
-"""The services of that home, for the request's caller; 401 without one, by whatever rule."""
+"""The services of that home for the caller; without a caller the answer is 401."""
 
 
 CurrentCaller = Annotated[Caller, Depends(_caller)]
-"""The caller."""
+"""The user who sends the request."""
 
 
 def _context(request: Request) -> RequestContext:
@@ -53,7 +53,7 @@ def _context(request: Request) -> RequestContext:
 
 
 CurrentContext = Annotated[RequestContext, Depends(_context)]
-"""The request itself, which the audit log is told of."""
+"""The request; what a route writes into its `about` goes into the audit log."""
 
 At = Annotated[
     int | None,
