@@ -111,8 +111,7 @@ class Settings(BaseModel):
     jobs_each: int = Field(
         default=20,
         ge=1,
-        description="Jobs that one user who sees the rows of collections only may have waiting or "
-        "running.",
+        description="Jobs that a user limited to collections may have waiting or running.",
     )
     ranks_each: int = Field(
         default=1024,

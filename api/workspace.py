@@ -229,7 +229,7 @@ class Workspace:
         return self._records_are_open and bool(self.records.user)
 
     def place(self, path: str) -> str:
-        """A path as its user is told it: who sees some rows only learns no folder of the server.
+        """A path as answers tell it: users limited to collections learn no folder of the server.
 
         Then it is relative to the home, or the last part of what lies elsewhere.
         """

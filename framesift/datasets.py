@@ -369,8 +369,8 @@ class Datasets:
         """Choose frames and save them as a dataset's new version.
 
         Args:
-            name: What to call it; the server puts the user's name before it for who sees some rows
-                only.
+            name: What to call it; the server puts the name of a user limited to collections before
+                it.
             question: As a selection has it.
             method: How to choose among the frames that answer: ``{"method": "sample", ...}``,
                 "match", "cover" or "uncertain", see docs/datasets.md.

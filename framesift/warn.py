@@ -1,4 +1,4 @@
-"""Warnings, told to who called the package."""
+"""Warnings at the line of the program that calls this package."""
 
 import sys
 import warnings
@@ -10,7 +10,7 @@ _PACKAGE = f"{Path(__file__).parent}/"
 
 
 def warn(message: str) -> None:
-    """Warn, at the line that called into this package."""
+    """Warn; Python shows the line of the program that called this package."""
     level = 1
     while sys._getframe(level - 1).f_code.co_filename.startswith(_PACKAGE):
         level += 1

@@ -29,8 +29,12 @@ _CHANGING = frozenset(
         "collection add", "collection assign", "collection remove",
     }
 )  # fmt: skip
-_ONLY_WITH = {"select": "save", "catalog check": "repair"}
-"""Option without which a command changes nothing."""
+_ONLY_WITH = {
+    "select": ("save",),
+    "catalog check": ("repair",),
+    "cache limit": ("soft", "hard", "soft_files", "hard_files", "free", "user"),
+}
+"""Options of which a command needs one to change something."""
 _ONLY_READS = frozenset({"dry_run", "errors"})
 """Options with which no command changes anything."""
 _LEFT_OUT = frozenset({"as_json", "access_key", "url", "command", "option"})
@@ -63,7 +67,7 @@ def _invoke(name: str, invoke: Callable[[Any], Any], context: Any) -> Any:
     except typer.Exit as error:  # with another code it has done its work: see --strict
         outcome = FAILED if error.exit_code == ExitCode.FAILED else DONE
         raise
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):  # the latter by SIGTERM
         outcome = INTERRUPTED
         raise
     finally:
@@ -77,10 +81,10 @@ def _is_elsewhere() -> bool:
 
 
 def _changes_nothing(name: str, options: dict[str, Any]) -> bool:
-    needed = _ONLY_WITH.get(name)
-    return any(options.get(option) for option in _ONLY_READS) or not (
-        needed is None or options[needed]
-    )
+    if any(options.get(option) for option in _ONLY_READS):
+        return True
+    needed = _ONLY_WITH.get(name, ())
+    return bool(needed) and not any(options[option] for option in needed)
 
 
 def _words(context: Any) -> str:

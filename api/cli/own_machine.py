@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 REASONS: Mapping[str, str] = {
     "serve": "a server is started on the machine that has the home",
-    "watch": "it goes on until it is stopped: let it run beside the server",
-    "compact": "it deletes the catalog's old files: let a timer run it beside the server",
-    "catalog": "the catalog is cared for where it lies, with its keys and disks",
+    "watch": "it runs until somebody stops it: start it on the server's machine",
+    "compact": "it deletes the catalog's old files: let a timer start it on the server's machine",
+    "catalog": "checks, copies and backups need the catalog's keys and disks",
     "mcp": "an assistant asks a server itself, at /mcp",
     "demo": "it makes a home of its own",
 }

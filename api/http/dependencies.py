@@ -1,4 +1,4 @@
-"""Dependencies of routes, as named types."""
+"""What routes take as arguments besides parameters and bodies: caller, home, services, snapshot."""
 
 from typing import Annotated
 
@@ -23,11 +23,11 @@ def _session(request: Request, caller: Annotated[Caller | None, Depends(_caller)
 
 
 CurrentSession = Annotated[Session, Depends(_session)]
-"""The services of the served home, for the request's caller; 401 without one, by whatever rule."""
+"""The services of the served home for the caller; without a caller the answer is 401."""
 
 
 CurrentCaller = Annotated[Caller, Depends(_caller)]
-"""The caller."""
+"""The user who sends the request."""
 
 
 def _context(request: Request) -> RequestContext:
@@ -36,7 +36,7 @@ def _context(request: Request) -> RequestContext:
 
 
 CurrentContext = Annotated[RequestContext, Depends(_context)]
-"""The request itself, which the audit log is told of."""
+"""The request; what a route writes into its `about` goes into the audit log."""
 
 At = Annotated[
     int | None,

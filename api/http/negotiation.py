@@ -52,7 +52,7 @@ def row_responses(each: str, example: Mapping[str, Any]) -> dict[int | str, dict
             "description": f"The figures; in other formats than JSON a row for each {each}.",
             "content": row_contents({}, example),
         },
-        406: {"description": "Accept wants no format that there is."},
+        406: {"description": "Accept names no format that the server has."},
     }
 
 

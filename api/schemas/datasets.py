@@ -169,7 +169,8 @@ class NewDataset(Divided):
     """A dataset to be made."""
 
     name: Name = Field(
-        description="Of who sees some rows only, it is saved with the user's: anna~val-bikes.",
+        description="The server puts the name of a user limited to collections before it: "
+        "anna~val-bikes.",
         examples=["val-bikes"],
     )
     question: Question = Question()

@@ -9,25 +9,25 @@ class InfoAnswer(Schema):
     """The home that is served."""
 
     home: str = Field(
-        description="Folder, of the server; empty for who sees some rows only.",
+        description="Folder, on the server; empty for users limited to collections.",
         examples=["/data/framesift"],
     )
     metadata: str = Field(
-        description="SQLite file or PostgreSQL database of the catalog's metadata; empty as the "
-        "home is.",
+        description="SQLite file or PostgreSQL database of the catalog's metadata; empty where "
+        "`home` is.",
         examples=["/data/framesift/catalog/catalog.sqlite"],
     )
     data: str = Field(
-        description="Folder or S3 prefix of the catalog's Parquet files; empty as the home is.",
+        description="Folder or S3 prefix of the catalog's Parquet files; empty where `home` is.",
         examples=["s3://perception/framesift"],
     )
     records: str = Field(
-        description="SQLite file or PostgreSQL database of sources, datasets and jobs; empty as "
-        "the home is.",
+        description="SQLite file or PostgreSQL database of sources, datasets and jobs; empty "
+        "where `home` is.",
         examples=["/data/framesift/records/records.sqlite"],
     )
     cache: str = Field(
-        description="Folder of staged datasets; empty as the home is.", examples=["/fast/cache"]
+        description="Folder of staged datasets; empty where `home` is.", examples=["/fast/cache"]
     )
     snapshot: int = Field(description="The catalog's newest.", examples=[12])
     files: int = Field(examples=[82554])

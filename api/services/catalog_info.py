@@ -1,4 +1,4 @@
-"""Where things are and how much there is: what `framesift info` and /v1/info both answer."""
+"""The answer of `framesift info` and /v1/info: where a home's parts lie, and their counts."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from catalog.lake.metadata.own_tables import commits
 
 
 def info_of(workspace: Workspace) -> InfoAnswer:
-    """Places, the newest snapshot, and the numbers of files, frames, tags and records."""
+    """Where the home's parts lie, the newest snapshot, counts of files, frames, tags, records."""
     counts = info(workspace.catalog)
     sources, datasets, jobs = workspace.record_counts()
     location = workspace.catalog_location
@@ -20,7 +20,7 @@ def info_of(workspace: Workspace) -> InfoAnswer:
         "records": workspace.records_place,
         "cache": workspace.cache,
     }
-    # The machine's folders are no matter of who sees some rows only.
+    # Users limited to collections learn no folder of the machine.
     told = {name: "" if workspace.is_limited else str(where) for name, where in locations.items()}
     return InfoAnswer(
         **told,

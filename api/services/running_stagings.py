@@ -48,7 +48,7 @@ def cancel_running(workspace: Workspace, name: str) -> RunningStagingBody:
 
     Raises:
         NotFound: There is none of that name.
-        NotAllowed: It is no job of the user's, who sees some rows only.
+        NotAllowed: The user is limited to collections, and it is another user's job.
         StorageError: The cache cannot be written.
     """
     body, job, staging = _one(workspace, name)

@@ -183,7 +183,7 @@ class Job(Base):
     metrics: Mapped[dict[str, Any]] = mapped_column(default=dict)
     paths: Mapped[dict[str, Any]] = mapped_column(PathsJson, default=dict)
     error: Mapped[str] = mapped_column(default="")
-    # Name of the user who began it, where that one sees some rows only; else empty.
+    # Name of the user who began it, where that user is limited to collections; else empty.
     owner: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
     # Name of the user who began it; empty where the machine's own command line did.
     user: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))

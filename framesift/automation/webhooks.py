@@ -57,7 +57,7 @@ class Webhooks:
         Args:
             name: Its name.
             url: Of a host that the server's settings allow.
-            states: It is told of jobs that end so.
+            states: States of ended jobs for which the server calls it.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.

@@ -171,10 +171,10 @@ def rows_of(
 
 
 def name_of_new(records: RecordStore, name: str) -> str:
-    """The name that a dataset is saved under: those of who sees some rows only are their own.
+    """The name that a dataset is saved under; users limited to collections have names of their own.
 
-    Else a name that is taken, or a version that is not the first, would tell of a dataset that
-    they do not see.
+    Else a name that is taken, or a version that is not the first, would tell them of a dataset
+    that they may not read.
 
     Raises:
         InvalidInput: It could not be a folder's on every system, or is too long.

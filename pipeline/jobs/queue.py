@@ -35,25 +35,26 @@ class JobQueue:
 
     Attributes:
         folder: Where jobs' folders lie.
-        training_slots: Trainings, validations and users' programs that run at once.
-        command_slots: Scans, stagings and other commands that run at once: none waits for a
-            training.
-        jobs_each: Jobs that its user may have waiting or running; None for any number.
-        ranks_each: Ranks that these may have together; None for any number.
-        workers: Workers that a training or validation may have here; None for as many as there are
-            cores, and 2 at least.
+        training_slots: How many trainings, validations and users' programs run at once.
+        command_slots: How many scans, stagings and other commands run at once; they do not wait for
+            trainings.
+        jobs_each: How many jobs the user may have waiting or running; None for no limit.
+        ranks_each: How many ranks these jobs may have together; None for no limit.
+        workers: How many workers a training or validation may have here; None for one a core,
+            at least 2.
         inherits: Variables that every job inherits besides those of pipeline.jobs.environment:
             names or patterns.
         in_container: Whether jobs run in containers, where sources are mounted at other folders.
         cache: Folder of the home's cache, which stagings beside jobs fetch into; None for none.
         environment: Variables by which a command opens the home. The records show them: nothing
             secret.
-        user: The user who submits to it, by whom caches count; empty where nobody authenticates.
-        dry_run: Whether jobs are described, and none is recorded (pipeline.jobs.submit.DryRun).
-        begun: Name of a job of several steps that has begun, for which what it runs is planned
-            (pipeline.jobs.steps); empty for jobs that begin now.
-        foreseen: The manifest of the dataset that a job of several steps would have, which is
-            described only.
+        user: The user who submits jobs, and to whom caches count their datasets; empty where the
+            server does not authenticate.
+        dry_run: Whether a submission only describes its job and records none
+            (pipeline.jobs.submit.DryRun).
+        begun: Name of the job of several steps whose next step is being planned
+            (pipeline.jobs.steps); empty for a new job.
+        foreseen: In a dry run, the manifest of the dataset that a job of several steps would save.
         backends: File of the backends' settings (pipeline.jobs.backends.settings); None for none.
     """
 
@@ -91,7 +92,7 @@ class JobQueue:
         return self.workers or max(2, len(os.sched_getaffinity(0)))
 
     def slots(self, kind: str) -> Slots:
-        """Those that a job of a kind waits for: each machine that shares the home has its own."""
+        """The slots that a job of a kind waits for; each machine of a home has its own."""
         of_machine = self.folder / ".slots" / socket.gethostname()
         if kind in OF_DATASETS:
             return Slots(of_machine / "training", self.training_slots)

@@ -30,6 +30,8 @@ def test_a_change_has_one_entry(home: Path, tmp_path: Path) -> None:
         ["run", "city", "--command", "echo secret-word", "--dry-run"],
         ["compact"],
         ["catalog", "check"],
+        ["cache", "limit"],
+        ["cache", "limit", "--hard", "2GB"],
         ["dataset", "remove", "city"],
         ["audit", "--json"],
     ]
@@ -47,6 +49,7 @@ def test_a_change_has_one_entry(home: Path, tmp_path: Path) -> None:
         ("source remove", "more --yes", "done"),
         ("webhook add", "hook", "failed"),
         ("compact", "", "done"),
+        ("cache limit", "--hard 2GB", "done"),
         ("dataset remove", "city", "done"),
     ]
     assert "secret" not in listed

@@ -1,8 +1,8 @@
 """The batches of one worker, read ahead by threads.
 
-Python threads and no tf.data: decoding holds Python's lock for a small part of its time, errors
-arrive as they are, and a process that ends waits for the few frames being decoded and for no more
-(tf.data calls Python from threads that know nothing of the interpreter's end).
+Python threads, not tf.data: decoding holds Python's lock for a small part of its time, errors keep
+their type, and a process that ends waits only for the few frames that threads are decoding.
+(tf.data calls Python from threads of its own, also after the interpreter has ended.)
 """
 
 from collections import deque
@@ -46,7 +46,8 @@ class Batches:
             batch_size: B.
             seed: Of the run, by which examples are changed.
             threads: Frames decoded at once.
-            has_read: Told as how many-th of the order an example was read, from 0, in any order.
+            has_read: Called for each example that was read, with its position in `order`, from 0;
+                calls come in any order.
             augment: How examples are changed (pipeline.runs.augmentations).
         """
         self._reader, self._order = reader, order
@@ -81,7 +82,7 @@ class Batches:
         return images, labels
 
     def close(self) -> None:
-        """Read no further; frames being decoded are waited for at the end of the process."""
+        """Read no further; at its end the process waits for the frames that are being decoded."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _read_ahead(self, frames: int) -> None:

@@ -1,7 +1,7 @@
-"""Limits the size of a JSON body's contents before any schema: its schema then says what.
+"""Limits how many fields, elements and levels a JSON body has, before a schema checks it.
 
-What a schema refuses costs a thousand times what it takes: an object's unknown fields are listed
-one by one. A megabyte of JSON is read in 10 ms, so what is long is read in a thread.
+A schema lists each unknown field of an object, which costs a thousand times as much as to accept
+one. To parse a megabyte of JSON takes 10 ms, so a thread parses long bodies.
 """
 
 import json
@@ -22,11 +22,11 @@ _MOST_FIELDS = 5_000
 _MOST_OBJECTS = 10_000
 _MOST_DEEP = 100
 _LONG = 16 << 10
-"""Bytes that are read in a thread."""
+"""Bytes from which on a thread parses a body."""
 
 
 class TooMuch(ValueError):
-    """A JSON document holds more than any that is asked for."""
+    """A JSON document has more fields, elements or levels than any request needs."""
 
 
 async def read_json(body: bytes) -> Any:
@@ -47,10 +47,10 @@ def _read(body: bytes) -> Any:
 
 
 def check_shape(document: Any) -> None:
-    """Go on only where a document is of a size that somebody may mean.
+    """Check that a document has no more fields, elements and levels than a request may need.
 
     Raises:
-        TooMuch: It is not.
+        TooMuch: It has more.
     """
     level, depth, objects = [document], 0, 0
     while level:
@@ -76,9 +76,9 @@ def _check(number: int, most: int, what: str) -> None:
 
 
 class JsonShape:
-    """The middleware: 422 for a body in JSON that holds too much.
+    """The middleware: it answers 422 to a JSON body with too many fields, elements or levels.
 
-    Spectrum Discover's services read their bodies themselves, and what is a file is none of these.
+    It passes files, and requests of Spectrum Discover's routes, which read their bodies themselves.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -106,7 +106,7 @@ class JsonShape:
 
 
 async def _look_at(body: bytes) -> None:
-    """Check the shape of a body; what is no JSON passes, as the route says what is wrong."""
+    """Check a body; one that is no JSON passes: its route answers with the error."""
     try:
         await read_json(body)
     except TooMuch:

@@ -60,7 +60,8 @@ async def post_dataset(
 ) -> DatasetBody:
     """Save the answer to a question, or a set built of it, as a dataset's new version.
 
-    Who sees rows of collections only chooses from those; their names begin with the user's.
+    A user limited to collections chooses from the rows of these; the server puts the user's name
+    before the dataset's.
     """
     create = session.datasets.create
     dataset = await run_in_threadpool(lambda: create(at=at, **set_fields(body)))
@@ -239,7 +240,7 @@ _EXPORTED: dict[int | str, dict[str, Any]] = {
             for kind in TEXTS.values()
         },
     },
-    406: {"description": "Accept wants no format that there is, and none is asked for."},
+    406: {"description": "Accept names no format that the server has, and `format` names none."},
 }
 
 _ACCEPTED: dict[str, ExportFormat] = {

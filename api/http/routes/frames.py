@@ -141,7 +141,7 @@ _PAGE: dict[int | str, dict[str, Any]] = {
         },
         "content": row_contents({}, EXAMPLE_FRAME),
     },
-    406: {"description": "Accept wants no format that there is."},
+    406: {"description": "Accept names no format that the server has."},
 }
 
 _PICTURES: dict[str, Any] = {f"image/{kind}": {} for kind in ("png", "jpeg", "webp")}
@@ -152,7 +152,7 @@ _PICTURE: dict[int | str, dict[str, Any]] = {
     },
     206: {"description": "The range of it that was asked for.", "content": _PICTURES},
     304: {"description": "The client has it: If-None-Match names its ETag."},
-    406: {"description": "Accept wants no format that there is."},
+    406: {"description": "Accept names no format that the server has."},
     404: {"description": "There is no such frame, it has no such picture, or its file is gone."},
     416: {"description": "The range lies beyond the end."},
     422: {"description": "A file is damaged or too large to be drawn, or the sizes differ."},

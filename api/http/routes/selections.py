@@ -34,7 +34,7 @@ _SELECTED: dict[int | str, dict[str, Any]] = {
         },
         "content": row_contents({}, EXAMPLE_FRAME | {"car": 18614, "bicycle": 0}),
     },
-    406: {"description": "Accept wants no format that there is."},
+    406: {"description": "Accept names no format that the server has."},
 }
 
 _ENCODED_ROWS = 2_000

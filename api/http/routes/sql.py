@@ -30,7 +30,7 @@ _ROWS: dict[int | str, dict[str, Any]] = {
             {"filename": "camera_lidar_semantic/x.png", "car": 18614},
         ),
     },
-    406: {"description": "Accept wants no format that there is."},
+    406: {"description": "Accept names no format that the server has."},
 }
 
 

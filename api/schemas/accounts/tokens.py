@@ -62,4 +62,6 @@ class NewToken(BaseModel):
     name: Name = Field(examples=["notebook"])
     scope: Name = Field(default="read", description="read, write or admin; each has those before.")
     days: int = Field(default=DAYS, ge=1, le=MOST_DAYS, description="Until it expires.")
-    user: Name | None = Field(default=None, description="Whose; one's own where it is left out.")
+    user: Name | None = Field(
+        default=None, description="The token's user; the caller where it is left out."
+    )

@@ -28,7 +28,7 @@ class NewWebhook(Schema):
         default=["done", "failed", "cancelled"],
         min_length=1,
         max_length=3,
-        description="It is told of jobs that end so.",
+        description="States of ended jobs for which the server calls it.",
         examples=[["failed"]],
     )
 

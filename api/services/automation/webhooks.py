@@ -56,7 +56,7 @@ class Webhooks:
         Args:
             name: Its name.
             url: Of a host that the settings allow.
-            states: It is told of jobs that end so.
+            states: States of ended jobs for which it is called.
 
         Raises:
             AlreadyExists: The name is taken.

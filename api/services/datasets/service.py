@@ -262,7 +262,7 @@ def _checked(kind: type[_Wanted], **values: Any) -> _Wanted:
 
 
 def _told(source: str, root: str) -> str:
-    """A source's root as a user who sees some rows only is told it: its name for a folder."""
+    """A source's root as users limited to collections are told it: its name for a folder."""
     return root if "://" in root else source
 
 
