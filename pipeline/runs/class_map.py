@@ -99,8 +99,8 @@ class ClassMap:
             raise InvalidInput(
                 f"class map {self.name}: dataset {dataset} has the label class"
                 f"{'es' if len(lacking) > 1 else ''} {', '.join(lacking[:_MOST_SHOWN])}"
-                f"{'...' if len(lacking) > _MOST_SHOWN else ''}, which it neither merges nor ignores: give "
-                'each a class, or name it under "ignored"'
+                f"{'...' if len(lacking) > _MOST_SHOWN else ''}, which it neither merges nor "
+                'ignores: give each a class, or name it under "ignored"'
             )
         return [ids[name] for name in classes]
 
