@@ -18,6 +18,7 @@ ALL = "all"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*( [A-Za-z0-9]+)*")
 _LONGEST_NAME = 64
 _MOST_CLASSES = 255
+_MOST_SHOWN = 64
 _MOST_BYTES = 1 << 20
 
 _RESERVED = {*WHOLE_SCORES, "fkey", "row", "picture", "uncertainty", "margin"}
@@ -97,9 +98,9 @@ class ClassMap:
         if lacking := [name for name in classes if name not in ids]:
             raise InvalidInput(
                 f"class map {self.name}: dataset {dataset} has the label class"
-                f"{'es' if len(lacking) > 1 else ''} {', '.join(lacking[:8])}"
-                f"{'...' if len(lacking) > 8 else ''}, which it neither merges nor ignores: give "
-                'each a class, or name it under "ignored"'
+                f"{'es' if len(lacking) > 1 else ''} {', '.join(lacking[:_MOST_SHOWN])}"
+                f"{'...' if len(lacking) > _MOST_SHOWN else ''}, which it neither merges nor "
+                'ignores: give each a class, or name it under "ignored"'
             )
         result = [ids[name] for name in classes]
         if all(each is None for each in result):

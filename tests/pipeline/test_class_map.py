@@ -31,6 +31,10 @@ def test_the_eight_channels_of_a2d2() -> None:
     assert sorted(named) == sorted(label_classes)
     assert map_.tags == tuple(tag_name(name) for name in map_.classes)
     assert chosen_classes("all") is chosen_classes(None) is None
+    with pytest.raises(InvalidInput) as refused:
+        ClassMap.from_json(TWO).ids_of(label_classes, "streets")
+    lacking = [name for name in label_classes if name not in ("RD normal street", "Car", "Bicycle")]
+    assert ", ".join(lacking) + ", which it neither" in str(refused.value)
 
 
 def test_labels_are_merged() -> None:

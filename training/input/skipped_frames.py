@@ -58,7 +58,8 @@ class SkippedFrames:
         if (bad := len(self._reasons)) > self._limit:
             why = last or BadFile(next(reversed(self._reasons.values())))
             raise BadFile(
-                f"{why.reason}; {bad} frames cannot be read, and --bad_frames allows {self._limit}",
+                f"{why.reason}; {bad} frames cannot be read, and --bad_frames allows "
+                f"{self._limit}; a run goes on with more, skip:N (framesift jobs resume)",
                 why.file,
             )
 

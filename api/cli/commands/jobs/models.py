@@ -40,7 +40,9 @@ def show(
     ]
     emit_table(("trained on", ""), origin)
     for title in ("settings", "metrics"):
-        told = [(key, plain(value)) for key, value in model[title].items() if value is not None]
+        told = [
+            (key, plain(value)) for key, value in model[title].items() if value not in (None, [])
+        ]
         if told:
             emit_table((title, ""), told)
     stdout.print(f"folder {model['folder']}")
