@@ -7,7 +7,7 @@ import tensorflow as tf
 layers = tf.keras.layers
 
 
-class Shakes(layers.Layer):  # type: ignore[misc]
+class Shakes(tf.keras.layers.Layer):  # type: ignore[misc]
     """A layer with a generator of its own."""
 
     def __init__(self) -> None:
