@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,7 @@ class ClassMap:
                 f"{'es' if len(lacking) > 1 else ''} {', '.join(lacking[:_MOST_SHOWN])}"
                 f"{'...' if len(lacking) > _MOST_SHOWN else ''}, which it neither merges nor "
                 'ignores: give each a class, or name it under "ignored"'
+                f"{_near(lacking, ids.keys() - {*classes})}"
             )
         result = [ids[name] for name in classes]
         if all(each is None for each in result):
@@ -185,6 +187,14 @@ def classes_in(text: str) -> str | Mapping[str, Any]:
         raise BadFile(error.strerror or "cannot be read", text) from error
     except ValueError as error:
         raise BadFile(f"is no JSON: {error}", str(path)) from error
+
+
+def _near(lacking: Sequence[str], unknown: Iterable[str]) -> str:
+    """The question whether names of the map that the dataset has not mean those that it lacks."""
+    names = sorted(unknown)
+    pairs = [(each, get_close_matches(each, names, 1)) for each in lacking]
+    meant = [f"{near[0]} mean {each}" for each, near in pairs if near]
+    return f"; does {' and '.join(meant[:3])}?" if meant else ""
 
 
 def _check_class(name: str, each: Any, labels: Any) -> None:

@@ -50,6 +50,9 @@ def test_labels_are_merged() -> None:
     assert every.merged_pixels(np.array([5, 7, 11, 13])).tolist() == [5, 7, 11, 13]
     with pytest.raises(InvalidInput, match="dataset drawn has the label class Sky, which it neit"):
         LabelClasses.of(CLASS_LIST, ClassMap.from_json(TWO), "drawn")
+    mistaken = ClassMap.from_json({"classes": {"A": ["Car", "Bycicle"]}, "ignored": ["Sky"]})
+    with pytest.raises(InvalidInput, match=r"; does Bycicle mean Bicycle\?"):
+        mistaken.ids_of(["Sky", "Car", "Bicycle"], "drawn")
     blind = ClassMap.from_json({"classes": {"A": ["Tram"]}, "ignored": [*every.names]})
     with pytest.raises(InvalidInput, match="ignores every label class of dataset drawn"):
         LabelClasses.of(CLASS_LIST, blind, "drawn")

@@ -7,12 +7,24 @@ import tensorflow as tf
 layers = tf.keras.layers
 
 
+class Shakes(tf.keras.layers.Layer):  # type: ignore[misc]
+    """A layer with a generator of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.generator = tf.random.Generator.from_seed(1)
+
+    def call(self, x: Any, training: bool = False) -> Any:
+        """The same with noise, while it is trained."""
+        return x + 0.1 * self.generator.normal(tf.shape(x)) if training else x
+
+
 def draws_and_normalises(height: int, width: int, classes: int) -> Any:
     """A small network with dropout, noise and batch normalisation, one within another model."""
     images = layers.Input((height, width, 3))
     x = layers.Rescaling(1 / 127.5, offset=-1)(images)
     x = layers.Conv2D(8, 3, padding="same", activation="relu")(x)
-    x = layers.BatchNormalization()(layers.Dropout(0.3)(x))
+    x = Shakes()(layers.BatchNormalization()(layers.Dropout(0.3)(x)))
     x = tf.keras.Sequential([layers.GaussianNoise(0.1), layers.Conv2D(8, 3, padding="same")])(x)
     return tf.keras.Model(images, layers.Conv2D(classes, 1, dtype="float32")(x))
 
