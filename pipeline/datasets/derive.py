@@ -24,7 +24,7 @@ from pipeline.datasets.datasets import (
     save_content,
 )
 from pipeline.datasets.division import Division, divide, leakage
-from pipeline.datasets.leakage_guard import frame_numbers, keep_away_from_rows
+from pipeline.datasets.leakage_guard import frame_numbers, guard_of_rows
 from pipeline.datasets.naming import naming
 from pipeline.datasets.source_places import Places
 from pipeline.manifest import Manifest
@@ -220,7 +220,7 @@ def grown_content(
         left_out = 0
         others = manifest.frames.filter(pa.array(~of_split))
         if not gap.allow_leakage and others.num_rows:
-            away = keep_away_from_rows(stores.catalog, others, dataset.snapshot, gap.min_gap_s)
+            away = guard_of_rows(stores.catalog, others, dataset.snapshot, gap.min_gap_s)
             near = near_rows(candidates, away)
             left_out = int((near & free).sum())
             free &= ~near

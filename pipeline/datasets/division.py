@@ -13,7 +13,7 @@ from catalog.errors import UnknownName
 from pipeline.datasets.split import assign_splits
 from query.frames.candidates import DUPLICATE
 from query.frames.sampling import Hashes
-from query.sets.apart import DRIVE, chains, frame_times, held_together, smallest_gap_s
+from query.sets.leakage_guard import DRIVE, chains, frame_times, held_together, smallest_gap_s
 from query.sets.methods import MIN_GAP_S
 from query.sets.strata import Codes, one_stratum, strata_of
 from query.sets.stratifier import Stratifier

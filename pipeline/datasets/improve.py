@@ -22,7 +22,7 @@ from catalog.tags.confusion_cells import predicted_pixels
 from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content
 from pipeline.datasets.derive import Stores, grown_by, grown_split, one_of_each
 from pipeline.datasets.frame_worth import Reals, Worth, worth_of
-from pipeline.datasets.leakage_guard import keep_away_from_rows, union
+from pipeline.datasets.leakage_guard import guard_of_rows, union
 from pipeline.datasets.naming import naming
 from pipeline.manifest_store import read_manifest
 from query.frames.file_versions import with_versions
@@ -31,8 +31,8 @@ from query.frames.select_frames import frames_of
 from query.frames.selection import Selection
 from query.question.condition import TagIs
 from query.question.question import Question
-from query.sets.apart import KeepAway
 from query.sets.draw import Frames, guard_columns, near_rows
+from query.sets.leakage_guard import LeakageGuard
 from query.sets.methods import MIN_GAP_S
 from query.sets.strata import one_stratum
 from query.sets.stratifier import Stratifier
@@ -187,7 +187,7 @@ def frames_to_label(
 
 def _held_apart(
     stores: Stores, dataset: Dataset, split: str, held_splits: list[Held], min_gap_s: float
-) -> KeepAway | None:
+) -> LeakageGuard | None:
     """The frames of all that is validated with; the dataset's other splits are, too."""
     parts = []
     own = read_manifest(stores.records, dataset).frames
@@ -199,12 +199,12 @@ def _held_apart(
         ),
     ]:
         if rows.num_rows:
-            parts.append(keep_away_from_rows(stores.catalog, rows, one.snapshot, min_gap_s))
+            parts.append(guard_of_rows(stores.catalog, rows, one.snapshot, min_gap_s))
     return union(parts, min_gap_s)
 
 
 def _pool(
-    frames: Frames, improvement: Improvement, away: KeepAway | None, old: Hashes
+    frames: Frames, improvement: Improvement, away: LeakageGuard | None, old: Hashes
 ) -> tuple[pa.Table, int]:
     """The frames to choose from, once each, and how many are too near to what is held apart."""
     snapshot = frames.snapshot

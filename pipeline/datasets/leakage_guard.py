@@ -12,24 +12,24 @@ from catalog.records.tables import Dataset
 from pipeline.manifest_store import read_manifest
 from query.frames.candidates import DUPLICATE, columns_of, mark_column
 from query.frames.sampling import Hashes, hashes_of
-from query.sets.apart import DRIVE, KeepAway, frame_times
+from query.sets.leakage_guard import DRIVE, LeakageGuard, frame_times
 
 _NUMBER = r"_(?P<number>[0-9]{1,9})\.[^./]*$"
 
 
-def keep_away_from(
+def guard_of(
     store: Catalog, records: RecordStore, dataset: Dataset, min_gap_s: float
-) -> KeepAway:
+) -> LeakageGuard:
     """Frames, scenes, drives and times of a dataset.
 
     Raises:
         BadFile: Its manifest is damaged.
     """
     rows = read_manifest(records, dataset).frames
-    return keep_away_from_rows(store, rows, dataset.snapshot, min_gap_s)
+    return guard_of_rows(store, rows, dataset.snapshot, min_gap_s)
 
 
-def keep_away_from_rows(store: Catalog, rows: pa.Table, at: int, min_gap_s: float) -> KeepAway:
+def guard_of_rows(store: Catalog, rows: pa.Table, at: int, min_gap_s: float) -> LeakageGuard:
     """Frames, scenes, drives and times of a manifest's rows."""
     hashes = hashes_of(rows["fkey"].to_pylist())
     drives: frozenset[str] = frozenset()
@@ -39,7 +39,7 @@ def keep_away_from_rows(store: Catalog, rows: pa.Table, at: int, min_gap_s: floa
             column = columns_of(snapshot, relation, hashes, [DRIVE]).rows[DRIVE]
             values = pc.unique(column.cast(pa.string())).to_pylist()
             drives = frozenset(value for value in values if value is not None)
-    return KeepAway(
+    return LeakageGuard(
         hashes,
         frozenset(pc.unique(rows["scene"]).to_pylist()),
         drives,
@@ -58,11 +58,11 @@ def marks_of(store: Catalog, hashes: Hashes) -> frozenset[str]:
     return frozenset(pc.unique(marks.cast(pa.string()).drop_null()).to_pylist())
 
 
-def union(parts: Sequence[KeepAway], min_gap_s: float) -> KeepAway | None:
+def union(parts: Sequence[LeakageGuard], min_gap_s: float) -> LeakageGuard | None:
     """The frames to be kept away from for the sake of any of them; None for none."""
     if not parts:
         return None
-    return KeepAway(
+    return LeakageGuard(
         np.concatenate([guard.hashes for guard in parts]),
         frozenset().union(*(guard.scenes for guard in parts)),
         frozenset().union(*(guard.drives for guard in parts)),

@@ -24,8 +24,8 @@ from query.frames.candidates import (
 from query.frames.sampling import Hashes
 from query.question.question import Question
 from query.sets import matched
-from query.sets.apart import DRIVE, KeepAway, frame_times
 from query.sets.coverage import Covered, cover, packed
+from query.sets.leakage_guard import DRIVE, LeakageGuard, frame_times
 from query.sets.methods import REST, Cover, Demand, Match, Method, Sample, Uncertain, fractions_of
 from query.sets.strata import Codes, Strata, one_stratum, strata_of
 from query.sets.stratified import allocate, draw
@@ -59,13 +59,13 @@ class Frames:
         snapshot: What is asked.
         relation: Its frames.
         question: Its conditions say which frames; it has neither limit nor sample.
-        keep_away: Frames of other sets.
+        leakage_guard: Frames of other sets.
     """
 
     snapshot: Snapshot
     relation: FramesRelation
     question: Question
-    keep_away: KeepAway | None = None
+    leakage_guard: LeakageGuard | None = None
 
     def fetch(
         self, columns: Sequence[str], holding: Sequence[Question] = ()
@@ -74,11 +74,11 @@ class Frames:
 
         Of frames that are the same there is one.
         """
-        guards = guard_columns(self.snapshot, self.relation) if self.keep_away else []
+        guards = guard_columns(self.snapshot, self.relation) if self.leakage_guard else []
         rows = self.fetch_all([*columns, *guards, *mark_column(self.snapshot)], holding)
-        if self.keep_away is None:
+        if self.leakage_guard is None:
             return once(rows), 0
-        near = near_rows(rows, self.keep_away)
+        near = near_rows(rows, self.leakage_guard)
         return once(rows.filter(pa.array(~near))), int(near.sum())
 
     def fetch_all(self, columns: Sequence[str], holding: Sequence[Question] = ()) -> pa.Table:
@@ -94,13 +94,13 @@ def guard_columns(snapshot: Snapshot, relation: FramesRelation) -> list[str]:
     return ["scene", "frame_number", *drive, *mark_column(snapshot)]
 
 
-def near_rows(rows: pa.Table, keep_away: KeepAway) -> npt.NDArray[np.bool_]:
+def near_rows(rows: pa.Table, leakage_guard: LeakageGuard) -> npt.NDArray[np.bool_]:
     """Return which rows, with guard_columns, are too near to another set."""
     drives = rows[DRIVE] if DRIVE in rows.column_names else None
     times = frame_times(rows["scene"], rows["frame_number"])
-    near = keep_away.near(hashes_of(rows), rows["scene"], drives, times)
+    near = leakage_guard.near(hashes_of(rows), rows["scene"], drives, times)
     if DUPLICATE in rows.column_names:
-        near |= keep_away.same(rows[DUPLICATE])
+        near |= leakage_guard.same(rows[DUPLICATE])
     return near
 
 

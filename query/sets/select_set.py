@@ -18,8 +18,8 @@ from query.frames.selection import Selection
 from query.question.conditions import relation_for
 from query.question.of_model import asking
 from query.question.question import Question
-from query.sets.apart import DRIVE, KeepAway
 from query.sets.draw import Frames, draw_set, near_rows, shares_of
+from query.sets.leakage_guard import DRIVE, LeakageGuard
 from query.sets.methods import Method, Sample
 from query.sets.stratifier import Stratifier
 
@@ -32,14 +32,14 @@ class SetRequest:
         question: Which frames; its limit and sample only where there is no method.
         method: How to choose among them; all of them when None.
         seed: Decides between frames that fit equally.
-        keep_away: Frames of other sets.
+        leakage_guard: Frames of other sets.
         columns: Columns that the selection should have besides its own.
     """
 
     question: Question
     method: Method | None = None
     seed: int = 0
-    keep_away: KeepAway | None = None
+    leakage_guard: LeakageGuard | None = None
     columns: Sequence[str] = ()
 
 
@@ -69,7 +69,7 @@ def select_set(
             selection, report = _whole(store, request, snapshot)
         else:
             relation = relation_for(snapshot, question)
-            frames = Frames(snapshot, relation, question, request.keep_away)
+            frames = Frames(snapshot, relation, question, request.leakage_guard)
             drawn = draw_set(frames, method, request.seed)
             rows, classes = frames_of(snapshot, drawn.hashes)
             named = request.question.model_copy(update={"snapshot": snapshot.number})
@@ -80,7 +80,7 @@ def select_set(
 def _drawn_by(request: SetRequest) -> tuple[Method | None, Question]:
     """The method, and its question: a sample of frames that keep away from others is one, too."""
     question = request.question
-    if request.method is None and request.keep_away is not None and question.sample is not None:
+    if request.method is None and request.leakage_guard is not None and question.sample is not None:
         if question.limit is not None or question.order:
             raise InvalidInput("a sample apart from another dataset has neither order nor limit")
         return Sample(frames=question.sample), question.model_copy(update={"sample": None})
@@ -92,13 +92,13 @@ def _whole(
 ) -> tuple[Selection, dict[str, Any]]:
     """All frames that answer the question, less those that are kept away from."""
     question, at = request.question, snapshot.number
-    if request.keep_away is None:
+    if request.leakage_guard is None:
         return select_frames(store, question, at), {}
     everything = select_frames(store, question.model_copy(update={"limit": None}), at)
     everything = with_columns(snapshot, everything, [DRIVE, DUPLICATE])
     rows = everything.frames
     hashes = pa.array(hashes_of(rows["fkey"].to_pylist()))
-    near = near_rows(rows.append_column(FKEY_HASH, hashes), request.keep_away)
+    near = near_rows(rows.append_column(FKEY_HASH, hashes), request.leakage_guard)
     apart = rows.filter(pa.array(~near)).slice(0, question.limit)
     asked_question = question.model_copy(update={"snapshot": at})
     return (

@@ -45,12 +45,9 @@ ask = httpx.Client(timeout=120, headers={"Connection": "close"})
 
 
 @pytest.fixture(scope="module")
-def served(
-    catalogued: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+def served(shared_home: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """A server with small limits, and its process."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("abused"))
-    with serving(home, variables=LIMITS) as (url, process):
+    with serving(shared_home, variables=LIMITS) as (url, process):
         until_ready(url, ask)
         yield url, process
 

@@ -13,19 +13,13 @@ from fastapi.testclient import TestClient
 from api.http.app import create_app
 from api.settings import Settings
 from tests.api.servers import several
-from tests.pipeline.homes import FRAMES, copy_home
+from tests.pipeline.homes import FRAMES
 
 
 @pytest.fixture(scope="module")
-def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the catalogued home for this module."""
-    return copy_home(catalogued, tmp_path_factory.mktemp("datasets"))
-
-
-@pytest.fixture(scope="module")
-def client(home: Path) -> Iterator[TestClient]:
+def client(shared_home: Path) -> Iterator[TestClient]:
     """A server of it."""
-    with TestClient(create_app(Settings(home=home), authenticates=False)) as client:
+    with TestClient(create_app(Settings(home=shared_home), authenticates=False)) as client:
         yield client
 
 
@@ -120,7 +114,7 @@ def test_divided_extended_compared_and_exported(client: TestClient) -> None:
     assert client.get("/v1/datasets/life/diff", params={"other": "x"}).status_code == 404
 
 
-def test_the_commands(home: Path, tmp_path: Path) -> None:
+def test_the_commands(shared_home: Path, tmp_path: Path) -> None:
     """Every option of building a set, on the command line."""
     shares, out = tmp_path / "shares.csv", tmp_path / "fiftyone"
     shares.write_text("tag,value,share\nfront,1,0.75\nfront,0,0.25\n")
@@ -147,7 +141,7 @@ def test_the_commands(home: Path, tmp_path: Path) -> None:
     ]
     written = ["export", "covering", "--format", "fiftyone", "--out", str(out)]
     commands = [*([*command, "--json"] for command in made_of.values()), *show_commands, written]
-    ended = several(home, *[["dataset", *command] for command in commands])
+    ended = several(shared_home, *[["dataset", *command] for command in commands])
     assert [(status, err) for status, _, err in ended] == [(0, "")] * len(commands)
     said = [text for _, text, _ in ended]
     datasets = {name: json.loads(text) for name, text in zip(made_of, said, strict=False)}

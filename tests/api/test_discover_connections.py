@@ -37,15 +37,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with one source that is catalogued."""
-    return copy_home(catalogued, tmp_path_factory.mktemp("connections"))
-
-
-@pytest.fixture(scope="module")
-def manager(home: Path) -> Iterator[TestClient]:
+def manager(shared_home: Path) -> Iterator[TestClient]:
     """Its connection manager."""
-    app = create_app(Settings(home=home, cache=None), authenticates=False)
+    app = create_app(Settings(home=shared_home, cache=None), authenticates=False)
     with TestClient(app, base_url="http://test/connmgr/v1/") as client:
         yield client
 
@@ -70,7 +64,7 @@ def scanned(manager: TestClient, name: str) -> dict[str, Any]:
 
 
 def test_a_connection_from_the_first_request_to_the_last(
-    manager: TestClient, home: Path, root: Path
+    manager: TestClient, shared_home: Path, root: Path
 ) -> None:
     """Added, scanned whole and in part, changed, and removed with its rows."""
     before = manager.get("connections")
@@ -93,7 +87,7 @@ def test_a_connection_from_the_first_request_to_the_last(
     assert manager.get("connections").json() == [*before.json(), document]
     never = manager.get("scan/nfs1")
     assert (never.status_code, never.json()["reason"]) == (404, "No scan is in progress for nfs1.")
-    workspace = open_home(home)
+    workspace = open_home(shared_home)
     with workspace.whole_catalog.lock(WRITE_LOCK, "held"):  # so long the scan does not end
         begun = manager.post("scan/nfs1")
         assert (begun.status_code, begun.text) == (200, "null")
@@ -155,9 +149,9 @@ def test_a_connection_from_the_first_request_to_the_last(
     assert manager.get("connections").json() == before.json()
 
 
-def test_a_scan_at_a_terminal_is_seen(manager: TestClient, home: Path) -> None:
+def test_a_scan_at_a_terminal_is_seen(manager: TestClient, shared_home: Path) -> None:
     """It runs as long as its process holds the source; then what it left behind has failed."""
-    workspace = open_home(home)
+    workspace = open_home(shared_home)
     source = recorded_source(workspace.records, "a2d2")
     with scan_lock(workspace.whole_catalog, source):
         scan_record.begin(workspace.records, source)
@@ -230,7 +224,7 @@ def test_what_is_refused(
 
 
 def test_keys_of_an_object_store(
-    home: Path, manager: TestClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    shared_home: Path, manager: TestClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """As published clients send them: used, kept encrypted, never shown, kept until changed."""
     server = moto()
@@ -243,7 +237,9 @@ def test_keys_of_an_object_store(
     for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(variable)
     app = create_app(
-        Settings(home=home, cache=None, source_hosts=(server.endpoint.removeprefix("http://"),)),
+        Settings(
+            home=shared_home, cache=None, source_hosts=(server.endpoint.removeprefix("http://"),)
+        ),
         authenticates=False,
     )
     info = {"access_key": "AKIAHIDDEN", "secret_key": "hidden/secret", "verify_certificates": True}
@@ -263,7 +259,7 @@ def test_keys_of_an_object_store(
         assert source.json()["options"]["sealed_keys"] is True
         for text in (answer.text, source.text):
             assert "hidden" not in text.lower()
-        records = b"".join(path.read_bytes() for path in (home / "records").iterdir())
+        records = b"".join(path.read_bytes() for path in (shared_home / "records").iterdir())
         assert b"sealed_keys" in records
         assert b"AKIAHIDDEN" not in records
         assert b"hidden/secret" not in records

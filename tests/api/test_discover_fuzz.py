@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from api.http.app import create_app
 from api.http.middleware.resolver import is_plain
 from api.settings import Settings
-from tests.pipeline.homes import copy_home
 
 pytestmark = pytest.mark.wide
 
@@ -81,10 +80,9 @@ BODIES = st.recursive(
 
 
 @pytest.fixture(scope="module")
-def client(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+def client(shared_home: Path) -> Iterator[TestClient]:
     """A server that does not authenticate."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("fuzz"))
-    app = create_app(Settings(home=home, cache=None), authenticates=False)
+    app = create_app(Settings(home=shared_home, cache=None), authenticates=False)
     idle = {
         "pol_id": "idle", "pol_state": "inactive", "action_id": "AUTOTAG",
         "action_params": {"tags": {"x_": "1"}},

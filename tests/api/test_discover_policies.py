@@ -17,7 +17,7 @@ from api.settings import Settings
 from catalog.records.policy_tables import Policy, PolicyRun
 from catalog.records.tables import now
 from tests.api.servers import framesift
-from tests.pipeline.homes import copy_home, open_home
+from tests.pipeline.homes import open_home
 
 pytestmark = pytest.mark.wide
 
@@ -27,15 +27,9 @@ GREP = 'grep -o \'"{}": "[^"]*\' | grep -o \'[^"]*$\''
 
 
 @pytest.fixture(scope="module")
-def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home whose tags change."""
-    return copy_home(catalogued, tmp_path_factory.mktemp("policies"))
-
-
-@pytest.fixture(scope="module")
-def engine(home: Path) -> Iterator[TestClient]:
+def engine(shared_home: Path) -> Iterator[TestClient]:
     """Its policy engine."""
-    app = create_app(Settings(home=home, cache=None), authenticates=False)
+    app = create_app(Settings(home=shared_home, cache=None), authenticates=False)
     with TestClient(app, base_url="http://test/policyengine/v1/") as client:
         yield client
 
@@ -149,7 +143,7 @@ def test_a_policy_from_the_first_request_to_the_last(engine: TestClient) -> None
     assert len(search(engine, "tag4 = 'val4'")) == count
 
 
-def test_policies_that_wait(engine: TestClient, home: Path) -> None:
+def test_policies_that_wait(engine: TestClient, shared_home: Path) -> None:
     """A scheduled or inactive one is kept and never ran; the timer's command starts what is due."""
     body = {
         "action_id": "autotag", "action_params": json.dumps({"tags": {"later": "1"}}),
@@ -165,24 +159,24 @@ def test_policies_that_wait(engine: TestClient, home: Path) -> None:
     assert engine.get("policies/waits").json()["schedule"] == body["schedule"]
     assert engine.get("policies/waits").json()["action_params"] == {"tags": {"later": "1"}}
     assert "inactive" in engine.post("policies/idle/start").json()["reason"]
-    assert json.loads(framesift(home, "policy", "due", "--json").stdout) == []
-    listed = json.loads(framesift(home, "policy", "list", "--json").stdout)
+    assert json.loads(framesift(shared_home, "policy", "due", "--json").stdout) == []
+    listed = json.loads(framesift(shared_home, "policy", "list", "--json").stdout)
     assert [(each["name"], each["last_run"]) for each in listed] == [
         ("idle", None),
         ("waits", None),
     ]
-    run = framesift(home, "policy", "run", "waits")
+    run = framesift(shared_home, "policy", "run", "waits")
     assert run.stdout.startswith("policy waits complete: 75 files found, 75 done, 0 failed")
     lately = (now() - timedelta(minutes=5)).minute
     engine.put("policies/waits", json={"schedule": {"minute": lately}})
-    workspace = open_home(home)
+    workspace = open_home(shared_home)
     with workspace.records.session() as session:  # as if these had happened an hour ago
         session.execute(update(Policy).values(updated=now() - timedelta(hours=1)))
         session.execute(update(PolicyRun).values(started=now() - timedelta(hours=1)))
     workspace.close()
-    due = json.loads(framesift(home, "policy", "due", "--json").stdout)
+    due = json.loads(framesift(shared_home, "policy", "due", "--json").stdout)
     assert [each["policy"] for each in due] == ["waits"]
-    assert json.loads(framesift(home, "policy", "due", "--json").stdout) == []
+    assert json.loads(framesift(shared_home, "policy", "due", "--json").stdout) == []
     assert ended(engine, "waits")["status"] == "complete"
     for name in ("waits", "idle"):
         engine.delete(f"policies/{name}")

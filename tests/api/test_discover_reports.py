@@ -14,7 +14,6 @@ import httpx
 import pytest
 
 from tests.api.servers import serving
-from tests.pipeline.homes import copy_home
 
 AGES: dict[str, Any] = {
     "name": "Age Report Summary. 0-30 Days",
@@ -33,15 +32,9 @@ SIZE_RANGE = (
 
 
 @pytest.fixture(scope="module")
-def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home for all of these tests."""
-    return copy_home(catalogued, tmp_path_factory.mktemp("reports"))
-
-
-@pytest.fixture(scope="module")
-def url(home: Path) -> Iterator[str]:
+def url(shared_home: Path) -> Iterator[str]:
     """The address of its server."""
-    with serving(home) as (address, _):
+    with serving(shared_home) as (address, _):
         yield f"{address}/db2whrest/v1"
 
 
@@ -142,9 +135,9 @@ def test_what_cannot_run_is_not_kept(url: str, body: Any, reason: str) -> None:
     assert httpx.get(f"{url}/report").json() == []
 
 
-def test_a_report_whose_server_was_killed_has_failed(home: Path) -> None:
+def test_a_report_whose_server_was_killed_has_failed(shared_home: Path) -> None:
     """While it runs a second run is refused; afterwards it has failed, and says so."""
-    with serving(home) as (base, process):
+    with serving(shared_home) as (base, process):
         reports = f"{base}/db2whrest/v1/report"
         said: list[dict[str, Any]] = []
 
@@ -160,7 +153,7 @@ def test_a_report_whose_server_was_killed_has_failed(home: Path) -> None:
             httpx.post(reports, content=json.dumps({"query": ENDLESS}))
         killing.join(120)
         assert "is running already" in said[0]["reason"]
-    with serving(home) as (base, _):
+    with serving(shared_home) as (base, _):
         reports = f"{base}/db2whrest/v1/report"
         (report,) = httpx.get(reports).json()
         assert report["status"] == "failed"

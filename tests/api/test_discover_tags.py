@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from tests.api.servers import framesift, serving
-from tests.pipeline.homes import copy_home
 
 KIND = r"""
 curl -k -H "Authorization: Bearer t" $1/tags/$2 -X GET 2>/dev/null \
@@ -19,15 +18,9 @@ curl -k -H "Authorization: Bearer t" $1/tags/$2 -X GET 2>/dev/null \
 
 
 @pytest.fixture(scope="module")
-def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home whose tags change."""
-    return copy_home(catalogued, tmp_path_factory.mktemp("tags"))
-
-
-@pytest.fixture(scope="module")
-def url(home: Path) -> Iterator[str]:
+def url(shared_home: Path) -> Iterator[str]:
     """The address of its policy engine."""
-    with serving(home) as (address, _):
+    with serving(shared_home) as (address, _):
         yield f"{address}/policyengine/v1"
 
 
@@ -40,7 +33,7 @@ def curl(url: str, method: str, body: str) -> str:
     ).stdout  # fmt: skip
 
 
-def test_the_documented_commands(url: str, home: Path) -> None:
+def test_the_documented_commands(url: str, shared_home: Path) -> None:
     """Each kind is added, listed in its place with its values as JSON in a string, and used."""
     before = httpx.get(f"{url}/tags").json()
     assert before[0] == {"tag": "front", "type": "Characteristics", "value": "[]"}
@@ -68,7 +61,7 @@ def test_the_documented_commands(url: str, home: Path) -> None:
         )
         assert run.stdout.strip() == kind
     # The command line sees them, and searches have them as columns.
-    assert "department" in framesift(home, "tags", "families", "--json").stdout
+    assert "department" in framesift(shared_home, "tags", "families", "--json").stdout
     search = url.replace("policyengine", "db2whrest") + "/search"
     response = httpx.post(search, content='{"query": "project is null", "limit": 1}', timeout=300)
     assert json.loads(response.json()["rows"])[0]["annotations"] is None

@@ -10,7 +10,6 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -42,19 +41,6 @@ where a.size + b.size * c.size - d.size + e.size <> 0.5"""
 PATH = "/db2whrest/v1/sql_query_async"
 
 
-@pytest.fixture(scope="module")
-def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home for all of these tests."""
-    return copy_home(catalogued, tmp_path_factory.mktemp("tasks"))
-
-
-@pytest.fixture(scope="module")
-def url(home: Path) -> Iterator[str]:
-    """A server of it."""
-    with serving(home) as (address, _):
-        yield address
-
-
 def ended(address: str) -> httpx.Response:
     """What a task has come to."""
     until = time.monotonic() + 300
@@ -71,10 +57,10 @@ def begun(url: str, statement: str, **headers: str) -> str:
     return str(answer.headers["location"])
 
 
-def test_the_documented_steps_with_curl(url: str) -> None:
+def test_the_documented_steps_with_curl(shared_url: str) -> None:
     """The bytes that the documentation prints; then the result under the printed address."""
     run = subprocess.run(
-        ["curl", "-s", "-i", "-k", "-H", "Authorization: Bearer <token>", f"{url}{PATH}",
+        ["curl", "-s", "-i", "-k", "-H", "Authorization: Bearer <token>", f"{shared_url}{PATH}",
          "-X", "POST", "-d", "select filename from metaocean where owner<>'nobody'"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
@@ -86,7 +72,7 @@ def test_the_documented_steps_with_curl(url: str) -> None:
     assert "content-length: 28" in lines
     (location,) = [line for line in lines if line.startswith("Location: ")]
     address = location.removeprefix("Location: ")
-    assert re.fullmatch(rf"{url}/db2whrest/v1/task_status/[0-9a-f-]{{36}}", address)
+    assert re.fullmatch(rf"{shared_url}/db2whrest/v1/task_status/[0-9a-f-]{{36}}", address)
     answer = ended(address)
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     assert answer.text.count("\n") == 75
@@ -95,11 +81,11 @@ def test_the_documented_steps_with_curl(url: str) -> None:
     assert httpx.get(f"{address}/peek").text == '{"status": "complete"}'
 
 
-def test_the_statement_may_be_the_query_string(url: str) -> None:
+def test_the_statement_may_be_the_query_string(shared_url: str) -> None:
     """GET, as documented."""
     run = subprocess.run(
         ["curl", "-s", "-D", "-", "-o", "/dev/null", "-X", "GET",
-         f"{url}{PATH}?select%20count(*)%20from%20metaocean%20where%20owner%3C%3E%27x%27"],
+         f"{shared_url}{PATH}?select%20count(*)%20from%20metaocean%20where%20owner%3C%3E%27x%27"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     address = run.stdout.partition("Location: ")[2].splitlines()[0]
@@ -107,14 +93,14 @@ def test_the_statement_may_be_the_query_string(url: str) -> None:
 
 
 @pytest.mark.parametrize("statement", ASYNC + STATEMENTS)
-def test_real_statements_give_what_they_give_at_once(url: str, statement: str) -> None:
+def test_real_statements_give_what_they_give_at_once(shared_url: str, statement: str) -> None:
     """The bytes of sql_query, in both documented formats; rows have no order unless asked for."""
     for accept, between in (("application/json", "}, {"), ("*/*", "\n")):
         headers = {"Accept": accept}
         at_once = httpx.post(
-            f"{url}/db2whrest/v1/sql_query", content=statement, headers=headers, timeout=300
+            f"{shared_url}/db2whrest/v1/sql_query", content=statement, headers=headers, timeout=300
         )
-        later = ended(begun(url, statement, **headers))
+        later = ended(begun(shared_url, statement, **headers))
         assert later.status_code == at_once.status_code
         assert later.headers["content-type"] == at_once.headers["content-type"]
         assert in_order(later.text, between) == in_order(at_once.text, between)
@@ -125,9 +111,9 @@ def in_order(text: str, between: str) -> list[str]:
     return sorted(re.sub(r"^\d+,", "", row) for row in text.strip("[{}]").split(between))
 
 
-def test_a_statement_that_is_wrong_fails_as_it_would_at_once(url: str) -> None:
+def test_a_statement_that_is_wrong_fails_as_it_would_at_once(shared_url: str) -> None:
     """400 with the documented reason, and peek says it failed."""
-    address = begun(url, "select ownerzzz from metaocean")
+    address = begun(shared_url, "select ownerzzz from metaocean")
     answer = ended(address)
     assert answer.status_code == 400
     assert answer.headers["content-type"] == "application/json"
@@ -136,18 +122,18 @@ def test_a_statement_that_is_wrong_fails_as_it_would_at_once(url: str) -> None:
     assert (peek.status_code, peek.text) == (400, '{"status": "failed"}')
 
 
-def test_a_failure_on_the_way_leaves_no_rows(url: str) -> None:
+def test_a_failure_on_the_way_leaves_no_rows(shared_url: str) -> None:
     """Rows that were written before are not taken for a result."""
     statement = """select filename, 1000 / (90000 - n) from (select a.filename,
         row_number() over () as n from metaocean a, t_car b, t_car c, t_car d) x"""
-    answer = ended(begun(url, statement))
+    answer = ended(begun(shared_url, statement))
     assert answer.status_code == 400
     assert "SQL0801N" in answer.json()["reason"]
 
 
-def test_a_task_that_runs(home: Path) -> None:
+def test_a_task_that_runs(shared_home: Path) -> None:
     """303 with nothing to follow, also for clients that follow redirects; others are served."""
-    with serving(home) as (url, _):  # which ends with it
+    with serving(shared_home) as (url, _):  # which ends with it
         address = begun(url, ENDLESS)
         for path in (address, f"{address}/peek"):
             answer = httpx.get(path, follow_redirects=True)
@@ -157,22 +143,22 @@ def test_a_task_that_runs(home: Path) -> None:
 
 
 @pytest.mark.parametrize("task", ["x", UNKNOWN, "..%2f..%2fx", "%00", "*", f"{{{UNKNOWN}}}"])
-def test_no_such_task(url: str, task: str) -> None:
+def test_no_such_task(shared_url: str, task: str) -> None:
     """404 in the documented form, but no control characters at all; an id is never a path."""
     for path in (task, f"{task}/peek"):
-        answer = httpx.get(f"{url}/db2whrest/v1/task_status/{path}")
+        answer = httpx.get(f"{shared_url}/db2whrest/v1/task_status/{path}")
         assert answer.status_code == (400 if task == "%00" else 404)
-    assert httpx.get(f"{url}/db2whrest/v1/task_status/x").json()["status"] == "error"
+    assert httpx.get(f"{shared_url}/db2whrest/v1/task_status/x").json()["status"] == "error"
 
 
-def test_workers_share_their_tasks(url: str, home: Path) -> None:
+def test_workers_share_their_tasks(shared_url: str, shared_home: Path) -> None:
     """Another server of the home knows a task that runs here, and its result."""
-    with serving(home) as (other, _):
+    with serving(shared_home) as (other, _):
         running = begun(other, ENDLESS)  # it ends with that server
         done = begun(other, "select count(*) from metaocean")
         assert ended(done).status_code == 200
-        assert httpx.get(running.replace(other, url)).status_code == 303
-        assert httpx.get(done.replace(other, url)).text == "0,75\n"
+        assert httpx.get(running.replace(other, shared_url)).status_code == 303
+        assert httpx.get(done.replace(other, shared_url)).text == "0,75\n"
 
 
 def test_a_statement_that_takes_more_than_ten_seconds(catalogued: Path, tmp_path: Path) -> None:
@@ -247,15 +233,15 @@ def test_nobody_waits_for_a_task_whose_address_did_not_go_out(
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_server_that_ends_leaves_no_task_running(home: Path, how: signal.Signals) -> None:
+def test_a_server_that_ends_leaves_no_task_running(shared_home: Path, how: signal.Signals) -> None:
     """Stopped or killed: the next server says that its tasks have failed, and keeps results."""
-    with serving(home) as (first, process):
+    with serving(shared_home) as (first, process):
         running, done = begun(first, ENDLESS), begun(first, "select count(*) from metaocean")
         assert ended(done).status_code == 200
         assert httpx.get(running).status_code == 303
         os.kill(process.pid, how)
         process.wait(120)
-    with serving(home) as (second, _):
+    with serving(shared_home) as (second, _):
         answer = ended(running.replace(first, second))
         assert answer.status_code == 500
         assert "send the request again" in answer.json()["reason"]

@@ -14,7 +14,6 @@ from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
 from catalog.records.store import RecordStore
-from tests.pipeline.homes import copy_home
 
 PASSWORD = "a sentence is a good one"
 ENDLESS = "select count(*) from " + ",".join(f"metaocean m{n}" for n in range(9))
@@ -46,10 +45,9 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(shared_home: Path) -> Iterator[Served]:
     """Dora sees everything, cora and otto the PNG files."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("who"))
-    records = RecordStore(home / "records" / "records.sqlite")
+    records = RecordStore(shared_home / "records" / "records.sqlite")
     row_collections.add(records, "images", "filetype = 'png'")
     roles = {"dora": ["dataadmin"], "cora": ["collectionadmin"], "otto": ["datauser"]}
     secrets = {}
@@ -57,7 +55,7 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         secrets[name] = tokens.log_in(records, users.add(records, name, of_user, PASSWORD))
     for name in ("cora", "otto"):
         row_collections.assign(records, "images", name)
-    with TestClient(create_app(Settings(home=home, cache=None))) as client:
+    with TestClient(create_app(Settings(home=shared_home, cache=None))) as client:
         yield Served(client, secrets)
 
 

@@ -18,7 +18,7 @@ from catalog.records.store import RecordStore
 from tests.api.servers import serving, until_ready, wait_until
 from tests.api.test_abuse import ENDLESS, connected, head
 from tests.api.test_workers import SECONDS
-from tests.pipeline.homes import FRAMES, copy_home
+from tests.pipeline.homes import FRAMES
 
 pytestmark = pytest.mark.wide
 
@@ -40,18 +40,15 @@ ask = httpx.Client(timeout=120)
 
 
 @pytest.fixture(scope="module")
-def served(
-    catalogued: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
+def served(shared_home: Path) -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
     """A server's URL, and headers with the tokens of two users."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("fair"))
-    records = RecordStore(home / "records" / "records.sqlite")
+    records = RecordStore(shared_home / "records" / "records.sqlite")
     headers = []
     for name in ("greedy", "other"):
         users.add(records, name, ["dataadmin"], "a sentence is a good one")
         _, token = tokens.create(records, name, "t", "write", timedelta(days=1))
         headers.append({"Authorization": f"Bearer {token}"})
-    with serving(home, variables=LIMITS, authenticates=True) as (url, _):
+    with serving(shared_home, variables=LIMITS, authenticates=True) as (url, _):
         until_ready(url, ask)
         yield url, headers[0], headers[1]
 

@@ -68,10 +68,9 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def served(shared_home: Path) -> Iterator[House]:
     """The sample frames, served to those who may see them."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("gate"))
-    records = RecordStore(home / "records" / "records.sqlite")
+    records = RecordStore(shared_home / "records" / "records.sqlite")
     secrets = {}
     for name, roles in ROLES.items():
         user = users.add(records, name, roles, PASSWORD)
@@ -81,7 +80,7 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     row_collections.add(records, "mine", "size > 0")
     row_collections.add(records, "others", "size > 1")
     row_collections.assign(records, "mine", "cora")
-    app = create_app(Settings(home=home, cache=None))
+    app = create_app(Settings(home=shared_home, cache=None))
     with TestClient(app) as client:
         yield House(app, client, records, secrets)
 

@@ -4,14 +4,12 @@ import io
 import re
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from catalog.storage.location import WRITE_LOCK
 from tests.api.servers import serving, wait_until
@@ -19,27 +17,14 @@ from tests.catalog.test_write_lock import has_tickets
 from tests.pipeline.homes import copy_home, open_home
 
 
-@pytest.fixture(scope="module")
-def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample frames."""
-    return copy_home(catalogued, tmp_path_factory.mktemp("imports"))
-
-
-@pytest.fixture(scope="module")
-def url(home: Path) -> Iterator[str]:
-    """A server of them."""
-    with serving(home) as (address, _):
-        yield address
-
-
-def test_what_is_too_much(url: str) -> None:
+def test_what_is_too_much(shared_url: str) -> None:
     """60 GB in 20 kB, and a thousand columns: refused at once; no tag is made."""
     rows = 1_000_000
     column = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), ["x" * 30_000])
     body = io.BytesIO()
     pq.write_table(pa.table({"filename": column, "wx": column}), body, compression="zstd")
     wide = "filename," + ",".join(f"c{n}" for n in range(1_000)) + "\nx" + ",1" * 1_000
-    with httpx.Client(base_url=url, timeout=300) as client:
+    with httpx.Client(base_url=shared_url, timeout=300) as client:
         before = client.get("/v1/tags?limit=1000").json()["tags"]
         for content, kind, words in (
             (body.getvalue(), "application/vnd.apache.parquet", "the body: its values take more"),
@@ -70,25 +55,25 @@ POINT = '{"type": "Point", "coordinates": [11.0, 48.0]}'
     ],
 )
 def test_a_client_that_leaves(
-    url: str, home: Path, path: str, query: str, media_type: str, text: str
+    shared_url: str, shared_home: Path, path: str, query: str, media_type: str, text: str
 ) -> None:
     """The import, which waits for the catalog, ends, and nothing of it is written."""
-    body, where = text.encode(), urlsplit(url)
+    body, where = text.encode(), urlsplit(shared_url)
     head = (
         f"POST /v1/{path}?{query} HTTP/1.1\r\nHost: {where.netloc}\r\n"
         f"Content-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    workspace = open_home(home)
+    workspace = open_home(shared_home)
     with workspace.whole_catalog.lock(WRITE_LOCK, "held"):
         with socket.create_connection((where.hostname or "", where.port or 0)) as connection:
             connection.sendall(head.encode() + body)
-            lock = home / "catalog" / f"{WRITE_LOCK}.lock"
+            lock = shared_home / "catalog" / f"{WRITE_LOCK}.lock"
             wait_until(lambda: has_tickets(lock, 1))
             port = connection.getsockname()[1]
         wait_until(lambda: is_closed(where.port or 0, port))
         time.sleep(1.0)  # until its request knows, too: nothing shows it
     workspace.close()
-    with httpx.Client(base_url=url, timeout=300) as client:
+    with httpx.Client(base_url=shared_url, timeout=300) as client:
         pattern = re.compile(rf'framesift_requests_total\{{[^}}]*{path}"[^}}]*status="499"\}} 1')
         wait_until(lambda: pattern.search(client.get("/metrics").text) is not None)
         assert client.get("/v1/families/left").status_code == 404

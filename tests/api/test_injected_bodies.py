@@ -12,7 +12,6 @@ import pytest
 from tests.api.documents import openapi_document
 from tests.api.servers import serving
 from tests.api.test_abuse import INJECTIONS
-from tests.pipeline.homes import copy_home
 
 pytestmark = pytest.mark.slow
 
@@ -31,11 +30,10 @@ BODIES = [
 
 
 @pytest.fixture(scope="module")
-def url(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def url(shared_home: Path) -> Iterator[str]:
     """A server that can begin no jobs: those would outlive it."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("injected"))
-    (home / "jobs").touch()
-    with serving(home, variables={"FRAMESIFT_LOCK_WAIT_S": "5"}) as (address, _):
+    (shared_home / "jobs").touch()
+    with serving(shared_home, variables={"FRAMESIFT_LOCK_WAIT_S": "5"}) as (address, _):
         yield address
 
 

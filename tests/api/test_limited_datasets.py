@@ -34,7 +34,7 @@ from pipeline.cache.running import Announcement, StagingAbout
 from pipeline.cache.stager import stager
 from pipeline.jobs.command_job import submit_command
 from pipeline.manifest import Manifest
-from tests.pipeline.homes import FRAMES, copy_home, open_home
+from tests.pipeline.homes import FRAMES, open_home
 
 SEEN = ("20260311_130314", "20260507_155109")
 HIDDEN = "20260721_110506"
@@ -93,10 +93,9 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(shared_home: Path) -> Iterator[Served]:
     """The sample frames, users of collections, and datasets of who sees all."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("datasets"))
-    records = RecordStore(home / "records" / "records.sqlite")
+    records = RecordStore(shared_home / "records" / "records.sqlite")
     datasets = {}
     for name, role in USERS.items():
         datasets[name] = tokens.log_in(records, users.add(records, name, [role], None))
@@ -105,9 +104,9 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     for name, whose in ((SEEN[0], "otto cora carl"), (SEEN[1], "otto cora"), (HIDDEN, "carl")):
         for user in whose.split():
             row_collections.assign(records, name, user)
-    app = create_app(Settings(home=home, cache=None, hot_memory_mb=200))
+    app = create_app(Settings(home=shared_home, cache=None, hot_memory_mb=200))
     with TestClient(app) as client:
-        served_home = Served(client, home, datasets, {}, {}, {})
+        served_home = Served(client, shared_home, datasets, {}, {}, {})
         served_home.ask("root", "GET", "/v1/classes")
         assert app.state.workspace.catalog.hot.wait(300)
         halves = {"split": "train=0.5,validation=0.25,test=0.25"}

@@ -9,17 +9,13 @@ import pytest
 from framesift import Client
 from framesift.errors import FramesiftServerError, NotFound
 from tests.api.servers import framesift, serving
-from tests.pipeline.homes import copy_home
 
 
 @pytest.fixture(scope="module")
-def served(
-    catalogued: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[str, Path]]:
+def served(shared_home: Path) -> Iterator[tuple[str, Path]]:
     """A server of the sample frames, and its home."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("marks"))
-    with serving(home) as (url, _):
-        yield url, home
+    with serving(shared_home) as (url, _):
+        yield url, shared_home
 
 
 @pytest.mark.wide

@@ -29,7 +29,7 @@ from api.server.shared import Changes
 from api.services.accounts.callers import Caller
 from catalog.accounts import audit_log
 from tests.api.servers import FRAMESIFT, environment, framesift, serving
-from tests.pipeline.homes import FRAMES, REPOSITORY, copy_home, open_home
+from tests.pipeline.homes import FRAMES, REPOSITORY, open_home
 
 pytestmark = pytest.mark.wide
 
@@ -64,14 +64,11 @@ def called(url: str, tool: str, token: str | None = None, **arguments: Any) -> A
 
 
 @pytest.fixture(scope="module")
-def open_server(
-    catalogued: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[str, Path]]:
+def open_server(shared_home: Path) -> Iterator[tuple[str, Path]]:
     """A server that asks nobody, and its home."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("assistants"))
-    framesift(home, "dataset", "create", "city", "--range", "car=1:")
-    with serving(home) as (url, _):
-        yield url, home
+    framesift(shared_home, "dataset", "create", "city", "--range", "car=1:")
+    with serving(shared_home) as (url, _):
+        yield url, shared_home
 
 
 def test_every_tool_says_that_it_reads(open_server: tuple[str, Path]) -> None:

@@ -15,7 +15,7 @@ from PIL import Image
 
 from api.http.negotiation import ROW_TYPES, wanted
 from tests.api.servers import serving
-from tests.pipeline.homes import FRAMES, copy_home
+from tests.pipeline.homes import FRAMES
 
 J, C, N = "application/json", "text/csv", "application/x-ndjson"
 
@@ -37,10 +37,9 @@ def test_what_is_wanted(accept: str, kind: str | None) -> None:
 
 
 @pytest.fixture(scope="module")
-def client(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+def client(shared_home: Path) -> Iterator[httpx.Client]:
     """A server of the sample frames."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("negotiation"))
-    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=300) as client:
+    with serving(shared_home) as (url, _), httpx.Client(base_url=url, timeout=300) as client:
         yield client
 
 

@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
 
 from tests.api.documents import openapi_document
 from tests.api.servers import serving
-from tests.pipeline.homes import copy_home, open_home
+from tests.pipeline.homes import open_home
 from tests.pipeline.test_datasets import make
 
 pytestmark = pytest.mark.wide
@@ -44,15 +44,14 @@ OPERATIONS = [
 
 
 @pytest.fixture(scope="module")
-def url(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def url(shared_home: Path) -> Iterator[str]:
     """URL of a server of the sample frames, with the dataset "all"."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("fuzzed"))
-    workspace = open_home(home)
+    workspace = open_home(shared_home)
     make(workspace, "all", split="train=0.75,validation=0.25")
     workspace.close()
     # Jobs that are begun outlive the server: none can be begun where their folder cannot be made.
-    (home / "jobs").touch()
-    with serving(home, variables={"FRAMESIFT_LOCK_WAIT_S": "5"}) as (address, _):
+    (shared_home / "jobs").touch()
+    with serving(shared_home, variables={"FRAMESIFT_LOCK_WAIT_S": "5"}) as (address, _):
         yield address
 
 

@@ -13,7 +13,6 @@ import pytest
 from catalog.accounts import audit_log, tokens, users
 from catalog.records.store import RecordStore
 from tests.api.servers import framesift, serving
-from tests.pipeline.homes import copy_home
 
 OLD, NEW = "a sentence is a good one", "another sentence is better"
 
@@ -45,11 +44,10 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(shared_home: Path) -> Iterator[Served]:
     """An admin, and Otto, who sees some rows and may read."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("account"))
-    with serving(home, authenticates=True) as (url, _):
-        server = Served(url, home)
+    with serving(shared_home, authenticates=True) as (url, _):
+        server = Served(url, shared_home)
         for name, role, scope in (("root", "admin", "admin"), ("otto", "datauser", "read")):
             users.add(server.records, name, [role], OLD)
             _, server.tokens[name] = tokens.create(

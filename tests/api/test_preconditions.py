@@ -11,7 +11,7 @@ import pytest
 
 from tests.api.servers import serving, wait_until
 from tests.api.test_v1_jobs import recorded
-from tests.pipeline.homes import copy_home, open_home
+from tests.pipeline.homes import open_home
 from tests.pipeline.test_datasets import make
 
 STREAMS = [
@@ -26,14 +26,13 @@ ACCEPTED = [
 
 
 @pytest.fixture(scope="module")
-def client(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+def client(shared_home: Path) -> Iterator[httpx.Client]:
     """Of a server of one process, with a dataset and a job."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("conditions"))
-    workspace = open_home(home)
+    workspace = open_home(shared_home)
     make(workspace, "all", split="train=0.75,validation=0.25")
     recorded(workspace, "ended", "scan", "done")
     workspace.close()
-    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=120) as asking:
+    with serving(shared_home) as (url, _), httpx.Client(base_url=url, timeout=120) as asking:
         yield asking
 
 

@@ -16,7 +16,7 @@ from catalog.policies import policies as policy_records
 from catalog.records.policy_tables import Policy
 from tests.api.servers import framesift, serving, several
 from tests.api.test_command_line import COMMANDS as ALL
-from tests.pipeline.homes import FRAMES, REPOSITORY, copy_home, open_home
+from tests.pipeline.homes import FRAMES, REPOSITORY, open_home
 
 pytestmark = pytest.mark.wide
 
@@ -62,20 +62,17 @@ COMMANDS = [
 
 
 @pytest.fixture(scope="module")
-def served(
-    catalogued: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Path, str]]:
+def served(shared_home: Path) -> Iterator[tuple[Path, str]]:
     """A home with datasets, and a server of it."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("remote"))
     ended = several(
-        home,
+        shared_home,
         ["dataset", "create", "city", "--split", "train=0.5,validation=0.5"],
         ["dataset", "split", "city", "--split", "train=0.75,validation=0.25"],
         ["dataset", "create", "few", "--cover", "bicycle=2"],
     )
     assert [status for status, _, _ in ended] == [0, 0, 0]
-    with serving(home) as (url, _):
-        yield home, url
+    with serving(shared_home) as (url, _):
+        yield shared_home, url
 
 
 MEMORY = re.compile(r'; the newest snapshot is not in memory[^\n]*|"(in_memory|note)": [^\n]*')

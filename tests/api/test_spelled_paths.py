@@ -21,7 +21,6 @@ from catalog.records.store import RecordStore
 from tests.api.raw_http import exchange
 from tests.api.route_rules import OPEN
 from tests.api.servers import serving
-from tests.pipeline.homes import copy_home
 
 CALLERS = [("dora", "dataadmin", "admin"), ("otto", "datauser", "read"), ("rita", "admin", "read")]
 """Name, role and scope: rights that end in a role, in both, and in a token."""
@@ -33,18 +32,15 @@ SPELLINGS = [
 
 
 @pytest.fixture(scope="module")
-def served(
-    catalogued: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[str, RecordStore, dict[str, str]]]:
+def served(shared_home: Path) -> Iterator[tuple[str, RecordStore, dict[str, str]]]:
     """URL, records, and a token of each caller."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("spelled"))
-    records = RecordStore(home / "records" / "records.sqlite")
+    records = RecordStore(shared_home / "records" / "records.sqlite")
     secrets = {}
     for name, role, scope in CALLERS:
         users.add(records, name, [role], None)
         secrets[name] = tokens.create(records, name, "t", scope, timedelta(days=1))[1]
-    (home / "jobs").touch()  # jobs that are begun would outlive the server
-    with serving(home, authenticates=True) as (url, _):
+    (shared_home / "jobs").touch()  # jobs that are begun would outlive the server
+    with serving(shared_home, authenticates=True) as (url, _):
         yield url, records, secrets
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.api.servers import counted, framesift, serving, until_ready, wait_until
-from tests.pipeline.homes import FRAMES, copy_home
+from tests.pipeline.homes import FRAMES
 
 FRAME_ROWS = "select t_car.fkey, int(t_car.value) as car from t_car order by 1"
 ENDLESS = "select count(*) from " + ",".join(f"metaocean m{n}" for n in range(9))
@@ -32,10 +32,9 @@ ACCEPTED = {
 
 
 @pytest.fixture(scope="module")
-def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def served(shared_home: Path) -> Iterator[str]:
     """URL of a server whose statements may take so long that it is no test."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("streams"))
-    with serving(home, variables={"FRAMESIFT_QUERY_TIMEOUT_S": "600"}) as (url, _):
+    with serving(shared_home, variables={"FRAMESIFT_QUERY_TIMEOUT_S": "600"}) as (url, _):
         until_ready(url)
         yield url
 

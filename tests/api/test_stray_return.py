@@ -17,19 +17,17 @@ from catalog.accounts import tokens, users
 from catalog.records.store import RecordStore
 from tests.api.raw_http import Answers, exchange
 from tests.api.servers import serving
-from tests.pipeline.homes import copy_home
 
 PASSWORD = "a sentence is a good one"
 
 
 @pytest.fixture(scope="module")
-def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+def served(shared_home: Path) -> Iterator[tuple[str, str]]:
     """A server that authenticates, and a token."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("stray"))
-    records = RecordStore(home / "records" / "records.sqlite")
+    records = RecordStore(shared_home / "records" / "records.sqlite")
     users.add(records, "sdadmin", ["admin"], PASSWORD)
     _, token = tokens.create(records, "sdadmin", "t", "admin", timedelta(days=1))
-    with serving(home, authenticates=True) as (url, _):
+    with serving(shared_home, authenticates=True) as (url, _):
         yield url, token
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from tests.api.servers import serving, until_ready
 from tests.api.test_abuse import closed_after, connected
-from tests.pipeline.homes import copy_home
 
 LIMITS = {"FRAMESIFT_HEAD_TIMEOUT_S": "5"}
 MANY = 100
@@ -20,10 +19,9 @@ ask = httpx.Client(verify=False, timeout=120, headers={"Connection": "close"})
 
 
 @pytest.fixture(scope="module")
-def url(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def url(shared_home: Path) -> Iterator[str]:
     """A server that speaks TLS."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("tls"))
-    with serving(home, "--tls-self-signed", variables=LIMITS) as (address, _):
+    with serving(shared_home, "--tls-self-signed", variables=LIMITS) as (address, _):
         until_ready(address, ask)
         yield address
 

@@ -27,7 +27,6 @@ from catalog.records import idempotency_keys
 from catalog.records.idempotency_keys import Keyed
 from catalog.records.store import RecordStore
 from catalog.records.tables import IdempotencyKey, now
-from tests.pipeline.homes import copy_home
 
 ANNA, BOB = "anna", "bob"
 
@@ -54,15 +53,14 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(shared_home: Path) -> Iterator[Served]:
     """The sample frames, served."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("http"))
-    records = RecordStore(home / "records" / "records.sqlite")
+    records = RecordStore(shared_home / "records" / "records.sqlite")
     secrets = {}
     for name in (ANNA, BOB):
         users.add(records, name, ["admin"], None)
         secrets[name] = tokens.create(records, name, "t", "admin", timedelta(days=1))[1]
-    app = create_app(Settings(home=home, cache=None))
+    app = create_app(Settings(home=shared_home, cache=None))
     # This client, and no other: one that was not entered has an event loop for each request, and
     # what waits in one of several is not woken by another.
     with TestClient(app) as client:

@@ -35,15 +35,12 @@ TRAINED = {"split": "train", "max_steps": 7}
 
 
 @pytest.fixture(scope="module")
-def served(
-    catalogued: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[httpx.Client, Workspace]]:
+def served(shared_home: Path) -> Iterator[tuple[httpx.Client, Workspace]]:
     """A server of two processes, and its home, with the dataset "all"."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("jobs"))
-    workspace = open_home(home)
+    workspace = open_home(shared_home)
     make(workspace, "all", split="train=0.75,validation=0.25")
     with (
-        serving(home, "--workers", "2") as (url, _),
+        serving(shared_home, "--workers", "2") as (url, _),
         httpx.Client(base_url=url, timeout=120) as client,
     ):
         yield client, workspace

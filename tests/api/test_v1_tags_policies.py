@@ -18,7 +18,7 @@ from catalog.accounts import audit_log, tokens, users
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
 from pipeline.jobs.request import JobPaths
-from tests.pipeline.homes import FRAMES, SAMPLE, copy_home
+from tests.pipeline.homes import FRAMES, SAMPLE
 
 IMAGES = sorted(path.name for path in SAMPLE.rglob("*_camera_*.png"))
 
@@ -53,16 +53,15 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(shared_home: Path) -> Iterator[Served]:
     """The sample frames, served."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("policies"))
-    records = RecordStore(home / "records" / "records.sqlite")
+    records = RecordStore(shared_home / "records" / "records.sqlite")
     users.add(records, "dora", ["dataadmin"], None)
     secrets = {
         scope: tokens.create(records, "dora", scope, scope, timedelta(days=1))[1]
         for scope in ("read", "write")
     }
-    with TestClient(create_app(Settings(home=home, cache=None))) as client:
+    with TestClient(create_app(Settings(home=shared_home, cache=None))) as client:
         yield Served(client, records, secrets)
 
 

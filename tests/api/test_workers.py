@@ -23,7 +23,6 @@ from catalog.accounts import tokens, users
 from catalog.memory.keeper import HotSnapshots
 from catalog.records.store import RecordStore
 from tests.api.servers import counted, serving, until_ready, wait_until
-from tests.pipeline.homes import copy_home
 
 pytestmark = pytest.mark.wide
 
@@ -44,14 +43,11 @@ ENDLESS = "select count(*) from " + ",".join(f"metaocean m{n}" for n in range(9)
 
 
 @pytest.fixture(scope="module")
-def served(
-    catalogued: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[str, "subprocess.Popen[str]", RecordStore]]:
+def served(shared_home: Path) -> Iterator[tuple[str, "subprocess.Popen[str]", RecordStore]]:
     """A server of three processes that authenticates, and its records."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("workers"))
-    records = RecordStore(home / "records" / "records.sqlite")
+    records = RecordStore(shared_home / "records" / "records.sqlite")
     users.add(records, "root", ["admin"], PASSWORD)
-    with serving(home, "--workers", "3", authenticates=True) as (url, process):
+    with serving(shared_home, "--workers", "3", authenticates=True) as (url, process):
         wait_until(lambda: len(workers_of(process.pid)) == 3)
         yield url, process, records
 

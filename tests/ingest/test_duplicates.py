@@ -12,12 +12,12 @@ from ingest.scan.change_source import remove_source
 from ingest.scan.find_duplicates import _digests, _Sources
 from ingest.sources.local_folder import LocalFolder
 from pipeline.datasets.division import Division, divide
-from pipeline.datasets.leakage_guard import keep_away_from_rows
+from pipeline.datasets.leakage_guard import guard_of_rows
 from query.frames.candidates import DUPLICATE
 from query.frames.sampling import hashes_of
 from query.frames.select_frames import select_frames
 from query.question.question import Question
-from query.sets.apart import DRIVE
+from query.sets.leakage_guard import DRIVE
 from query.sets.methods import Sample
 from query.sets.select_set import SetRequest, select_set, with_columns
 from tests.ingest.png_writer import Picture, encode
@@ -186,7 +186,7 @@ def test_splits_never_part_them(home: Home, tmp_path: Path) -> None:
     assert report["leakage"]["shared_duplicates"] == 0
 
     rows = before.frames.append_column("image", before.frames["image_file"])
-    away = keep_away_from_rows(home.store, rows, before.snapshot, min_gap_s=0.0)
-    apart = SetRequest(Question(), Sample(frames=100), keep_away=away)
+    away = guard_of_rows(home.store, rows, before.snapshot, min_gap_s=0.0)
+    apart = SetRequest(Question(), Sample(frames=100), leakage_guard=away)
     drawn, _ = select_set(home.store, apart)
     assert set(drawn.frames["scene"].to_pylist()) == {third}

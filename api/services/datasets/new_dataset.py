@@ -17,7 +17,7 @@ from pipeline.datasets.datasets import (
 )
 from pipeline.datasets.derive import Gap, Stores, extend_dataset, split_dataset
 from pipeline.datasets.division import FRAME, Division
-from pipeline.datasets.leakage_guard import keep_away_from, union
+from pipeline.datasets.leakage_guard import guard_of, union
 from pipeline.datasets.naming import naming
 from pipeline.datasets.split import parse_split
 from pipeline.manifest import Manifest
@@ -25,7 +25,7 @@ from pipeline.manifest_store import read_manifest
 from query.frames.candidates import DUPLICATE
 from query.frames.file_versions import with_versions
 from query.frames.selection import Selection
-from query.sets.apart import DRIVE, KeepAway
+from query.sets.leakage_guard import DRIVE, LeakageGuard
 from query.sets.methods import Match, Method
 from query.sets.select_set import SetRequest, distribution, select_set, with_columns
 
@@ -57,10 +57,10 @@ def _chosen(
     """The frames that a dataset is asked to have, and how they were come by."""
     name_of_new(workspace.records, request.name)
     division = _division(request)
-    keep_away, others = _keep_away(workspace, request)
+    leakage_guard, others = _leakage_guard(workspace, request)
     method, like = _with_targets(workspace, request.method)
     set_request = SetRequest(
-        request.question, method, request.seed, keep_away, [*_columns(division)]
+        request.question, method, request.seed, leakage_guard, [*_columns(division)]
     )
     selection, report = select_set(
         workspace.catalog,
@@ -99,11 +99,12 @@ def _columns(division: Division) -> list[str]:
     return [*division.columns(), DRIVE, DUPLICATE] if division.shares else []
 
 
-def _keep_away(workspace: Workspace, request: NewDataset) -> tuple[KeepAway | None, list[Dataset]]:
+def _leakage_guard(
+    workspace: Workspace, request: NewDataset
+) -> tuple[LeakageGuard | None, list[Dataset]]:
     others = [recorded_dataset(workspace.records, name) for name in request.disjoint_from]
     parts = [
-        keep_away_from(workspace.catalog, workspace.records, other, request.min_gap_s)
-        for other in others
+        guard_of(workspace.catalog, workspace.records, other, request.min_gap_s) for other in others
     ]
     return union(parts, request.min_gap_s), others
 

@@ -17,13 +17,13 @@ from pipeline.datasets.datasets import Content, content_of
 from pipeline.datasets.derive import Gap, grown_content, split_content
 from pipeline.datasets.division import Division
 from pipeline.datasets.improve import Held, Improvement, improved_content
-from pipeline.datasets.leakage_guard import keep_away_from, union
+from pipeline.datasets.leakage_guard import guard_of, union
 from pipeline.datasets.rebuilt import keep_rebuilt
 from pipeline.datasets.reduce import Reduction, reduced_content
 from pipeline.manifest_store import read_manifest
 from query.frames.file_versions import with_versions
 from query.question.question import Question
-from query.sets.apart import DRIVE, KeepAway
+from query.sets.leakage_guard import DRIVE, LeakageGuard
 from query.sets.methods import Demand, Method
 from query.sets.select_set import SetRequest, select_set, with_columns
 
@@ -88,7 +88,7 @@ def _chosen(workspace: Workspace, dataset: Dataset) -> Content:
         Question.of_dataset(stored),
         _method(stored),
         int(stored.get("method_seed", dataset.seed)),
-        _keep_away(workspace, stored),
+        _leakage_guard(workspace, stored),
     )
     selection, _ = select_set(catalog, request, dataset.snapshot)
     columns = [*division.columns(), DRIVE] if division.shares else []
@@ -107,11 +107,11 @@ def _method(stored: Mapping[str, Any]) -> Method | None:
     return method
 
 
-def _keep_away(workspace: Workspace, stored: Mapping[str, Any]) -> KeepAway | None:
+def _leakage_guard(workspace: Workspace, stored: Mapping[str, Any]) -> LeakageGuard | None:
     gap_s = float(stored.get("disjoint_gap_s", 0))
     others = [_with_manifest(workspace, one) for one in stored.get("disjoint_from", [])]
     return union(
-        [keep_away_from(workspace.catalog, workspace.records, other, gap_s) for other in others],
+        [guard_of(workspace.catalog, workspace.records, other, gap_s) for other in others],
         gap_s,
     )
 

@@ -10,17 +10,15 @@ from fastapi.testclient import TestClient
 
 from api.http.app import create_app
 from api.settings import Settings
-from tests.pipeline.homes import copy_home
 
 HERE = {"Sec-Fetch-Site": "same-origin"}
 ASKED = {"asked": "min.car=1000"}
 
 
 @pytest.fixture(scope="module")
-def browser(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+def browser(shared_home: Path) -> Iterator[TestClient]:
     """A browser at a server that asks nobody who they are; dataset city@1 is there."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("datasets"))
-    app = create_app(Settings(home=home, cache=None), authenticates=False)
+    app = create_app(Settings(home=shared_home, cache=None), authenticates=False)
     with TestClient(app, headers={"Accept": "text/html"}, follow_redirects=False) as client:
         form = ASKED | {"name": "city", "split": "train=0.5,validation=0.5", "seed": "3"}
         made = client.post("/new-dataset", data=form, headers=HERE)

@@ -39,10 +39,9 @@ PART = {"HX-Request": "true"}
 
 
 @pytest.fixture(scope="module")
-def browser(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+def browser(shared_home: Path) -> Iterator[TestClient]:
     """A browser at a server that asks nobody who they are."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("find"))
-    app = create_app(Settings(home=home, cache=None), authenticates=False)
+    app = create_app(Settings(home=shared_home, cache=None), authenticates=False)
     html = {"Accept": "text/html"}
     with TestClient(app, headers=html, follow_redirects=False) as client:
         yield client

@@ -13,7 +13,6 @@ from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import tokens, users
 from catalog.records.store import RecordStore
-from tests.pipeline.homes import copy_home
 
 HERE = {"Sec-Fetch-Site": "same-origin", "Accept": "text/html"}
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -21,13 +20,12 @@ PAGES = ("", "/scans/1", "/cache", "/snapshots", "/tokens", "/users", "/audit")
 
 
 @pytest.fixture(scope="module")
-def server(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+def server(shared_home: Path) -> Iterator[TestClient]:
     """A server with users root (admin), dora (dataadmin) and otto (datauser)."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("operate"))
-    records = RecordStore(home / "records" / "records.sqlite")
+    records = RecordStore(shared_home / "records" / "records.sqlite")
     for name, role in (("root", "admin"), ("dora", "dataadmin"), ("otto", "datauser")):
         users.add(records, name, [role], None)
-    app = create_app(Settings(home=home, cache=home / "cache"), authenticates=True)
+    app = create_app(Settings(home=shared_home, cache=shared_home / "cache"), authenticates=True)
     with TestClient(app, follow_redirects=False) as client:
         for name in ("root", "dora", "otto"):
             scope = {"root": "admin", "dora": "write"}.get(name, "read")

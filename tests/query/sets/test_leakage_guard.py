@@ -7,7 +7,14 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from query.sets.apart import KeepAway, Seconds, chains, frame_times, held_together, smallest_gap_s
+from query.sets.leakage_guard import (
+    LeakageGuard,
+    Seconds,
+    chains,
+    frame_times,
+    held_together,
+    smallest_gap_s,
+)
 
 
 def _times(scenes: Sequence[str | None], numbers: Sequence[int | None]) -> Seconds:
@@ -62,9 +69,9 @@ def test_smallest_gap() -> None:
     assert smallest_gap_s(times, np.array([0, 0, 0, 0, 1])) is None
 
 
-def test_keep_away() -> None:
+def test_leakage_guard() -> None:
     """The same frame, its scene, its drive, and what is near in time."""
-    away = KeepAway(
+    away = LeakageGuard(
         np.array([7], np.uint64), frozenset({"a"}), frozenset({"d1"}), np.array([100.0]), 10.0
     )
     scenes = pa.chunked_array([["b", "a", "b", "b", None, "b"]])
@@ -79,7 +86,7 @@ _MOMENTS = st.lists(st.none() | st.integers(0, 60), max_size=12)
 
 @given(_MOMENTS, _MOMENTS, st.integers(0, 9))
 @example([5, 105], [100, 0], 10)
-def test_keep_away_looks_to_both_sides_in_time(
+def test_leakage_guard_looks_to_both_sides_in_time(
     seconds: list[int | None], reference_s: list[int | None], gap: int
 ) -> None:
     """Near is what lies nearer than the gap to any kept frame, before it or after it."""
@@ -87,7 +94,7 @@ def test_keep_away_looks_to_both_sides_in_time(
         np.array([np.nan if second is None else second for second in seconds_or_none], float)
         for seconds_or_none in (seconds, reference_s)
     )
-    away = KeepAway(np.array([], np.uint64), frozenset(), frozenset(), kept_times, gap)
+    away = LeakageGuard(np.array([], np.uint64), frozenset(), frozenset(), kept_times, gap)
     scenes = pa.chunked_array([pa.nulls(len(times), pa.string())])
     near = away.near(np.arange(len(times), dtype=np.uint64), scenes, None, times)
     assert near.tolist() == [any(abs(one - other) < gap for other in kept_times) for one in times]

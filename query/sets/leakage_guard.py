@@ -98,7 +98,7 @@ def smallest_gap_s(times: Seconds, sides: Codes) -> float | None:
 
 
 @dataclass(frozen=True)
-class KeepAway:
+class LeakageGuard:
     """Frames of another set, and how far a new one must stay from them.
 
     Attributes:
