@@ -37,7 +37,7 @@ def test_a_plan_says_what_the_staging_does(workspace: Workspace, tmp_path: Path)
     assert not plan.fits
     assert "limited to" in plan.why
     assert [holder.partition(" (")[0] for holder in plan.holders] == ["streets@1 itself"]
-    with pytest.raises(CacheFull, match="limited to .* streets@1 itself"):
+    with pytest.raises(CacheFull, match=r"limited to .* streets@1 itself"):
         stage_dataset(records, dataset, cache)
 
     write_limits(cache, Limits())
