@@ -116,7 +116,7 @@ def _numbers(text: str) -> frozenset[int]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m api.cli.job_stager", allow_abbrev=False)
     add = parser.add_argument
-    add("folder", type=Path, help="of the job")
+    add("folder", type=Path, help="of the job, or of a script that trains without one")
     add("--dataset", required=True, help="NAME@VERSION")
     add("--cache", type=Path, required=True, help="folder that is staged into")
     add("--split", help="that the job reads; all frames by default")

@@ -18,7 +18,7 @@ from api.services.call import user_here
 from api.services.jobs.commands import begin_command
 from api.services.running_stagings import WATCH, cancel_running, running, running_one
 from api.workspace import Workspace
-from catalog.errors import BadFile, InvalidInput
+from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.records.datasets import recorded_dataset, whole_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.stagings import recorded_staging, recorded_stagings
@@ -193,7 +193,7 @@ class Stagings:
 
         Args:
             dataset: NAME@VERSION.
-            job_folder: Of the job.
+            job_folder: Of the job, or of a script that is no job of the home.
             cache: Folder to fetch into.
             split: That the job reads; None for all frames.
             readers: Its ranks or shards.
@@ -327,7 +327,10 @@ class Stagings:
         """The user whose staging this process runs: a job's owner, or the machine's user."""
         if job_folder is None:
             return user_here()
-        job = recorded_job(self._workspace.records, job_folder.name)
+        try:
+            job = recorded_job(self._workspace.records, job_folder.name)
+        except NotFound:  # of a script that starts its training by itself
+            return user_here()
         return JobRequest.from_json(job.request).user or job.owner or ""
 
     def _check_targets(

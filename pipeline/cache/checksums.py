@@ -77,6 +77,8 @@ class Checksums:
 def recording(cache: Path, name: str) -> Iterator[Checksums]:
     """The file of the staging of that name, for the block; its lines are on the disk afterwards.
 
+    Where many stagings have ended by then, their files are joined.
+
     Raises:
         StorageError: They cannot be written there.
     """
@@ -89,6 +91,8 @@ def recording(cache: Path, name: str) -> Iterator[Checksums]:
             raise StorageError(f"{cache}: {error.strerror} (checksums)", str(cache)) from error
     finally:
         checksums.close()
+        with suppress(OSError, StorageError):  # the next one does it
+            _compact(cache)
 
 
 def recorded_checksums(cache: Path) -> dict[str, set[str]]:
@@ -108,13 +112,20 @@ def recorded_checksums(cache: Path) -> dict[str, set[str]]:
         return checksums
 
 
-def compact_checksums(cache: Path) -> None:
+def _lines(path: Path) -> Iterator[tuple[str, int, str]]:
+    with path.open("rb") as lines:
+        for line in lines:
+            try:
+                checksum, size, entry = json.loads(line)
+            except (ValueError, TypeError):
+                continue  # cut by a crash
+            yield checksum, size, entry
+
+
+def _compact(cache: Path) -> None:
     """Join the files of stagings that have ended, where there are many; without lines of no use.
 
     Whoever is killed meanwhile leaves lines twice, which is no harm, and so do two at once.
-
-    Args:
-        cache: Folder of the cache.
 
     Raises:
         OSError: The files cannot be read or removed.
@@ -133,13 +144,3 @@ def compact_checksums(cache: Path) -> None:
     atomic_write(folder / f"{uuid.uuid4().hex}.jsonl", "".join(f"{line}\n" for line in lines))
     for path in ended:
         path.unlink(missing_ok=True)
-
-
-def _lines(path: Path) -> Iterator[tuple[str, int, str]]:
-    with path.open("rb") as lines:
-        for line in lines:
-            try:
-                checksum, size, entry = json.loads(line)
-            except (ValueError, TypeError):
-                continue  # cut by a crash
-            yield checksum, size, entry

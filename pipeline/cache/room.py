@@ -95,6 +95,8 @@ class Room:
     def make(self, size: int, files: int) -> None:
         """Have room for what is to come, by evicting what was used least recently and is free.
 
+        Where nothing is to come, a cache above its limits whose content may not go stays as it is.
+
         Args:
             size: More that is to come than was reserved before [bytes].
             files: The same in files.
@@ -140,10 +142,11 @@ class Room:
         if share is not None and not share.fits:
             return share
         if share is None or share.eviction is None:
-            return self._making(size, files)
+            making = self._making(size, files)
+            return making if making.fits or size or files else Making(True)
         making = self._making(size, files, share.eviction)
         if not making.fits:
-            return making
+            return making if size or files else share
         return replace(making, eviction=_joined(share.eviction, making.eviction))
 
     def evict(self, entries: Iterable[str]) -> int:
@@ -266,6 +269,8 @@ class Room:
             if making.eviction is not None and making.fits:
                 gone = evict(self._cache, making.eviction, self._held)
                 in_vain = 0 if any(gone) else in_vain + 1
+            elif not (size or files):
+                return
             elif making.is_known:
                 break
             else:
@@ -300,7 +305,13 @@ class Room:
         if plan.is_enough:
             self._order = (marks, order) if gone is None else None
             return Making(True, plan)
-        holders = [f"{one.what} ({_size(one.bytes)})" for one in contents.holdings() if one.bytes]
+        own = {str(lease) for lease in leases if lease.folder == self._lease.folder}
+        itself = f"{self._lease.holder.dataset} itself"
+        holders = [
+            f"{itself if one.what in own else one.what} ({_size(one.bytes)})"
+            for one in contents.holdings()
+            if one.bytes
+        ]
         others = [lease for lease in leases if lease.folder != self._lease.folder]
         holders += [
             f"{lease}, {_size(lease.reserved_bytes)} to come"

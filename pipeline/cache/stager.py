@@ -103,7 +103,10 @@ class Stager:
         return True
 
     def clear(self) -> None:
-        """Remove the folders of dead stagings, as far as they are known to be dead."""
+        """Remove the claims and folders of dead stagings, as far as they are known to be dead."""
+        with suppress(OSError):
+            for claim in self._claims.iterdir():
+                self._is_left(claim)
         with suppress(OSError):
             for folder in self._parts.iterdir():
                 if folder == self.folder or not folder.is_dir():

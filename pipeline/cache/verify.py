@@ -1,5 +1,6 @@
 """Reading entries of a cache again: whether each has the content that it came with."""
 
+import errno
 import hashlib
 import mmap
 import os
@@ -17,6 +18,9 @@ from pipeline.cache.png_check import png_fault
 
 READ_AT_ONCE = 20
 """Threads that read entries: their files' checksums are computed together."""
+
+_LOST = (errno.EIO, errno.EBADMSG, errno.EUCLEAN)
+"""Errors of a disk or file system that has lost a file's content."""
 
 
 class Verifier:
@@ -37,7 +41,7 @@ class Verifier:
             digest: Of its content, "sha256:<hex>", where the dataset says it.
 
         Raises:
-            OSError: It is there and cannot be read.
+            OSError: It is there, its content is not lost, and it cannot be read.
         """
         try:
             present = path.stat().st_size
@@ -52,6 +56,10 @@ class Verifier:
                 return fault, crc32_text(deflate.crc32(content.view))
         except FileNotFoundError:
             return "is gone", ""
+        except OSError as error:
+            if error.errno not in _LOST:
+                raise
+            return f"cannot be read: {error.strerror}", ""
 
     def _has_one_of(self, content: "_Content", recorded: set[str]) -> bool:
         if crc32_text(deflate.crc32(content.view)) in recorded:

@@ -3,7 +3,6 @@
 import os
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Staging
 from pipeline.archive.recall import ArchiveAccess, recall_archived
 from pipeline.archive.refused_files import without_refused
-from pipeline.cache.checksums import compact_checksums, recording
+from pipeline.cache.checksums import recording
 from pipeline.cache.contents import StagedManifest, keep_stagers
 from pipeline.cache.eviction import evictions
 from pipeline.cache.lease import MANIFESTS, Holder, leased
@@ -133,8 +132,6 @@ def stage_dataset(
                 keep_stagers(folder, staged.stagers | {user})
             room.trim()
         staging.manifest = str(folder)
-    with suppress(OSError, StorageError):  # the next one does it
-        compact_checksums(cache)
     return staging
 
 

@@ -120,6 +120,21 @@ def test_a_killed_process_of_this_host_is_known_at_once(cache: Path, own: Stager
     assert own.claim("a/1.png")
 
 
+def test_the_claims_of_a_killed_staging_go_with_its_folder(cache: Path, own: Stager) -> None:
+    """Also of files that no later staging wants; a living one keeps its claims."""
+    assert own.claim("b/1.png")
+    dead = elsewhere(cache, "other")
+    assert dead.claim("a/2.png")
+    said = json.loads((own.folder / "beat").read_text())
+    (dead.folder / "beat").write_text(json.dumps({**said, "process": f"{os.getpid()}:1"}))
+    with stager(cache):
+        pass
+    assert [place.name for place in (cache / ".parts").iterdir()] == [own.name]
+    assert [claim.samefile(own.folder / "beat") for claim in (cache / ".claims").iterdir()] == [
+        True
+    ]
+
+
 def test_a_beat_goes_on(tmp_path: Path, impatient: None) -> None:
     """A living process is never dead, also where its host is not known."""
     watch = Watch()

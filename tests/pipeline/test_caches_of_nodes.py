@@ -7,6 +7,7 @@ import subprocess
 from functools import partial
 from pathlib import Path
 
+from api.services.call import user_here
 from api.workspace import Workspace
 from catalog.records.tables import Job
 from pipeline.cache.reading import Reading, ReadsThrough
@@ -82,3 +83,24 @@ def test_ranks_that_a_job_does_not_have_are_refused(workspace: Workspace, tmp_pa
     _, said = refused.communicate()
     assert refused.returncode == 1
     assert "ranks 1, 2: the job has 2, from 0 to 1" in said
+
+
+def test_a_script_stages_for_a_training_that_is_no_job(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """Its folder is any one; the machine's user counts as the user of the staging."""
+    make(workspace)
+    folder, cache = tmp_path / "own", tmp_path / "cache"
+    folder.mkdir()
+    command = [
+        "-m", "api.cli.job_stager", str(folder), "--dataset", "streets@1", "--cache", str(cache),
+        "--split", "all", "--readers", "1",
+    ]  # fmt: skip
+    environment = {**os.environ, "FRAMESIFT_HOME": str(workspace.home)}
+    process = Forked(command, env=environment, stdout=subprocess.PIPE)
+    wait_until(lambda: len(list(cache.rglob("*~*.png"))) == 2 * FRAMES)
+    (about,) = (json.loads(file.read_text()) for file in cache.glob(".parts/*/staging.json"))
+    assert (about["job_folder"], about["user"]) == (str(folder), user_here())
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    assert process.returncode == 0

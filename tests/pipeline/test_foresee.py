@@ -36,7 +36,8 @@ def test_a_plan_says_what_the_staging_does(workspace: Workspace, tmp_path: Path)
     plan = foresee_staging(records, dataset, cache)
     assert not plan.fits
     assert "limited to" in plan.why
-    with pytest.raises(CacheFull, match="limited to"):
+    assert [holder.partition(" (")[0] for holder in plan.holders] == ["streets@1 itself"]
+    with pytest.raises(CacheFull, match=r"limited to .* streets@1 itself"):
         stage_dataset(records, dataset, cache)
 
     write_limits(cache, Limits())
@@ -44,6 +45,25 @@ def test_a_plan_says_what_the_staging_does(workspace: Workspace, tmp_path: Path)
     assert streets.files_copied == 2 * FRAMES - before[1]
     assert foresee_staging(records, dataset, cache).missing_files == 0
     assert not [place for place in (cache / LEASES).iterdir() if place.is_dir()]
+
+
+def test_a_staging_that_fetches_nothing_needs_no_room(workspace: Workspace, tmp_path: Path) -> None:
+    """The limit was lowered below what lies there: its dataset is staged and verified all the same.
+
+    What may go still goes.
+    """
+    cache, records = tmp_path / "cache", workspace.records
+    cars, others = make(workspace, "cars", "car=10000:"), make(workspace, "others", "car=:9999")
+    stage_dataset(records, cars, cache)
+    stage_dataset(records, others, cache)
+    write_limits(cache, Limits(hard_bytes=foresee_staging(records, cars, cache).bytes))
+    assert foresee_staging(records, cars, cache).evicted_datasets == ("others@1",)
+    assert stage_dataset(records, cars, cache, verify=True).files_copied == 0
+    assert foresee_staging(records, others, cache).missing_files > 0
+    write_limits(cache, Limits(hard_bytes=1))
+    plan = foresee_staging(records, cars, cache)
+    assert (plan.fits, plan.why, plan.holders) == (True, "", ())
+    assert stage_dataset(records, cars, cache, verify=True).files_copied == 0
 
 
 def test_what_would_be_evicted(workspace: Workspace, tmp_path: Path) -> None:

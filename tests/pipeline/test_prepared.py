@@ -254,7 +254,7 @@ def test_a_form_takes_room_in_its_cache(tmp_path: Path) -> None:
             prepare(folder, SIZE, room=room)
         write_limits(tmp_path, Limits(hard_bytes=space))
         form = prepare(folder, SIZE, room=room).folder
-        with pytest.raises(CacheFull, match="drawn@1, used by a staging"):
+        with pytest.raises(CacheFull, match="drawn@1 itself"):
             room.make(space, 1)
     with leased(tmp_path, "another-v1", Holder("another@1")) as lease:
         Room(tmp_path, lease).make(space, 1)

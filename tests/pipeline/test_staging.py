@@ -1,5 +1,6 @@
 """Bringing a dataset's files into a cache."""
 
+import errno
 import hashlib
 import json
 import os
@@ -8,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -470,6 +471,31 @@ def test_a_staged_file_with_zeroed_bytes_is_found_and_fetched_again(
     other.write_bytes(other.read_bytes()[:-1] + b"x")
     stage_dataset(workspace.records, dataset, cache, verify=True, damaged=damaged.append)
     assert damaged == [str(victim), str(other)]
+
+
+@pytest.mark.parametrize("lost", [errno.EIO, errno.EUCLEAN])
+def test_a_staged_file_that_the_disk_has_lost_is_fetched_again(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: int
+) -> None:
+    """A bad sector under one file: the others are read all the same. Any other error is told."""
+    dataset, cache = make(workspace), tmp_path / "cache"
+    stage_dataset(workspace.records, dataset, cache)
+    victim, readv = copies(cache)[7], os.readv
+    number = victim.stat().st_ino
+
+    def refuse(file: int, buffers: Sequence[memoryview]) -> int:
+        if os.fstat(file).st_ino == number:
+            raise OSError(lost, os.strerror(lost))
+        return readv(file, buffers)
+
+    monkeypatch.setattr(os, "readv", refuse)
+    damaged: list[str] = []
+    again = stage_dataset(workspace.records, dataset, cache, verify=True, damaged=damaged.append)
+    assert (damaged, again.files_copied) == ([str(victim)], 1)
+    number, lost = victim.stat().st_ino, errno.ENOLCK
+    with pytest.raises(StorageError, match=r"No locks available \(verifying the cache\)"):
+        stage_dataset(workspace.records, dataset, cache, verify=True)
+    assert victim.exists()
 
 
 _KILLED = """
