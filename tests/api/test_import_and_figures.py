@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from catalog.storage.location import WRITE_LOCK
 from tests.api.servers import serving, wait_until

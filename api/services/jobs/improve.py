@@ -20,7 +20,7 @@ from pipeline.datasets.frame_worth import Worth
 from pipeline.datasets.improve import Improvement, frames_to_label, improve_dataset
 from pipeline.jobs.follow import refresh
 from pipeline.jobs.request import JobPaths, read_json
-from pipeline.runs.checkpoint_steps import named_step
+from pipeline.runs.checkpoint_steps import named_checkpoint
 from query.sets.methods import MIN_GAP_S
 
 
@@ -88,7 +88,7 @@ def trained_model(workspace: Workspace, name: str) -> Job:
         InvalidInput: It names a checkpoint.
         NotFound: There is no such training.
     """
-    training, step = named_step(name)
+    training, step = named_checkpoint(name)
     if step is not None:
         raise InvalidInput(
             f"model {name}: expected a training job without @STEP, for what it was trained on and "
