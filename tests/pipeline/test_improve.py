@@ -106,6 +106,15 @@ def test_whatever_a_model_was_validated_with_is_held_apart(workspace: Workspace)
         ("set-1", "validation"),
         *(("set-2", n) for n in ("a", "train", "validation")),
     }
+    of["eldest"] = workspace.jobs / "eldest" / "model"
+    third = make_dataset(workspace, request.model_copy(update={"name": "set-3"}))
+    job("eldest", "train", third, "train", settings={"evaluate_every": 1}, model_dir=of["eldest"])
+    before = held()
+    with workspace.records.session() as session:
+        parent = session.get_one(Job, recorded_job(workspace.records, "parent").id)
+        parent.paths = {**parent.paths, "continued_from": str(of["eldest"])}
+    assert held() == {*before, ("set-3", "validation")}
+    assert ("set-3", "validation") not in before
 
 
 def test_label_classes_are_as_weak_as_what_they_are_merged_into(workspace: Workspace) -> None:

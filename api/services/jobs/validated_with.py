@@ -15,11 +15,11 @@ from pipeline.runs.checkpoint_steps import named_checkpoint
 
 
 def validated_with(workspace: Workspace, training: Job) -> list[Held]:
-    """The splits that validations of a model read, or will read: each once, newest first.
+    """The splits that validations of a model read, or will read, each once.
 
     Those of its checkpoints count, those in which it was only compared with, those of the models
     that it continued from, and those that have not ended or that failed: somebody looked at what
-    they scored, or is going to.
+    they scored, or is going to. So does the split that a training scores on the way.
 
     Raises:
         NotFound: The dataset of one is gone.
@@ -37,6 +37,12 @@ def validated_with(workspace: Workspace, training: Job) -> list[Held]:
         if key in job.paths
     }
     splits: dict[tuple[int, str], Held] = {}
+    for job in line:
+        settings = job.request.get("settings", {})
+        if settings.get("evaluate_every"):
+            dataset = dataset_of(datasets, job)
+            split = settings.get("evaluate_split") or "validation"
+            splits.setdefault((dataset.id, split), Held(dataset, split))
     for job in recorded_jobs(records, kind="validate"):
         # A job that is still to choose its frames has no dataset.
         if job.dataset_id is None or not _is_of(job, names, folders):
