@@ -83,6 +83,12 @@ def submit_training(
         AlreadyExists: A job has that name.
     """
     check_settings(settings)
+    weights = settings.backbone_weights
+    if weights is not None and backend_name == "local" and not Path(weights).is_file():
+        raise InvalidInput(
+            f"backbone weights {weights}: no such file; expected ResNet-50's weights as Keras "
+            "publishes them, .h5"
+        )
     packages = ("tensorflow", "horovod") if settings.workers > 1 else ("tensorflow",)
     needs = replace(resources, ranks=settings.workers, packages=packages)
     frames = job_input(records, queue, dataset, stage=stage, start_after=start_after)

@@ -51,6 +51,7 @@ from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
 from pipeline.prepared.training_input import USUAL_SIZE, pays
 from pipeline.runs.class_map import chosen_classes
+from pipeline.runs.networks import DEEPLAB
 from pipeline.staging.stage import stage_dataset
 from tests.api.servers import wait_until
 from tests.pipeline.homes import copy_home, open_home
@@ -423,6 +424,8 @@ def test_classes_and_the_network_are_the_users(home: Workspace, streets: Dataset
     assert command[command.index("--horovod") + 1] == "fusion_mb=32,compression=fp16"
     (command,) = commands(train(home, "halves", precision="mixed_float16"), home)
     assert command[command.index("--precision") + 1] == "mixed_float16"
+    with pytest.raises(InvalidInput, match=r"none\.h5: no such file; expected ResNet-50's weights"):
+        train(home, "weighted", model=DEEPLAB, backbone_weights="none.h5", backend="local")
     for settings, message in (
         ({"target_miou": 0.5}, "give evaluate every, too"),
         ({"target_miou": 1.5, "evaluate_every": 1}, "target miou 1.5: expected a number above 0"),
