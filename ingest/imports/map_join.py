@@ -20,9 +20,9 @@ from catalog.errors import InvalidInput, UnknownName
 from catalog.lake.views import tag_columns
 from catalog.store import LAKE, CatalogStore
 from catalog.tags.families import check_tag_name, table_of, write
-from ingest.imports.apart import read_apart
 from ingest.imports.map_file import read_features
 from ingest.imports.options import LATITUDE, LONGITUDE
+from ingest.imports.reader_process import read_in_process
 
 if TYPE_CHECKING:
     pass
@@ -96,7 +96,9 @@ def import_map(
     positions = _positions(store, latitude, longitude)
     options = {"within_m": within_m}
     if is_sent:
-        measured = read_apart("ingest.imports.map_join:joined", features, options, beside=positions)
+        measured = read_in_process(
+            "ingest.imports.map_join:joined", features, options, beside=positions
+        )
     else:
         measured = joined(features, positions, within_m)
     distances = measured["distance_m"].to_numpy()

@@ -5,9 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli import chosen
-from api.cli.commands.jobs.asked import AskedOptions, asked_of, with_asked
+from api.cli import destination
 from api.cli.commands.jobs.follow import check_scores, follow, followed, told_regressions
+from api.cli.commands.jobs.frame_options import (
+    FrameOptions,
+    dataset_or_question,
+    with_frame_options,
+)
 from api.cli.commands.jobs.options import (
     AttemptsOption,
     BackendOption,
@@ -35,9 +39,9 @@ from pipeline.jobs.attempts import ATTEMPTS
 from pipeline.runs.score_thresholds import parse_thresholds
 
 
-@with_asked
+@with_frame_options
 def validate(
-    frame_options: AskedOptions,
+    frame_options: FrameOptions,
     model: Annotated[
         str,
         typer.Argument(help="A training job's name, or a model folder; with @STEP a checkpoint."),
@@ -138,7 +142,13 @@ def validate(
         raise InvalidInput(f"--dry-run: describes one job, and {len(each_of)} datasets are given")
     options["model"] = model
     started = [
-        begun(jobs, "validate", dry_run, {**options, **asked_of(each, frame_options)}, as_json)
+        begun(
+            jobs,
+            "validate",
+            dry_run,
+            {**options, **dataset_or_question(each, frame_options)},
+            as_json,
+        )
         for each in each_of
     ]
     if len(started) == 1:
@@ -209,7 +219,7 @@ def refuse_foreign_model() -> None:
     Raises:
         InvalidInput: A server was chosen.
     """
-    if chosen.server() is not None:
+    if destination.server() is not None:
         raise InvalidInput(
             "--trust-model: a server loads no foreign models; validate it where it lies, on a "
             "home of that machine"
