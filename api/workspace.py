@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from api.machine import memory_mb
 from api.settings import Settings
 from catalog.errors import NotAllowed, NotMade, StorageError
-from catalog.records import glance as record_glance
+from catalog.records import sqlite_reader
 from catalog.records.home_places import HomePlaces
 from catalog.storage.location import CatalogLocation
 from catalog.storage.lru import Lru
@@ -244,7 +244,7 @@ class Workspace:
         Raises:
             NotMade: There are no records, and this workspace makes none.
         """
-        known = None if self._records_are_open else record_glance.class_names(self.records_place)
+        known = None if self._records_are_open else sqlite_reader.class_names(self.records_place)
         if known is not None:
             return known
         from catalog.records.tag_definitions import recorded_class_names
@@ -257,7 +257,7 @@ class Workspace:
         Raises:
             NotMade: There are no records, and this workspace makes none.
         """
-        known = None if self._records_are_open else record_glance.counts(self.records_place)
+        known = None if self._records_are_open else sqlite_reader.counts(self.records_place)
         if known is not None:
             return known
         from catalog.records.datasets import recorded_datasets

@@ -46,7 +46,7 @@ from catalog.lake.schema import (
 from catalog.lake.snapshot import FactsOfSnapshots, Snapshot
 from catalog.lake.snapshot_engines import SnapshotEngines
 from catalog.lake.sql_guard import SelectOnly
-from catalog.memory.nothing import NothingInMemory
+from catalog.memory.no_memory import NoMemory
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
 from catalog.storage.new_data_files import NewDataFiles
 from catalog.storage.to_disk import to_disk
@@ -121,9 +121,9 @@ class CatalogStore:
             self._make_tables()
         self._check_format()
 
-    def _kept_in_memory(self, budget_mb: int) -> "HotSnapshots | NothingInMemory":
+    def _kept_in_memory(self, budget_mb: int) -> "HotSnapshots | NoMemory":
         if not budget_mb:
-            return NothingInMemory(self)
+            return NoMemory(self)
         from catalog.memory.keeper import HotSnapshots  # commands hold nothing, and go without it
 
         metadata = self.location.metadata

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
-from catalog.records.belongings import MANIFEST_FILES, manifest_places, own_place
+from catalog.records.artifacts import MANIFEST_FILES, manifest_places, own_place
 from catalog.records.home_places import HomePlaces, local_file, put_file
 from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore

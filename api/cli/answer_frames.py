@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from api.cli import chosen
+from api.cli import destination
 from api.cli.shapes.selections import Answer
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _TYPES = {
 
 def columns_of(answer: Answer) -> list[str]:
     """Names of the frames' columns."""
-    if chosen.server() is None:
+    if destination.server() is None:
         names: list[str] = answer.to_arrow().column_names
         return names
     frames = answer.document["frames"]
@@ -32,7 +32,7 @@ def columns_of(answer: Answer) -> list[str]:
 
 def rows_of(answer: Answer, columns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     """Some columns of the frames."""
-    if chosen.server() is None:
+    if destination.server() is None:
         rows: list[dict[str, Any]] = answer.to_arrow().select(columns).to_pylist()
         return rows
     return [{column: frame[column] for column in columns} for frame in answer.document["frames"]]
@@ -40,7 +40,7 @@ def rows_of(answer: Answer, columns: Sequence[str]) -> Sequence[Mapping[str, Any
 
 def table_of(answer: Answer) -> "pa.Table":
     """The frames, typed as the catalog has them."""
-    if chosen.server() is None:
+    if destination.server() is None:
         return answer.to_arrow()
     import pyarrow as pa
 

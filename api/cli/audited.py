@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from api.cli import chosen, terminal
+from api.cli import destination, terminal
 from api.cli.exit_codes import ExitCode
 from catalog.errors import FramesiftError
 
@@ -77,7 +77,7 @@ def _invoke(name: str, invoke: Callable[[Any], Any], context: Any) -> Any:
 
 def _is_elsewhere() -> bool:
     """Return whether the change is a server's, or a job's, whose beginning has an entry."""
-    return chosen.server() is not None or terminal.job_folder() is not None
+    return destination.server() is not None or terminal.job_folder() is not None
 
 
 def _changes_nothing(name: str, options: dict[str, Any]) -> bool:
@@ -111,7 +111,7 @@ def _add(name: str, words: str, outcome: str) -> None:
     from catalog.accounts import audit_log
 
     try:
-        records = chosen.home().records
+        records = destination.home().records
         audit_log.add(records, f"command line ({user_here()})", name, words, outcome)
     except FramesiftError:
         if outcome == DONE:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from api.cli import chosen
-from api.cli.going_on import going_on
+from api.cli import destination
 from api.cli.shapes.record import Record
+from api.cli.sigint import leaving_job_running
 from api.cli.target import home_session
 from api.cli.terminal import job_folder
 from catalog.errors import InvalidInput
@@ -82,7 +82,7 @@ def stage(
     Raises:
         JobFailed: A server could not.
     """
-    if chosen.server() is None:
+    if destination.server() is None:
         stagings = home_session().stagings
         return stagings.run(
             dataset,
@@ -97,7 +97,7 @@ def stage(
             to=to,
         )
     _refuse_cache(cache)
-    staged_by = chosen.client().datasets.get(dataset)
+    staged_by = destination.client().datasets.get(dataset)
     job = staged_by.stage(workers=workers, verify=verify, prepare=prepare, to=to)
     staged: Body = _result(job, lambda job: told.state(str(job["state"])))
     return staged
@@ -109,10 +109,10 @@ def staging_plan(dataset: str, cache: Path | None, workers: int) -> Record:
     Raises:
         InvalidInput: A server was chosen, and a cache named.
     """
-    if chosen.server() is None:
+    if destination.server() is None:
         return home_session().stagings.plan(dataset, workers=workers, cache=cache)
     _refuse_cache(cache)
-    planned: Record = chosen.client().stagings.plan(dataset, workers=workers)
+    planned: Record = destination.client().stagings.plan(dataset, workers=workers)
     return planned
 
 
@@ -129,7 +129,7 @@ def server_scan(source: str, full: bool, max_removed: float, show: Callable[[Bod
     Raises:
         JobFailed: It could not.
     """
-    record = chosen.client().sources.get(source)
+    record = destination.client().sources.get(source)
     scanned: Body = _result(record.scan(full=full, max_removed=max_removed), show)
     return scanned
 
@@ -140,7 +140,7 @@ def server_problems(source: str) -> Body:
     Raises:
         JobFailed: The source was never scanned.
     """
-    problems: Body = _result(chosen.client().sources.get(source).scan(errors=True))
+    problems: Body = _result(destination.client().sources.get(source).scan(errors=True))
     return problems
 
 
@@ -158,7 +158,7 @@ def extract(
     Raises:
         JobFailed: A server could not.
     """
-    if chosen.server() is None:
+    if destination.server() is None:
         yield from home_session().extractions.run(
             extraction.source,
             extraction.names,
@@ -178,7 +178,7 @@ def extract(
         from ingest.extractors.registry import check_some
 
         check_some(())
-    job = chosen.client().tags.extract(
+    job = destination.client().tags.extract(
         extraction.source,
         *extraction.names,
         full=extraction.full,
@@ -199,16 +199,16 @@ def run_policy(name: str, run_id: str, batch_rows: int) -> Record:
     Raises:
         JobFailed: A server's run failed.
     """
-    if chosen.server() is None:
+    if destination.server() is None:
         return home_session().policies.run(name, run_id=run_id, batch_rows=batch_rows)
     from pipeline.policies.actions import BATCH_ROWS
 
     if run_id or batch_rows != BATCH_ROWS:
         raise InvalidInput("--run and --batch-rows: a server begins runs itself; leave them out")
-    run: Body = _result(chosen.client().policies.get(name).run())
+    run: Body = _result(destination.client().policies.get(name).run())
     return run
 
 
 def _result(job: "Job", show: Callable[[Body], None] | None = None) -> Any:
-    with going_on(job.name):
+    with leaving_job_running(job.name):
         return job.wait(progress=show or False).result()

@@ -11,9 +11,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
-from api.cli import chosen
+from api.cli import destination
 from api.cli.audited import audit
-from api.cli.chosen import Given
+from api.cli.destination import Given
 from api.cli.terminal import stderr
 from catalog.errors import FramesiftError
 from catalog.text.visible_text import visible
@@ -138,14 +138,14 @@ def _chosen(
 def _choose(**options: str | None) -> None:
     chosen_options = {name: text for name, text in options.items() if text}
     if chosen_options:
-        chosen.choose(replace(chosen.given(), **chosen_options))
+        destination.choose(replace(destination.given(), **chosen_options))
         _check_place()
 
 
 def _check_place() -> None:
     """Refuse a server where what the command starts would ask it, too."""
-    if chosen.given().command in ("serve", "demo"):
-        chosen.home()
+    if destination.given().command in ("serve", "demo"):
+        destination.home()
 
 
 app = typer.Typer(
@@ -186,7 +186,7 @@ def _framesift(
         ),
     ] = None,
 ) -> None:
-    chosen.choose(Given(server or None, token, context.invoked_subcommand or ""))
+    destination.choose(Given(server or None, token, context.invoked_subcommand or ""))
     _check_place()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsBytes
 
-from api.cli import chosen
+from api.cli import destination
 
 if TYPE_CHECKING:
     from api.cli.shapes.accounts import Audit, Collections, Tokens, Users
@@ -118,10 +118,10 @@ api.cli.commands.automation.steps."""
 
 
 def target(*, makes: bool = False) -> Target:
-    """The target that the command's options and the environment name: see api.cli.chosen.
+    """The target that the command's options and the environment name: see api.cli.destination.
 
     Args:
-        makes: Make a home's stores where there are none: see api.cli.chosen.home.
+        makes: Make a home's stores where there are none: see api.cli.destination.home.
 
     Raises:
         NotMade: It is a home that is not there.
@@ -129,18 +129,18 @@ def target(*, makes: bool = False) -> Target:
     instead = INSTEAD.get()
     if instead is not None:
         return instead
-    return home_session(makes=makes) if chosen.server() is None else chosen.client()
+    return home_session(makes=makes) if destination.server() is None else destination.client()
 
 
 def home_session(*, makes: bool = False) -> "Session":
     """The services of the home that the environment names.
 
     Args:
-        makes: Make its stores where there are none: see api.cli.chosen.home.
+        makes: Make its stores where there are none: see api.cli.destination.home.
 
     Raises:
         InvalidInput: A server was chosen, and this command cannot ask one.
     """
     from api.services.session import Session  # imports the home's stores as they are used
 
-    return Session(chosen.home(makes=makes), is_command=True)
+    return Session(destination.home(makes=makes), is_command=True)

@@ -35,7 +35,7 @@ from catalog.maintenance.backup_files import (
     unpack,
     writing_backup,
 )
-from catalog.records.belongings import Belongings
+from catalog.records.artifacts import Artifacts
 from catalog.records.home_places import local_file
 from catalog.records.store import RecordStore
 from catalog.records.tables import Base
@@ -116,19 +116,19 @@ def back_up(
             progress(done, len(needed))
             with _data_file(store, file, scratch) as path:
                 backup.add(f"{_DATA}/{file.path}", path)
-        belongings = Belongings.of(records)
-        for belonging in (*belongings.datasets.values(), *belongings.jobs):
-            for name in belonging.names:
-                with local_file(belonging.place, name, scratch) as path:
-                    backup.add(f"{belonging.folder}/{name}", path)
+        artifacts = Artifacts.of(records)
+        for artifact in (*artifacts.datasets.values(), *artifacts.jobs):
+            for name in artifact.names:
+                with local_file(artifact.place, name, scratch) as path:
+                    backup.add(f"{artifact.folder}/{name}", path)
         header = {
             "format": FORMAT,
             "framesift": version("framesift"),
             "snapshot": snapshot,
             "made": made_at.isoformat(),
-            "datasets": len(belongings.datasets),
-            "models": len([belonging for belonging in belongings.jobs if belonging.is_model]),
-            "missing": list(belongings.missing),
+            "datasets": len(artifacts.datasets),
+            "models": len([artifact for artifact in artifacts.jobs if artifact.is_model]),
+            "missing": list(artifacts.missing),
             "files": dict(backup.files),
         }
         (scratch / _HEADER).write_text(json.dumps(header, indent=1), encoding="utf-8")

@@ -29,7 +29,7 @@ from catalog.lake.metadata.own_tables import (
     tables,
     tables_in,
 )
-from catalog.records.belongings import Belonging, Belongings
+from catalog.records.artifacts import Artifact, Artifacts
 from catalog.records.home_places import HomePlaces, local_file, names_in, put_file
 from catalog.records.store import RecordStore
 from catalog.records.tables import Base
@@ -116,10 +116,10 @@ def copy_catalog(
         finally:
             copy.close()
         row = cursor.execute(f"SELECT count(*) FROM {LAKE}.snapshots()").fetchone()
-        belongings = Belongings.of(records[0]) if records is not None else Belongings({}, (), ())
-        models = [belonging for belonging in belongings.jobs if belonging.is_model]
+        artifacts = Artifacts.of(records[0]) if records is not None else Artifacts({}, (), ())
+        models = [artifact for artifact in artifacts.jobs if artifact.is_model]
         if files_place is not None:
-            _copy_belongings([*belongings.datasets.values(), *models], files_place)
+            _copy_artifacts([*artifacts.datasets.values(), *models], files_place)
         return Copied(
             snapshot_of(cursor),
             int(row[0]) if row else 0,
@@ -127,9 +127,9 @@ def copy_catalog(
             len(files),
             sum(file.size for file in files),
             _copy_records(*records) if records is not None else {},
-            len(belongings.datasets),
+            len(artifacts.datasets),
             len(models),
-            belongings.missing,
+            artifacts.missing,
         )
 
 
@@ -142,17 +142,15 @@ def _files_place(
     return HomePlaces.of(records[0].places.home, target).files
 
 
-def _copy_belongings(belongings: Sequence[Belonging], folder: Path | S3Prefix) -> None:
+def _copy_artifacts(artifacts: Sequence[Artifact], folder: Path | S3Prefix) -> None:
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(_AT_ONCE) as pool:
 
-        def copy(belonging: Belonging, name: str) -> None:
-            with local_file(belonging.place, name, Path(scratch)) as path:
-                put_file(path, folder, f"{belonging.team_folder}/{name}")
+        def copy(artifact: Artifact, name: str) -> None:
+            with local_file(artifact.place, name, Path(scratch)) as path:
+                put_file(path, folder, f"{artifact.team_folder}/{name}")
 
         copies = [
-            pool.submit(copy, belonging, name)
-            for belonging in belongings
-            for name in belonging.names
+            pool.submit(copy, artifact, name) for artifact in artifacts for name in artifact.names
         ]
         for one in copies:
             one.result()

@@ -20,9 +20,9 @@ from catalog.errors import InvalidInput, UnknownName
 from catalog.lake.views import tag_columns
 from catalog.store import LAKE, CatalogStore
 from catalog.tags.families import check_tag_name, define, put_rows, table_of
-from ingest.imports.apart import go_on, read_apart
 from ingest.imports.map_file import read_features
 from ingest.imports.options import LATITUDE, LONGITUDE
+from ingest.imports.reader_process import go_on, read_in_process
 
 if TYPE_CHECKING:
     pass
@@ -99,7 +99,7 @@ def import_map(
     options = {"within_m": within_m}
     if is_sent:
         function = "ingest.imports.map_join:joined"
-        measured = read_apart(function, features, options, beside=positions, stopped=stopped)
+        measured = read_in_process(function, features, options, beside=positions, stopped=stopped)
     else:
         measured = joined(features, positions, within_m)
     distances = measured["distance_m"].to_numpy()

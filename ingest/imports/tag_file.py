@@ -1,7 +1,8 @@
 """The table in a CSV or Parquet file of tags: its columns, and the rows that had no place in them.
 
 A few kilobytes of Parquet may stand for any number of bytes. `most_bytes` bounds what its values
-become; what its footer or pages only pretend ends where `ingest.imports.apart` sets the limit.
+become; what its footer or pages only pretend ends where `ingest.imports.reader_process` sets the
+limit.
 """
 
 import json
@@ -11,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from catalog.errors import InvalidInput, StorageError
-from ingest.imports.apart import read_apart
+from ingest.imports.reader_process import read_in_process
 
 MOST_COLUMNS = 512
 """Most columns of a file: each becomes a column of the catalog, which has a few thousand at
@@ -48,9 +49,9 @@ def read_table(file: Path, most_bytes: int | None = None) -> tuple[pa.Table, lis
 def read_table_apart(
     file: Path, most_bytes: int, stopped: Callable[[], bool]
 ) -> tuple[pa.Table, list[tuple[int, str]]]:
-    """`read_table` in a process of its own; see `ingest.imports.apart.read_apart`."""
+    """`read_table` in a process of its own; see `ingest.imports.reader_process.read_in_process`."""
     options = {"most_bytes": most_bytes}
-    table = read_apart("ingest.imports.tag_file:_with_broken", file, options, stopped=stopped)
+    table = read_in_process("ingest.imports.tag_file:_with_broken", file, options, stopped=stopped)
     broken = json.loads((table.schema.metadata or {})[_BROKEN])
     return table, [(int(line), str(reason)) for line, reason in broken]
 

@@ -26,8 +26,8 @@ from catalog.tags.families import (
     put_rows,
     table_of,
 )
-from ingest.imports.apart import go_on
 from ingest.imports.options import Key
+from ingest.imports.reader_process import go_on
 from ingest.imports.tag_file import check_columns, read_table, read_table_apart
 
 _LONGEST_SHOWN = 80

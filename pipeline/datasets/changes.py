@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlalchemy import or_, select
 
 from catalog.errors import AlreadyExists, InUse
-from catalog.records.belongings import manifest_places
+from catalog.records.artifacts import manifest_places
 from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job, now

@@ -10,8 +10,8 @@ from catalog.records.tables import Job, now
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.state import FINISHED, UNFINISHED
-from pipeline.jobs.workflow.look import look
 from pipeline.jobs.workflow.moves import current, move, paths_of, tasks_of
+from pipeline.jobs.workflow.poll import poll
 from pipeline.jobs.workflow.reconciler import drive
 
 _POLL_S = 0.3
@@ -21,7 +21,7 @@ def refresh(records: RecordStore, job: Job) -> Job:
     """The job's record, brought to what its backend and its metrics say now."""
     if job.state in FINISHED:
         return job
-    look(records, [job])
+    poll(records, [job])
     return recorded_job(records, job.name)
 
 
@@ -30,7 +30,7 @@ def refresh_all(records: RecordStore) -> None:
 
     One whose backend this version does not know stays as it is.
     """
-    look(records, recorded_jobs(records, states=UNFINISHED))
+    poll(records, recorded_jobs(records, states=UNFINISHED))
 
 
 def wait(

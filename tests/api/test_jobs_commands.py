@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from api.cli.commands.jobs.resources import resources_of
-from api.cli.going_on import going_on
+from api.cli.sigint import leaving_job_running
 from catalog.errors import InvalidInput
 from catalog.records.datasets import recorded_dataset
 from catalog.records.jobs import recorded_job
@@ -23,7 +23,7 @@ from tests.pipeline.test_datasets import make
 
 def test_whoever_stops_following_is_told_what_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C: what follows the job again, what ends it, and the exit code of an interruption."""
-    with pytest.raises(SystemExit) as stopped, going_on("train-1"):
+    with pytest.raises(SystemExit) as stopped, leaving_job_running("train-1"):
         raise KeyboardInterrupt
     assert stopped.value.code == 130
     assert capsys.readouterr().err == (

@@ -19,7 +19,7 @@ from pipeline.jobs.backends.process import ProcessId
 from pipeline.jobs.follow import cancel, refresh, wait
 from pipeline.jobs.request import JobPaths, read_json
 from pipeline.jobs.submit import resume
-from pipeline.jobs.workflow import look
+from pipeline.jobs.workflow import poll
 from pipeline.jobs.workflow.reconciler import reconcile
 from query.question.label_range import LabelRange
 from query.question.question import Question
@@ -76,7 +76,7 @@ def test_a_step_that_was_killed_goes_on_and_one_that_is_cancelled_is_resumed(
     home: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed, a step is started again by itself; cancelled, by its user; nothing is saved twice."""
-    monkeypatch.setattr(look, "_FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr(poll, "_FIRST_PAUSE_S", 0.0)
     records, queue = home.records, home.job_queue
     job = recorded_job(records, begin(home, name="few"))
     ProcessId.parse(job.tasks[0].handle).signal(signal.SIGKILL)

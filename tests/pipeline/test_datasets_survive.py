@@ -31,7 +31,7 @@ from catalog.storage.location import CatalogLocation
 from catalog.storage.s3_prefix import S3Prefix
 from catalog.storage.spill_folder import user_folder
 from ingest.scan.change_source import remove_source
-from pipeline.datasets.check_belongings import check_belongings
+from pipeline.datasets.check_artifacts import check_artifacts
 from pipeline.manifest import HEADER_FILE, Manifest
 from pipeline.manifest_store import manifest_folder, read_manifest
 from pipeline.staging.stage import newest_manifest, stage_dataset
@@ -289,14 +289,14 @@ def test_lost_manifests_are_found_and_rebuilt(workspace: Workspace) -> None:
     """However a dataset was made: its manifest comes back with the same rows; check tells of it."""
     datasets = made_in_every_way(workspace)
     before = {one.manifest: Manifest.read(Path(one.manifest)) for one in datasets}
-    assert check_belongings(workspace.records) == []
+    assert check_artifacts(workspace.records) == []
     model = trained(workspace, datasets[0])
     (model / "model.json").unlink()
     for one in datasets:
         shutil.rmtree(one.manifest)
     Path(datasets[0].manifest).mkdir()
     Path(datasets[0].manifest, HEADER_FILE).write_text("{")
-    findings = check_belongings(workspace.records)
+    findings = check_artifacts(workspace.records)
     kinds = [finding.kind for finding in findings]
     assert sorted(kinds) == ["missing_manifest"] * len(datasets) + ["missing_model"]
     assert all("framesift dataset rebuild" in one.remedy for one in findings[:-1])
@@ -307,7 +307,7 @@ def test_lost_manifests_are_found_and_rebuilt(workspace: Workspace) -> None:
         assert manifest.frames.equals(before[one.manifest].frames), one.name
         written = dict(vars(manifest.header)) | {"frames_sha256": ""}
         assert written == dict(vars(before[one.manifest].header)) | {"frames_sha256": ""}
-    assert [finding.kind for finding in check_belongings(workspace.records)] == ["missing_model"]
+    assert [finding.kind for finding in check_artifacts(workspace.records)] == ["missing_model"]
 
 
 def test_what_cannot_be_rebuilt_equal_is_not_written(workspace: Workspace) -> None:

@@ -18,7 +18,7 @@ from pipeline.jobs.follow import cancel, refresh, wait
 from pipeline.jobs.request import JobPaths, Stage
 from pipeline.jobs.state import FINISHED, JobState
 from pipeline.jobs.submit import JobOrder, Plan, submit
-from pipeline.jobs.workflow import look
+from pipeline.jobs.workflow import poll
 from pipeline.jobs.workflow.moves import show
 from pipeline.jobs.workflow.reconciler import driving, reconcile
 from pipeline.jobs.workflow.transitions import TRANSITIONS, check_move
@@ -28,7 +28,7 @@ from tests.pipeline.test_local_jobs import eventually, shell
 @pytest.fixture
 def begin(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Job]:
     """Begins a job that runs a shell script; further attempts come without a pause."""
-    monkeypatch.setattr(look, "_FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr(poll, "_FIRST_PAUSE_S", 0.0)
 
     def begun(script: str, attempts: int = 1) -> Job:
         order = JobOrder("scan", "job", attempts=attempts)
@@ -136,7 +136,7 @@ def test_a_job_is_cancelled_while_it_waits_for_its_next_attempt(
     workspace: Workspace, begin: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says what it waits for; cancelled, it ends without another attempt."""
-    monkeypatch.setattr(look, "_FIRST_PAUSE_S", 600.0)
+    monkeypatch.setattr(poll, "_FIRST_PAUSE_S", 600.0)
     job = begin("kill -9 $$", attempts=2)
     eventually(lambda: refresh(workspace.records, job).waits.startswith("300 s for attempt 2"))
     assert refresh(workspace.records, job).state == "pending"

@@ -9,7 +9,7 @@ import pytest
 
 from catalog.errors import InvalidInput, NotFound, UnknownName
 from catalog.lake.metadata.own_tables import written_since
-from catalog.memory.nothing import NothingInMemory
+from catalog.memory.no_memory import NoMemory
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from catalog.tags import families
@@ -129,7 +129,7 @@ def test_what_is_asked_is_told_and_drawn_from(store: CatalogStore) -> None:
 
 def test_scores_that_come_again_are_refreshed_in_memory(store: CatalogStore) -> None:
     """What was written again is answered, and memory takes in the rows alone."""
-    if isinstance(store.hot, NothingInMemory):
+    if isinstance(store.hot, NoMemory):
         return
     held = store.hot.held_bytes
     assert write(store).frames == 20

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli import chosen
+from api.cli import destination
 from api.cli.shapes.record import Record
 from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
@@ -90,11 +90,11 @@ def user_passwd(
 
 
 def _own_password(from_stdin: bool, as_json: bool) -> None:
-    if chosen.server() is None:
+    if destination.server() is None:
         raise InvalidInput(
             "commands on a home act without an account: name the user, or give --server for yours"
         )
-    client = chosen.client()
+    client = destination.client()
     me = client.me()
     if not me["name"]:
         raise InvalidInput("this server does not authenticate: name the user")

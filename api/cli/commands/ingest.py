@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli import chosen
+from api.cli import destination
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.long_work import server_problems, server_scan
 from api.cli.options.common import open_workspace
@@ -122,7 +122,7 @@ def ingest(
     when they change. A source of labels alone is enough. With --json, progress goes to the error
     output as a JSON line every few seconds.
     """
-    if chosen.server() is not None:
+    if destination.server() is not None:
         _need_of_server(context)
         _end(strict, *_of_server(source, full, max_removed, errors, as_json))
         return
@@ -139,7 +139,9 @@ def ingest(
     if errors:
         _end(strict, None, _list_problems(record, as_json))
         return
-    workspace.on_making = chosen.tell  # a source that was never scanned may have no catalog yet
+    workspace.on_making = (
+        destination.tell
+    )  # a source that was never scanned may have no catalog yet
     store = workspace.whole_catalog
     options = ScanOptions(
         class_list=class_list,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli import chosen
+from api.cli import destination
 from api.cli.default_server import default_server, keep_default_server
 from api.cli.terminal import JsonFlag, emit_json, stdout
 from api.cli.tokens import keep_token, token_of
@@ -31,7 +31,7 @@ def login(
     """
     from framesift import NotAuthenticated, connect, log_in
 
-    server, settings = _server(url), chosen.settings()
+    server, settings = _server(url), destination.settings()
     bundle = None if settings.server_ca_bundle is None else str(settings.server_ca_bundle)
     secret = _secret("Token" if user is None else "Password")
     try:
@@ -49,7 +49,7 @@ def login(
 
 def logout(url: UrlArgument = None) -> None:
     """Forget the token that is kept for a server. It stays valid: 'framesift token revoke'."""
-    server, folder = _server(url), chosen.settings().config
+    server, folder = _server(url), destination.settings().config
     was_kept = token_of(folder, server) is not None
     keep_token(folder, server, None)
     if default_server(folder) == server:
@@ -65,7 +65,7 @@ def context(
     as_json: JsonFlag = False,
 ) -> None:
     """Show or change which server or home commands use."""
-    settings = chosen.settings()
+    settings = destination.settings()
     if place == "home":
         keep_default_server(settings.config, None)
     elif place is not None:
@@ -74,7 +74,7 @@ def context(
                 f"'{place}': expected https://HOST[:PORT] of a server, or the word home"
             )
         keep_default_server(settings.config, place.rstrip("/"))
-    server, default = chosen.server(), default_server(settings.config)
+    server, default = destination.server(), default_server(settings.config)
     home = str(settings.home.expanduser().absolute()) if server is None else None
     if as_json:
         emit_json({"server": server, "home": home, "default_server": default})
@@ -86,13 +86,13 @@ def context(
 
 def _default_words(server: str) -> str:
     """A sentence on the default server that a login sets."""
-    if chosen.server() == server:
+    if destination.server() == server:
         return f"commands ask {server} from now on; 'framesift context home' ends that"
     return f"{server} is the default, but FRAMESIFT_SERVER or FRAMESIFT_HOME is set and comes first"
 
 
 def _server(url: str | None) -> str:
-    server = (url or chosen.server() or "").rstrip("/")
+    server = (url or destination.server() or "").rstrip("/")
     if not server:
         raise InvalidInput(
             "no server: give its URL, such as https://framesift.example:8008, or set "

@@ -176,7 +176,7 @@ def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
     from catalog.maintenance.check import check as check_catalog
     from catalog.maintenance.damage import damage, damage_of_records
     from catalog.records.sources import recorded_sources
-    from pipeline.datasets.check_belongings import check_belongings
+    from pipeline.datasets.check_artifacts import check_artifacts
 
     findings: list[Finding] = []
     if is_made(workspace.catalog_location):  # else there is nothing, and nothing wrong
@@ -185,7 +185,7 @@ def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
     if not findings:
         named = _named(workspace)
         sources = {(one.cluster, one.datasource) for one in recorded_sources(workspace.records)}
-        findings += check_belongings(workspace.records, repair=repair)
+        findings += check_artifacts(workspace.records, repair=repair)
     try:
         catalog = workspace.whole_catalog
     except CatalogDamaged:

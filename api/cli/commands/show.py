@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import typer
 
-from api.cli import chosen
+from api.cli import destination
 from api.cli.options.common import AtOption
 from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
@@ -48,7 +48,7 @@ def show(
         raise InvalidInput("--errors, --class, --out: are of a prediction; give --model, too")
     body = target().frame(frame, at=at)
     if opens:
-        server = chosen.server()
+        server = destination.server()
         if server is None:
             raise InvalidInput("--open: a page is a server's: give --server, or leave --open out")
         page = f"{server.rstrip('/')}/frames/{quote(frame, safe='/:')}"

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli import chosen
+from api.cli import destination
 from api.cli.options.common import AtOption
 from api.cli.options.question_options import (
     QuestionOptions,
@@ -159,9 +159,9 @@ def correlate(
 
 def _correlation(validation: str, options: dict[str, Any]) -> object:
     """Shares against IoU, which a file may hold where the command runs on a home."""
-    if chosen.server() is None:
+    if destination.server() is None:
         return home_session().statistics.correlation(validation, **options, files=True)
-    return chosen.client().statistics.correlation(validation, **options)
+    return destination.client().statistics.correlation(validation, **options)
 
 
 def gaps(

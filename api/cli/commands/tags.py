@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli import chosen
+from api.cli import destination
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.long_work import Extraction, extract
 from api.cli.options.common import AtOption
@@ -329,12 +329,12 @@ def tags_import_map(
 
 def _import_map(file: Path, family: str, within_m: float, options: dict[str, Any]) -> Record:
     """Join a map, which is read where the command runs."""
-    if chosen.server() is None:
+    if destination.server() is None:
         return home_session().tags.import_map(file, family, within_m, **options)
     from ingest.imports.map_file import read_features
 
     features = read_features(file).tolist()
-    return chosen.client().tags.import_map(features, family, within_m, **options)
+    return destination.client().tags.import_map(features, family, within_m, **options)
 
 
 @tags_app.command("import-scores")

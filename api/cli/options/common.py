@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli import chosen
+from api.cli import destination
 
 if TYPE_CHECKING:
     from api.workspace import Workspace
@@ -21,4 +21,4 @@ def open_workspace() -> "Workspace":
     Raises:
         InvalidInput: A server was chosen.
     """
-    return chosen.home()
+    return destination.home()

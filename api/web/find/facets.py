@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from api.web.find.asked import Asked
+from api.web.find.url_question import UrlQuestion
 from query.statistics.facet_report import Facet, FacetReport
 from query.statistics.histogram_report import Bin
 
@@ -96,7 +96,7 @@ class Groups:
         return self.first + self.classes + self.others
 
 
-def groups_of(report: FacetReport, search: Asked, classes: Collection[str]) -> Groups:
+def groups_of(report: FacetReport, search: UrlQuestion, classes: Collection[str]) -> Groups:
     """The facets of a report, without those that cannot tell frames apart.
 
     Args:
@@ -120,7 +120,7 @@ def groups_of(report: FacetReport, search: Asked, classes: Collection[str]) -> G
     return Groups(tuple(first), tuple(of_classes), tuple(others), tuple(absent))
 
 
-def moved_of(report: FacetReport, search: Asked) -> dict[str, Any]:
+def moved_of(report: FacetReport, search: UrlQuestion) -> dict[str, Any]:
     """The values that change while a slider moves: a tenth of `groups_of`'s work.
 
     Args:
@@ -158,7 +158,7 @@ def _is_anywhere(facet: Facet) -> bool:
     )
 
 
-def _shown(number: int, facet: Facet, search: Asked, *, is_class: bool) -> Shown:
+def _shown(number: int, facet: Facet, search: UrlQuestion, *, is_class: bool) -> Shown:
     field = _field(facet)
     if facet.scale == "categories":
         values, more = _values(facet, search.all(field))
@@ -184,7 +184,7 @@ def _values(facet: Facet, ticked: Sequence[str]) -> tuple[tuple[Value, ...], int
     return tuple(listed + unknown), len(known) - len(listed)
 
 
-def _plot(facet: Facet, search: Asked) -> Plot:
+def _plot(facet: Facet, search: UrlQuestion) -> Plot:
     drawn = _drawn(facet)
     of_all = [facet.of_all[index] for index in drawn]
     counts = [facet.counts[index] for index in drawn]
@@ -209,7 +209,7 @@ def _drawn(facet: Facet) -> list[int]:
     return [index for index, bin_ in enumerate(facet.bins) if bin_.kind in ("zero", "range")]
 
 
-def _range(facet: Facet, drawn: Sequence[int], search: Asked) -> tuple[int, int]:
+def _range(facet: Facet, drawn: Sequence[int], search: UrlQuestion) -> tuple[int, int]:
     """The first and the last bin of what is asked for, among those that are drawn."""
     low = search.get(f"min.{facet.tag}") or ("1" if search.get(f"has.{facet.tag}") else "")
     high = search.get(f"max.{facet.tag}") or ("0" if search.get(f"without.{facet.tag}") else "")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from api.web.find.asked import Asked
+from api.web.find.url_question import UrlQuestion
 from query.statistics.histogram_report import Axis, Histogram
 
 _WIDTH = 100.0
@@ -39,7 +39,7 @@ class PositionMap:
     told: str
 
 
-def map_of(histogram: Histogram, search: Asked) -> PositionMap | None:
+def map_of(histogram: Histogram, search: UrlQuestion) -> PositionMap | None:
     """The map of a histogram of longitude and latitude; None where no frame has a position."""
     east, north = histogram.axes
     columns, rows = _ranges(east), _ranges(north)
@@ -75,7 +75,7 @@ def map_of(histogram: Histogram, search: Asked) -> PositionMap | None:
                 (left - west) * squeeze * scale, (northern - high) * scale,
                 max((right - left) * squeeze * scale, 0.8), max((high - low) * scale, 0.8),
                 0.3 + 0.7 * math.log1p(count) / math.log1p(most),
-                Asked(here.pairs + pairs).url,
+                UrlQuestion(here.pairs + pairs).url,
                 f"{count:,} {'frame' if count == 1 else 'frames'} at {(low + high) / 2:.5f} "
                 f"degrees north, {(left + right) / 2:.5f} east",
             )

@@ -5,7 +5,7 @@ import shlex
 from dataclasses import dataclass
 
 from api.schemas.selections import DescriptionAnswer
-from api.web.find.asked import Asked
+from api.web.find.url_question import UrlQuestion
 
 _LABELLED = "label_file is not null"
 """Begins the condition of every question that does not say so itself, and needs no saying."""
@@ -20,7 +20,7 @@ class Chip:
     field: str = ""
 
 
-def chips_of(search: Asked) -> list[Chip]:
+def chips_of(search: UrlQuestion) -> list[Chip]:
     """Each condition of the URL."""
     chips = []
     for tag in search.tags("min", "max"):
@@ -46,7 +46,7 @@ def chips_of(search: Asked) -> list[Chip]:
 
 
 def copies_of(
-    search: Asked, described: DescriptionAnswer, server: str, frames_path: str
+    search: UrlQuestion, described: DescriptionAnswer, server: str, frames_path: str
 ) -> list[tuple[str, str]]:
     """The same question for curl, Python and the command line: each one's name, and its text.
 

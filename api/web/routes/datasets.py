@@ -16,7 +16,7 @@ from api.services.session import Session
 from api.web.build.achieved import groups_of, leakage_of, splits_of, unmet_of
 from api.web.build.dataset_forms import division, extension, new_dataset
 from api.web.build.gaps import rows_of
-from api.web.find.asked import Asked
+from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
 from api.web.pages import gone_on, page
 from catalog.errors import InvalidInput
@@ -48,7 +48,7 @@ async def get_datasets_page(request: Request, session: CurrentSession) -> Respon
 @router.get("/new-dataset", rule=READ.but(work="statistics"))
 async def get_new_dataset(request: Request, session: CurrentSession) -> Response:
     """The form that saves the question of Find's URL."""
-    search = Asked.of(request.query_params.multi_items())
+    search = UrlQuestion.of(request.query_params.multi_items())
 
     def answer() -> Response:
         question = search.question(session.tags.class_names())
@@ -67,7 +67,7 @@ async def post_new_dataset(request: Request, session: CurrentSession) -> Respons
     form = await form_of(request)
 
     def answer() -> Response:
-        search = Asked.of(parse_qsl(form.get("asked"), keep_blank_values=True))
+        search = UrlQuestion.of(parse_qsl(form.get("asked"), keep_blank_values=True))
         _refuse_dataset(search)
         question = search.question(session.tags.class_names())
         dataset = session.datasets.create(
@@ -181,7 +181,7 @@ def _divided(session: Session, name: str, form: Form) -> DatasetBody:
     return session.datasets.divide(name, how.pop("split", ""), **how)
 
 
-def _refuse_dataset(search: Asked) -> None:
+def _refuse_dataset(search: UrlQuestion) -> None:
     if named := search.get("dataset"):
         raise InvalidInput(
             f"dataset {named}: a new dataset holds the catalog's frames, not another dataset's; "

@@ -12,10 +12,10 @@ from api.http.routes import frames
 from api.http.routing import Router
 from api.http.rules import READ, Api
 from api.services.session import Session
-from api.web.find.asked import Asked
 from api.web.find.facets import groups_of, moved_of
 from api.web.find.position_map import map_of
 from api.web.find.shown import chips_of, condition_of, copies_of
+from api.web.find.url_question import UrlQuestion
 from api.web.pages import HEADERS, page
 from ingest.imports.options import LATITUDE, LONGITUDE
 from query.statistics.facet_report import FacetReport
@@ -37,7 +37,7 @@ _COLUMNS = ("scene", "camera", "frame_number", "filename")
 @router.get("/", rule=READ.but(work="facets"))
 async def get_find(request: Request, session: CurrentSession) -> Response:
     """The page, with the question that the URL holds."""
-    search = Asked.of(request.query_params.multi_items())
+    search = UrlQuestion.of(request.query_params.multi_items())
     server = str(request.base_url).rstrip("/")
 
     def answer() -> Response:
@@ -53,7 +53,7 @@ async def get_find(request: Request, session: CurrentSession) -> Response:
 @router.get("/facets", rule=READ.but(work="facets"))
 async def get_facets(request: Request, session: CurrentSession) -> Response:
     """The fragment of the page that changes with the question."""
-    search = Asked.of(request.query_params.multi_items())
+    search = UrlQuestion.of(request.query_params.multi_items())
     server = str(request.base_url).rstrip("/")
 
     def answer() -> Response:
@@ -67,7 +67,7 @@ async def get_facets(request: Request, session: CurrentSession) -> Response:
 @router.get("/drag", rule=READ.but(work="facets"))
 async def get_drag(request: Request, session: CurrentSession) -> Response:
     """The values that change while a slider moves: see `moved_of`."""
-    search = Asked.of(request.query_params.multi_items())
+    search = UrlQuestion.of(request.query_params.multi_items())
 
     def answer() -> Response:
         moved = moved_of(_report(session, search, session.tags.class_names()), search)
@@ -79,7 +79,7 @@ async def get_drag(request: Request, session: CurrentSession) -> Response:
 @router.get("/map", rule=READ.but(work="statistics"))
 async def get_map(request: Request, session: CurrentSession) -> Response:
     """Where the frames of a question were taken: a part of the page."""
-    search = Asked.of(request.query_params.multi_items())
+    search = UrlQuestion.of(request.query_params.multi_items())
 
     def answer() -> Response:
         histogram = session.statistics.histogram(
@@ -96,7 +96,7 @@ async def get_gallery(request: Request, session: CurrentSession) -> Response:
     """The next frames of a question: a part of the page."""
     pairs = request.query_params.multi_items()
     cursor = next((value for name, value in pairs if name == "cursor"), None)
-    search = Asked.of((name, value) for name, value in pairs if name != "cursor")
+    search = UrlQuestion.of((name, value) for name, value in pairs if name != "cursor")
 
     def answer() -> Response:
         is_marked = any(tag.tag == MARK for tag in session.tags.by_creation(at=search.at))
@@ -117,21 +117,23 @@ async def get_gallery(request: Request, session: CurrentSession) -> Response:
     return await run_in_threadpool(answer)
 
 
-def _answered(session: Session, search: Asked) -> dict[str, Any]:
+def _answered(session: Session, search: UrlQuestion) -> dict[str, Any]:
     """The answer to a question, as templates take it: numbers and plots."""
     classes = session.tags.class_names()
     report = _report(session, search, classes)
     return {"asked": search, "report": report, "groups": groups_of(report, search, classes)}
 
 
-def _report(session: Session, search: Asked, classes: Collection[str]) -> FacetReport:
+def _report(session: Session, search: UrlQuestion, classes: Collection[str]) -> FacetReport:
     return session.statistics.facets(
         question=search.question(classes), dataset=search.get("dataset") or None,
         split=search.get("split") or None, at=search.at,
     )  # fmt: skip
 
 
-def _told(session: Session, search: Asked, report: FacetReport, server: str) -> dict[str, Any]:
+def _told(
+    session: Session, search: UrlQuestion, report: FacetReport, server: str
+) -> dict[str, Any]:
     """The question in words, in SQL and for programs."""
     question = search.question(session.tags.class_names())
     described = session.selections.describe(question, at=report.snapshot)

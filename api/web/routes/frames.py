@@ -11,7 +11,7 @@ from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.routing import Router
 from api.http.rules import READ, WRITE_ALL_ROWS, Api
 from api.services.session import Session
-from api.web.find.asked import Asked
+from api.web.find.url_question import UrlQuestion
 from api.web.forms import form_of
 from api.web.pages import elsewhere, is_part, page
 from api.web.routes.find import MARK
@@ -28,7 +28,7 @@ async def get_frame_page(
     fkey: Annotated[str, Path()], request: Request, session: CurrentSession
 ) -> Response:
     """A frame: its pictures, its classes, its tags, what came before and after it."""
-    search = Asked.of(request.query_params.multi_items())
+    search = UrlQuestion.of(request.query_params.multi_items())
 
     def answer() -> Response:
         frame = session.frames.get(fkey, at=search.at)

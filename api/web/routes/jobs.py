@@ -17,7 +17,7 @@ from api.http.rules import READ, WRITE, WRITE_ALL_ROWS, Api
 from api.schemas.comparisons import ComparisonBody
 from api.schemas.jobs import JobBody, NewTraining, NewValidation
 from api.services.session import Session
-from api.web.find.asked import Asked
+from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
 from api.web.pages import HEADERS, elsewhere, gone_on, is_part, page
 from api.web.run.curves import curves_of, plots_of
@@ -88,7 +88,7 @@ async def get_new_job(
 ) -> Response:
     """The form; with a question of Find, its frames are saved as a dataset for the job."""
     pairs = request.query_params.multi_items()
-    search = Asked.of(pair for pair in pairs if pair[0] not in ("dataset", "model"))
+    search = UrlQuestion.of(pair for pair in pairs if pair[0] not in ("dataset", "model"))
 
     def answer() -> Response:
         question = search.question(session.tags.class_names())
@@ -151,7 +151,7 @@ def _job_of(session: Session, form: Form) -> NewTraining | NewValidation:
     """The job that a form asks for, with the question of Find that it holds."""
     if not form.get("asked"):
         return new_job(form)
-    search = Asked.of(parse_qsl(form.get("asked")))
+    search = UrlQuestion.of(parse_qsl(form.get("asked")))
     question = search.question(session.tags.class_names())
     if search.at is not None:
         question = question.model_copy(update={"snapshot": search.at})

@@ -18,8 +18,8 @@ from catalog.records.tables import Job, Task, now
 from pipeline.jobs.backends.turn import exclusive
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.state import UNFINISHED
-from pipeline.jobs.workflow.look import look
 from pipeline.jobs.workflow.moves import current, move, tasks_of
+from pipeline.jobs.workflow.poll import poll
 from pipeline.jobs.workflow.submission import name_attempt, submit_attempt, submitting
 
 _LOCK = ".driver"
@@ -55,7 +55,7 @@ def reconcile(records: RecordStore, queue: JobQueue, told: Told | None = None) -
     Raises:
         StorageError: The records cannot be read.
     """
-    look(records, recorded_jobs(records, states=UNFINISHED))
+    poll(records, recorded_jobs(records, states=UNFINISHED))
     jobs = recorded_jobs(records, states=UNFINISHED)
     for job in jobs:
         try:

@@ -21,8 +21,8 @@ from api.frame_images.predictions import predictions_of
 from api.http.app import create_app
 from api.schemas.selections import DescriptionAnswer
 from api.settings import Settings
-from api.web.find.asked import Asked
 from api.web.find.shown import copies_of
+from api.web.find.url_question import UrlQuestion
 from catalog.accounts import row_collections, tokens, users
 from catalog.errors import InvalidInput
 from catalog.records.store import RecordStore
@@ -56,7 +56,7 @@ def matching(page: str) -> int:
 
 def test_the_url_is_the_question() -> None:
     """Each kind of field, with what it means."""
-    asked = Asked.of(
+    asked = UrlQuestion.of(
         [("min.car", "1,000"), ("max.car", ""), ("has.bicycle", "1"), ("without.truck", "1"),
          ("camera", "front_center"), ("camera", "rear_center"), ("is.weather", "rain"),
          ("min.speed", "12.5"), ("max.mtime", "2026-01-01T00:00:00"), ("where", "size > 1"),
@@ -76,7 +76,7 @@ def test_the_url_is_the_question() -> None:
         {"kind": "tag", "tag": "speed", "op": ">=", "value": 12.5},
         {"kind": "tag", "tag": "mtime", "op": "<=", "value": "2026-01-01T00:00:00"},
     )
-    assert Asked.of(asked.pairs) == asked
+    assert UrlQuestion.of(asked.pairs) == asked
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_wrong_url_says_what_is_wrong(pairs: list[tuple[str, str]], said: str)
 
 def read(pairs: list[tuple[str, str]]) -> None:
     """Read a URL's parameters, all of them."""
-    asked = Asked.of(pairs)
+    asked = UrlQuestion.of(pairs)
     asked.question(["car"])
     assert asked.at is None or asked.at > 0
 
@@ -137,7 +137,7 @@ def test_the_page_answers_as_rest_does(browser: TestClient) -> None:
 
 def test_a_question_of_a_dataset_is_copied_with_it() -> None:
     """For each program, the command line too."""
-    asked = Asked.of([("dataset", "mine"), ("split", "train"), ("min.car", "1000")])
+    asked = UrlQuestion.of([("dataset", "mine"), ("split", "train"), ("min.car", "1000")])
     question = {"ranges": [{"tag": "car", "lowest": 1000}]}
     described = DescriptionAnswer(question=question, snapshot=1, sentence="", sql="", note="")
     copies = dict(copies_of(asked, described, "http://server", "/v1/frames"))
@@ -146,7 +146,7 @@ def test_a_question_of_a_dataset_is_copied_with_it() -> None:
     assert copies["command line"].endswith(
         "| framesift facets --dataset mine --split train --question -"
     )
-    asked = Asked.of([("dataset", "mine"), ("split", "train")])
+    asked = UrlQuestion.of([("dataset", "mine"), ("split", "train")])
     whole = dict(copies_of(asked, described, "http://server", "/v1/frames"))
     assert whole["command line"] == "framesift dataset export mine --split train"
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli import chosen
+from api.cli import destination
 from api.cli.terminal import JsonFlag, emit_json, stderr, stdout
 
 
@@ -23,7 +23,7 @@ def run_once(as_json: JsonFlag = False) -> None:
         left = unfinished
         return False
 
-    workspace = chosen.home()
+    workspace = destination.home()
     is_ours = drive_home(workspace, once, told=stderr.print)
     if is_ours:
         begin_policies(workspace, stderr.print)
@@ -46,6 +46,6 @@ def daemon(
     from api.services.jobs.driving import drive_home  # with the home's stores
 
     if not drive_home(
-        chosen.home(), lambda unfinished: bool(unfinished) or not until_done, told=stderr.print
+        destination.home(), lambda unfinished: bool(unfinished) or not until_done, told=stderr.print
     ):
         stdout.print("another process drives the jobs of this home")

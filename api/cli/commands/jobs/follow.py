@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from api.cli.going_on import going_on, leave_driven
 from api.cli.shapes.jobs import Jobs
 from api.cli.shapes.record import Record
+from api.cli.sigint import leave_driven, leaving_job_running
 from api.cli.terminal import emit_json, emit_table, progress_bar, stdout
 from catalog.errors import JobFailed
 
@@ -45,7 +45,7 @@ def followed(jobs: Jobs, job: Record, quiet: bool) -> Record:
             else:
                 bar.show(0, None, f"{now['state']} {now.get('waits') or ''}".strip())
 
-        with going_on(job["name"]):
+        with leaving_job_running(job["name"]):
             return jobs.wait(job["name"], progress=show_progress)
 
 

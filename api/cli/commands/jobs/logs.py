@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from api.cli.going_on import going_on
 from api.cli.shapes.jobs import Jobs
+from api.cli.sigint import leaving_job_running
 from api.cli.target import target
 from api.cli.terminal import emit_text
 from framesift.job_logs import followed_logs
@@ -23,7 +23,7 @@ def logs(
     """Print the output of the job's steps and commands."""
     jobs = target().jobs
     if follows:
-        with going_on(name):
+        with leaving_job_running(name):
             _follow(jobs, name)
         return
     decoder = getincrementaldecoder("utf-8")("replace")

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from api.cli.commands.jobs.asked import EvictFlag, SaveAsOption
 from api.cli.commands.jobs.follow import follow
+from api.cli.commands.jobs.frame_options import EvictFlag, SaveAsOption
 from api.cli.commands.jobs.options import (
     AttemptsOption,
     BackendOption,

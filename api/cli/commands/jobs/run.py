@@ -5,9 +5,13 @@ from typing import Annotated
 
 import typer
 
-from api.cli import chosen
-from api.cli.commands.jobs.asked import AskedOptions, asked_of, with_asked
+from api.cli import destination
 from api.cli.commands.jobs.follow import follow
+from api.cli.commands.jobs.frame_options import (
+    FrameOptions,
+    dataset_or_question,
+    with_frame_options,
+)
 from api.cli.commands.jobs.options import (
     AttemptsOption,
     BackendOption,
@@ -27,9 +31,9 @@ from api.cli.target import target
 from api.cli.terminal import JsonFlag
 
 
-@with_asked
+@with_frame_options
 def run(
-    frame_options: AskedOptions,
+    frame_options: FrameOptions,
     command: Annotated[
         str,
         typer.Option(
@@ -73,7 +77,7 @@ def run(
 
     On a dataset, or on the frames that options such as --range choose, which are saved as one.
     """
-    if chosen.server() is None:
+    if destination.server() is None:
         folder = str(Path(folder or ".").absolute())
     options = present(
         ranks=ranks,
@@ -87,5 +91,5 @@ def run(
         attempts=attempts if attempts > 1 else None,
     )
     jobs = target().jobs
-    options |= {**asked_of(dataset, frame_options), "command": command}
+    options |= {**dataset_or_question(dataset, frame_options), "command": command}
     follow(jobs, begun(jobs, "run", dry_run, options, as_json), detach, as_json)

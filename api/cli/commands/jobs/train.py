@@ -6,8 +6,12 @@ from typing import Annotated
 
 import typer
 
-from api.cli.commands.jobs.asked import AskedOptions, asked_of, with_asked
 from api.cli.commands.jobs.follow import follow
+from api.cli.commands.jobs.frame_options import (
+    FrameOptions,
+    dataset_or_question,
+    with_frame_options,
+)
 from api.cli.commands.jobs.options import (
     AttemptsOption,
     BackendOption,
@@ -36,9 +40,9 @@ from pipeline.runs.class_map import classes_in
 from pipeline.runs.exchange import Exchange
 
 
-@with_asked
+@with_frame_options
 def train(
-    frame_options: AskedOptions,
+    frame_options: FrameOptions,
     dataset: Annotated[
         str | None,
         typer.Argument(help="NAME, or NAME@VERSION; else options such as --range choose frames."),
@@ -214,5 +218,5 @@ def train(
         attempts=attempts if attempts != ATTEMPTS else None,
     )
     jobs = target().jobs
-    options |= asked_of(dataset, frame_options)
+    options |= dataset_or_question(dataset, frame_options)
     follow(jobs, begun(jobs, "train", dry_run, options, as_json), detach, as_json)

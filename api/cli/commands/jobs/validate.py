@@ -5,9 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli import chosen
-from api.cli.commands.jobs.asked import AskedOptions, asked_of, with_asked
+from api.cli import destination
 from api.cli.commands.jobs.follow import check_scores, follow, followed, told_regressions
+from api.cli.commands.jobs.frame_options import (
+    FrameOptions,
+    dataset_or_question,
+    with_frame_options,
+)
 from api.cli.commands.jobs.options import (
     AttemptsOption,
     BackendOption,
@@ -26,9 +30,9 @@ from api.cli.commands.jobs.resources import (
     begun,
     resources_of,
 )
-from api.cli.going_on import leave_driven
 from api.cli.shapes.jobs import Jobs
 from api.cli.shapes.record import Record
+from api.cli.sigint import leave_driven
 from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
 from catalog.errors import InvalidInput
@@ -37,9 +41,9 @@ from pipeline.jobs.state import FINISHED
 from pipeline.runs.score_thresholds import parse_thresholds
 
 
-@with_asked
+@with_frame_options
 def validate(
-    frame_options: AskedOptions,
+    frame_options: FrameOptions,
     model: Annotated[
         str,
         typer.Argument(
@@ -143,7 +147,7 @@ def validate(
     if dry_run and len(each_of) > 1:
         raise InvalidInput(f"--dry-run: describes one job, and {len(each_of)} datasets are given")
     options["model"] = model
-    submissions = [{**options, **asked_of(each, frame_options)} for each in each_of]
+    submissions = [{**options, **dataset_or_question(each, frame_options)} for each in each_of]
     if len(submissions) > 1:  # all can begin, or none does
         for submission in submissions:
             jobs.dry_run("validate", **submission)
@@ -241,7 +245,7 @@ def refuse_foreign_model() -> None:
     Raises:
         InvalidInput: A server was chosen.
     """
-    if chosen.server() is not None:
+    if destination.server() is not None:
         raise InvalidInput(
             "--trust-model: a server loads no foreign models; validate it where it lies, on a "
             "home of that machine"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli import chosen
+from api.cli import destination
 from api.cli.commands.staging.stage import CacheOption, WorkersOption, run_staging
 from api.cli.options.byte_sizes import parse_bytes, parse_count
 from api.cli.tables.bars import bar
@@ -191,7 +191,7 @@ def _cache(folder: Path | None) -> "Cache":
     """The cache in a folder; that of the home or server when None."""
     if folder is None:
         return target().cache
-    if chosen.server() is not None:
+    if destination.server() is not None:
         raise InvalidInput(
             f"--cache {folder}: a server has its own (FRAMESIFT_CACHE there); leave it out"
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from catalog.errors import BadFile
 from catalog.maintenance.check import Finding
-from catalog.records.belongings import MODEL_FILE, manifest_of, place_of
+from catalog.records.artifacts import MODEL_FILE, manifest_of, place_of
 from catalog.records.datasets import recorded_datasets
 from catalog.records.home_places import local_file, put_file
 from catalog.records.jobs import recorded_jobs
@@ -15,7 +15,7 @@ from catalog.records.tables import Dataset
 from pipeline.manifest_store import read_manifest
 
 
-def check_belongings(records: RecordStore, *, repair: bool = False) -> list[Finding]:
+def check_artifacts(records: RecordStore, *, repair: bool = False) -> list[Finding]:
     """Findings on what is missing, damaged, or not where a team's other hosts look for it.
 
     Args:
@@ -48,18 +48,18 @@ def _elsewhere(
 ) -> Iterator[Finding]:
     """A manifest in the home of a catalog whose datasets lie beside a team's data."""
     home_places = records.places
-    belonging = manifest_of(home_places, dataset) if home_places else None
-    if home_places is None or home_places.files is None or belonging is None:
+    artifact = manifest_of(home_places, dataset) if home_places else None
+    if home_places is None or home_places.files is None or artifact is None:
         return
     own = place_of(home_places, dataset)
-    if belonging.place == own:
+    if artifact.place == own:
         return
     if repair:
         with tempfile.TemporaryDirectory() as scratch:
-            for file in belonging.names:
-                with local_file(belonging.place, file, Path(scratch)) as path:
+            for file in artifact.names:
+                with local_file(artifact.place, file, Path(scratch)) as path:
                     put_file(path, own, file)
-    what = f"{name}: its manifest lies in {belonging.place}, where other hosts do not find it"
+    what = f"{name}: its manifest lies in {artifact.place}, where other hosts do not find it"
     yield Finding("manifest_elsewhere", what, "framesift catalog check --repair", repair)
 
 

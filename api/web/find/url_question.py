@@ -24,7 +24,7 @@ _PLAIN = ("camera", "scene", "where", "question", "dataset", "split", "at")
 
 
 @dataclass(frozen=True)
-class Asked:
+class UrlQuestion:
     """Parameters of a URL, those that ask for nothing left out.
 
     Attributes:
@@ -34,7 +34,7 @@ class Asked:
     pairs: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[str, str]]) -> "Asked":
+    def of(cls, pairs: Iterable[tuple[str, str]]) -> "UrlQuestion":
         """The parameters that ask for something.
 
         Raises:
@@ -77,7 +77,7 @@ class Asked:
         """The question as a query string."""
         return urlencode(self.pairs)
 
-    def without(self, *names: str, value: str | None = None) -> "Asked":
+    def without(self, *names: str, value: str | None = None) -> "UrlQuestion":
         """The same without some parameters, or without one value of them."""
         remaining = tuple(
             pair for pair in self.pairs

@@ -31,7 +31,7 @@ EvictFlag = Annotated[
 
 
 @dataclass(frozen=True)
-class AskedOptions:
+class FrameOptions:
     """Options that choose a job's frames; every condition must hold."""
 
     ranges: RangeOption = None
@@ -49,11 +49,11 @@ class AskedOptions:
     evict: EvictFlag = False
 
 
-with_asked = with_options("frame_options", AskedOptions)
-"""Give a command all of AskedOptions' options in place of its parameter ``frame_options``."""
+with_frame_options = with_options("frame_options", FrameOptions)
+"""Give a command all of FrameOptions' options in place of its parameter ``frame_options``."""
 
 
-def asked_of(dataset: str | None, frame_options: AskedOptions) -> Mapping[str, Any]:
+def dataset_or_question(dataset: str | None, frame_options: FrameOptions) -> Mapping[str, Any]:
     """The dataset or question that a job works on, as options of the method that begins it."""
     known = {field.name for field in fields(QuestionOptions)}
     conditions = {

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from catalog.records import glance as record_glance
+from catalog.records import sqlite_reader
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.records.tag_definitions import define_class_tags, recorded_class_names
@@ -13,15 +13,15 @@ def test_the_same_as_the_store(tmp_path: Path) -> None:
     """Class names in class order, and how many there are of each; also beside a writer."""
     path = tmp_path / "odd # name?%20" / "records.sqlite"
     store = RecordStore(path)
-    assert record_glance.class_names(path) == {}
+    assert sqlite_reader.class_names(path) == {}
     define_class_tags(store, {"truck": "Truck", "car": "Car", "bicycle": "Bicycle"})
     source = Source(name="a", uri="/a", platform="NFS", cluster="c", datasource="a", site="")
     with store.session() as session:
         session.add(source)
         session.flush()
-        assert record_glance.counts(path) == (0, 0, 0)
-    assert record_glance.counts(path) == (1, 0, 0)
-    assert list((record_glance.class_names(path) or {}).items()) == list(
+        assert sqlite_reader.counts(path) == (0, 0, 0)
+    assert sqlite_reader.counts(path) == (1, 0, 0)
+    assert list((sqlite_reader.class_names(path) or {}).items()) == list(
         recorded_class_names(store).items()
     )
 
@@ -31,6 +31,6 @@ def test_what_is_otherwise_is_left_to_the_store(tmp_path: Path) -> None:
     (other := tmp_path / "other.sqlite").write_bytes(b"no database" * 100)
     (tmp_path / "empty.sqlite").touch()
     for path in (tmp_path / "none.sqlite", other, tmp_path / "empty.sqlite", Postgres("dbname=x")):
-        assert record_glance.class_names(path) is None
-        assert record_glance.counts(path) is None
+        assert sqlite_reader.class_names(path) is None
+        assert sqlite_reader.counts(path) is None
     assert not (tmp_path / "none.sqlite").exists()

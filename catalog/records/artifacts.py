@@ -19,7 +19,7 @@ MODEL_FILE = "model.json"
 
 
 @dataclass(frozen=True)
-class Belonging:
+class Artifact:
     """Files that belong together.
 
     Attributes:
@@ -42,8 +42,8 @@ class Belonging:
 
 
 @dataclass(frozen=True)
-class Belongings:
-    """The belongings of records.
+class Artifacts:
+    """The artifacts of records.
 
     Attributes:
         datasets: The manifest of each dataset, by "name@version".
@@ -51,12 +51,12 @@ class Belongings:
         missing: Datasets without a manifest, "name@version".
     """
 
-    datasets: Mapping[str, Belonging]
-    jobs: tuple[Belonging, ...]
+    datasets: Mapping[str, Artifact]
+    jobs: tuple[Artifact, ...]
     missing: tuple[str, ...]
 
     @classmethod
-    def of(cls, records: RecordStore) -> "Belongings":
+    def of(cls, records: RecordStore) -> "Artifacts":
         """Those of some records; none where it is not known which home they are of.
 
         Raises:
@@ -83,12 +83,12 @@ class Belongings:
                 if names:
                     whole = kind == "model" and MODEL_FILE in names
                     job_files.append(
-                        Belonging(f"jobs/{job.name}/{kind}", folder / kind, names, whole)
+                        Artifact(f"jobs/{job.name}/{kind}", folder / kind, names, whole)
                     )
         return cls(datasets, tuple(job_files), tuple(missing))
 
 
-def manifest_of(home_places: HomePlaces, dataset: Dataset) -> Belonging | None:
+def manifest_of(home_places: HomePlaces, dataset: Dataset) -> Artifact | None:
     """A dataset's manifest, where there is one."""
     folder = f"{_name_of_folder(dataset)}/v{dataset.version}"
     for location in manifest_places(home_places, dataset):
@@ -97,7 +97,7 @@ def manifest_of(home_places: HomePlaces, dataset: Dataset) -> Belonging | None:
         else:
             there = set(MANIFEST_FILES) <= set(names_in(location))
         if there:
-            return Belonging(f"datasets/{folder}", location, MANIFEST_FILES)
+            return Artifact(f"datasets/{folder}", location, MANIFEST_FILES)
     return None
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from catalog.memory.keeper import Files  # commands hold nothing, and go without it
 
 
-class NothingInMemory:
+class NoMemory:
     """Keeper of a memory with a budget of 0: it loads nothing, ever.
 
     Attributes:

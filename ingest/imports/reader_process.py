@@ -35,7 +35,7 @@ _ERRORS = {error.__name__: error for error in (InvalidInput, StorageError)}
 _turns = threading.BoundedSemaphore(_AT_ONCE)
 
 
-def read_apart(
+def read_in_process(
     function: str,
     file: Path,
     options: Mapping[str, Any],
@@ -99,7 +99,7 @@ def _run(folder: Path, stopped: Callable[[], bool]) -> int:
         for name, value in os.environ.items()  # keys and passwords are not its business
         if name in ("PATH", "HOME", "TMPDIR", "LANG") or name.startswith(("LC_", "PYTHON"))
     }
-    command = [sys.executable, "-P", "-m", "ingest.imports.apart", str(folder)]
+    command = [sys.executable, "-P", "-m", "ingest.imports.reader_process", str(folder)]
     one_thread = {"OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
     with subprocess.Popen(
         command,

@@ -23,7 +23,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 300.0
 """Before an attempt that begins without a user's word; twice as long before each further one."""
 
 
-def look(records: RecordStore, jobs: Sequence[Job]) -> None:
+def poll(records: RecordStore, jobs: Sequence[Job]) -> None:
     """Bring the records of those that have not ended to what their backends say now.
 
     A job whose backend this version does not know stays as it is.

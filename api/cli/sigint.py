@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from api.cli import chosen
+from api.cli import destination
 from api.cli.terminal import stderr
 
 _INTERRUPTED = 130
@@ -12,14 +12,14 @@ _INTERRUPTED = 130
 
 def leave_driven() -> None:
     """Have a process of its own drive the jobs of a home, where none does; a server does itself."""
-    if chosen.server() is None:
+    if destination.server() is None:
         from api.services.jobs.driving import drive_detached  # with the home's stores
 
-        drive_detached(chosen.home())
+        drive_detached(destination.home())
 
 
 @contextmanager
-def going_on(job: str) -> Iterator[None]:
+def leaving_job_running(job: str) -> Iterator[None]:
     """Where the block is interrupted, say what goes on and how to end it; then exit with 130."""
     try:
         yield
