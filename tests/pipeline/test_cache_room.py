@@ -91,7 +91,10 @@ def test_the_least_recently_used_goes_first(cache: Path, room: Room) -> None:
 
 
 def test_use_makes_young(cache: Path, room: Room) -> None:
-    """A lease that begins or ends counts as use."""
+    """A lease that begins or ends counts as use; one that holds nothing leaves no mark."""
+    with leased(cache, "", OWN):
+        pass
+    assert not (cache / ".manifests" / "used").exists()
     with leased(cache, "old-v1-0", Holder("old@1", job="train-1")):
         pass
     room.make(3 * BYTES, 3)
@@ -328,7 +331,7 @@ def test_a_dataset_is_evicted_by_name(cache: Path, room: Room) -> None:
     with leased(cache, "night-v1-0", job), pytest.raises(InUse, match=r"night@1.* train-1"):
         room.evict_dataset("night-v1-0")
     (cache / ".manifests" / "night-v1-0" / PINNED_FILE).touch()
-    with pytest.raises(InUse, match="framesift cache unpin"):
+    with pytest.raises(InUse, match=r"framesift cache unpin night@1$"):
         room.evict_dataset("night-v1-0")
     (cache / ".manifests" / "night-v1-0" / PINNED_FILE).unlink()
     assert room.evict_dataset("night-v1-0") == (BYTES, 1)
