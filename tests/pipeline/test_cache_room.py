@@ -21,7 +21,7 @@ from pipeline.cache.contents import PINNED_FILE, keep_stagers, space
 from pipeline.cache.eviction import CacheContents, EvictionOrder
 from pipeline.cache.known_space import KnownSpace
 from pipeline.cache.lease import Holder, Lease, held_leases, leased
-from pipeline.cache.limits import Limits, read_limits, write_limits
+from pipeline.cache.limits import Limits, change_limits, read_limits, write_limits
 from pipeline.cache.room import Room
 from pipeline.cache.stager import stager
 from pipeline.cache.status import Space, cache_status
@@ -64,8 +64,11 @@ def test_limits_are_kept_by_all(tmp_path: Path) -> None:
     assert read_limits(tmp_path) == Limits(hard_bytes=7)
     for damaged in ("{", "[]", '{"hard_bytes": "much"}', '{"hard_bytes": -1}'):
         (tmp_path / ".limits.json").write_text(damaged)
-        with pytest.raises(StorageError, match="framesift cache limit"):
+        with pytest.raises(StorageError, match="framesift cache limit --hard"):
             read_limits(tmp_path)
+        assert change_limits(tmp_path, hard_bytes=9) == Limits(hard_bytes=9)
+        assert change_limits(tmp_path, soft_bytes=8) == Limits(hard_bytes=9, soft_bytes=8)
+        assert read_limits(tmp_path) == Limits(hard_bytes=9, soft_bytes=8)
     with pytest.raises(InvalidInput, match="soft limit of 8 bytes"):
         write_limits(tmp_path, Limits(soft_bytes=8, hard_bytes=7))
 
