@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -381,6 +382,21 @@ def test_checksums_of_ended_stagings_are_joined(cache: Path) -> None:
         entry: {f"md5:{number}", *(["md5:living"] if number == 0 else [])}
         for number, entry in enumerate(entries)
     }
+
+
+def test_a_checksum_that_was_cut_is_no_checksum(cache: Path) -> None:
+    """A file system that takes a part of a line refuses it; nothing counts as recorded then."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with recording(cache, "full") as checksums:
+        checksums.record("local:a2d2/1.png", "crc32:0", BYTES)
+        written = (cache / ".checksums" / "full.jsonl").stat().st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (written + 10, hard))
+        try:
+            with pytest.raises(OSError, match="too large"):
+                checksums.record("local:a2d2/2.png", "crc32:0", BYTES)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert recorded_checksums(cache) == {"local:a2d2/1.png": {"crc32:0"}}
 
 
 def test_the_empty_folder_of_a_killed_staging_goes_at_once(cache: Path) -> None:
