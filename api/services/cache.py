@@ -1,7 +1,7 @@
 """The cache near the jobs: what can be done with it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from pipeline.afm.stage import evict_from_afm
 from pipeline.cache.contents import staged_manifests
 from pipeline.cache.entry_name import IN_PLACE
 from pipeline.cache.lease import Holder, leased
-from pipeline.cache.limits import Limits, read_limits, write_limits
+from pipeline.cache.limits import Limits, change_limits, read_limits
 from pipeline.cache.pin import pin, unpin
 from pipeline.cache.room import Room
 from pipeline.cache.status import CacheStatus, DatasetSpace, Space, cache_status
@@ -81,7 +81,7 @@ class Cache:
         return self._limits(read_limits(self._folder))
 
     def limit(self, **limits: int | None) -> CacheLimits:
-        """Set limits; those that are not given stay.
+        """Set limits; those that are not given stay, but for damaged ones.
 
         Args:
             **limits: Attributes of `pipeline.cache.limits.Limits`; None for no limit.
@@ -90,9 +90,7 @@ class Cache:
             InvalidInput: They do not fit together.
             StorageError: The cache cannot be written.
         """
-        changed = replace(read_limits(self._folder), **limits)  # type: ignore[arg-type]  # by name
-        write_limits(self._folder, changed)
-        return self._limits(changed)
+        return self._limits(change_limits(self._folder, **limits))
 
     def pin(self, dataset: str) -> CachePin:
         """Have a dataset stay in the cache until it is unpinned.

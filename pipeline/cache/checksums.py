@@ -55,7 +55,8 @@ class Checksums:
                 self._path.parent.mkdir(exist_ok=True)
                 flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC
                 self._file = os.open(self._path, flags, 0o666)
-            os.write(self._file, line)
+            while line:  # a disk that is full takes a part of it first
+                line = line[os.write(self._file, line) :]
 
     def to_disk(self) -> None:
         """Have the lines on the disk.

@@ -164,6 +164,8 @@ class Lease:
         )
 
     def _touch_used(self) -> None:
+        if not self.manifest:
+            return
         with suppress(OSError):  # not there yet, or not there any more
             folder = self.cache / MANIFESTS / self.manifest
             if folder.is_dir():

@@ -1,7 +1,7 @@
 """Limits of a cache: CACHE/.limits.json, the same for all who share it."""
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from catalog.errors import BadFile, InvalidInput, StorageError
@@ -9,6 +9,7 @@ from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json, read_bounded
 
 FILE = ".limits.json"
+_DAMAGED = (ValueError, TypeError, AttributeError, BadFile, InvalidInput)
 _MOST_BYTES = 65_536
 
 
@@ -71,21 +72,50 @@ def read_limits(cache: Path) -> Limits:
     Raises:
         StorageError: They cannot be read, or were damaged: nothing may come before that is mended.
     """
-    path = cache / FILE
+    try:
+        return _read(cache / FILE)
+    except _DAMAGED as error:
+        path = str(cache / FILE)
+        raise StorageError(
+            f"{path}: these are no limits ({error}): set all of them again (framesift cache limit "
+            "--hard SIZE ...)",
+            path,
+        ) from error
+
+
+def change_limits(cache: Path, **changes: int | None) -> Limits:
+    """Set some limits of a cache, for all who share it; all of them as they are then.
+
+    Those that are not given stay. Where they were damaged, there are none but the given ones.
+
+    Args:
+        cache: Folder of the cache.
+        **changes: Attributes of `Limits`; None for no limit.
+
+    Raises:
+        InvalidInput: They do not fit together.
+        StorageError: The cache cannot be read or written.
+    """
+    try:
+        limits = _read(cache / FILE)
+    except _DAMAGED:
+        limits = Limits()
+    limits = replace(limits, **changes)  # type: ignore[arg-type]  # by name
+    write_limits(cache, limits)
+    return limits
+
+
+def _read(path: Path) -> Limits:
+    """The limits in a file; none where it is not there. Else raises one of _DAMAGED."""
     try:
         data = parsed_json(read_bounded(path, _MOST_BYTES))
-        known = {field.name for field in fields(Limits)}
-        # A later release may have further ones.
-        return Limits(**{name: value for name, value in data.items() if name in known}).check()
     except FileNotFoundError:
         return Limits()
     except OSError as error:
         raise StorageError(f"{path}: {error.strerror}", str(path)) from error
-    except (ValueError, TypeError, AttributeError, BadFile, InvalidInput) as error:
-        raise StorageError(
-            f"{path}: these are no limits ({error}): set them again (framesift cache limit)",
-            str(path),
-        ) from error
+    known = {field.name for field in fields(Limits)}
+    # A later release may have further ones.
+    return Limits(**{name: value for name, value in data.items() if name in known}).check()
 
 
 def write_limits(cache: Path, limits: Limits) -> None:

@@ -186,8 +186,11 @@ class Room:
                 raise NotFound("staged dataset", name, "it is not in the cache")
             used = [lease for lease in contents.leases if lease.manifest == name]
             if used or manifests[0].pinned:
-                why = f"{used[0]} uses it" if used else "it is pinned: framesift cache unpin"
-                raise InUse("staged dataset", manifests[0].dataset, why)
+                dataset = manifests[0].dataset
+                why = f"it is pinned: framesift cache unpin {dataset}"
+                if used:
+                    why = f"{used[0]}; wait until it ends, or cancel it"
+                raise InUse("staged dataset", dataset, why)
             return evict(self._cache, contents.alone(manifests), self._held_by_others)
 
     def trim(self) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import framesift as client_package
+from api.cli.commands.staging.stage import stage
 from api.cli.options.byte_sizes import parse_bytes, parse_count
 from api.services.session import Session
 from catalog.errors import InvalidInput
@@ -98,6 +99,12 @@ def test_home_and_server_say_the_same(home: Path, tmp_path: Path) -> None:
     assert "no staged dataset named 'streets@1'" in here[10][2]
     assert "no dataset named 'none'" in here[11][2]
     assert not list((home / "cache").glob("local:*/**/*.png"))
+
+
+def test_a_plan_with_options_of_a_staging_names_them() -> None:
+    """They would be ignored: each is named, with what goes with a plan."""
+    with pytest.raises(InvalidInput, match=r"^--dry-run and --verify, --to: .* --workers alone"):
+        stage("streets", verify=True, to=["afm:fs/set"], dry_run=True)
 
 
 def test_a_dataset_in_use_is_not_evicted(home: Path) -> None:

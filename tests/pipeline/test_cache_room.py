@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -21,7 +22,7 @@ from pipeline.cache.contents import PINNED_FILE, keep_stagers, space
 from pipeline.cache.eviction import CacheContents, EvictionOrder
 from pipeline.cache.known_space import KnownSpace
 from pipeline.cache.lease import Holder, Lease, held_leases, leased
-from pipeline.cache.limits import Limits, read_limits, write_limits
+from pipeline.cache.limits import Limits, change_limits, read_limits, write_limits
 from pipeline.cache.room import Room
 from pipeline.cache.stager import stager
 from pipeline.cache.status import Space, cache_status
@@ -64,8 +65,11 @@ def test_limits_are_kept_by_all(tmp_path: Path) -> None:
     assert read_limits(tmp_path) == Limits(hard_bytes=7)
     for damaged in ("{", "[]", '{"hard_bytes": "much"}', '{"hard_bytes": -1}'):
         (tmp_path / ".limits.json").write_text(damaged)
-        with pytest.raises(StorageError, match="framesift cache limit"):
+        with pytest.raises(StorageError, match="framesift cache limit --hard"):
             read_limits(tmp_path)
+        assert change_limits(tmp_path, hard_bytes=9) == Limits(hard_bytes=9)
+        assert change_limits(tmp_path, soft_bytes=8) == Limits(hard_bytes=9, soft_bytes=8)
+        assert read_limits(tmp_path) == Limits(hard_bytes=9, soft_bytes=8)
     with pytest.raises(InvalidInput, match="soft limit of 8 bytes"):
         write_limits(tmp_path, Limits(soft_bytes=8, hard_bytes=7))
 
@@ -91,7 +95,10 @@ def test_the_least_recently_used_goes_first(cache: Path, room: Room) -> None:
 
 
 def test_use_makes_young(cache: Path, room: Room) -> None:
-    """A lease that begins or ends counts as use."""
+    """A lease that begins or ends counts as use; one that holds nothing leaves no mark."""
+    with leased(cache, "", OWN):
+        pass
+    assert not (cache / ".manifests" / "used").exists()
     with leased(cache, "old-v1-0", Holder("old@1", job="train-1")):
         pass
     room.make(3 * BYTES, 3)
@@ -328,7 +335,7 @@ def test_a_dataset_is_evicted_by_name(cache: Path, room: Room) -> None:
     with leased(cache, "night-v1-0", job), pytest.raises(InUse, match=r"night@1.* train-1"):
         room.evict_dataset("night-v1-0")
     (cache / ".manifests" / "night-v1-0" / PINNED_FILE).touch()
-    with pytest.raises(InUse, match="framesift cache unpin"):
+    with pytest.raises(InUse, match=r"framesift cache unpin night@1$"):
         room.evict_dataset("night-v1-0")
     (cache / ".manifests" / "night-v1-0" / PINNED_FILE).unlink()
     assert room.evict_dataset("night-v1-0") == (BYTES, 1)
@@ -375,6 +382,21 @@ def test_checksums_of_ended_stagings_are_joined(cache: Path) -> None:
         entry: {f"md5:{number}", *(["md5:living"] if number == 0 else [])}
         for number, entry in enumerate(entries)
     }
+
+
+def test_a_checksum_that_was_cut_is_no_checksum(cache: Path) -> None:
+    """A file system that takes a part of a line refuses it; nothing counts as recorded then."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with recording(cache, "full") as checksums:
+        checksums.record("local:a2d2/1.png", "crc32:0", BYTES)
+        written = (cache / ".checksums" / "full.jsonl").stat().st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (written + 10, hard))
+        try:
+            with pytest.raises(OSError, match="too large"):
+                checksums.record("local:a2d2/2.png", "crc32:0", BYTES)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert recorded_checksums(cache) == {"local:a2d2/1.png": {"crc32:0"}}
 
 
 def test_the_empty_folder_of_a_killed_staging_goes_at_once(cache: Path) -> None:
