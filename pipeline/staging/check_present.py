@@ -32,6 +32,7 @@ def without_damaged(
         progress: Told whenever one was read.
 
     Raises:
+        StagingCancelled: ``progress`` says so; what has not been read by then is not read.
         StorageError: The cache cannot be read or written.
     """
     damaged: list[WantedFile] = []
@@ -50,13 +51,18 @@ def without_damaged(
             return not fault
 
         with ThreadPoolExecutor(max(workers, READ_AT_ONCE), thread_name_prefix="verify") as pool:
-            checked = pool.map(check, plan.present)
-            for item, is_whole in zip(plan.present, checked, strict=True):
-                if is_whole:
-                    files, size = files + 1, size + item.size
-                else:
-                    damaged.append(item)
-                progress(Progress(files, plan.files, size, plan.bytes, present=files))
+            try:
+                checked = pool.map(check, plan.present)
+                for item, is_whole in zip(plan.present, checked, strict=True):
+                    if is_whole:
+                        files, size = files + 1, size + item.size
+                    else:
+                        damaged.append(item)
+                    progress(Progress(files, plan.files, size, plan.bytes, present=files))
+            except BaseException:
+                # Cancelled, for one: the pool would read all the others before it ends.
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     except OSError as error:
         failed_path = str(error.filename or cache)
         raise StorageError(

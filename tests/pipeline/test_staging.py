@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 from api.workspace import Workspace
-from catalog.errors import BadFile, CacheFull, NotFound, StorageError
+from catalog.errors import BadFile, CacheFull, NotFound, StagingCancelled, StorageError
 from catalog.records.sources import recorded_source
 from catalog.records.tables import Dataset, Staging
 from ingest.scan.scan import scan_source
@@ -27,7 +28,9 @@ from pipeline.cache.checksums import recording
 from pipeline.cache.lease import Holder, leased
 from pipeline.cache.limits import Limits, write_limits
 from pipeline.cache.stager import stager
+from pipeline.cache.verify import READ_AT_ONCE, Verifier
 from pipeline.manifest import Manifest
+from pipeline.staging.check_present import without_damaged
 from pipeline.staging.fetch import fetch_files
 from pipeline.staging.opened_sources import OpenedSources
 from pipeline.staging.plan import StagingPlan, make_cache, plan_staging
@@ -496,6 +499,38 @@ def test_a_staged_file_that_the_disk_has_lost_is_fetched_again(
     with pytest.raises(StorageError, match=r"No locks available \(verifying the cache\)"):
         stage_dataset(workspace.records, dataset, cache, verify=True)
     assert victim.exists()
+
+
+def test_a_verification_that_is_cancelled_reads_no_more(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is being read then ends; of all others none is begun."""
+    dataset, cache = make(workspace), tmp_path / "cache"
+    staged = stage_dataset(workspace.records, dataset, cache)
+    plan = plan_staging(Manifest.read(Path(dataset.manifest)), cache, keep_present=True)
+    first, read, go = plan.target(plan.present[0]), list[Path](), threading.Event()
+
+    def fault_of(_verifier: Verifier, path: Path, *_: object) -> tuple[str, str]:
+        read.append(path)
+        assert path == first or go.wait(300)
+        return "", "crc32:0"
+
+    def shutdown(
+        pool: ThreadPoolExecutor, wait: bool = True, *, cancel_futures: bool = False
+    ) -> None:
+        ends(pool, wait=False, cancel_futures=cancel_futures)
+        go.set()
+        ends(pool, wait=wait)
+
+    def cancelled(_: Progress) -> None:
+        raise StagingCancelled("by a user")
+
+    ends = ThreadPoolExecutor.shutdown
+    monkeypatch.setattr(Verifier, "fault_of", fault_of)
+    monkeypatch.setattr(ThreadPoolExecutor, "shutdown", shutdown)
+    with recording(cache, "own") as checksums, pytest.raises(StagingCancelled):
+        without_damaged(plan, cache, checksums, 1, cancelled)
+    assert 1 <= len(read) <= READ_AT_ONCE + 1 < staged.files
 
 
 _KILLED = """
