@@ -40,7 +40,7 @@ async def readyz(request: Request) -> dict[str, object] | Response:
     workspace: Workspace = request.app.state.workspace
     catalog = workspace.whole_catalog  # the process is asked, whatever its caller may see
     snapshot = await run_in_threadpool(catalog.snapshot)  # which begins to load it
-    if not catalog.hot.tried:
+    if not catalog.memory.tried:
         return problem(
             503,
             "Loading",
