@@ -167,7 +167,7 @@ class Workspace:
         if self.serves:
             from query.statistics.facets import prepare
 
-            store.hot.prepare_by(partial(prepare, store))
+            store.memory.prepare_by(partial(prepare, store))
         if not is_there and self.on_making is not None:
             self.on_making(f"made a new catalog: {location.metadata}")
         return store

@@ -159,7 +159,7 @@ def _measured(options: argparse.Namespace) -> dict[str, Any]:
         class_names=names.copy,
     )
     store.snapshot()
-    if options.hot_mb and (store.hot is None or not store.hot.wait(600)):
+    if options.hot_mb and (store.memory is None or not store.memory.wait(600)):
         raise SystemExit("the snapshot does not fit into --hot-mb")
     method = _methods(list(names))[options.step]
     before = resource.getrusage(resource.RUSAGE_SELF)

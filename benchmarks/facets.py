@@ -47,7 +47,7 @@ def main() -> None:
             load_frames(CatalogStore(location, class_names=titles.copy), list(titles), frames)
             hot = CatalogStore(location, hot_memory_mb=options.hot_mb, class_names=titles.copy)
             hot.snapshot()
-            if not hot.hot.wait(600):
+            if not hot.memory.wait(600):
                 raise SystemExit("the snapshot does not fit into --hot-mb")
             print(f"{frames:,} frames")
             _measure(hot, options.drags)

@@ -107,7 +107,7 @@ def main() -> None:
         hot = CatalogStore(location, hot_memory_mb=options.hot_mb, class_names=titles.copy)
         began = time.perf_counter()
         hot.snapshot()
-        if hot.hot is None or not hot.hot.wait(600):
+        if hot.memory is None or not hot.memory.wait(600):
             raise SystemExit("the snapshot does not fit into --hot-mb")
         print(f"{options.frames:,} frames; into memory in {time.perf_counter() - began:.1f} s")
         ours = [Framesift("Framesift, in memory", hot),

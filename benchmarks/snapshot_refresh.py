@@ -22,7 +22,7 @@ from typing import TypeVar
 from benchmarks.catalog_scale import CLASS_LIST, load_frames
 from catalog.frames.frames import register
 from catalog.memory.interruptible import Interruptible
-from catalog.memory.snapshot import HotSnapshot
+from catalog.memory.snapshot import SnapshotInMemory
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from ingest.labels.palette import Palette
@@ -70,12 +70,12 @@ def main() -> None:
             )
 
 
-def _loaded(store: CatalogStore) -> HotSnapshot:
+def _loaded(store: CatalogStore) -> SnapshotInMemory:
     with store.inspecting() as cursor:
-        return HotSnapshot(cursor, _BUDGET_MB, _LIMITS, Interruptible())
+        return SnapshotInMemory(cursor, _BUDGET_MB, _LIMITS, Interruptible())
 
 
-def _refreshed(snapshot: HotSnapshot, store: CatalogStore) -> HotSnapshot:
+def _refreshed(snapshot: SnapshotInMemory, store: CatalogStore) -> SnapshotInMemory:
     with store.inspecting() as cursor:
         return snapshot.refreshed(cursor, Interruptible())
 

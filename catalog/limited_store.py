@@ -99,11 +99,11 @@ class LimitedStore:
     @contextmanager
     def reading_frames(self, at: int | None = None) -> Iterator[Snapshot]:
         """See Catalog: from memory where it holds the whole catalog's snapshot."""
-        with self._whole.hot.held(at) as pinned:
+        with self._whole.memory.held(at) as pinned:
             if pinned is not None:
-                cursor, hot = pinned
+                cursor, in_memory = pinned
                 layout, facts = WideInPart(self.condition, ROW), self._facts_in_memory.of
-                yield FramesInPart(cursor, layout, facts, self._whole, hot.number)
+                yield FramesInPart(cursor, layout, facts, self._whole, in_memory.number)
                 return
         with self.reading_files(at) as snapshot:
             yield snapshot

@@ -52,7 +52,7 @@ from catalog.storage.new_data_files import NewDataFiles
 from catalog.storage.to_disk import to_disk
 
 if TYPE_CHECKING:
-    from catalog.memory.keeper import HotSnapshots
+    from catalog.memory.keeper import MemoryKeeper
 
 __all__ = ["DISCOVER", "LAKE", "METADATA", "CatalogLocation", "CatalogStore", "snapshot_of"]
 
@@ -114,25 +114,25 @@ class CatalogStore:
         self._writer: Lake | None = None
         self._newest_cursor: duckdb.DuckDBPyConnection | None = None
         self._newest_lock = threading.Lock()
-        self.hot = self._kept_in_memory(hot_memory_mb)
+        self.memory = self._kept_in_memory(hot_memory_mb)
         self._reader_lock = threading.RLock()
         location.make_folders()
         if not is_made(location):
             self._make_tables()
         self._check_format()
 
-    def _kept_in_memory(self, budget_mb: int) -> "HotSnapshots | NoMemory":
+    def _kept_in_memory(self, budget_mb: int) -> "MemoryKeeper | NoMemory":
         if not budget_mb:
             return NoMemory(self)
-        from catalog.memory.keeper import HotSnapshots  # commands hold nothing, and go without it
+        from catalog.memory.keeper import MemoryKeeper  # commands hold nothing, and go without it
 
         metadata = self.location.metadata
         newest = NewestSnapshot(self._newest, metadata if isinstance(metadata, Path) else None)
-        return HotSnapshots(self, newest, budget_mb, self._limits)
+        return MemoryKeeper(self, newest, budget_mb, self._limits)
 
     def reading(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
         """See Catalog."""
-        return self.hot.reading(at)
+        return self.memory.reading(at)
 
     def reading_frames(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
         """See Catalog."""
@@ -334,7 +334,7 @@ class CatalogStore:
     def close(self) -> None:
         """Close the files; the store can be used again and opens them again."""
         self._facts.forget()
-        self.hot.close()
+        self.memory.close()
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()

@@ -25,7 +25,7 @@ from catalog.lake.sql_guard import SelectOnly
 from catalog.lake.statement_watch import Cancellation, cancelled_by
 from catalog.memory.interruptible import Interruptible
 from catalog.memory.refresh import MustLoad
-from catalog.memory.snapshot import HotSnapshot, Moved, TooLarge
+from catalog.memory.snapshot import Moved, SnapshotInMemory, TooLarge
 
 _LOG = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class State(Enum):
 _WORKING = (State.LOADING, State.REFRESHING)
 
 
-class HotSnapshots:
+class MemoryKeeper:
     """Keeps the newest snapshot in memory, as far as it fits.
 
     Attributes:
@@ -105,7 +105,7 @@ class HotSnapshots:
         """
         self._files, self._newest = files, newest
         self._budget_mb, self._limits = budget_mb, limits
-        self._held: HotSnapshot | None = None
+        self._held: SnapshotInMemory | None = None
         self._changed = threading.Condition()
         self.state = State.EMPTY
         self._not_before = 0.0
@@ -123,24 +123,26 @@ class HotSnapshots:
         """See Catalog: from memory where the snapshot is there, else from the catalog's files."""
         with self.held(at) as pinned:
             if pinned is not None:
-                cursor, hot = pinned
-                yield Snapshot(cursor, WIDE, lambda _: hot.facts, self._files, hot.number)
+                cursor, in_memory = pinned
+                yield Snapshot(
+                    cursor, WIDE, lambda _: in_memory.facts, self._files, in_memory.number
+                )
                 return
         with self._files.reading_files(at) as snapshot:
             yield snapshot
 
     @contextmanager
-    def held(self, at: int | None) -> Iterator[tuple[SelectOnly, HotSnapshot] | None]:
+    def held(self, at: int | None) -> Iterator[tuple[SelectOnly, SnapshotInMemory] | None]:
         """A cursor on the snapshot of that number, or the newest, where it is in memory."""
-        hot = self.at(at)
+        in_memory = self.at(at)
         with ExitStack() as stack:
             cursor = None
-            if hot is not None:
+            if in_memory is not None:
                 with suppress(Moved):
-                    cursor = stack.enter_context(hot.reading())
-            yield None if hot is None or cursor is None else (cursor, hot)
+                    cursor = stack.enter_context(in_memory.reading())
+            yield None if in_memory is None or cursor is None else (cursor, in_memory)
 
-    def at(self, number: int | None) -> HotSnapshot | None:
+    def at(self, number: int | None) -> SnapshotInMemory | None:
         """The snapshot of that number, or the newest, if it is in memory; else it may be soon.
 
         Waits for a large one that is being brought up to what was committed.
@@ -173,7 +175,7 @@ class HotSnapshots:
         if self._rests and (self._held is None or self._must_load):
             return
         thread = threading.Thread(
-            target=self._load, args=(newest, self._loading), name="hot-snapshot", daemon=True
+            target=self._load, args=(newest, self._loading), name="load-snapshot", daemon=True
         )
         try:
             thread.start()
@@ -307,14 +309,14 @@ class HotSnapshots:
         # The old one goes first: two of them would be twice the budget.
         self._held = None
         try:
-            self._held = HotSnapshot(cursor, self._budget_mb, self._limits, loading)
+            self._held = SnapshotInMemory(cursor, self._budget_mb, self._limits, loading)
         finally:
             ended = time.monotonic()
             if ended - began > _LONG_LOAD_S:
                 self._not_before = ended + _REST * (ended - began)
 
 
-_KEEPERS: "weakref.WeakSet[HotSnapshots]" = weakref.WeakSet()
+_KEEPERS: "weakref.WeakSet[MemoryKeeper]" = weakref.WeakSet()
 
 
 @atexit.register

@@ -45,7 +45,7 @@ class TooLarge(Exception):
     """The tables do not fit into the budget."""
 
 
-class HotSnapshot:
+class SnapshotInMemory:
     """One snapshot in memory, locked down.
 
     Attributes:
@@ -128,7 +128,9 @@ class HotSnapshot:
         stream_buffer.allow(connection)
         connection.execute("SET lock_configuration = true")
 
-    def refreshed(self, source: duckdb.DuckDBPyConnection, loading: Interruptible) -> "HotSnapshot":
+    def refreshed(
+        self, source: duckdb.DuckDBPyConnection, loading: Interruptible
+    ) -> "SnapshotInMemory":
         """The snapshot that ``source`` reads, in the same tables; this one stays while it is read.
 
         Args:

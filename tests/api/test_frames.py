@@ -461,7 +461,7 @@ def test_pictures_obey_collections(catalogued: Path, tmp_path: Path, hot_memory_
     with TestClient(app) as client:
         frames = client.get("/v1/frames", headers=headers["root"]).json()["frames"]
         if hot_memory_mb:
-            assert app.state.workspace.catalog.hot.wait(300)
+            assert app.state.workspace.catalog.memory.wait(300)
         visible = [frame["fkey"] for frame in frames if frame["scene"] == "20260507_155109"]
         assert 0 < len(visible) < len(frames)
 

@@ -108,7 +108,7 @@ def served(shared_home: Path) -> Iterator[Served]:
     with TestClient(app) as client:
         served_home = Served(client, shared_home, datasets, {}, {}, {})
         served_home.ask("root", "GET", "/v1/classes")
-        assert app.state.workspace.catalog.hot.wait(300)
+        assert app.state.workspace.catalog.memory.wait(300)
         halves = {"split": "train=0.5,validation=0.25,test=0.25"}
         served_home.hidden = served_home.make("root", name="hidden", question={"scenes": [HIDDEN]})
         served_home.inside = served_home.make(

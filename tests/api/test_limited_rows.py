@@ -107,7 +107,7 @@ def limited(
         everything = Asked(client, all_rows)
         everything.sql("select 1 from metaocean")
         if request.param:
-            assert app.state.workspace.catalog.hot.wait(300)
+            assert app.state.workspace.catalog.memory.wait(300)
         yield Asked(client, header)
 
 

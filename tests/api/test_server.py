@@ -21,7 +21,7 @@ from fastapi.testclient import TestClient
 from api.cli.commands.server import _listen
 from api.http.app import create_app
 from api.settings import Settings
-from catalog.memory.snapshot import HotSnapshot
+from catalog.memory.snapshot import SnapshotInMemory
 from tests.api.servers import counted, framesift, serving, until_ready, wait_until
 from tests.pipeline.homes import FRAMES
 
@@ -298,7 +298,7 @@ def test_a_server_that_holds_the_snapshot_in_memory(home: Path, server: str) -> 
         for _ in range(2):  # before it is loaded, and after
             answer = client.post("/db2whrest/v1/sql_query", content=text)
             assert answer.text == post_sql(server, text).text
-            assert app.state.workspace.catalog.hot.wait(300)
+            assert app.state.workspace.catalog.memory.wait(300)
 
 
 def test_it_is_ready_when_the_snapshot_is_in_memory(
@@ -315,7 +315,7 @@ def test_it_is_ready_when_the_snapshot_is_in_memory(
         return later
 
     for name in ("_load", "refreshed"):
-        monkeypatch.setattr(HotSnapshot, name, held_up(getattr(HotSnapshot, name)))
+        monkeypatch.setattr(SnapshotInMemory, name, held_up(getattr(SnapshotInMemory, name)))
     app = create_app(Settings(home=home, hot_memory_mb=200), authenticates=False)
     with TestClient(app) as client:
         for _ in range(2):
@@ -326,11 +326,11 @@ def test_it_is_ready_when_the_snapshot_is_in_memory(
         assert client.get("/v1/frames?limit=1").status_code == 200
         goes_on.set()
         wait_until(lambda: client.get("/readyz").status_code == 200)
-        assert app.state.workspace.catalog.hot.at(None) is not None
+        assert app.state.workspace.catalog.memory.at(None) is not None
         goes_on.clear()
         assert client.post("/v1/tags", json={"tag": "late"}).status_code < 300
         assert client.get("/readyz").status_code == 200
-        assert app.state.workspace.catalog.hot.at(None) is None
+        assert app.state.workspace.catalog.memory.at(None) is None
         goes_on.set()
 
 

@@ -20,7 +20,7 @@ import pytest
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.accounts import tokens, users
-from catalog.memory.keeper import HotSnapshots
+from catalog.memory.keeper import MemoryKeeper
 from catalog.records.store import RecordStore
 from tests.api.servers import counted, serving, until_ready, wait_until
 
@@ -304,8 +304,8 @@ def test_the_snapshot_in_memory_is_divided(home: Path) -> None:
     """What a server may hold is shared by its processes."""
     settings = Settings(home=home, hot_memory_mb=400)
     workspace = Workspace(settings, serves=True, processes=4)
-    assert isinstance(workspace.whole_catalog.hot, HotSnapshots)
-    assert workspace.whole_catalog.hot._budget_mb == 100
+    assert isinstance(workspace.whole_catalog.memory, MemoryKeeper)
+    assert workspace.whole_catalog.memory._budget_mb == 100
     workspace.close()
 
 

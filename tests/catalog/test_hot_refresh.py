@@ -15,9 +15,9 @@ from catalog.maintenance.compaction import compact
 from catalog.memory import refresh as wide_refresh
 from catalog.memory import snapshot as hot_snapshot
 from catalog.memory.interruptible import Interruptible
-from catalog.memory.keeper import HotSnapshots
+from catalog.memory.keeper import MemoryKeeper
 from catalog.memory.refresh import MustLoad
-from catalog.memory.snapshot import HotSnapshot, Moved
+from catalog.memory.snapshot import Moved, SnapshotInMemory
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore, snapshot_of
 from catalog.tags import families, tag_kinds
@@ -65,17 +65,17 @@ def put(
         register(connection, source_names(), files, frames, 1)
 
 
-def loaded(store: CatalogStore) -> HotSnapshot:
+def loaded(store: CatalogStore) -> SnapshotInMemory:
     with store.inspecting() as cursor:
-        return HotSnapshot(cursor, 200, LIMITS, Interruptible())
+        return SnapshotInMemory(cursor, 200, LIMITS, Interruptible())
 
 
-def refreshed(memory: HotSnapshot, store: CatalogStore) -> HotSnapshot:
+def refreshed(memory: SnapshotInMemory, store: CatalogStore) -> SnapshotInMemory:
     with store.inspecting() as cursor:
         return memory.refreshed(cursor, Interruptible())
 
 
-def content(memory: HotSnapshot) -> dict[str, Any]:
+def content(memory: SnapshotInMemory) -> dict[str, Any]:
     """Everything that can be asked of it."""
     with memory.reading() as cursor:
         names = cursor.execute(
@@ -218,9 +218,9 @@ def test_what_has_moved_on_is_not_read(store: CatalogStore) -> None:
     later = refreshed(memory, store)
     with pytest.raises(Moved), memory.reading():
         pass
-    snapshots = HotSnapshots(store, lambda: memory.number, 200, LIMITS)
+    snapshots = MemoryKeeper(store, lambda: memory.number, 200, LIMITS)
     snapshots._held = memory  # as in the moment before the later one takes its place
-    store.hot = snapshots
+    store.memory = snapshots
     for at in (memory.number, None):
         with store.reading(at) as cursor:
             assert snapshot_of(cursor) == (at or later.number)

@@ -85,11 +85,11 @@ def test_a_snapshot_in_memory_follows(home: Home, tmp_path: Path) -> None:
     assert location == home.store.location
     hot = CatalogStore(location, threads=1, hot_memory_mb=100)
     hot.snapshot()
-    assert hot.hot is not None
-    assert hot.hot.wait(300)
+    assert hot.memory is not None
+    assert hot.memory.wait(300)
     tags.drop_tag(home.store, "speed")
     newest = hot.snapshot()
-    assert hot.hot.wait(300)
+    assert hot.memory.wait(300)
     with hot.reading() as cursor, home.store.reading() as plain:
         assert cursor.execute(WIDE).fetchall() == plain.execute(WIDE).fetchall()
         assert "speed" not in [column[0] for column in cursor.execute(WIDE).description or ()]

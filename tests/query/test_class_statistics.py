@@ -185,8 +185,8 @@ def test_memory_and_postgresql_say_the_same(spread_out: CatalogStore, tmp_path: 
     expected = class_report(spread_out, by="camera", quantiles=True)
     hot = CatalogStore(spread_out.location, threads=1, hot_memory_mb=200, class_names=CLASSES.copy)
     hot.snapshot()
-    assert hot.hot is not None
-    assert hot.hot.wait(300)
+    assert hot.memory is not None
+    assert hot.memory.wait(300)
     assert class_report(hot, by="camera", quantiles=True) == expected
     location = CatalogLocation(postgres().new(), tmp_path / "data")
     team = CatalogStore(location, threads=1, class_names=CLASSES.copy)

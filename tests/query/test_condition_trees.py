@@ -64,9 +64,9 @@ def store(tagged: CatalogStore, request: pytest.FixtureRequest) -> CatalogStore:
         return tagged
     hot = CatalogStore(tagged.location, hot_memory_mb=200, class_names=class_names)
     hot.snapshot()
-    assert hot.hot is not None
-    hot.hot.at(None)
-    assert hot.hot.wait(300)
+    assert hot.memory is not None
+    hot.memory.at(None)
+    assert hot.memory.wait(300)
     return hot
 
 

@@ -58,7 +58,7 @@ def hot(cold: CatalogStore) -> CatalogStore:
     location = CatalogLocation.in_folder(cold.location.data.parent)
     store = CatalogStore(location, hot_memory_mb=500, class_names=CLASSES.copy)
     store.snapshot()
-    assert store.hot.wait(300)
+    assert store.memory.wait(300)
     return store
 
 
@@ -165,7 +165,7 @@ def test_a_client_that_leaves_ends_its_question_and_not_the_bins(
         class_names=CLASSES.copy,
     )
     store.snapshot()
-    assert store.hot.wait(300)
+    assert store.memory.wait(300)
     left, made = Cancellation(), threading.Event()
     of = FacetColumns.of
 
@@ -192,16 +192,16 @@ def test_bins_are_found_as_soon_as_a_snapshot_is_in_memory(tmp_path: Path) -> No
         prepare(hot, before)
         known.append("bins" in " ".join(names_of(hot)))
 
-    hot.hot.prepare_by(prepared)
+    hot.memory.prepare_by(prepared)
     hot.snapshot()
-    wait_until(lambda: hot.hot.tried)
+    wait_until(lambda: hot.memory.tried)
     assert known == [True]
 
     def commit() -> None:
         seen = len(known)
         with store.writing("a test") as cursor:
             cursor.execute("UPDATE files SET size = size + 1")
-        assert hot.hot.wait(300)
+        assert hot.memory.wait(300)
         wait_until(lambda: len(known) > seen)
 
     commit()
@@ -214,7 +214,7 @@ def test_bins_are_found_as_soon_as_a_snapshot_is_in_memory(tmp_path: Path) -> No
 
 def names_of(store: CatalogStore) -> list[str]:
     """What is known of the snapshot in memory."""
-    held = store.hot.at(None)
+    held = store.memory.at(None)
     assert held is not None
     return [*held.facts._found]
 
@@ -233,7 +233,7 @@ def test_closing_ends_what_is_prepared(tmp_path: Path) -> None:
         finally:
             ended.set()
 
-    hot.hot.prepare_by(prepared)
+    hot.memory.prepare_by(prepared)
     hot.snapshot()
     assert begun.wait(300)
     hot.close()

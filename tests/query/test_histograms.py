@@ -174,8 +174,8 @@ def test_of_a_question_and_in_memory(spread_out: CatalogStore) -> None:
     check(result, some)
     hot = CatalogStore(spread_out.location, threads=1, hot_memory_mb=200, class_names=CLASSES.copy)
     hot.snapshot()
-    assert hot.hot is not None
-    assert hot.hot.wait(300)
+    assert hot.memory is not None
+    assert hot.memory.wait(300)
     assert histogram(hot, axes, frames) == result
 
 

@@ -52,8 +52,8 @@ def memory(catalog: CatalogStore) -> Iterator[Snapshot]:
     """A cursor on the same snapshot held in memory."""
     hot = CatalogStore(catalog.location, hot_memory_mb=500)
     hot.snapshot()
-    assert hot.hot is not None
-    assert hot.hot.wait(300)
+    assert hot.memory is not None
+    assert hot.memory.wait(300)
     with hot.reading() as reader:
         assert reader.layout is WIDE
         yield reader

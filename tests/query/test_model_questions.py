@@ -81,7 +81,7 @@ def store(
     assert (written.frames, written.unknown) == (20, 1)
     assert written.cells == sum(1 + bool(pixels(n)) for n in range(20))
     if request.param:
-        assert opened.hot.wait(60)
+        assert opened.memory.wait(60)
     yield opened
     opened.close()
 
@@ -129,13 +129,13 @@ def test_what_is_asked_is_told_and_drawn_from(store: CatalogStore) -> None:
 
 def test_scores_that_come_again_are_refreshed_in_memory(store: CatalogStore) -> None:
     """What was written again is answered, and memory takes in the rows alone."""
-    if isinstance(store.hot, NoMemory):
+    if isinstance(store.memory, NoMemory):
         return
-    held = store.hot.held_bytes
+    held = store.memory.held_bytes
     assert write(store).frames == 20
-    assert store.hot.wait(60)
+    assert store.memory.wait(60)
     # A load holds nothing until it ends; a refresh goes on holding the tables.
-    assert store.hot.held_bytes >= held > 0
+    assert store.memory.held_bytes >= held > 0
     with store.inspecting() as cursor:
         assert written_since(cursor, store.snapshot() - 1) is not None
     assert asked(store, where="confusion(car, bicycle) = 0") == SCORED

@@ -40,7 +40,7 @@ async def readyz(request: Request) -> dict[str, object] | Response:
     workspace: Workspace = request.app.state.workspace
     catalog = workspace.whole_catalog  # the process is asked, whatever its caller may see
     snapshot = await run_in_threadpool(catalog.snapshot)  # which begins to load it
-    return {"status": "ready", "snapshot": snapshot} if catalog.hot.tried else _loading(snapshot)
+    return {"status": "ready", "snapshot": snapshot} if catalog.memory.tried else _loading(snapshot)
 
 
 def _loading(snapshot: int) -> Response:

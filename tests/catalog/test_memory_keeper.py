@@ -18,8 +18,7 @@ from catalog.errors import NotFound, SqlError
 from catalog.frames.frames import class_shares, info, known_files, register
 from catalog.lake import newest as newest_snapshot
 from catalog.lake.newest import NewestSnapshot
-from catalog.memory import keeper as hot_keeper
-from catalog.memory import wide_tables
+from catalog.memory import keeper, wide_tables
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
@@ -52,8 +51,8 @@ def stores(templates: Templates, tmp_path: Path) -> tuple[CatalogStore, CatalogS
     plain = CatalogStore(location, threads=1, class_names=names.copy)
     hot = CatalogStore(location, threads=1, hot_memory_mb=100, class_names=names.copy)
     hot.snapshot()
-    assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-    assert hot.hot.wait(300)
+    assert isinstance(hot.memory, keeper.MemoryKeeper)
+    assert hot.memory.wait(300)
     return hot, plain
 
 
@@ -71,8 +70,8 @@ def rows(store: CatalogStore, statement: str) -> list[tuple[object, ...]]:
 
 def held(store: CatalogStore) -> int | None:
     """Number of the snapshot in memory."""
-    assert isinstance(store.hot, hot_keeper.HotSnapshots)
-    memory = store.hot.at(None)
+    assert isinstance(store.memory, keeper.MemoryKeeper)
+    memory = store.memory.at(None)
     return None if memory is None else memory.number
 
 
@@ -115,8 +114,8 @@ def test_it_is_loaded_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             register(connection, source_names(), files, [changed], number)
     hot = CatalogStore(location, threads=1, hot_memory_mb=100)
     hot.snapshot()
-    assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-    assert hot.hot.wait(300)
+    assert isinstance(hot.memory, keeper.MemoryKeeper)
+    assert hot.memory.wait(300)
     for statement in (
         *STATEMENTS[:2],
         "SELECT count(*), count(DISTINCT fkey) FROM lake.main.files",
@@ -133,8 +132,8 @@ def test_what_was_committed_is_seen_at_once(stores: tuple[CatalogStore, CatalogS
     for number in range(2, 5):
         put(plain, number)
         assert rows(hot, "SELECT count(*) FROM t_car") == [(number,)]
-        assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-        assert hot.hot.wait(300)
+        assert isinstance(hot.memory, keeper.MemoryKeeper)
+        assert hot.memory.wait(300)
         assert held(hot) == plain.snapshot()
         assert rows(hot, "SELECT count(*) FROM t_car") == [(number,)]
     with hot.reading(at=plain.snapshot() - 1) as cursor:
@@ -150,8 +149,8 @@ def test_a_reader_keeps_its_snapshot(stores: tuple[CatalogStore, CatalogStore]) 
         cursor.execute("SELECT count(*) FROM t_car")
         put(plain, 2)
         assert rows(hot, "SELECT count(*) FROM t_car") == [(2,)]
-        assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-        assert hot.hot.wait(300)
+        assert isinstance(hot.memory, keeper.MemoryKeeper)
+        assert hot.memory.wait(300)
         hot.close()
         assert cursor.execute("SELECT count(*) FROM t_car").fetchall() == [(1,)]
 
@@ -201,10 +200,10 @@ def test_questions_wait_for_a_refresh_of_a_large_one(
     And also soon after a long load: a refresh is none.
     """
     hot, plain = stores
-    assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-    hot.hot._not_before = 1e12
-    monkeypatch.setattr(hot_keeper, "_LARGE", 1)
-    monkeypatch.setattr(hot_keeper, "_PATIENCE_S", 300.0)
+    assert isinstance(hot.memory, keeper.MemoryKeeper)
+    hot.memory._not_before = 1e12
+    monkeypatch.setattr(keeper, "_LARGE", 1)
+    monkeypatch.setattr(keeper, "_PATIENCE_S", 300.0)
 
     def ask() -> None:
         committed = plain.snapshot()
@@ -220,9 +219,9 @@ def test_questions_wait_for_a_refresh_of_a_large_one(
 def test_a_catalog_that_was_put_back(stores: tuple[CatalogStore, CatalogStore]) -> None:
     """What is in memory is of later commits, and not given out for the newest."""
     hot, plain = stores
-    assert isinstance(hot.hot, hot_keeper.HotSnapshots)
+    assert isinstance(hot.memory, keeper.MemoryKeeper)
     newest = plain.snapshot()
-    hot.hot._newest = lambda: newest - 1
+    hot.memory._newest = lambda: newest - 1
     assert held(hot) is None
 
 
@@ -231,8 +230,8 @@ def test_nobody_waits_for_a_load(
 ) -> None:
     """Where everything is loaded again, who waited for a refresh is answered by the catalog."""
     hot, plain = stores
-    monkeypatch.setattr(hot_keeper, "_LARGE", 1)
-    monkeypatch.setattr(hot_keeper, "_PATIENCE_S", 1e6)
+    monkeypatch.setattr(keeper, "_LARGE", 1)
+    monkeypatch.setattr(keeper, "_PATIENCE_S", 1e6)
     goes_on = threading.Event()
     load = wide_tables.load
 
@@ -245,8 +244,8 @@ def test_nobody_waits_for_a_load(
     assert held(hot) is None
     assert rows(hot, "SELECT count(*) FROM t_sky") == [(0,)]
     goes_on.set()
-    assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-    assert hot.hot.wait(300)
+    assert isinstance(hot.memory, keeper.MemoryKeeper)
+    assert hot.memory.wait(300)
     assert held(hot) == plain.snapshot()
 
 
@@ -260,8 +259,8 @@ def test_a_load_that_closing_cuts_short(
     Opened again, the store loads again.
     """
     hot, plain = stores
-    assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-    hot.hot._not_before = 0.0  # however long the first load took
+    assert isinstance(hot.memory, keeper.MemoryKeeper)
+    hot.memory._not_before = 0.0  # however long the first load took
     began = threading.Event()
 
     def endless(source: duckdb.DuckDBPyConnection, _: object) -> wide_tables.Layout:
@@ -271,15 +270,15 @@ def test_a_load_that_closing_cuts_short(
 
     with monkeypatch.context() as slowly:
         slowly.setattr(wide_tables, "load", endless)
-        slowly.setattr(hot_keeper, "_END_S", 300.0)
+        slowly.setattr(keeper, "_END_S", 300.0)
         add_class_tags(plain, ["sky"])
         assert held(hot) is None
         assert began.wait(300)
         hot.close()
-        assert hot.hot.state is hot_keeper.State.EMPTY
+        assert hot.memory.state is keeper.State.EMPTY
     assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
-    assert hot.hot._held is None
-    assert hot.hot.wait(300)
+    assert hot.memory._held is None
+    assert hot.memory.wait(300)
     assert held(hot) == plain.snapshot()
 
 
@@ -335,8 +334,8 @@ def test_a_thread_that_cannot_start(
         without_threads.setattr(threading.Thread, "start", cannot)
         assert rows(hot, "SELECT count(*) FROM t_car") == [(2,)]
         assert held(hot) is None
-    assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-    assert hot.hot.wait(300)
+    assert isinstance(hot.memory, keeper.MemoryKeeper)
+    assert hot.memory.wait(300)
 
 
 def test_what_does_not_fit_stays_on_disk(
@@ -352,8 +351,8 @@ def test_what_does_not_fit_stays_on_disk(
     small = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1, hot_memory_mb=5)
     for _ in range(3):
         assert rows(small, "SELECT count(*) FROM metaocean") == [(200_001,)]
-        assert isinstance(small.hot, hot_keeper.HotSnapshots)
-        assert not small.hot.wait(300)
+        assert isinstance(small.memory, keeper.MemoryKeeper)
+        assert not small.memory.wait(300)
     said = [record for record in caplog.records if "does not fit" in record.getMessage()]
     assert len(said) == 1
 
@@ -363,20 +362,20 @@ def test_after_a_long_load_the_next_one_waits(
 ) -> None:
     """Commits that come faster than loads do not keep it loading all the time."""
     hot, plain = stores
-    assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-    monkeypatch.setattr(hot_keeper, "_LONG_LOAD_S", 0.0)
-    monkeypatch.setattr(hot_keeper, "_REST", 1e9)
+    assert isinstance(hot.memory, keeper.MemoryKeeper)
+    monkeypatch.setattr(keeper, "_LONG_LOAD_S", 0.0)
+    monkeypatch.setattr(keeper, "_REST", 1e9)
     put(plain, 2)
     add_class_tags(plain, ["sky"])  # another tag: everything is loaded
-    assert hot.hot.wait(300)
+    assert hot.memory.wait(300)
     assert held(hot) == plain.snapshot()
     put(plain, 3)
     add_class_tags(plain, ["bus"])
     assert rows(hot, "SELECT count(*) FROM t_car") == [(3,)]
-    assert not hot.hot.wait(0.5)
+    assert not hot.memory.wait(0.5)
     assert held(hot) is None
-    hot.hot._not_before = 0.0
-    assert hot.hot.wait(300)
+    hot.memory._not_before = 0.0
+    assert hot.memory.wait(300)
     assert held(hot) == plain.snapshot()
 
 
@@ -395,8 +394,8 @@ def test_more_is_held_than_questions_may_take(
         CatalogLocation.in_folder(tmp_path), threads=1, memory_limit="60MB", hot_memory_mb=600
     )
     large.snapshot()
-    assert isinstance(large.hot, hot_keeper.HotSnapshots)
-    assert large.hot.wait(300)
+    assert isinstance(large.memory, keeper.MemoryKeeper)
+    assert large.memory.wait(300)
     assert held(large) == plain.snapshot()
     assert rows(large, "SELECT count(*), max(filename) > '' FROM metaocean") == [(900_001, True)]
 
@@ -440,8 +439,8 @@ def test_class_shares_of_many_frames(tmp_path: Path) -> None:
         )
     hot = CatalogStore(location, hot_memory_mb=200, class_names=names.copy)
     hot.snapshot()
-    assert isinstance(hot.hot, hot_keeper.HotSnapshots)
-    assert hot.hot.wait(300)
+    assert isinstance(hot.memory, keeper.MemoryKeeper)
+    assert hot.memory.wait(300)
     shares = class_shares(hot)
     assert shares == class_shares(plain) == class_shares(hot)
     assert [share.frames for share in shares][1:] == [50_000, 16_666]
