@@ -15,6 +15,7 @@ from api.settings import Settings
 EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
     errors.FramesiftError: errors.FramesiftError("something"),
     errors.InvalidInput: errors.InvalidInput("bad"),
+    errors.NothingToAdd: errors.NothingToAdd("no frame is left"),
     errors.UnknownName: errors.UnknownName("class", "cra", ["car"]),
     errors.ClassListMissing: errors.ClassListMissing("no list"),
     errors.NotFound: errors.NotFound("job", "x"),
@@ -45,7 +46,8 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
     errors.EngineFailed: errors.EngineFailed("x"),
 }
 EXPECTED = {
-    "FramesiftError": 500, "InvalidInput": 400, "UnknownName": 400, "ClassListMissing": 400,
+    "FramesiftError": 500, "InvalidInput": 400, "NothingToAdd": 400, "UnknownName": 400,
+    "ClassListMissing": 400,
     "NotFound": 404, "NotMade": 404, "AlreadyExists": 409, "InUse": 409,
     "RemovalRefused": 409, "PreconditionFailed": 412,
     "NotAuthenticated": 401, "NotAllowed": 403, "LoginThrottled": 429,

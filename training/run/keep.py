@@ -1,0 +1,83 @@
+"""What is kept of a run after a step, and why a run ends there."""
+
+import hashlib
+import json
+
+import numpy as np
+
+from catalog.errors import FramesiftError, JobFailed
+from pipeline.runs.run_length import Begun
+from training.command import Interrupted, say
+from training.input.skipped_frames import read_skipped_frames, write_skipped_frames
+from training.run.checkpoint import Checkpoint
+from training.run.metrics_log import MetricsLog
+from training.run.training_run import Run, cannot_go_on
+
+
+def save(run: Run, begun: Begun, rate: float) -> None:
+    """Write a checkpoint, if all workers hold the same weights as they must.
+
+    Raises:
+        JobFailed: They do not, or the weights are not finite: the last checkpoint stays.
+        StorageError: The disk refuses.
+    """
+    weights = run.model.get_weights()
+    digest = hashlib.sha256(b"".join(w.tobytes() for w in weights)).hexdigest()
+    if not run.workers.agree(digest):
+        raise JobFailed("training", f"the workers' weights differ at step {begun.step}")
+    if not all(np.isfinite(each).all() for each in weights):
+        raise diverged(run, "a weight", begun.step, rate)
+    if run.workers.is_first:
+        Checkpoint(
+            step=begun.step,
+            examples=begun.examples,
+            class_list=run.frames.header.class_list,
+            class_map=run.classes.map,
+            identity=run.identity,
+            weights=weights,
+            optimizer=[variable.numpy() for variable in run.state],
+        ).write(run.settings.model_dir, run.settings.keep_checkpoints)
+    # A launcher ends all workers once one has ended: none may end while the first one writes.
+    run.workers.broadcast_number(begun.step)
+
+
+def diverged(run: Run, what: str, step: int, rate: float) -> JobFailed:
+    """Why a run ends whose numbers are no use any more, and what is kept of it."""
+    checkpoint = Checkpoint.read(run.settings.model_dir)
+    hint = f"the checkpoint of step {checkpoint.step} is kept, " if checkpoint else ""
+    return JobFailed(
+        "training",
+        f"{what} is not finite at step {step}, with learning rate {rate:.3g}: {hint}begin a new "
+        "run with a lower --learning_rate",
+    )
+
+
+def list_bad(run: Run, metrics: MetricsLog | None) -> None:
+    """Have every worker know the bad frames of all, and the first one keep the list.
+
+    Raises:
+        BadFile: All together they are more than may be.
+    """
+    kept = read_skipped_frames(run.settings.model_dir) if metrics and run.skipped else []
+    for bad in run.skipped:
+        bad.add(one for one in kept if (one["split"] or run.settings.split) == bad.split)
+        for text in run.workers.texts(json.dumps(bad.listed())):
+            bad.add(json.loads(text))
+    if metrics and run.skipped:
+        listed = [one for bad in run.skipped for one in bad.listed()]
+        write_skipped_frames(run.settings.model_dir, listed)
+        metrics.skips(len(listed))
+    for bad in run.skipped:
+        bad.check()
+
+
+def ended(run: Run, failure: FramesiftError | None, received: str, step: int) -> FramesiftError:
+    """Why the run ends here, on this worker; its checkpoint is written."""
+    unread = cannot_go_on(run.workers, failure)
+    if unread and run.workers.is_first:
+        say(f"the checkpoint of step {step} is kept")
+    return unread or Interrupted(
+        "training",
+        f"ended by {received or 'another worker'} after step {step} of {run.length.max_steps}: "
+        "its checkpoint is kept, and the same command goes on from it",
+    )

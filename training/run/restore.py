@@ -1,0 +1,109 @@
+"""How a run begins: from its last checkpoint, another model, a backbone's weights, or none."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from catalog.errors import BadFile, FramesiftError, InvalidInput
+from pipeline.runs.run_length import Begun, length_from, run_length
+from training.command import say
+from training.input.trained_frames import write_trained_frames, write_trained_scenes
+from training.network.deeplab import load_backbone
+from training.run.checkpoint import CHECKPOINT_FILE, Checkpoint
+from training.run.training_run import Run, cannot_go_on
+
+
+def restore(run: Run) -> tuple[Run, Begun]:
+    """Progress of the last checkpoint, its state now on all workers; and the run as it goes on."""
+    workers = run.workers
+    begun, began_with = Begun(), workers.size
+    failure: FramesiftError | None = None
+    if workers.is_first:
+        try:
+            begun, began_with = _first_state(run)
+        except FramesiftError as error:
+            failure = error
+    if cannot := cannot_go_on(workers, failure):
+        raise cannot
+    # The optimizer is built, so its variables are there to send before the first step already.
+    workers.broadcast_variables([*run.model.variables, *run.state])
+    begun = Begun(*(workers.broadcast_number(n) for n in (begun.step, begun.examples)))
+    run = _as_begun(run, workers.broadcast_number(began_with))
+    length = length_from(run.planned, workers.size, run.settings.batch_size, begun)
+    settings = replace(run.settings, max_steps=length.max_steps)
+    return replace(run, length=length, settings=settings), begun
+
+
+def _as_begun(run: Run, began_with: int) -> Run:
+    """The run, with the plan that it has had since it began with so many workers."""
+    settings, frames = run.settings, len(run.frames)
+    planned = run_length(
+        frames, began_with, settings.batch_size, settings.max_steps, settings.epochs
+    )
+    identity = replace(run.identity, workers=began_with, max_steps=planned.max_steps)
+    return replace(run, planned=planned, identity=identity)
+
+
+def _first_state(run: Run) -> tuple[Begun, int]:
+    """Have the model begin as the checkpoint says, or the parent, or from random weights.
+
+    Returns:
+        How far it is, and with how many workers it began.
+    """
+    model_dir, header = run.settings.model_dir, run.frames.header
+    checkpoint = Checkpoint.restore_newest(model_dir, lambda one: _take(run, one), say)
+    if checkpoint:
+        began_with = _began_with(run, checkpoint)
+        say(f"going on from the checkpoint of step {checkpoint.step}")
+        read = checkpoint.examples
+        if read is None:
+            read = checkpoint.step * run.settings.batch_size * began_with
+            say(
+                "warning: an earlier release wrote the checkpoint, in which each worker had an "
+                "order of its own: frames of this epoch may come twice, or in the next only"
+            )
+        return Begun(checkpoint.step, read), began_with
+    if run.parent:
+        run.parent.check_classes(run.classes.names, header.name)
+        try:
+            run.model.set_weights(run.parent.weights(run.settings.model))
+        except ValueError as error:
+            raise InvalidInput(
+                f"the model in {run.parent.dir} is of another network than {run.settings.model}: "
+                "train without --continue_from"
+            ) from error
+        say(f"beginning with the weights of {run.parent.dir}, step {run.parent.step}")
+    elif run.settings.backbone_weights:
+        load_backbone(run.model, run.settings.backbone_weights)
+        say(f"beginning with the backbone of {run.settings.backbone_weights}")
+    fkeys = run.frames.frames["fkey"].to_pylist()
+    parent = Path(run.parent.dir) if run.parent else None
+    write_trained_frames(model_dir, fkeys, parent)
+    write_trained_scenes(model_dir, run.frames.frames["scene"].to_pylist(), parent)
+    return Begun(), run.workers.size
+
+
+def _began_with(run: Run, checkpoint: Checkpoint) -> int:
+    """The number of workers that the run of a checkpoint began with."""
+    return checkpoint.identity.workers if checkpoint.identity else run.workers.size
+
+
+def _take(run: Run, checkpoint: Checkpoint) -> None:
+    """Have the model and its optimizer be as a checkpoint says.
+
+    Raises:
+        InvalidInput: It is another run's.
+        BadFile: Its arrays are not the run's.
+    """
+    model_dir = run.settings.model_dir
+    identity = _as_begun(run, _began_with(run, checkpoint)).identity
+    checkpoint.check_same_run(run.frames.header.class_list, identity, model_dir)
+    try:
+        run.model.set_weights(checkpoint.weights)
+        for variable, value in zip(run.state, checkpoint.optimizer, strict=True):
+            variable.assign(value)
+    except ValueError as error:
+        raise BadFile(
+            f"checkpoint is damaged (its arrays are not those of {run.settings.model} and its "
+            "optimizer)",
+            str(model_dir / CHECKPOINT_FILE),
+        ) from error

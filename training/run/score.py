@@ -1,0 +1,140 @@
+"""Scoring on the way: when a run scores its model of now, and what becomes of it."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from catalog.errors import FramesiftError, InvalidInput
+from pipeline.manifest import Manifest
+from pipeline.runs.bad_frames import BadFrames
+from pipeline.runs.run_length import Begun
+from training.command import say
+from training.input.dataset import open_reader, open_split
+from training.input.label_classes import LabelClasses
+from training.input.skipped_frames import SkippedFrames
+from training.input.trained_frames import ABOUT_TRAINED
+from training.network.model_files import write_model
+from training.run.evaluation import Evaluations, Scoring, keep_best, scored
+from training.run.keep import ended, list_bad
+from training.run.metrics_log import MetricsLog
+from training.run.mlperf_log import MlperfLog
+from training.run.stop_signal import StopSignal
+from training.run.training_run import Run
+from training.run.workers import Workers
+from training.run_settings import RunSettings
+
+
+def scoring_of(
+    settings: RunSettings,
+    frames: Manifest,
+    manifest: Path,
+    classes: LabelClasses,
+    workers: Workers,
+    model: Any,
+) -> Scoring | None:
+    """The validation in between, where that was asked for."""
+    if settings.exec_mode != "train_and_evaluate":
+        return None
+    split, _, palette = open_split(manifest, settings.evaluate_split, "validation")
+    if not len(split.need_labels()) or split.frames.equals(frames.frames):
+        raise InvalidInput(
+            f"--evaluate_split {settings.evaluate_split} of {frames.header.name}: expected a split "
+            "with frames that are not those trained on"
+        )
+    share = split.shard(workers.rank, workers.size)
+    bad = skipped_of(settings, share, len(split), settings.evaluate_split)
+    reader, _ = open_reader(
+        share,
+        palette,
+        settings.height_px,
+        settings.width_px,
+        settings.cache_bytes // 4,
+        classes=classes,
+        bad=bad,
+    )
+    return Scoring(model, reader, len(share), len(classes), settings.threads, bad)
+
+
+def skipped_of(
+    settings: RunSettings, frames: Manifest, of_split: int, split: str
+) -> SkippedFrames | None:
+    """The bad frames among those that a worker reads, of so many in the split; None to fail."""
+    bad = BadFrames.parse(settings.bad_frames)
+    if not bad.skips:
+        return None
+    return SkippedFrames(frames.frames["fkey"].to_pylist(), bad.limit(of_split), split)
+
+
+def evaluations_of(run: Run, step: int) -> Evaluations | None:
+    """The scores of a run that goes on after a step; on its first worker, where it scores."""
+    if run.scoring is None or not run.workers.is_first:
+        return None
+    return Evaluations(run.settings.model_dir, step)
+
+
+def is_evaluated(run: Run, begun: Begun) -> bool:
+    """Return whether the model of now is scored on the split to validate on.
+
+    That is after the last step, and where a step ended so many epochs.
+    """
+    each, each_step = len(run.frames) * run.settings.evaluate_every, run.examples_of_step
+    is_epoch_over = begun.examples // each > (begun.examples - each_step) // each
+    return run.scoring is not None and (is_epoch_over or begun.step == run.length.max_steps)
+
+
+def lacks_score(run: Run, evaluations: Evaluations | None, begun: Begun) -> bool:
+    """Return whether a run goes on from a step whose scoring was ended before its end."""
+    if not begun.step or not is_evaluated(run, begun):
+        return False
+    return run.workers.any(evaluations is not None and not evaluations.has(begun.step))
+
+
+def evaluate(
+    run: Run,
+    evaluations: Evaluations | None,
+    metrics: MetricsLog | None,
+    mlperf: MlperfLog | None,
+    begun: Begun,
+    stop: StopSignal,
+) -> float:
+    """Score the model of now, whose checkpoint is written; keep it if it is the best.
+
+    Returns:
+        The time that it took [s].
+
+    Raises:
+        BadFile: A frame cannot be read.
+        JobFailed: One of another worker cannot, or the run was told to end.
+    """
+    scoring, step = run.scoring, begun.step
+    assert scoring is not None  # or the model of now is not scored
+    began_s = time.perf_counter()
+    failure: FramesiftError | None = None
+    matrix = None
+    try:
+        matrix = scoring.matrix(run.settings.batch_size, lambda: bool(stop.received))
+    except FramesiftError as error:
+        failure = error
+    if run.workers.any(matrix is None) or matrix is None:
+        raise ended(run, failure, stop.received, step)
+    list_bad(run, metrics)
+    now = scored(step, run.workers.sum(matrix))
+    if evaluations and metrics and mlperf:
+        if best := evaluations.is_best(now):
+            about = replace(run.about, step=step)
+            keep_best(
+                lambda folder: write_model(run.model, about, folder),
+                run.settings.model_dir,
+                ABOUT_TRAINED,
+            )
+        # After the model: a run that is killed between them scores this step again.
+        evaluations.record(now)
+        mlperf.evaluated(step, begun.examples / len(run.frames), now.miou)
+        metrics.evaluated(now, evaluations.best or now, mlperf.seconds_to_target)
+        say(
+            f"step {step}: mean IoU {100 * now.miou:.1f} % on {run.settings.evaluate_split}, pixel "
+            f"accuracy {100 * now.pixel_accuracy:.1f} %{', the best so far' if best else ''}"
+        )
+    run.workers.broadcast_number(step)  # none goes on, or ends, while the first one writes
+    return time.perf_counter() - began_s
