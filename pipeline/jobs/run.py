@@ -282,11 +282,6 @@ def _check_network(settings: TrainSettings) -> None:
     if settings.model is not None:
         check_network(settings.model)
     check_backbone(settings.model or SMALL_UNET, settings.backbone_weights)
-    if settings.backbone_weights and not Path(settings.backbone_weights).is_file():
-        raise InvalidInput(
-            f"backbone weights {settings.backbone_weights}: no such file; expected an .h5 file of "
-            "ResNet-50's weights"
-        )
 
 
 def _check_target(miou: float, evaluate_every: int | None) -> None:

@@ -36,10 +36,10 @@ MISTAKES = [
 ]
 
 
-def test_mistakes_are_told_what_to_do(catalogued: Path) -> None:
+def test_mistakes_are_told_what_to_do(home: Path) -> None:
     """Each message names what to write instead."""
     for (arguments, words), (status, out, err) in zip(
-        MISTAKES, several(catalogued, *[arguments for arguments, _ in MISTAKES]), strict=True
+        MISTAKES, several(home, *[arguments for arguments, _ in MISTAKES]), strict=True
     ):
         assert (status, out) == (1, ""), arguments
         assert words in err, (arguments, err)

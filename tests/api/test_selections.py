@@ -94,9 +94,9 @@ REFUSED: list[tuple[list[str], tuple[str, ...]]] = [
 ]
 
 
-def test_what_cannot_be_asked_is_one_line(catalogued: Path) -> None:
+def test_what_cannot_be_asked_is_one_line(home: Path) -> None:
     """What was given, what is expected, the nearest name."""
-    ended = several(catalogued, *(["select", *arguments] for arguments, _ in REFUSED))
+    ended = several(home, *(["select", *arguments] for arguments, _ in REFUSED))
     for (_, parts), (status, out, err) in zip(REFUSED, ended, strict=True):
         assert (status, out, err.count("\n")) == (1, "", 1)
         assert err.startswith("error: ")

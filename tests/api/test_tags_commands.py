@@ -182,7 +182,7 @@ def test_errors_are_one_line(home: Path, tmp_path: Path) -> None:
         "none.csv": ["tags", "import", f"{tmp_path}/none.csv", "--family", "mine"],
         "TAG=TYPE": ["tags", "import", "x.csv", "--family", "mine", "--type", "car"],
         "no tag family named": ["tags", "drop", "mine"],
-        "did you mean car or": ["tags", "remove", "caar"],
+        "did you mean car?": ["tags", "remove", "caar"],
         "a class's pixels": ["tags", "remove", "car"],
         "expected one of integer, real": ["tags", "add", "x", "--type", "blob"],
         "needs its values": ["tags", "add", "x", "--kind", "Restricted"],

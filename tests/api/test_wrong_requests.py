@@ -61,7 +61,7 @@ def test_a_wrong_body_is_explained(server: str, route: str, body: object, messag
     ("query", "message"),
     [
         ("audit?outcome=abc",
-         "query.outcome: got 'abc', expected: Only with this outcome: done, or a status such as 4"),
+         "query.outcome: got 'abc', expected: Only with this outcome: a status such as 403"),
         ("tags?kind=bogus", "query.kind: got 'bogus', expected 'Open', 'Restricted' or"),
         ("frames?limit=x", "query.limit: got 'x', expected a whole number"),
         ("classes?quantiles=maybe", "query.quantiles: got 'maybe', expected true or false"),

@@ -69,7 +69,11 @@ def _report(folder: Path, workspace: Any, manifest: Path) -> None:
     report["model"] = {"name": "first", "sha256": "a" * 64}
     (folder / "report.json").write_text(json.dumps(report))
     fkeys = select_frames(workspace.catalog, Question()).frames["fkey"].to_pylist()
-    scores = {"fkey": fkeys, "uncertainty": [n / len(fkeys) for n in range(len(fkeys))]}
+    scores = {
+        "fkey": fkeys,
+        "accuracy": [0.5] * len(fkeys),
+        "uncertainty": [n / len(fkeys) for n in range(len(fkeys))],
+    }
     pq.write_table(pa.table(scores), folder / "frame_scores.parquet")
     cell = {"truth": "car", "predicted": "sky"}
     cells = [{"fkey": fkey, **cell, "pixels": 3 * n} for n, fkey in enumerate(fkeys[:3], 1)]
