@@ -247,10 +247,11 @@ class Tags:
         validation = refresh(records, recorded_job(records, job))
         return ScoresBody.of(import_scores(self._workspace.whole_catalog, validation))
 
-    def scored_models(self) -> builtins.list[str]:
-        """Names of the models whose scores questions may name."""
+    def validated_models(self) -> builtins.list[str]:
+        """Names of the models that questions may ask for confused classes."""
         with self._workspace.catalog.reading() as snapshot:
-            return builtins.list(scored_models(snapshot))
+            models = scored_models(snapshot).values()
+            return [one.model for one in models if f"{one.prefix}_accuracy" in snapshot.tags]
 
     def _check_files(self, fkeys: Sequence[str]) -> None:
         """Go on only where the catalog has every one of these files."""

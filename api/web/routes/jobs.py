@@ -261,9 +261,9 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
 
 
 def _scored(session: Session, report: dict[str, Any]) -> str | None:
-    """The report's model as questions name it; None where its scores are not in the catalog."""
+    """The report's model as questions name it; None where no validation's scores are in the catalog."""
     name = str(report.get("model", {}).get("name", ""))
-    return name if name in session.tags.scored_models() else None
+    return name if name in session.tags.validated_models() else None
 
 
 def _curves_path(jobs: Sequence[str]) -> str:

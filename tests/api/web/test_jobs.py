@@ -1,17 +1,26 @@
 """The pages of jobs, without a browser: what they show, and what their forms do."""
 
+import json
 import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
 from api.http.app import create_app
+from api.services.session import Session
 from api.settings import Settings
 from api.web.run.curves import curves_of, plots_of
+from catalog.records.tables import Job
+from pipeline.jobs.request import JobPaths
 from tests.api.web.jobs import HOSTILE, home_with_jobs
+from tests.api.web.predicted import home_with_prediction
+from tests.pipeline.homes import open_home
+from training.merge_scores import FRAME_CELLS_SCHEMA
 
 HERE = {"Sec-Fetch-Site": "same-origin"}
 
@@ -168,3 +177,24 @@ def test_a_curve_of_many_lines_has_few_points_and_its_last_value(tmp_path: Path)
     ((plot,), (run,)) = (plots := plots_of({"a": [file], "none": []})), plots[0]["runs"]
     assert (plot["name"], run["job"], len(run["steps"])) == ("loss", "a", 1667 + 1)
     assert (run["steps"][-1], run["values"][-1]) == (5000, 500.0)
+
+
+def test_scores_of_a_prediction_answer_no_cell(catalogued: Path, tmp_path: Path) -> None:
+    """A prediction compares with no truth: cells lead to Find where a validation's scores are."""
+    home, _, _ = home_with_prediction(catalogued, tmp_path)
+    workspace = open_home(home)
+    metrics = {"model": {"name": "first", "sha256": "a" * 64}, "predicted_pixels": {}}
+    report = JobPaths(workspace.jobs / "p-1").report
+    (report / "metrics.json").write_text(json.dumps(metrics))
+    tags = Session(workspace, is_command=True).tags
+    assert tags.import_scores("p-1").model == "first"
+    assert tags.validated_models() == []
+    scores = pq.read_table(report / "frame_scores.parquet").append_column("accuracy", [[0.5]])
+    pq.write_table(scores, report / "frame_scores.parquet")
+    (report / "report.json").write_text(json.dumps(metrics))
+    pq.write_table(pa.Table.from_pylist([], FRAME_CELLS_SCHEMA), report / "frame_cells.parquet")
+    with workspace.records.session() as session:
+        session.query(Job).filter_by(name="p-1").update({"kind": "validate"})
+    tags.import_scores("p-1")
+    assert tags.validated_models() == ["first"]
+    workspace.close()
