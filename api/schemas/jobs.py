@@ -267,7 +267,8 @@ class HorovodOptions(Schema):
         default="none", description="What is sent of a gradient: all, or halves."
     )
     reduce: Literal["average", "adasum"] = Field(
-        default="average", description="Adasum needs a Horovod built with MPI."
+        default="average",
+        description="Adasum needs MPI, which jobs do not start workers by: they refuse it.",
     )
 
 

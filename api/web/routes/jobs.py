@@ -261,7 +261,7 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
 
 
 def _scored(session: Session, report: dict[str, Any]) -> str | None:
-    """The report's model as questions name it; None where no validation's scores are in the catalog."""
+    """The report's model as questions name it; None where no scores of a validation are imported."""
     name = str(report.get("model", {}).get("name", ""))
     return name if name in session.tags.validated_models() else None
 

@@ -131,7 +131,7 @@ def train(
         typer.Option(
             metavar="NAME=VALUE,...",
             help="How workers exchange gradients: fusion_mb, cycle_ms, compression=none|fp16, "
-            "reduce=average|adasum.",
+            "reduce=average; adasum needs MPI, which jobs do not start workers by.",
         ),
     ] = None,
     checkpoint_every: Annotated[
