@@ -261,7 +261,7 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
 
 
 def _scored(session: Session, report: dict[str, Any]) -> str | None:
-    """The report's model as questions name it; None where no scores of a validation are imported."""
+    """The name of the report's model; None where the catalog has no scores of its validation."""
     name = str(report.get("model", {}).get("name", ""))
     return name if name in session.tags.validated_models() else None
 
