@@ -41,7 +41,9 @@ _BARE = """
 import sys
 import numpy as np
 from pathlib import Path
+from training.freed_memory import keep_freed_memory
 from training.run.workers import use_threads
+keep_freed_memory()
 use_threads(1)
 import tensorflow as tf
 from ingest.labels.label_image import decode_image, decode_label

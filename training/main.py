@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pipeline.runs.networks import is_own
 from pipeline.runs.without_packages import do_without
 from training.command import exit_status
+from training.freed_memory import keep_freed_memory
 from training.run.mlflow_log import URI_VARIABLE
 from training.run_settings import TRAINING_MODES, RunSettings, parse_flags
 
@@ -23,6 +24,7 @@ def main(arguments: Sequence[str]) -> int:
         # TensorFlow and Keras import them where they are installed: a quarter of the CPU that an
         # import takes, and 55 MiB of a validation's 730.
         do_without("pandas", "scipy", "boto3", "botocore", "fsspec")
+    keep_freed_memory()
     return exit_status(lambda: _run(settings))
 
 
