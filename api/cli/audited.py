@@ -34,7 +34,7 @@ _ONLY_WITH = {
     "catalog check": ("repair",),
     "cache limit": ("soft", "hard", "soft_files", "hard_files", "free", "user"),
 }
-"""Options of which a command needs one to change something."""
+"""Commands that change something only with one of these options."""
 _ONLY_READS = frozenset({"dry_run", "errors"})
 """Options with which no command changes anything."""
 _LEFT_OUT = frozenset({"as_json", "access_key", "url", "command", "option"})

@@ -330,7 +330,7 @@ class NewTraining(_NewNetworkJob):
         default=None,
         ge=1,
         le=_MOST,
-        description="Epochs after each of which evaluate_split is scored, and the best model "
+        description="Interval in epochs at which evaluate_split is scored, and the best model "
         "kept: it can be validated as NAME@best.",
     )
     evaluate_split: Name | None = Field(

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,26 @@ for arguments in json.loads(sys.argv[1]):
     ended.append([status, out.getvalue(), err.getvalue()])
 print(json.dumps([ended, [name for name in ("horovod", "tensorflow") if name in sys.modules]]))
 """
+
+
+_SIGNALLED = """
+import os, signal, sys
+import training.train
+from training.main import main
+signals = {signals}
+rate_at = training.train.learning_rate_at
+def rate_then_signal(step, *more):
+    if step in signals:
+        os.kill(os.getpid(), signals[step])
+    return rate_at(step, *more)
+training.train.learning_rate_at = rate_then_signal
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def signalled(signals: Mapping[int, int]) -> str:
+    """Code of the training program that gets these signals, by the steps that they come in."""
+    return _SIGNALLED.format(signals={step: int(number) for step, number in signals.items()})
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """Networks whose layers draw and normalise by batches: runs that go on end as without a break."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.training.commands import TINY, horovodrun, run, run_several
+from tests.training.commands import TINY, horovodrun, run, run_several, signalled
 from tests.training.drawn_frames import draw_frames, write_manifest
 from training.run.checkpoint import Checkpoint
 
@@ -21,20 +22,6 @@ def training(root: Path, model: str, network: str, *more: str) -> list[str]:
     ]  # fmt: skip
 
 
-_ENDED = """
-import os, signal, sys
-import training.train
-from training.main import main
-rate_at = training.train.learning_rate_at
-def rate_then_signal(step, *more):
-    if step == 4:
-        os.kill(os.getpid(), signal.SIGTERM)
-    return rate_at(step, *more)
-training.train.learning_rate_at = rate_then_signal
-sys.exit(main(sys.argv[1:]))
-"""
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_run_that_goes_on_draws_what_it_would_have_drawn(tmp_path: Path, workers: int) -> None:
     """Proves its weights, moving means among them, are to the last bit those of a whole run.
@@ -44,7 +31,7 @@ def test_a_run_that_goes_on_draws_what_it_would_have_drawn(tmp_path: Path, worke
     write_manifest(tmp_path / "manifest", tmp_path, {"train": draw_frames(tmp_path, 8)})
     launcher = horovodrun(workers) if workers > 1 else ()
     flags = training(tmp_path, "ended", "draws_and_normalises")
-    ended = run("-c", _ENDED, *flags, launcher=launcher)
+    ended = run("-c", signalled({4: signal.SIGTERM}), *flags, launcher=launcher)
     assert "ended by SIGTERM after step 4 of 9" in ended.err, ended.err
     whole = training(tmp_path, "whole", "draws_and_normalises", "--checkpoint_every", "2")
     for each in (flags, whole):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from pipeline.prepared.prepare import prepare
 from pipeline.prepared.size import Size
 from tests.pipeline.test_prepared import staged
-from tests.training.commands import TINY, horovodrun, run, run_several
+from tests.training.commands import TINY, horovodrun, run, run_several, signalled
 from tests.training.drawn_frames import draw_frames
 from training.run.checkpoint import Checkpoint
 from training.validation.shard_file import read_shard, shard_path
@@ -75,7 +76,7 @@ def test_a_run_goes_on_with_another_number_of_workers(tmp_path: Path) -> None:
     folder = staged(tmp_path, {"train": draw_frames(tmp_path, 9)})
     model_dir = tmp_path / "model"
     three = training(folder, model_dir, "--epochs", "3")
-    one_epoch = run("-c", _STOPPED, *three, launcher=horovodrun(2))
+    one_epoch = run("-c", signalled({3: signal.SIGTERM}), *three, launcher=horovodrun(2))
     assert one_epoch.status != 0
     stopped = Checkpoint.read(model_dir)
     assert stopped is not None
@@ -89,17 +90,3 @@ def test_a_run_goes_on_with_another_number_of_workers(tmp_path: Path) -> None:
     assert ended is not None
     assert (ended.step, ended.examples) == (11, 28)
     assert ended.identity == stopped.identity
-
-
-_STOPPED = """
-import os, signal, sys
-import training.train
-from training.main import main
-rate_at = training.train.learning_rate_at
-def rate_then_signal(step, *more):
-    if step == 3:
-        os.kill(os.getpid(), signal.SIGTERM)
-    return rate_at(step, *more)
-training.train.learning_rate_at = rate_then_signal
-sys.exit(main(sys.argv[1:]))
-"""

@@ -20,7 +20,16 @@ import pytest
 from pipeline.example_order import examples
 from pipeline.runs.exit_codes import GOES_ON
 from tests.api.servers import wait_until
-from tests.training.commands import ONE_THREAD, TINY, Ended, horovodrun, run, run_several, start
+from tests.training.commands import (
+    ONE_THREAD,
+    TINY,
+    Ended,
+    horovodrun,
+    run,
+    run_several,
+    signalled,
+    start,
+)
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, every_fourth, write_manifest
 from training.run.checkpoint import Checkpoint
 from training.run.metrics_log import read_metrics
@@ -179,20 +188,6 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-_ENDED = """
-import os, signal, sys
-import training.train
-from training.main import main
-rate_at = training.train.learning_rate_at
-def rate_then_signal(step, *more):
-    if step in (5, 7):
-        os.kill(os.getpid(), {5: signal.SIGUSR1, 7: signal.SIGTERM}[step])
-    return rate_at(step, *more)
-training.train.learning_rate_at = rate_then_signal
-sys.exit(main(sys.argv[1:]))
-"""
-
-
 def test_ended_run_goes_on_exactly(manifest: Path, tmp_path: Path) -> None:
     """Proves SIGTERM costs nothing, even before the first regular checkpoint.
 
@@ -202,7 +197,7 @@ def test_ended_run_goes_on_exactly(manifest: Path, tmp_path: Path) -> None:
     """
     every = ["--augment", "mirror,crop,scale,colour"]
     flags = training(manifest, tmp_path / "ended", 20, *every)
-    ended = run("-c", _ENDED, *flags)
+    ended = run("-c", signalled({5: signal.SIGUSR1, 7: signal.SIGTERM}), *flags)
     assert ended.status == GOES_ON, ended.err
     assert "ended by SIGTERM after step 7 of 20: its checkpoint is kept" in ended.error
     saved = Checkpoint.read(tmp_path / "ended")

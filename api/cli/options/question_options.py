@@ -34,6 +34,12 @@ SqlOption = Annotated[
 ]
 CameraOption = Annotated[_Texts, typer.Option(help="Camera, such as front_center; repeatable.")]
 SceneOption = Annotated[_Texts, typer.Option(help="Scene; repeatable.")]
+QuestionFileOption = Annotated[
+    str | None,
+    typer.Option(help="File with a question as JSON, '-' for stdin; options add to it."),
+]
+LimitOption = Annotated[int | None, typer.Option(help="At most this many frames.")]
+SampleOption = Annotated[int | None, typer.Option(help="Choose this many at random.")]
 
 
 @dataclass(frozen=True)
@@ -70,15 +76,12 @@ class QuestionOptions:
     sql: SqlOption = None
     camera: CameraOption = None
     scene: SceneOption = None
-    question: Annotated[
-        str | None,
-        typer.Option(help="File with a question as JSON, '-' for stdin; options add to it."),
-    ] = None
+    question: QuestionFileOption = None
     order: Annotated[
         _Texts, typer.Option(help="Tag to order by, with ' desc' for falling; repeatable.")
     ] = None
-    limit: Annotated[int | None, typer.Option(help="At most this many frames.")] = None
-    sample: Annotated[int | None, typer.Option(help="Choose this many at random.")] = None
+    limit: LimitOption = None
+    sample: SampleOption = None
     seed: Annotated[int | None, typer.Option(help="Seed of sample and split; 0 unless given.")] = (
         None
     )

@@ -9,8 +9,11 @@ import typer
 from api.cli.options.grouped_options import with_options
 from api.cli.options.question_options import (
     CameraOption,
+    LimitOption,
+    QuestionFileOption,
     QuestionOptions,
     RangeOption,
+    SampleOption,
     SceneOption,
     SqlOption,
     WhereOption,
@@ -39,12 +42,9 @@ class FrameOptions:
     sql: SqlOption = None
     camera: CameraOption = None
     scene: SceneOption = None
-    question: Annotated[
-        str | None,
-        typer.Option(help="File with a question as JSON, '-' for stdin; options add to it."),
-    ] = None
-    limit: Annotated[int | None, typer.Option(help="At most this many frames.")] = None
-    sample: Annotated[int | None, typer.Option(help="Choose this many at random.")] = None
+    question: QuestionFileOption = None
+    limit: LimitOption = None
+    sample: SampleOption = None
     save_as: SaveAsOption = None
     evict: EvictFlag = False
 
