@@ -20,6 +20,7 @@ from training.command import say
 from training.input.dataset import open_reader, open_split
 from training.input.frame_reader import FrameReader
 from training.input.label_classes import LabelClasses
+from training.library_pages import drop_library_pages
 from training.network.about_model import AboutModel
 from training.network.model_files import read_model
 from training.network.predictor import Predictor
@@ -130,6 +131,7 @@ def _predict(
     if not lacking:
         return
     shard = _opened(settings, split, frames, palette, through)
+    drop_library_pages()
     schema = schema_of([tag_name(name) for name in shard.classes.names], about)
     clear_parts((results_dir / shard.pictures[lacking[0].begin]).parent.glob("*.part"))
     for piece in lacking:

@@ -10,6 +10,7 @@ from pipeline.cores import threads_of_process
 from training.input.dataset import open_split
 from training.input.numbered_colours import NumberedColours
 from training.input.split_shards import Split
+from training.library_pages import drop_library_pages
 from training.network.about_model import AboutModel
 from training.network.model_files import read_model
 from training.run_settings import RunSettings
@@ -56,6 +57,7 @@ def validate_shard(settings: RunSettings) -> None:
         use_threads(threads_of_process(settings.threads, 1))
         scorers = [_scorer(settings, model, split) for model in lacking]
         gc.freeze()  # TensorFlow stays: looking through it for garbage takes 0.15 s each time
+        drop_library_pages()
         work = ShardWork(settings, scorers, through)
         work.finish(shard)
         if lacking == models:  # else it cannot do what other shards may lack
