@@ -6,11 +6,10 @@ The shares of all classes are one statement; what the others need is imported wh
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from api.schemas.statistics import ClassesAnswer
 from api.workspace import Workspace
 from catalog.frames.frames import class_shares
 from query.question.question import Question
-from query.statistics.class_report import ClassReport, ClassStatistics, Grouping
+from query.statistics.class_report import ClassesAnswer, ClassReport, ClassStatistics, Grouping
 from query.statistics.correlations import Correlation
 from query.statistics.facet_report import FacetReport
 from query.statistics.gap_report import GapReport
@@ -42,10 +41,9 @@ class Statistics:
             return ClassesAnswer(
                 classes=tuple(ClassStatistics(**asdict(share)) for share in shares)
             )
-        report = self.report(
+        return self.report(
             question=question, dataset=dataset, split=split, by=by, quantiles=quantiles, at=at
         )
-        return ClassesAnswer(**report.model_dump())
 
     def report(
         self,
