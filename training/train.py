@@ -37,7 +37,6 @@ from training.network.learning_rate import COURSE, learning_rate_at
 from training.network.loss import weight_of_class_id
 from training.network.model_files import write_model
 from training.network.networks import build_network
-from training.network.parent import Parent, read_parent
 from training.network.precision import LossScale, chosen_precision, compile_for_gpus, layers_in
 from training.run.checkpoint import checkpoints_bytes
 from training.run.code_version import code_version
@@ -47,6 +46,7 @@ from training.run.metrics_log import MetricsLog
 from training.run.minutes import Minutes
 from training.run.mlflow_log import MlflowLog, ending, mlflow_log
 from training.run.mlperf_log import MlperfLog
+from training.run.parent import Parent, read_parent
 from training.run.restore import restore
 from training.run.room import need_room
 from training.run.run_identity import RunIdentity
