@@ -33,7 +33,7 @@ class Frames:
 
         Args:
             cursors_of: The list that cursors are of: text that is the same for all pages.
-            question: Whose frames; see api.services.statistics.dataset_statistics.frames_of.
+            question: Whose frames; see api.services.statistics.frames.frames_of.
             dataset: Only the frames of this one.
             split: Only those of this split of it.
             at: The snapshot to ask of the first page; the dataset's, or else the newest, when None.
@@ -45,7 +45,7 @@ class Frames:
             InvalidInput: The cursor is of another list.
         """
         # Here: records and manifests, which one frame needs none of.
-        from api.services.statistics.dataset_statistics import frames_of
+        from api.services.statistics.frames import frames_of
 
         page = page_of(
             self._workspace.catalog,

@@ -10,7 +10,7 @@ from pipeline.runs.run_length import RunLength
 from training.input.label_classes import LabelClasses
 from training.input.skipped_frames import SkippedFrames
 from training.network.about_model import AboutModel
-from training.network.precision import LossScale
+from training.network.loss_scale import LossScale
 from training.run.evaluation import Scoring
 from training.run.parent import Parent
 from training.run.run_identity import RunIdentity

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from api.cli.tables.bars import bar, columns_of
-from api.cli.terminal import emit_table, heading, stdout
+from api.cli.tables.table import emit_table
+from api.cli.terminal import heading, stdout
 from catalog.values import ClassShare
 from query.statistics.class_report import (
     ClassGroup,

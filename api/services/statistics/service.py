@@ -58,14 +58,14 @@ class Statistics:
         """The classes in some frames: query.statistics.class_statistics.class_report.
 
         Args:
-            question: Whose frames; see api.services.statistics.dataset_statistics.frames_of.
+            question: Whose frames; see api.services.statistics.frames.frames_of.
             dataset: Only the frames of this one.
             split: Only those of this split of it.
             by: Also for each camera or scene.
             quantiles: Also quantiles, where the class is present.
             at: The snapshot to ask; the dataset's, or else the newest, when None.
         """
-        from api.services.statistics.dataset_statistics import frames_of
+        from api.services.statistics.frames import frames_of
         from query.statistics.class_statistics import class_report
 
         return class_report(
@@ -102,7 +102,7 @@ class Statistics:
             split: Only those of this split of it.
             at: The snapshot to ask.
         """
-        from api.services.statistics.dataset_statistics import frames_of
+        from api.services.statistics.frames import frames_of
         from api.services.statistics.histogram_axes import axes_of
         from query.statistics.histograms import histogram
 
@@ -129,7 +129,7 @@ class Statistics:
             split: Only those of this split of it.
             at: The snapshot to ask.
         """
-        from api.services.statistics.dataset_statistics import frames_of
+        from api.services.statistics.frames import frames_of
         from query.statistics.facets import facets
 
         frames = frames_of(self._workspace, question, dataset, split, at)
@@ -145,7 +145,7 @@ class Statistics:
         files: bool = False,
     ) -> Correlation:
         """Classes' shares against the IoU of a validation, which may be a file where ``files``."""
-        from api.services.statistics.dataset_statistics import share_and_iou
+        from api.services.statistics.share_and_iou import share_and_iou
 
         return share_and_iou(self._workspace, validation, dataset, split, at, files=files)
 
@@ -159,6 +159,6 @@ class Statistics:
         at: int | None = None,
     ) -> GapReport:
         """Gaps of a dataset, or one of its splits, in comparison with the catalog."""
-        from api.services.statistics.dataset_statistics import dataset_gaps
+        from api.services.statistics.dataset_gaps import dataset_gaps
 
         return dataset_gaps(self._workspace, dataset, split, at_least, scenes, at)
