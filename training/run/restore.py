@@ -1,4 +1,4 @@
-"""How a run begins: from its last checkpoint, another model, a backbone's weights, or none."""
+"""Begins a run: from its last checkpoint, another model, a backbone's weights, or none."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -72,7 +72,7 @@ class Run:
 
     @property
     def about(self) -> AboutModel:
-        """What the run's model file says of it, after the last step."""
+        """The run as its model file says it, after the last step."""
         settings, header = self.settings, self.frames.header
         return AboutModel(
             sha256="",

@@ -65,9 +65,9 @@ def stage(
     """Fetch a dataset's images and labels into a cache near the job."""
     if dry_run:
         others = {"--verify": verify, "--prepare": prepare, "--to": to}
-        if given := [option for option, value in others.items() if value]:
+        if wrong := [option for option, value in others.items() if value]:
             raise InvalidInput(
-                f"--dry-run and {', '.join(given)}: a plan goes with --cache and --workers alone; "
+                f"--dry-run and {', '.join(wrong)}: a plan goes with --cache and --workers alone; "
                 "leave --dry-run or the others out"
             )
         _print_plan(long_work.staging_plan(dataset, cache, workers), as_json)
