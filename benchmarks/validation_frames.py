@@ -36,8 +36,8 @@ def main() -> None:
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
+    from training.network.best_class import BestClass
     from training.network.predictor import probabilities
-    from training.validation.best_class import BestClass
     from training.validation.metrics.metric import ScoredFrame
     from training.validation.metrics.table import METRICS
     from training.validation.scores import confusion_matrix

@@ -29,8 +29,8 @@ from ingest.labels.palette import Palette
 from pipeline.prepared.decoded_frames import small_image
 from pipeline.prepared.size import Size
 from tests.training.drawn_frames import read_class_list
+from training.network.best_class import BestClass
 from training.validation import scores
-from training.validation.best_class import BestClass
 
 ROUNDS = 3
 SIZE = Size(height_px=152, width_px=240)

@@ -56,7 +56,7 @@ from training.input.numbered_colours import NumberedColours
 from training.input.split_shards import Place
 from training.network.model_files import read_model
 from training.network.predictor import Predictor
-from training.validation.best_class import BestClass
+from training.network.best_class import BestClass
 from training.validation.scores import confusion_matrix
 from training.validation.shard_sums import ShardSums
 manifest, folder, name, what, out = sys.argv[1:]

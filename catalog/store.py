@@ -9,14 +9,14 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 
 from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
-from catalog.frames.upgrade import OLDEST, make_tables_of_scans, upgrade
+from catalog.frames.new_catalog import make_catalog
+from catalog.frames.upgrade import OLDEST, renew_views, upgrade
 from catalog.lake import views as discover_views
 from catalog.lake.connection import (
     DISCOVER,
@@ -33,23 +33,13 @@ from catalog.lake.layouts import JOINED
 from catalog.lake.metadata import column_statistics
 from catalog.lake.metadata.own_tables import holds_file, is_made, newest_snapshot
 from catalog.lake.newest import NewestSnapshot
-from catalog.lake.schema import (
-    CLASS_PIXELS,
-    CLASS_PIXELS_COLUMNS,
-    FILES,
-    FILES_COLUMNS,
-    FORMAT,
-    FRAME_TAGS,
-    FRAME_TAGS_COLUMNS,
-    INTERNAL_FILES_COLUMNS,
-)
+from catalog.lake.schema import FORMAT
 from catalog.lake.snapshot import FactsOfSnapshots, Snapshot
 from catalog.lake.snapshot_engines import SnapshotEngines
 from catalog.lake.sql_guard import SelectOnly
 from catalog.memory.no_memory import NoMemory
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
 from catalog.storage.new_data_files import NewDataFiles
-from catalog.storage.to_disk import to_disk
 
 if TYPE_CHECKING:
     from catalog.memory.keeper import MemoryKeeper
@@ -118,7 +108,7 @@ class CatalogStore:
         self._reader_lock = threading.RLock()
         location.make_folders()
         if not is_made(location):
-            self._make_tables()
+            self._make()
         self._check_format()
 
     def _kept_in_memory(self, budget_mb: int) -> "MemoryKeeper | NoMemory":
@@ -289,7 +279,7 @@ class CatalogStore:
         """The lake, whose views are those of this release from here on."""
         with translated(self.location):
             if discover_views.are_former(lake.connection):
-                _make_views(lake.connection)
+                renew_views(lake.connection)
         return lake
 
     def _with_statistics(self, lake: Lake) -> Lake:
@@ -356,30 +346,10 @@ class CatalogStore:
         with translated(self.location), self.snapshot_known(at):
             return Lake(self.location, limits, read_only=True, at=at)
 
-    def _make_tables(self) -> None:
+    def _make(self) -> None:
         with self.lock(WRITE_LOCK, "the catalog is being made"):
-            if is_made(self.location):
-                return  # another process made it while this one waited
-            if self.location.holds_files(f"main/{FILES}"):
-                raise CatalogDamaged(
-                    f"{self.location.metadata}: missing, but {self.location.data} holds the files "
-                    "of a catalog; restore it from a backup, or move the folder away"
-                )
-            location, aside = self.location, None
-            if isinstance(location.metadata, Path):
-                aside = location.metadata.with_suffix(".part")
-                for left_over in aside.parent.glob(f"{aside.name}*"):
-                    left_over.unlink(missing_ok=True)
-                location = replace(location, metadata=aside)
-            with translated(location):
-                lake = Lake(location, self._limits, read_only=False)
-                try:
-                    _create_tables(lake.connection, NewDataFiles(location.data))
-                finally:
-                    lake.close()
-            if aside is not None and isinstance(self.location.metadata, Path):
-                aside.rename(self.location.metadata)
-                to_disk(aside.parent)
+            if not is_made(self.location):  # no other process made it while this one waited
+                make_catalog(self.location, self._limits)
 
     def _check_format(self) -> None:
         version = self._format()
@@ -410,36 +380,3 @@ class CatalogStore:
         with self.reading() as cursor, translated(self.location):
             row = cursor.execute(f"SELECT version FROM {LAKE}.main.catalog_format").fetchone()
         return None if row is None else int(row[0])
-
-
-def _make_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Commit the views of this release, in place of another's."""
-    connection.execute(f"USE {LAKE}.main")
-    connection.execute("BEGIN TRANSACTION")
-    discover_views.create(connection, anew=True)
-    connection.execute(f"CALL {LAKE}.set_commit_message('framesift', 'views of this release')")
-    connection.execute("COMMIT")
-
-
-def _create_tables(connection: duckdb.DuckDBPyConnection, new_files: NewDataFiles) -> None:
-    """Commit the empty tables and their views."""
-    connection.execute(f"USE {LAKE}.main")
-    connection.execute("BEGIN TRANSACTION")
-    for table, columns in (
-        (FILES, FILES_COLUMNS | INTERNAL_FILES_COLUMNS),
-        (CLASS_PIXELS, CLASS_PIXELS_COLUMNS),
-        (FRAME_TAGS, FRAME_TAGS_COLUMNS),
-    ):
-        body = ", ".join(
-            f'"{name}" {kind}{" NOT NULL" if name == "fkey" else ""}'
-            for name, kind in columns.items()
-        )
-        connection.execute(f"CREATE TABLE {table} ({body})")
-    make_tables_of_scans(connection)
-    connection.execute("CREATE TABLE catalog_format (version INTEGER NOT NULL)")
-    connection.execute("INSERT INTO catalog_format VALUES (?)", [FORMAT])
-    connection.execute(f"CREATE SCHEMA {LAKE}.{DISCOVER}")
-    discover_views.create(connection)
-    connection.execute(f"CALL {LAKE}.set_commit_message('framesift', 'catalog created')")
-    new_files.to_disk()
-    connection.execute("COMMIT")

@@ -140,8 +140,8 @@ class Job(Record):
             FramesiftServerError: It has not ended, is done, or cannot be changed so; or the server
                 does not answer.
         """
-        given = {"workers": workers, "bad_frames": bad_frames}
-        body = {name: value for name, value in given.items() if value is not None}
+        changes = {"workers": workers, "bad_frames": bad_frames}
+        body = {name: value for name, value in changes.items() if value is not None}
         self._body = self._transport.json("POST", f"{self._path}/resume", body or None)
         return self
 

@@ -7,14 +7,14 @@ from pathlib import Path
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
-def threads_of_process(asked: int, processes: int) -> int:
+def threads_of_process(threads: int, processes: int) -> int:
     """Threads for one process.
 
     Args:
-        asked: As the flag says; 0 for this process's share of the cores.
+        threads: As the flag says; 0 for this process's share of the cores.
         processes: That share this machine.
     """
-    return asked or max(1, cores() // processes)
+    return threads or max(1, cores() // processes)
 
 
 def cores(quota: Path = _QUOTA) -> int:

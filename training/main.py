@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _runs_code_of_others(settings: RunSettings) -> bool:
-    """Whether a user's own network is built, or MLflow's client told."""
+    """Return whether the program builds a user's own network, or tells MLflow's client."""
     networks = (settings.model, settings.compare_network)
     own = settings.trust_model or any(is_own(network) for network in networks)
     return own or URI_VARIABLE in os.environ

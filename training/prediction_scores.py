@@ -94,7 +94,7 @@ def write_scores(path: Path, table: pa.Table) -> None:
 
 
 def read_about(path: Path) -> tuple[About, int]:
-    """What a shard's scores are of, and how many frames they have.
+    """The model and dataset of a shard's scores, and the number of their frames.
 
     Raises:
         FileNotFoundError: There are none.

@@ -35,10 +35,11 @@ from training.network.about_model import ABOUT_FILE
 from training.network.draws import layers_with_generators, stateful_draws
 from training.network.learning_rate import COURSE, learning_rate_at
 from training.network.loss import weight_of_class_id
+from training.network.loss_scale import LossScale
 from training.network.model_files import write_model
 from training.network.networks import build_network
-from training.network.parent import Parent, read_parent
-from training.network.precision import LossScale, chosen_precision, compile_for_gpus, layers_in
+from training.network.precision import chosen_precision, layers_in
+from training.network.xla import compile_for_gpus
 from training.run.checkpoint import checkpoints_bytes
 from training.run.code_version import code_version
 from training.run.keep import diverged, ended, list_bad, save
@@ -47,6 +48,7 @@ from training.run.metrics_log import MetricsLog
 from training.run.minutes import Minutes
 from training.run.mlflow_log import MlflowLog, ending, mlflow_log
 from training.run.mlperf_log import MlperfLog
+from training.run.parent import Parent, read_parent
 from training.run.restore import restore
 from training.run.room import need_room
 from training.run.run_identity import RunIdentity

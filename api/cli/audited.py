@@ -88,7 +88,7 @@ def _changes_nothing(name: str, options: dict[str, Any]) -> bool:
 
 
 def _words(context: Any) -> str:
-    """What the command was told, as it was typed."""
+    """The options and arguments of the command, as the user typed them."""
     words: list[str] = []
     for parameter in context.command.params:
         is_typed = context.get_parameter_source(parameter.name).name == "COMMANDLINE"

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from api.cli.terminal import emit_table, emit_text, stderr
+from api.cli.tables.table import emit_table
+from api.cli.terminal import emit_text, stderr
 from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_path
 

@@ -1,4 +1,4 @@
-"""What routes take as arguments besides parameters and bodies: caller, home, services, snapshot."""
+"""Arguments of routes besides parameters and bodies: caller, home, services, snapshot."""
 
 from typing import Annotated
 

@@ -1,10 +1,12 @@
 """Frames page by page, and one with all that is known of it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from api.workspace import Workspace
 from query.frames.frame_page import DEFAULT_COLUMNS, Page, Place, page_of
 from query.frames.one_frame import FoundFrame, find_frame
+from query.frames.select_frames import select_frames
 from query.question.question import Question
 
 _ALL = Question()
@@ -33,7 +35,7 @@ class Frames:
 
         Args:
             cursors_of: The list that cursors are of: text that is the same for all pages.
-            question: Whose frames; see api.services.statistics.dataset_statistics.frames_of.
+            question: Whose frames; see api.services.statistics.frames.frames_of.
             dataset: Only the frames of this one.
             split: Only those of this split of it.
             at: The snapshot to ask of the first page; the dataset's, or else the newest, when None.
@@ -45,7 +47,7 @@ class Frames:
             InvalidInput: The cursor is of another list.
         """
         # Here: records and manifests, which one frame needs none of.
-        from api.services.statistics.dataset_statistics import frames_of
+        from api.services.statistics.frames import frames_of
 
         page = page_of(
             self._workspace.catalog,
@@ -64,3 +66,34 @@ class Frames:
             NotFound: There is none of that name.
         """
         return find_frame(self._workspace.catalog, fkey, at)
+
+    def neighbours(
+        self, frame: FoundFrame, most: int
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Frames of the same camera before and after one in its scene, nearest first.
+
+        Args:
+            frame: The frame.
+            most: Most frames on each side.
+
+        Returns:
+            Fkey and frame number of each; none where the frame lacks scene, camera or number.
+        """
+        scene, camera, number = (frame.tags.get(n) for n in ("scene", "camera", "frame_number"))
+        if scene is None or camera is None or number is None:
+            return [], []
+
+        def side(operator: str, order: str) -> list[dict[str, Any]]:
+            question = Question.model_validate(
+                {
+                    "scenes": [scene], "cameras": [camera], "limit": most, "order": [order],
+                    "condition": {
+                        "kind": "tag", "tag": "frame_number", "op": operator, "value": number,
+                    },
+                }
+            )  # fmt: skip
+            table = select_frames(self._workspace.catalog, question, frame.snapshot).frames
+            rows: list[dict[str, Any]] = table.select(["fkey", "frame_number"]).to_pylist()
+            return rows
+
+        return side("<", "frame_number desc"), side(">", "frame_number")

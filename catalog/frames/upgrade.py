@@ -1,4 +1,4 @@
-"""Catalogs of earlier formats brought to this one, in one commit.
+"""Catalogs of earlier formats and releases brought to this one, in one commit.
 
     1 -> 2   frames without a label, frames of several trees, digests (docs/decisions/0026)
 
@@ -10,6 +10,7 @@ import duckdb
 from catalog.errors import InvalidInput
 from catalog.frames import frame_trees
 from catalog.lake import views as discover_views
+from catalog.lake.connection import LAKE
 from catalog.lake.schema import (
     FILE_DIGESTS,
     FILE_DIGESTS_COLUMNS,
@@ -46,3 +47,12 @@ def upgrade(connection: duckdb.DuckDBPyConnection) -> None:
     make_tables_of_scans(connection)
     discover_views.create(connection, before=before)
     connection.execute("UPDATE catalog_format SET version = ?", [FORMAT])
+
+
+def renew_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Commit the views of this release, in place of another's."""
+    connection.execute(f"USE {LAKE}.main")
+    connection.execute("BEGIN TRANSACTION")
+    discover_views.create(connection, anew=True)
+    connection.execute(f"CALL {LAKE}.set_commit_message('framesift', 'views of this release')")
+    connection.execute("COMMIT")

@@ -119,9 +119,9 @@ class TarSource(TarReader):
 
     def _members(self, below: str) -> Iterator[tuple[str, int, float]]:
         if below and not below.endswith("/"):
-            found = self.index.member(below)
-            if found is not None:
-                yield below, *found[1:]
+            member = self.index.member(below)
+            if member is not None:
+                yield below, *member[1:]
             return
         yield from (member for member in self.index.members() if member[0].startswith(below))
 

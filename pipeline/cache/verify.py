@@ -90,7 +90,7 @@ class Verifier:
 
 @dataclass(frozen=True)
 class _Content:
-    """What an entry has, and how its MD5 is computed."""
+    """The bytes of an entry, and the function for its MD5."""
 
     view: memoryview
     md5: Callable[[], str]

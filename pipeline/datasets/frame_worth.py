@@ -63,6 +63,6 @@ def worth_of(pool: pa.Table, pixels: Reals, classes: Sequence[str], known: Worth
 
 
 def _weakness(values: pa.ChunkedArray, weak: Mapping[str, float]) -> Reals:
-    """How weak a model is in each frame's slice; as usual where it is in none of them."""
+    """The weakness of a model in each frame's slice; the mean where it is in none of them."""
     usual = sum(weak.values()) / len(weak)
     return np.array([weak.get(name or "", usual) for name in known_slices(values, weak)])

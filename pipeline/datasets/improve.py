@@ -238,8 +238,8 @@ def _chosen(
     known = Worth(improvement.weak_classes, improvement.weak_slices, improvement.uncertainty)
     worth = worth_of(pool, pixels, classes, known)
     best = most_uncertain(worth, scenes, hashes, improvement.frames * _POOL, few, improvement.seed)
-    shown = pixels[:, best] if model is None else _found_pixels(snapshot, model, hashes[best])
-    shares = shown / np.maximum(shown.sum(axis=0), 1)
+    pixels = pixels[:, best] if model is None else _predicted(snapshot, model, hashes[best])
+    shares = pixels / np.maximum(pixels.sum(axis=0), 1)
     taken = spread_out(
         standardised(shares.T), scenes[best], improvement.frames, improvement.per_scene
     )
@@ -247,15 +247,15 @@ def _chosen(
     return chosen
 
 
-def _found_pixels(snapshot: Snapshot, model: str, hashes: Hashes) -> Reals:
+def _predicted(snapshot: Snapshot, model: str, hashes: Hashes) -> Reals:
     """(C, frames) float64: pixels that a model took for each class that it found; 0 if unknown."""
     rows, _ = frames_of(snapshot, hashes)
-    found = predicted_pixels(snapshot, model, rows["fkey"].to_pylist())
-    classes = found["predicted"].combine_chunks().dictionary_encode()
+    predicted = predicted_pixels(snapshot, model, rows["fkey"].to_pylist())
+    classes = predicted["predicted"].combine_chunks().dictionary_encode()
     order = np.argsort(hashes)
-    frames = order[np.searchsorted(hashes[order], hashes_of(found["fkey"].to_pylist()))]
+    frames = order[np.searchsorted(hashes[order], hashes_of(predicted["fkey"].to_pylist()))]
     pixels = np.zeros((len(classes.dictionary), len(hashes)))
-    pixels[np.asarray(classes.indices), frames] = found["pixels"].to_numpy()
+    pixels[np.asarray(classes.indices), frames] = predicted["pixels"].to_numpy()
     return pixels
 
 

@@ -104,8 +104,8 @@ def _with_setting(request: Mapping[str, Any], name: str, value: object) -> dict[
     """The request whose settings, and those that its steps still read, have a value."""
     changed = {**request, "settings": {**request.get("settings", {}), name: value}}
     if ASKED in request:
-        asked = request[ASKED]
-        changed[ASKED] = {**asked, "options": {**asked["options"], name: value}}
+        options = {**request[ASKED]["options"], name: value}
+        changed[ASKED] = {**request[ASKED], "options": options}
     return changed
 
 

@@ -51,8 +51,8 @@ class JobInput:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that the job's record says were asked for."""
-        asked = {} if self.start_after is None else {"start_after": self.start_after}
-        return asked | ({"stage": False} if self.mounts else {})
+        start = {} if self.start_after is None else {"start_after": self.start_after}
+        return start | ({"stage": False} if self.mounts else {})
 
     @property
     def reads(self) -> dict[str, str]:

@@ -103,14 +103,14 @@ def submit_training(
     prepares = to_be_prepared(frames, split, settings)
     if prepares and frames.is_in_place and queue.cache is not None:
         frames = in_cache(frames, queue.cache, writes=not queue.dry_run)
-    kept = None
+    origin = None
     if settings.continue_from is not None:
-        kept = _parent(records, settings.continue_from)
-        _check_parent(kept.folder, classes.classes if classes else frames.whole.header.classes)
+        origin = _parent(records, settings.continue_from)
+        _check_parent(origin.folder, classes.classes if classes else frames.whole.header.classes)
 
     def plan(paths: JobPaths) -> Plan:
         paths_shown = {"model_dir": str(paths.model), **frames.shown}
-        parent = None if kept is None else kept.folder_in(paths)
+        parent = None if origin is None else origin.folder_in(paths)
         if parent is not None:
             paths_shown["continued_from"] = str(parent)
         training = _training_stage(frames, split, parent, classes, paths, settings)
@@ -119,7 +119,7 @@ def submit_training(
         )
         order = ["--seed", str(settings.seed), "--batch-size", str(settings.batch_size)]
         return Plan(
-            (*([] if kept is None else export_stage([kept], paths)), *first, training),
+            (*([] if origin is None else export_stage([origin], paths)), *first, training),
             paths_shown,
             settings={**asdict(settings), "split": split, **frames.settings},
             reads=frames.reads,

@@ -155,8 +155,8 @@ class PreparedRows:
 
 def checksum(array: UInt8) -> int:
     """CRC-32 of an array's bytes, by libdeflate."""
-    found: int = deflate.crc32(array.data)
-    return found
+    crc: int = deflate.crc32(array.data)
+    return crc
 
 
 def prepared_folder(manifest: Path | None) -> Path | None:

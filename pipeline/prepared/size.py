@@ -26,8 +26,8 @@ class Size:
         >>> Size.parse("240x152")
         Size(height_px=152, width_px=240)
         """
-        found = _TEXT.fullmatch(text)
-        size = cls(int(found[2]), int(found[1])) if found else None
+        match = _TEXT.fullmatch(text)
+        size = cls(int(match[2]), int(match[1])) if match else None
         if size is None or max(size.height_px, size.width_px) > LONGEST_SIDE_PX:
             raise InvalidInput(
                 f"size '{text}': expected WIDTHxHEIGHT in pixels, each from 1 to "

@@ -12,6 +12,9 @@ from typing import Literal
 
 import numpy as np
 
+CHECKPOINT_FILE = "checkpoint.npz"
+"""The newest; those before it are checkpoint-1.npz, checkpoint-2.npz..."""
+
 _NAME = re.compile(r"checkpoint(-\d{1,4})?\.npz")
 _ABOUT = "about.npy"
 _MOST_BYTES = 64 << 20

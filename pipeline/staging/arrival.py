@@ -109,7 +109,7 @@ class Arrival:
         """SHA-256 of the content that has come, "sha256:<hex>"."""
         return f"sha256:{self._content.sha256()}"
 
-    def check(self, wanted: str | None, check_md5: Callable[[str], None] | None) -> None:
+    def check(self, expected: str | None, check_md5: Callable[[str], None] | None) -> None:
         """Hold what has come against the digest and MD5 that are known, and the sums in it.
 
         Raises:
@@ -123,8 +123,8 @@ class Arrival:
             self._checksum = f"{MD5}{md5}"
             check_md5(md5)
         fault = self._content.png_fault()
-        if wanted is not None and wanted != (digest := self.digest()):
-            fault = f"its content has {digest}, the dataset's {wanted}"
+        if expected is not None and expected != (digest := self.digest()):
+            fault = f"its content has {digest}, the dataset's {expected}"
         if fault and self._checksum == self._damaged:
             raise BadFile(f"is damaged: {fault}; put the whole file there")
         if fault:

@@ -30,12 +30,12 @@ def why_empty(
         at: The snapshot to ask, where the question names none; the newest when None.
     """
     with asking(store, question, at) as (snapshot, plain):
-        asked, question = question.where, plain
+        users_where, question = question.where, plain
         alone = [_only(condition) for condition in question.conditions()]
         told = [*alone]  # SQL in the words of the user: a confusion is a statement of its own
         if question.where is not None:
             alone.append(Question(where=question.where))
-            told.append(Question(where=asked))
+            told.append(Question(where=users_where))
         relation = relation_for(snapshot, question)
         vocabulary = vocabulary_of(snapshot)
         wheres = [question_where(each, relation, snapshot)[0] for each in alone]

@@ -18,10 +18,9 @@ from query.frames.selection import Selection
 from query.question.conditions import relation_for
 from query.question.of_model import asking
 from query.question.question import Question
-from query.sets.draw import Frames, draw_set, near_rows, shares_of
+from query.sets.draw import Frames, draw_set, near_rows
 from query.sets.leakage_guard import DRIVE, LeakageGuard
 from query.sets.methods import Method, Sample
-from query.sets.stratifier import Stratifier
 
 
 @dataclass(frozen=True)
@@ -130,28 +129,3 @@ def with_columns(snapshot: Snapshot, selection: Selection, columns: Sequence[str
     for name in missing:
         frames = frames.append_column(name, rows[name])
     return replace(selection, frames=frames)
-
-
-def distribution(
-    store: Catalog,
-    fkeys: Sequence[str],
-    stratifiers: Sequence[str],
-    at: int,
-) -> dict[str, dict[str, float]]:
-    """The shares that frames of a snapshot have, as the targets of a Match.
-
-    Args:
-        store: The catalog.
-        fkeys: The frames.
-        stratifiers: What to count by; camera and every class when empty.
-        at: The snapshot.
-    """
-    with store.reading(at) as snapshot:
-        relation = snapshot.relation
-        classes = snapshot.classes
-        by = list(stratifiers) or ["camera", *classes]
-        tags = [Stratifier.parse(text).tag for text in by]
-        rows = columns_of(snapshot, relation, hashes_of(fkeys), tags).rows
-        if not rows.num_rows:
-            raise InvalidInput(f"none of the {len(fkeys):,} frames is in snapshot {at}")
-        return shares_of(rows, by, classes)

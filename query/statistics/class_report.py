@@ -70,11 +70,22 @@ class ClassGroup(ClassTotals):
     value: str | None = Field(description="The camera or scene.", examples=["front_center"])
 
 
-class ClassReport(ClassTotals):
+class ClassesAnswer(BaseModel):
+    """Classes in class order. All but `classes` only where something else than all was asked."""
+
+    model_config = ConfigDict(frozen=True)
+
+    classes: tuple[ClassStatistics, ...]
+    snapshot: int | None = Field(default=None, description="The catalog snapshot.", examples=[12])
+    frames: int | None = Field(default=None, description="Frames they are of.", examples=[884])
+    pixels: int | None = Field(default=None, description="Their pixels.")
+    by: Grouping | None = Field(default=None, description="What the groups are.")
+    groups: tuple[ClassGroup, ...] | None = Field(default=None, description="By name.")
+
+
+class ClassReport(ClassesAnswer):
     """The classes in a population of frames."""
 
-    snapshot: int = Field(description="The catalog snapshot.", examples=[12])
-    by: Grouping | None = Field(default=None, description="What the groups are.")
-    groups: tuple[ClassGroup, ...] | None = Field(
-        default=None, description="The same by camera or scene, by its name."
-    )
+    snapshot: int
+    frames: int
+    pixels: int

@@ -32,10 +32,9 @@ SIZE_RANGE = (
 
 
 @pytest.fixture(scope="module")
-def url(shared_home: Path) -> Iterator[str]:
+def url(shared_url: str) -> str:
     """The address of its server."""
-    with serving(shared_home) as (address, _):
-        yield f"{address}/db2whrest/v1"
+    return f"{shared_url}/db2whrest/v1"
 
 
 @pytest.fixture

@@ -68,13 +68,12 @@ names='s/path://g; s/filename://g; s/datasource://g; s/platform://g; s/state://g
 
 
 @pytest.fixture(scope="module")
-def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(shared_home: Path) -> Iterator[Served]:
     """URL and process of a server that gives up after LIMIT_S, with a tag of a hyphenated name."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("search"))
-    workspace = open_home(home)
+    workspace = open_home(shared_home)
     add_tag(workspace.whole_catalog, "u2-source", "text")
     workspace.close()
-    with serving(home, variables={"FRAMESIFT_QUERY_TIMEOUT_S": str(LIMIT_S)}) as served:
+    with serving(shared_home, variables={"FRAMESIFT_QUERY_TIMEOUT_S": str(LIMIT_S)}) as served:
         yield served
 
 

@@ -2,13 +2,12 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.api.servers import framesift, serving
+from tests.api.servers import framesift
 
 KIND = r"""
 curl -k -H "Authorization: Bearer t" $1/tags/$2 -X GET 2>/dev/null \
@@ -18,10 +17,9 @@ curl -k -H "Authorization: Bearer t" $1/tags/$2 -X GET 2>/dev/null \
 
 
 @pytest.fixture(scope="module")
-def url(shared_home: Path) -> Iterator[str]:
+def url(shared_url: str) -> str:
     """The address of its policy engine."""
-    with serving(shared_home) as (address, _):
-        yield f"{address}/policyengine/v1"
+    return f"{shared_url}/policyengine/v1"
 
 
 def curl(url: str, method: str, body: str) -> str:

@@ -1,27 +1,21 @@
 """Marks: values of tags given to frames by REST, the command and the client."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from framesift import Client
 from framesift.errors import FramesiftServerError, NotFound
-from tests.api.servers import framesift, serving
-
-
-@pytest.fixture(scope="module")
-def served(shared_home: Path) -> Iterator[tuple[str, Path]]:
-    """A server of the sample frames, and its home."""
-    with serving(shared_home) as (url, _):
-        yield url, shared_home
+from tests.api.servers import framesift
 
 
 @pytest.mark.wide
-def test_the_client_and_the_command_mark_alike(served: tuple[str, Path], tmp_path: Path) -> None:
+def test_the_client_and_the_command_mark_alike(
+    shared_home: Path, shared_url: str, tmp_path: Path
+) -> None:
     """In one commit; on a home and on a server; nothing where one of the frames is none."""
-    url, home = served
+    url, home = shared_url, shared_home
     with Client(url) as client:
         fkeys = [frame.fkey for frame in client.frames()][:3]
         assert client.tags.mark(fkeys, {"quality": "bad", "seen": "2"})["imported"] == 3

@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import httpx2
@@ -14,7 +13,6 @@ import pytest
 from PIL import Image
 
 from api.http.negotiation import ROW_TYPES, wanted
-from tests.api.servers import serving
 from tests.pipeline.homes import FRAMES
 
 J, C, N = "application/json", "text/csv", "application/x-ndjson"
@@ -37,9 +35,9 @@ def test_what_is_wanted(accept: str, kind: str | None) -> None:
 
 
 @pytest.fixture(scope="module")
-def client(shared_home: Path) -> Iterator[httpx.Client]:
-    """A server of the sample frames."""
-    with serving(shared_home) as (url, _), httpx.Client(base_url=url, timeout=300) as client:
+def client(shared_url: str) -> Iterator[httpx.Client]:
+    """A client of a server of the sample frames."""
+    with httpx.Client(base_url=shared_url, timeout=300) as client:
         yield client
 
 

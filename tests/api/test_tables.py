@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from api.cli import terminal
 from api.cli.rows_output import SHOWN
+from api.cli.tables import table
 from tests.api.servers import FRAMESIFT, environment
 
 NAME = "camera_lidar_semantic/20180807_145028/camera/cam_front_center/" + "x" * 60 + ".png"
@@ -20,8 +20,8 @@ REASON = "is cut short: 500 bytes of 30,000 are there, so that no pixel of it ca
 def shown(width: int, monkeypatch: pytest.MonkeyPatch, *rows: tuple[object, ...]) -> list[str]:
     """The lines of a table with two columns."""
     file = io.StringIO()
-    monkeypatch.setattr(terminal, "stdout", Console(file=file, width=width, soft_wrap=True))
-    terminal.emit_table(("file", "reason"), rows)
+    monkeypatch.setattr(table, "stdout", Console(file=file, width=width, soft_wrap=True))
+    table.emit_table(("file", "reason"), rows)
     return [line.rstrip() for line in file.getvalue().splitlines()]
 
 

@@ -22,7 +22,7 @@ from catalog.accounts import row_collections, tokens, users
 from catalog.errors import InvalidInput, NotAllowed
 from catalog.records.store import RecordStore
 from ingest.sources.source_options import SourceOptions
-from tests.pipeline.homes import SAMPLE, copy_home
+from tests.pipeline.homes import SAMPLE
 
 ADMIN = Caller("root", frozenset({"admin"}), "admin", logged_in=False)
 WRITER = Caller("dora", frozenset({"dataadmin"}), "admin", logged_in=False)
@@ -51,18 +51,16 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def served(
-    catalogued: Path, roots: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Served]:
+def served(shared_home: Path, roots: Path) -> Iterator[Served]:
     """The sample frames, served."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("resources"))
-    records = RecordStore(home / "records" / "records.sqlite")
+    records = RecordStore(shared_home / "records" / "records.sqlite")
     secrets = {}
     for name, role in (("root", "admin"), ("dora", "dataadmin"), ("otto", "datauser")):
         users.add(records, name, [role], None)
         secrets[name] = tokens.create(records, name, "t", "admin", timedelta(days=1))[1]
     row_collections.add(records, "none", "size < 0")
-    with TestClient(create_app(Settings(home=home, cache=None, source_roots=(roots,)))) as client:
+    settings = Settings(home=shared_home, cache=None, source_roots=(roots,))
+    with TestClient(create_app(settings)) as client:
         yield Served(client, secrets)
 
 

@@ -15,13 +15,14 @@ import pytest
 
 from catalog.errors import BadFile, InvalidInput
 from pipeline.jobs.request import read_json
+from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from tests.api.servers import framesift
 from tests.attacks.arena import Server
 from tests.training.drawn_frames import CLASS_LIST, HEIGHT_PX, WIDTH_PX
 from tests.training.test_checkpoint import checkpoint
 from training.input.trained_frames import FILE, write_trained_frames
 from training.network.about_model import ABOUT_FILE, AboutModel
-from training.run.checkpoint import CHECKPOINT_FILE, Checkpoint
+from training.run.checkpoint import Checkpoint
 from training.run.metrics_log import read_metrics
 
 CLASSES = ("Sky", "RD normal street", "Car", "Bicycle")

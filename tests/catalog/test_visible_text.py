@@ -45,7 +45,9 @@ def test_lines_of_the_log() -> None:
 
 _PROGRAM = """
 import json, sys
-from api.cli.terminal import emit_json, emit_table, emit_text, heading, progress_bar, stderr, stdout
+from api.cli.terminal import emit_json, emit_text, heading, stderr, stdout
+from api.cli.progress_bar import progress_bar
+from api.cli.tables.table import emit_table
 said = json.loads(sys.argv[1])
 emit_table(["name", "n"], [[said, 1], ["b", 2]])
 stdout.print(f"removed {said}"); stderr.print(f"error: {said}")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as drawn
 
 from catalog.errors import BadFile
-from training.validation.best_class import BestClass
+from training.network.best_class import BestClass
 
 Float32 = npt.NDArray[np.float32]
 

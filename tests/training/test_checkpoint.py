@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from catalog.errors import BadFile, NotFound
+from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from tests.training.drawn_frames import CLASS_LIST
 from tests.training.test_run_identity import IDENTITY
 from training.network.about_model import AboutModel
-from training.run.checkpoint import CHECKPOINT_FILE, Array, Checkpoint
+from training.run.checkpoint import Array, Checkpoint
 from training.run.metrics_log import read_metrics
 
 

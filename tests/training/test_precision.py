@@ -38,7 +38,7 @@ def test_an_overflow_lowers_the_scale() -> None:
     """Proves that gradients come back unscaled, and that many good steps raise the scale again."""
     import tensorflow as tf
 
-    from training.network.precision import FIRST_SCALE, STEPS_TO_GROW, LossScale
+    from training.network.loss_scale import FIRST_SCALE, STEPS_TO_GROW, LossScale
 
     scale = LossScale()
     assert float(scale.scaled(2.0)) == 2 * FIRST_SCALE
@@ -56,7 +56,7 @@ def test_xla_is_tried_before_it_is_used() -> None:
     """Proves that a function compiles here, and that none changes how graphs run without a GPU."""
     import tensorflow as tf
 
-    from training.network.precision import compile_for_gpus, xla_error
+    from training.network.xla import compile_for_gpus, xla_error
 
     assert xla_error() is None
     compile_for_gpus()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from catalog.errors import BadFile, InvalidInput, NotFound
+from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, write_manifest
 from training.input.trained_frames import (
     FILE,
@@ -16,8 +17,8 @@ from training.input.trained_frames import (
     write_trained_frames,
     write_trained_scenes,
 )
-from training.network.parent import read_parent
-from training.run.checkpoint import CHECKPOINT_FILE, Checkpoint
+from training.run.checkpoint import Checkpoint
+from training.run.parent import read_parent
 from training.run.run_identity import RunIdentity
 
 IDENTITY = RunIdentity(

@@ -10,10 +10,10 @@ from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.storage.bounded_file import parsed_json
 from pipeline.prepared.size import LONGEST_SIDE_PX
 from pipeline.prepared.training_input import SIZE_STEP_PX
+from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from pipeline.runs.class_map import ClassMap
 from training.folder_file import read_folder_file
 from training.input.label_classes import LabelClasses
-from training.run.checkpoint import CHECKPOINT_FILE
 
 ABOUT_FILE = "model.json"
 
@@ -47,7 +47,7 @@ class AboutModel:
         settings: Of its training run.
         class_map: By which label classes are merged (pipeline.runs.class_map); None where each is a
             class.
-        parent: The model that the run began with, as training.network.parent.Parent; None for none.
+        parent: The model that the run began with, as training.run.parent.Parent; None for none.
         format: Of the model's files.
     """
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from pipeline.prepared.decoded_frames import UInt8
-from training.validation.best_class import BestClass
+from training.network.best_class import BestClass
 
 Float32 = npt.NDArray[np.float32]
 

@@ -21,11 +21,11 @@ import numpy.typing as npt
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path
 from catalog.storage.bounded_file import parsed_json
+from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from pipeline.runs.class_map import ClassMap
 from training.network.stored_arrays import stored_arrays
 from training.run.run_identity import RunIdentity
 
-CHECKPOINT_FILE = "checkpoint.npz"
 DAMAGED_FILE = "checkpoint.damaged.npz"
 
 Array = npt.NDArray[Any]

@@ -1,4 +1,4 @@
-"""What is kept of a run after a step, and why a run ends there."""
+"""Keeps what a run has after a step, and says why a run ends there."""
 
 import hashlib
 import json
@@ -58,9 +58,9 @@ def list_bad(run: Run, metrics: MetricsLog | None) -> None:
     Raises:
         BadFile: All together they are more than may be.
     """
-    kept = read_skipped_frames(run.settings.model_dir) if metrics and run.skipped else []
+    recorded = read_skipped_frames(run.settings.model_dir) if metrics and run.skipped else []
     for bad in run.skipped:
-        bad.add(one for one in kept if (one["split"] or run.settings.split) == bad.split)
+        bad.add(one for one in recorded if (one["split"] or run.settings.split) == bad.split)
         for text in run.workers.texts(json.dumps(bad.listed())):
             bad.add(json.loads(text))
     if metrics and run.skipped:

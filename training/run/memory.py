@@ -67,8 +67,8 @@ def _groups(cgroup: Path, own: Path) -> list[Path]:
         lines = own.read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
-    place = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
-    folder = cgroup / place
+    group = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
+    folder = cgroup / group
     return [folder, *(each for each in folder.parents if each.is_relative_to(cgroup))]
 
 

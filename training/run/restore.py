@@ -1,14 +1,15 @@
-"""How a run begins: from its last checkpoint, another model, a backbone's weights, or none."""
+"""Begins a run: from its last checkpoint, another model, a backbone's weights, or none."""
 
 from dataclasses import replace
 from pathlib import Path
 
 from catalog.errors import BadFile, FramesiftError, InvalidInput
+from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from pipeline.runs.run_length import Begun, length_from, run_length
 from training.command import say
 from training.input.trained_frames import write_trained_frames, write_trained_scenes
 from training.network.deeplab import load_backbone
-from training.run.checkpoint import CHECKPOINT_FILE, Checkpoint
+from training.run.checkpoint import Checkpoint
 from training.run.training_run import Run, cannot_go_on
 
 

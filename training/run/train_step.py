@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from training.network.draws import Draws
 from training.network.loss import cross_entropy_sums
-from training.network.precision import LossScale
+from training.network.loss_scale import LossScale
 from training.run.workers import Workers
 
 

@@ -10,9 +10,9 @@ from pipeline.runs.run_length import RunLength
 from training.input.label_classes import LabelClasses
 from training.input.skipped_frames import SkippedFrames
 from training.network.about_model import AboutModel
-from training.network.parent import Parent
-from training.network.precision import LossScale
+from training.network.loss_scale import LossScale
 from training.run.evaluation import Scoring
+from training.run.parent import Parent
 from training.run.run_identity import RunIdentity
 from training.run.workers import Workers
 from training.run_settings import RunSettings
@@ -72,7 +72,7 @@ class Run:
 
     @property
     def about(self) -> AboutModel:
-        """What the run's model file says of it, after the last step."""
+        """The run as its model file says it, after the last step."""
         settings, header = self.settings, self.frames.header
         return AboutModel(
             sha256="",

@@ -198,7 +198,7 @@ def _thresholds(report: Mapping[str, Any], fail_below: Mapping[str, float]) -> l
 
 
 def _warnings(model: str, frames: int, shards: Sequence[StoredShard]) -> list[str]:
-    """What makes the scores of a model, which the warnings call so, say less."""
+    """Reasons why the scores of a model, which the warnings call so, say less."""
     trained = trained_frames_of(shards)
     alike = sum(shard.frames_of_trained_scenes for shard in shards)
     warnings = []

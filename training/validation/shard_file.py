@@ -343,9 +343,9 @@ def read_shard(path: Path) -> ShardResult:
     )
 
 
-def trained_frames_of(parts: Sequence[ShardResult | StoredShard]) -> int | None:
-    """How many frames of these the model was trained on; None where that is unknown."""
-    numbers = [part.trained_frames for part in parts]
+def trained_frames_of(shards: Sequence[ShardResult | StoredShard]) -> int | None:
+    """Number of these frames that the model was trained on; None where that is unknown."""
+    numbers = [shard.trained_frames for shard in shards]
     return None if None in numbers else sum(filter(None, numbers))
 
 

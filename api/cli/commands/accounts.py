@@ -8,8 +8,9 @@ import typer
 
 from api.cli import destination
 from api.cli.shapes.record import Record
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
+from api.cli.terminal import JsonFlag, emit_json, stdout
 from catalog.accounts.accounts import MOST_DAYS, ROLES
 from catalog.errors import InvalidInput
 from catalog.text.account_name import check_name

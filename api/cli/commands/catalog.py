@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from api.cli.options.common import open_workspace
-from api.cli.terminal import JsonFlag, emit_json, progress_bar, stdout
+from api.cli.progress_bar import progress_bar
+from api.cli.terminal import JsonFlag, emit_json, stdout
 from catalog.errors import InvalidInput
 
 catalog_app = typer.Typer(no_args_is_help=True, help="Maintain the catalog as a whole.")

@@ -21,14 +21,9 @@ from api.cli.options.set_options import (
 )
 from api.cli.shapes.record import Record
 from api.cli.tables.datasets import show_dataset, show_diff, splits_text
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import (
-    JsonFlag,
-    emit_json,
-    emit_table,
-    emit_text,
-    stdout,
-)
+from api.cli.terminal import JsonFlag, emit_json, emit_text, stdout
 from api.schemas.datasets import NewDataset, NewExtension, NewReduction, NewSplit
 from catalog.errors import InvalidInput, StorageError
 from pipeline.datasets.export_formats import TEXTS, ExportFormat

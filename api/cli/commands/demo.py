@@ -13,7 +13,8 @@ from typing import Annotated
 
 import typer
 
-from api.cli.terminal import emit_table, heading, stdout
+from api.cli.tables.table import emit_table
+from api.cli.terminal import heading, stdout
 from catalog.errors import FramesiftError, InvalidInput
 from pipeline.jobs.installed import need_installed
 from pipeline.jobs.request import JobPaths, read_json

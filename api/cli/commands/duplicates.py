@@ -4,8 +4,9 @@ from itertools import groupby
 from typing import Any
 
 from api.cli.options.common import AtOption
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
+from api.cli.terminal import JsonFlag, emit_json, stderr, stdout
 
 _STATEMENT = (
     "select duplicate, fkey, scene, camera, frame_number from metaocean_view "

@@ -13,16 +13,9 @@ from api.cli import destination
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.long_work import server_problems, server_scan
 from api.cli.options.common import open_workspace
-from api.cli.terminal import (
-    JsonFlag,
-    duration,
-    emit_json,
-    emit_progress,
-    emit_table,
-    progress_bar,
-    size,
-    stdout,
-)
+from api.cli.progress_bar import progress_bar
+from api.cli.tables.table import emit_table
+from api.cli.terminal import JsonFlag, duration, emit_json, emit_progress, size, stdout
 from catalog.errors import InvalidInput, NotFound
 from catalog.text.visible_text import visible
 from catalog.values import Problem

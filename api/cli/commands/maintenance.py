@@ -10,14 +10,9 @@ import typer
 
 from api.cli.commands.catalog import catalog_app
 from api.cli.options.common import AtOption, open_workspace
-from api.cli.terminal import (
-    JsonFlag,
-    emit_json,
-    emit_table,
-    progress_bar,
-    size,
-    stdout,
-)
+from api.cli.progress_bar import progress_bar
+from api.cli.tables.table import emit_table
+from api.cli.terminal import JsonFlag, emit_json, size, stdout
 from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:

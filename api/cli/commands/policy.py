@@ -6,8 +6,9 @@ import typer
 
 from api.cli.long_work import run_policy
 from api.cli.shapes.record import Record
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
+from api.cli.terminal import JsonFlag, emit_json, stdout
 from pipeline.policies.actions import BATCH_ROWS
 
 policy_app = typer.Typer(

@@ -13,8 +13,9 @@ from api.cli.options.question_options import QuestionOptions, question_of, with_
 from api.cli.rows_output import Format, emit_rows, need_file_format
 from api.cli.shapes.record import Record
 from api.cli.shapes.selections import Answer
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
+from api.cli.terminal import JsonFlag, emit_json, stderr, stdout
 from catalog.errors import InvalidInput, UnknownName
 from query.question.condition import leaves
 from query.question.question import Question

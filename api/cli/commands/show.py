@@ -10,8 +10,9 @@ import typer
 
 from api.cli import destination
 from api.cli.options.common import AtOption
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
+from api.cli.terminal import JsonFlag, emit_json, stdout
 from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_write
 

@@ -8,8 +8,9 @@ import typer
 from pydantic import BaseModel
 
 from api.cli.shapes.record import Record
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, document, emit_json, emit_table, emit_text, stdout
+from api.cli.terminal import JsonFlag, document, emit_json, emit_text, stdout
 from api.schemas.sources import SOURCE_NAME, NewSource, SourceChange
 from catalog.errors import InvalidInput
 from catalog.values import PLATFORMS

@@ -16,8 +16,9 @@ from api.cli.rows_output import (
     need_file_format,
 )
 from api.cli.shapes.record import Record
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
+from api.cli.terminal import JsonFlag, emit_json, stderr, stdout
 
 
 def sql(

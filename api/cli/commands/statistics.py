@@ -22,10 +22,9 @@ from api.cli.tables.statistics import (
 )
 from api.cli.target import home_session, target
 from api.cli.terminal import JsonFlag, emit_json
-from api.schemas.statistics import ClassesAnswer
 from api.services.statistics.histogram_axes import BINS, EDGES, LOG, TOP, ZERO, edges_of
 from query.question.question import Question
-from query.statistics.class_report import ClassReport, Grouping
+from query.statistics.class_report import ClassesAnswer, ClassReport, Grouping
 from query.statistics.correlations import Correlation
 from query.statistics.facet_report import FacetReport
 from query.statistics.gap_report import GapReport

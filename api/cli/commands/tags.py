@@ -13,16 +13,11 @@ from api.cli import destination
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.long_work import Extraction, extract
 from api.cli.options.common import AtOption
+from api.cli.progress_bar import progress_bar
 from api.cli.shapes.record import Record
+from api.cli.tables.table import emit_table
 from api.cli.target import home_session, target
-from api.cli.terminal import (
-    JsonFlag,
-    emit_json,
-    emit_progress,
-    emit_table,
-    progress_bar,
-    stdout,
-)
+from api.cli.terminal import JsonFlag, emit_json, emit_progress, stdout
 from catalog.errors import InvalidInput, StorageError
 from catalog.storage.atomic_write import atomic_path
 from catalog.tags.tag_rules import DEFAULT, LONGEST, OWN_FAMILY, TYPES

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.cli.shapes.record import Record
-from api.cli.terminal import duration, emit_table, stdout
+from api.cli.tables.table import emit_table
+from api.cli.terminal import duration, stdout
 from catalog.text.visible_text import visible
 
 _MOST_ROWS = 40

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from api.cli.tables.bars import bar, columns_of
-from api.cli.terminal import emit_table, heading, stdout
+from api.cli.tables.table import emit_table
+from api.cli.terminal import heading, stdout
 from catalog.values import ClassShare
 from query.statistics.class_report import (
+    ClassGroup,
     ClassReport,
     ClassStatistics,
-    ClassTotals,
     Quantiles,
 )
 from query.statistics.correlations import Correlation
@@ -46,7 +47,7 @@ def emit_classes(classes: Iterable[ClassShare | ClassStatistics]) -> None:
 def emit_report(report: ClassReport) -> None:
     """A report of the classes; groups side by side where there are few of them."""
     groups = report.groups or ()
-    totals: tuple[ClassTotals, ...] = (report, *groups)
+    totals: tuple[ClassReport | ClassGroup, ...] = (report, *groups)
     with_quantiles = any(statistic.pixel_quantiles for statistic in report.classes)
     if groups and len(groups) <= _WIDEST and not with_quantiles:
         columns = ["all", *(group.value or "" for group in groups)]

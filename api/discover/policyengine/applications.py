@@ -84,12 +84,7 @@ async def get_schema(application: str, session: CurrentSession, action_id: Name 
         return in_json(ImportTags.model_json_schema())
     await run_in_threadpool(_check_known, session, application)
     columns = await run_in_threadpool(session.extractions.tags_of, application)
-    tags = {
-        "description": "Tags that are to be read; all of these where none are named.",
-        "type": "array",
-        "items": {"type": "string", "enum": columns},
-    }
-    return in_json({"type": "object", "properties": {"extract_tags": tags}})
+    return in_json(_inspect_schema(columns))
 
 
 @router.post(
@@ -131,3 +126,13 @@ def _check_known(session: Session, application: str) -> None:
 
 def _document(name: str, action_id: Name, parameters: list[str]) -> dict[str, Any]:
     return {"agent": name, "action_id": action_id, "action_params": parameters}
+
+
+def _inspect_schema(columns: list[str]) -> dict[str, Any]:
+    """The JSON Schema of an extractor's parameters."""
+    tags = {
+        "description": "Tags that are to be read; all of these where none are named.",
+        "type": "array",
+        "items": {"type": "string", "enum": columns},
+    }
+    return {"type": "object", "properties": {"extract_tags": tags}}

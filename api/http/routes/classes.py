@@ -11,9 +11,8 @@ from api.http.dependencies import CurrentSession
 from api.http.negotiation import figures, row_responses
 from api.http.routing import Router
 from api.http.rules import READ
-from api.schemas.statistics import ClassesAnswer
 from api.services.statistics.rows import class_rows
-from query.statistics.class_report import Grouping
+from query.statistics.class_report import ClassesAnswer, Grouping
 
 router = Router(prefix="/v1", tags=["classes"])
 

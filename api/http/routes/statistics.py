@@ -63,8 +63,8 @@ class HistogramQuery(AskedFrames):
         Raises:
             InvalidInput: Edges that cannot be read.
         """
-        given = {name: getattr(self, name) for name in ("bins", "top", "log", "zero")}
-        return given | {"edges": edges_of(self.edges)}
+        bins = {name: getattr(self, name) for name in ("bins", "top", "log", "zero")}
+        return bins | {"edges": edges_of(self.edges)}
 
 
 @router.get(

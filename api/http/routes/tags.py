@@ -97,7 +97,7 @@ async def post_tag(body: NewTag, session: CurrentSession, response: Response) ->
 
 
 class TableQuery(BaseModel):
-    """How a table's rows and columns become files and tags."""
+    """The columns of a table that are files and tags."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

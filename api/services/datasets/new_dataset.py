@@ -25,9 +25,10 @@ from pipeline.manifest_store import read_manifest
 from query.frames.candidates import DUPLICATE
 from query.frames.file_versions import with_versions
 from query.frames.selection import Selection
+from query.sets.distribution import distribution
 from query.sets.leakage_guard import DRIVE, LeakageGuard
 from query.sets.methods import Match, Method
-from query.sets.select_set import SetRequest, distribution, select_set, with_columns
+from query.sets.select_set import SetRequest, select_set, with_columns
 
 
 def make_dataset(

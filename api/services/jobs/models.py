@@ -101,13 +101,13 @@ _OF_EVALUATIONS = ("evaluate_every", "evaluate_split")
 
 def _settings(job: Job) -> dict[str, Any]:
     """The settings that a run had: what was asked for, and else what its run.json says."""
-    asked: dict[str, Any] = dict(job.request.get("settings", {}))
+    settings: dict[str, Any] = dict(job.request.get("settings", {}))
     record = read_json(Path(job.paths["model_dir"]) / "run.json")
     had: Mapping[str, Any] = record.get("settings", {})
     for name in (field.name for field in fields(TrainSettings)):
         if had.get("exec_mode") != "train_and_evaluate" and name in _OF_EVALUATIONS:
             continue
         chosen = had.get(_NAMES_IN_RECORD.get(name, name))
-        if asked.get(name) is None and chosen:
-            asked[name] = chosen.split(",") if name == "augment" else chosen
-    return asked
+        if settings.get(name) is None and chosen:
+            settings[name] = chosen.split(",") if name == "augment" else chosen
+    return settings

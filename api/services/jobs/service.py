@@ -11,10 +11,10 @@ from api.schemas.accounts.usage import By, UsageBody
 from api.schemas.comparisons import ComparisonBody
 from api.schemas.jobs import DryRunBody, DryStepBody, JobBody
 from api.schemas.timeline import LogSizeBody, LogSizesAnswer, MoveBody, TimelineAnswer
-from api.services.jobs.asked import Foreseen, begin_asked, or_question
 from api.services.jobs.compare import comparison
 from api.services.jobs.files import JobFile, LogEnd, joined_logs, log_ends, log_sizes, report_file
 from api.services.jobs.programs import need_programs
+from api.services.jobs.question_jobs import Foreseen, begin_with_steps, or_question
 from catalog.errors import InvalidInput, NotFound
 from catalog.records.datasets import whole_dataset
 from catalog.records.jobs import job_counts, recorded_job, recorded_jobs, recorded_moves
@@ -461,8 +461,8 @@ class Jobs:
         evict: bool,
         options: Mapping[str, Any],
     ) -> JobBody:
-        """Begin a job of several steps: api.services.jobs.asked."""
-        return self._body(begin_asked(self, kind, question, dataset, save_as, evict, options))
+        """Begin a job of several steps: api.services.jobs.question_jobs."""
+        return self._body(begin_with_steps(self, kind, question, dataset, save_as, evict, options))
 
     def planned(self, name: str, kind: str, **options: Any) -> JobBody:
         """Plan what a job of several steps, which has begun, hands to its backend.

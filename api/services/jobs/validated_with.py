@@ -1,4 +1,4 @@
-"""What a model was validated with, and the models that it continued from: data to hold apart."""
+"""The datasets that a model and its parents were validated with: data to hold apart."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -6,11 +6,10 @@ The shares of all classes are one statement; what the others need is imported wh
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from api.schemas.statistics import ClassesAnswer
 from api.workspace import Workspace
 from catalog.frames.frames import class_shares
 from query.question.question import Question
-from query.statistics.class_report import ClassReport, ClassStatistics, Grouping
+from query.statistics.class_report import ClassesAnswer, ClassReport, ClassStatistics, Grouping
 from query.statistics.correlations import Correlation
 from query.statistics.facet_report import FacetReport
 from query.statistics.gap_report import GapReport
@@ -42,10 +41,9 @@ class Statistics:
             return ClassesAnswer(
                 classes=tuple(ClassStatistics(**asdict(share)) for share in shares)
             )
-        report = self.report(
+        return self.report(
             question=question, dataset=dataset, split=split, by=by, quantiles=quantiles, at=at
         )
-        return ClassesAnswer(**report.model_dump())
 
     def report(
         self,
@@ -60,14 +58,14 @@ class Statistics:
         """The classes in some frames: query.statistics.class_statistics.class_report.
 
         Args:
-            question: Whose frames; see api.services.statistics.dataset_statistics.frames_of.
+            question: Whose frames; see api.services.statistics.frames.frames_of.
             dataset: Only the frames of this one.
             split: Only those of this split of it.
             by: Also for each camera or scene.
             quantiles: Also quantiles, where the class is present.
             at: The snapshot to ask; the dataset's, or else the newest, when None.
         """
-        from api.services.statistics.dataset_statistics import frames_of
+        from api.services.statistics.frames import frames_of
         from query.statistics.class_statistics import class_report
 
         return class_report(
@@ -104,7 +102,7 @@ class Statistics:
             split: Only those of this split of it.
             at: The snapshot to ask.
         """
-        from api.services.statistics.dataset_statistics import frames_of
+        from api.services.statistics.frames import frames_of
         from api.services.statistics.histogram_axes import axes_of
         from query.statistics.histograms import histogram
 
@@ -131,7 +129,7 @@ class Statistics:
             split: Only those of this split of it.
             at: The snapshot to ask.
         """
-        from api.services.statistics.dataset_statistics import frames_of
+        from api.services.statistics.frames import frames_of
         from query.statistics.facets import facets
 
         frames = frames_of(self._workspace, question, dataset, split, at)
@@ -147,7 +145,7 @@ class Statistics:
         files: bool = False,
     ) -> Correlation:
         """Classes' shares against the IoU of a validation, which may be a file where ``files``."""
-        from api.services.statistics.dataset_statistics import share_and_iou
+        from api.services.statistics.share_and_iou import share_and_iou
 
         return share_and_iou(self._workspace, validation, dataset, split, at, files=files)
 
@@ -161,6 +159,6 @@ class Statistics:
         at: int | None = None,
     ) -> GapReport:
         """Gaps of a dataset, or one of its splits, in comparison with the catalog."""
-        from api.services.statistics.dataset_statistics import dataset_gaps
+        from api.services.statistics.dataset_gaps import dataset_gaps
 
         return dataset_gaps(self._workspace, dataset, split, at_least, scenes, at)

@@ -126,6 +126,22 @@ class UrlQuestion:
         except ValueError as error:
             raise InvalidInput(validation_message(error)) from error
 
+    def which(self, classes: Collection[str]) -> dict[str, Any]:
+        """The frames to answer of, as arguments of a service.
+
+        Args:
+            classes: Tags that are numbers of pixels.
+
+        Raises:
+            InvalidInput: The question or the snapshot cannot be read.
+        """
+        return {
+            "question": self.question(classes),
+            "dataset": self.get("dataset") or None,
+            "split": self.get("split") or None,
+            "at": self.at,
+        }
+
     def _range(self, tag: str) -> Iterator[tuple[str, Any]]:
         yield "tag", tag
         for end, name in zip(_ENDS, ("lowest", "highest"), strict=True):

@@ -82,10 +82,8 @@ async def get_map(request: Request, session: CurrentSession) -> Response:
     search = UrlQuestion.of(request.query_params.multi_items())
 
     def answer() -> Response:
-        histogram = session.statistics.histogram(
-            LONGITUDE, LATITUDE, bins=_CELLS, question=search.question(session.tags.class_names()),
-            dataset=search.get("dataset") or None, split=search.get("split") or None, at=search.at,
-        )  # fmt: skip
+        which = search.which(session.tags.class_names())
+        histogram = session.statistics.histogram(LONGITUDE, LATITUDE, bins=_CELLS, **which)
         return page(request, "_map.html", {"map": map_of(histogram, search)})
 
     return await run_in_threadpool(answer)
@@ -99,20 +97,12 @@ async def get_gallery(request: Request, session: CurrentSession) -> Response:
     search = UrlQuestion.of((name, value) for name, value in pairs if name != "cursor")
 
     def answer() -> Response:
-        is_marked = any(tag.tag == MARK for tag in session.tags.by_creation(at=search.at))
         frame_page, follows = session.frames.page(
-            search.query, question=search.question(session.tags.class_names()),
-            columns=(*_COLUMNS, MARK) if is_marked else _COLUMNS, limit=_FRAMES,
-            cursor=cursor, dataset=search.get("dataset") or None, split=search.get("split") or None,
-            at=search.at,
+            search.query, columns=_columns(session, search), limit=_FRAMES, cursor=cursor,
+            **search.which(session.tags.class_names()),
         )  # fmt: skip
-        context = {
-            "asked": search,
-            "frames": frame_page.frames,
-            "follows": follows,
-            "first": not cursor,
-        }
-        return page(request, "_gallery.html", context)
+        context = {"asked": search, "frames": frame_page.frames, "follows": follows}
+        return page(request, "_gallery.html", context | {"first": not cursor})
 
     return await run_in_threadpool(answer)
 
@@ -125,10 +115,13 @@ def _answered(session: Session, search: UrlQuestion) -> dict[str, Any]:
 
 
 def _report(session: Session, search: UrlQuestion, classes: Collection[str]) -> FacetReport:
-    return session.statistics.facets(
-        question=search.question(classes), dataset=search.get("dataset") or None,
-        split=search.get("split") or None, at=search.at,
-    )  # fmt: skip
+    return session.statistics.facets(**search.which(classes))
+
+
+def _columns(session: Session, search: UrlQuestion) -> tuple[str, ...]:
+    """The columns of a page of the gallery, with the mark where the snapshot has that tag."""
+    is_marked = any(tag.tag == MARK for tag in session.tags.by_creation(at=search.at))
+    return (*_COLUMNS, MARK) if is_marked else _COLUMNS
 
 
 def _told(

@@ -16,7 +16,6 @@ from api.web.forms import form_of
 from api.web.pages import elsewhere, is_part, page
 from api.web.routes.find import MARK
 from query.frames.one_frame import FoundFrame
-from query.question.question import Question
 
 router = Router(api=Api.WEB, include_in_schema=False)
 
@@ -32,7 +31,7 @@ async def get_frame_page(
 
     def answer() -> Response:
         frame = session.frames.get(fkey, at=search.at)
-        before, after = _neighbours(session, frame)
+        before, after = session.frames.neighbours(frame, _NEIGHBOURS)
         context = {
             "asked": search,
             "frame": frame,
@@ -62,30 +61,6 @@ async def post_marks(
         return page(request, "_marked.html", marks)
     back = form.get("next")
     return elsewhere(back if back.startswith("/") and back[1:2] not in ("/", "\\") else "/")
-
-
-def _neighbours(
-    session: Session, frame: FoundFrame
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Frames of the same camera before and after one in its scene, nearest first."""
-    scene, camera, number = (frame.tags.get(n) for n in ("scene", "camera", "frame_number"))
-    if scene is None or camera is None or number is None:
-        return [], []
-
-    def some(operator: str, order: str) -> list[dict[str, Any]]:
-        question = Question.model_validate(
-            {
-                "scenes": [scene], "cameras": [camera], "limit": _NEIGHBOURS, "order": [order],
-                "condition": {
-                    "kind": "tag", "tag": "frame_number", "op": operator, "value": number,
-                },
-            }
-        )  # fmt: skip
-        table = session.selections.ask(question, at=frame.snapshot).to_arrow()
-        rows: list[dict[str, Any]] = table.select(["fkey", "frame_number"]).to_pylist()
-        return rows
-
-    return some("<", "frame_number desc"), some(">", "frame_number")
 
 
 def _groups(session: Session, frame: FoundFrame) -> list[tuple[str, list[tuple[str, Any]]]]:

@@ -26,13 +26,12 @@ HERE = {"Origin": "http://testserver"}
 
 
 @pytest.fixture(scope="module")
-def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(shared_home: Path) -> Path:
     """Sample frames, an admin, and one who may read."""
-    home = copy_home(catalogued, tmp_path_factory.mktemp("login"))
-    records = RecordStore(home / "records" / "records.sqlite")
+    records = RecordStore(shared_home / "records" / "records.sqlite")
     users.add(records, "root", ["admin"], PASSWORD)
     users.add(records, "rita", ["dataadmin"], None)
-    return home
+    return shared_home
 
 
 @pytest.fixture(scope="module")

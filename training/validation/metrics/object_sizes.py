@@ -52,11 +52,11 @@ class ObjectSizes:
         pixels = objects[:, 1]
         known = classes < self._sums.shape[1]
         size = np.searchsorted(BORDERS_PX, pixels, side="right")
-        place = (classes[known], size[known])
+        cell = (classes[known], size[known])
         for sums, values in zip(
             self._sums, (np.ones_like(pixels), 2 * right >= pixels, pixels, right), strict=True
         ):
-            np.add.at(sums, place, values[known])
+            np.add.at(sums, cell, values[known])
 
     def merge(self, other: Self) -> None:
         """Add another's frames."""
@@ -83,11 +83,11 @@ def _rows(sums: Int64) -> list[dict[str, Any]]:
             "size": size,
             "from_pixels": least,
             "objects": objects,
-            "found": found / objects,
+            "found": detected / objects,
             "pixels": pixels,
             "recall": right / pixels,
         }
-        for size, least, objects, found, pixels, right in rows
+        for size, least, objects, detected, pixels, right in rows
         if objects
     ]
 
@@ -106,10 +106,10 @@ def components(colours: Any, right: Any, numbered: Any) -> tuple[Int64, Int64]:
     runs, parent = _runs(colours, right, numbered)
     if not len(runs):
         return np.empty((0, 2), np.int64), np.empty(0, np.int64)
-    _, first, part = np.unique(parent, return_index=True, return_inverse=True)
-    pixels = np.bincount(part, runs[:, 1]).astype(np.int64)
-    found = np.bincount(part, runs[:, 2]).astype(np.int64)
-    return np.column_stack((runs[first, 0], pixels)), found
+    _, first, component = np.unique(parent, return_index=True, return_inverse=True)
+    pixels = np.bincount(component, runs[:, 1]).astype(np.int64)
+    right_pixels = np.bincount(component, runs[:, 2]).astype(np.int64)
+    return np.column_stack((runs[first, 0], pixels)), right_pixels
 
 
 @nb.njit(nogil=True, cache=True)

@@ -7,8 +7,9 @@ import typer
 from api.cli.commands.automation.steps import THEN, WithSteps, steps
 from api.cli.commands.jobs.options import present
 from api.cli.shapes.record import Record
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, document, emit_json, emit_table, stdout
+from api.cli.terminal import JsonFlag, document, emit_json, stdout
 from catalog.errors import InvalidInput
 
 trigger_app = typer.Typer(

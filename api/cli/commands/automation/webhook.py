@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, document, emit_json, emit_table, stdout
+from api.cli.terminal import JsonFlag, document, emit_json, stdout
 
 webhook_app = typer.Typer(
     no_args_is_help=True,

@@ -31,6 +31,6 @@ def validation_again(job: Record) -> dict[str, Any]:
 def _again(job: Record, names: set[str]) -> dict[str, Any]:
     settings = {name: value for name, value in job["settings"].items() if name in names}
     # Users who see some rows only are not told it.
-    asked: Mapping[str, Any] = job["request"].get("resources", {})
-    resources = {name: value for name, value in asked.items() if value and name not in _COMPUTED}
+    recorded: Mapping[str, Any] = job["request"].get("resources", {})
+    resources = {name: value for name, value in recorded.items() if value and name not in _COMPUTED}
     return present(**settings, backend=job["backend"], resources=resources or None)

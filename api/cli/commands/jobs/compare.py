@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 
 from api.cli.commands.jobs.follow import plain
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, emit_json, emit_table
+from api.cli.terminal import JsonFlag, emit_json
 from catalog.errors import InvalidInput
 
 

@@ -4,10 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from api.cli.progress_bar import progress_bar
 from api.cli.shapes.jobs import Jobs
 from api.cli.shapes.record import Record
 from api.cli.sigint import leave_driven, leaving_job_running
-from api.cli.terminal import emit_json, emit_table, progress_bar, stdout
+from api.cli.tables.table import emit_table
+from api.cli.terminal import emit_json, stdout
 from catalog.errors import JobFailed
 
 

@@ -10,8 +10,9 @@ from api.cli.commands.jobs.again import training_again, validation_again
 from api.cli.commands.jobs.follow import check_scores, followed, show_job
 from api.cli.options.common import AtOption
 from api.cli.shapes.record import Record
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, document, emit_json, emit_table, stdout
+from api.cli.terminal import JsonFlag, document, emit_json, stdout
 from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_write
 

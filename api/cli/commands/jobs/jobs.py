@@ -10,8 +10,9 @@ from api.cli.commands.jobs.drive import daemon, run_once
 from api.cli.commands.jobs.follow import follow, show_job
 from api.cli.commands.jobs.logs import logs
 from api.cli.commands.jobs.options import BadFramesOption, DetachFlag
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
+from api.cli.terminal import JsonFlag, emit_json, stdout
 from pipeline.jobs.state import FINISHED
 
 jobs_app = typer.Typer(no_args_is_help=True, help="Training and validation jobs.")

@@ -33,8 +33,9 @@ from api.cli.commands.jobs.resources import (
 from api.cli.shapes.jobs import Jobs
 from api.cli.shapes.record import Record
 from api.cli.sigint import leave_driven
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
+from api.cli.terminal import JsonFlag, emit_json, stdout
 from catalog.errors import InvalidInput
 from pipeline.jobs.attempts import ATTEMPTS
 from pipeline.jobs.state import FINISHED

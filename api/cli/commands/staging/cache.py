@@ -9,8 +9,9 @@ from api.cli import destination
 from api.cli.commands.staging.stage import CacheOption, WorkersOption, run_staging
 from api.cli.options.byte_sizes import parse_bytes, parse_count
 from api.cli.tables.bars import bar
+from api.cli.tables.table import emit_table
 from api.cli.target import home_session, target
-from api.cli.terminal import JsonFlag, emit_json, emit_table, size, stdout
+from api.cli.terminal import JsonFlag, emit_json, size, stdout
 from catalog.errors import InvalidInput
 from catalog.text.visible_text import visible
 from pipeline.afm.target import TARGET

@@ -9,19 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli import long_work
+from api.cli.progress_bar import Bar, progress_bar
 from api.cli.shapes.record import Record
 from api.cli.sigterm import sigterm_exits
-from api.cli.terminal import (
-    Bar,
-    JsonFlag,
-    duration,
-    emit_json,
-    emit_progress,
-    emit_text,
-    progress_bar,
-    size,
-    stdout,
-)
+from api.cli.terminal import JsonFlag, duration, emit_json, emit_progress, emit_text, size, stdout
 from catalog.errors import InvalidInput
 from catalog.text.visible_text import visible
 from pipeline.afm.target import TARGET
@@ -74,9 +65,9 @@ def stage(
     """Fetch a dataset's images and labels into a cache near the job."""
     if dry_run:
         others = {"--verify": verify, "--prepare": prepare, "--to": to}
-        if given := [option for option, value in others.items() if value]:
+        if wrong := [option for option, value in others.items() if value]:
             raise InvalidInput(
-                f"--dry-run and {', '.join(given)}: a plan goes with --cache and --workers alone; "
+                f"--dry-run and {', '.join(wrong)}: a plan goes with --cache and --workers alone; "
                 "leave --dry-run or the others out"
             )
         _print_plan(long_work.staging_plan(dataset, cache, workers), as_json)

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.shapes.record import Record
+from api.cli.tables.table import emit_table
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, duration, emit_json, emit_table, size, stdout
+from api.cli.terminal import JsonFlag, duration, emit_json, size, stdout
 
 stagings_app = typer.Typer(no_args_is_help=True, help="Stagings, done and running.")
 

@@ -125,7 +125,7 @@ def _staged_before(jobs: Beginner, dataset: str | None, options: Mapping[str, An
     return needs_staging(records, whole_dataset(records, dataset))
 
 
-def begin_asked(
+def begin_with_steps(
     jobs: Beginner,
     kind: str,
     question: Question | None,

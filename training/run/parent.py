@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.errors import BadFile, NotFound
+from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from training.input.label_classes import LabelClasses
 from training.network.about_model import ABOUT_FILE, AboutModel, check_same_classes
 from training.network.model_files import read_model
-from training.run.checkpoint import CHECKPOINT_FILE, Array, Checkpoint
+from training.run.checkpoint import Array, Checkpoint
 
 
 @dataclass(frozen=True)
