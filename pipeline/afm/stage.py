@@ -261,7 +261,8 @@ class _Watch:
         self.files = sum(map(len, files.values()))
         self.bytes = sum(_size(some) for some in files.values())
         self._began = time.monotonic()
-        self._there = self._there_bytes = self._fetched_bytes = self._failed = self._present = 0
+        self._there = self._there_bytes = self._fetched_bytes = self._present = 0
+        self._failed = self._failed_bytes = 0
         self._missing: dict[Fileset, tuple[int, int]] = {}
 
     def begin(self, missing: Mapping[Fileset, Sequence[FrameFile]]) -> None:
@@ -293,6 +294,7 @@ class _Watch:
         self._there_bytes += size - _size(bad)
         self._fetched_bytes += max(0, size - _size(bad))
         self._failed += len(bad)
+        self._failed_bytes += _size(bad)
         self._tell()
 
     def _tell(self, files: int = 0, size: int = 0, failed: int = 0, recalling: int = 0) -> None:
@@ -307,6 +309,7 @@ class _Watch:
                 seconds=time.monotonic() - self._began,
                 present=self._present,
                 recalling=recalling,
+                failed_bytes=self._failed_bytes,
             )
         )
 

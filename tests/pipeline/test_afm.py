@@ -204,8 +204,10 @@ def test_files_that_afm_cannot_have(storage: Storage) -> None:
     was = at_home.stat()
     os.utime(at_home, (1, 1))
     failures: list[FailedFile] = []
+    told: list[Progress] = []
     with pytest.raises(StorageError, match="2 of 8 files could not be staged; the first is"):
-        storage.stage(failed=failures.append)
+        storage.stage(failed=failures.append, progress=told.append)
+    assert (told[-1].failed, told[-1].queued, told[-1].eta_s) == (2, 0, 0)
     by_place = {failure.place: failure.reason for failure in failures}
     missing = storage.junction["nas"] / gone.relative_to(storage.home["nas"])
     assert "AFM could not fetch it into afm:fs1/nas_fset: is not cached" in by_place[str(missing)]
