@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import framesift as client_package
 from api.cli.commands.staging.stage import stage
 from api.cli.options.byte_sizes import parse_bytes, parse_count
 from api.services.session import Session
-from catalog.errors import InvalidInput
+from catalog.errors import InUse, InvalidInput
 from pipeline.cache.lease import Holder, leased
 from pipeline.staging.stage import stage_dataset
 from tests.api.servers import serving, several
@@ -125,3 +126,23 @@ def test_a_dataset_in_use_is_not_evicted(home: Path) -> None:
     finally:
         away.close()
     assert (found.dataset, found.files) == ("streets@1", 2 * FRAMES)
+
+
+def test_every_version_of_a_removed_dataset_is_evicted_by_its_name(home: Path) -> None:
+    """All of them or none; NAME@VERSION is that one."""
+    with closing(open_home(home)) as workspace:
+        session = Session(workspace, is_command=True)
+        for cars in ("car=1:", "car=100:"):
+            version = make(workspace, "streets", cars)
+            stage_dataset(workspace.records, version, workspace.cache)
+        cache = session.cache
+        cache.pin("streets@2")
+        session.datasets.remove("streets")
+        assert cache.evict("streets@3").dataset == "streets@3"
+        with pytest.raises(InUse, match=r"'streets@2'.*framesift cache unpin streets@2"):
+            cache.evict("streets")
+        assert {one.dataset for one in cache.status().datasets} == {"streets@1", "streets@2"}
+        assert set(cache.unpin("streets").dataset.split(", ")) == {"streets@1", "streets@2"}
+        evicted = cache.evict("streets")
+        assert set(evicted.dataset.split(", ")) == {"streets@1", "streets@2"}
+        assert (evicted.files, cache.status().datasets) == (2 * FRAMES, [])
