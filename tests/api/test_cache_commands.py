@@ -108,6 +108,17 @@ def test_a_plan_with_options_of_a_staging_names_them() -> None:
         stage("streets", verify=True, to=["afm:fs/set"], dry_run=True)
 
 
+def test_transfers_at_once_are_bounded(home: Path) -> None:
+    """By the command as over REST (tests/api/test_wrong_requests.py)."""
+    stagings = (
+        ["stage", "streets"],
+        ["stage", "streets", "--dry-run"],
+        ["cache", "verify", "streets"],
+    )
+    for status, _, err in several(home, *[[*words, "--workers", "257"] for words in stagings]):
+        assert (status, "got '257', expected 256 or less" in err) == (2, True)
+
+
 def test_a_dataset_in_use_is_not_evicted(home: Path) -> None:
     """The message names the job; a dataset whose record is gone is found by its staged manifest."""
     workspace = open_home(home)

@@ -25,6 +25,7 @@ from api.cli.terminal import (
 from catalog.errors import InvalidInput
 from catalog.text.visible_text import visible
 from pipeline.afm.target import TARGET
+from pipeline.staging.workers import MOST_WORKERS
 
 if TYPE_CHECKING:  # commands that ask a server do without what opens sources
     from pipeline.staging.fetch import FailedFile
@@ -38,7 +39,9 @@ _SHOWN_FAILURES = 1_000
 CacheOption = Annotated[
     Path | None, typer.Option("--cache", help="Folder of the cache; FRAMESIFT_CACHE by default.")
 ]
-WorkersOption = Annotated[int, typer.Option("--workers", min=1, help="Files fetched at once.")]
+WorkersOption = Annotated[
+    int, typer.Option("--workers", min=1, max=MOST_WORKERS, help="Files fetched at once.")
+]
 
 
 def stage(
