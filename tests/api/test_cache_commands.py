@@ -108,6 +108,21 @@ def test_a_plan_with_options_of_a_staging_names_them() -> None:
         stage("streets", verify=True, to=["afm:fs/set"], dry_run=True)
 
 
+def test_words_of_a_verification_of_large_limits_and_of_a_cache_that_is_not_made(
+    home: Path, tmp_path: Path
+) -> None:
+    """What was read again is called verified; TB; and the space that a first staging will have."""
+    new = str(tmp_path / "not" / "made")
+    verified, limited, status = several(
+        home, ["cache", "verify", "streets"], ["cache", "limit", "--hard", "2TB"],
+        ["cache", "status", "--cache", new, "--json"],
+    )  # fmt: skip
+    assert verified[1].startswith(f"verified streets version 1: {2 * FRAMES} files, ")
+    assert "hard bytes: 2.0 TB" in limited[1]
+    assert json.loads(status[1])["free_bytes"] > 0
+    assert not Path(new).parent.exists()
+
+
 def test_transfers_at_once_are_bounded(home: Path) -> None:
     """By the command as over REST (tests/api/test_wrong_requests.py)."""
     stagings = (

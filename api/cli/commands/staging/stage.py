@@ -136,7 +136,8 @@ def run_staging(
         emit_json(staging)
     else:
         stdout.print(
-            f"staged {staging['dataset']} version {staging['version']}: {staging['files']:,} "
+            f"{'verified' if verify else 'staged'} {staging['dataset']} version "
+            f"{staging['version']}: {staging['files']:,} "
             f"files, {size(staging['bytes'])}; fetched {staging['files_copied']:,} "
             f"({size(staging['bytes_copied'])}) into {staging['cache']}"
         )
