@@ -4,7 +4,7 @@ import io
 import json
 import uuid
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
@@ -532,17 +532,12 @@ class Datasets:
             OSError: It cannot be written.
         """
         path = Path(path)
-        aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
-        chunks = self.exported(name, format, split=split, with_labels=with_labels)
-        try:
+        with closing(self.exported(name, format, split=split, with_labels=with_labels)) as chunks:
             if format == "fiftyone":
                 _write_fiftyone(path, json.loads(b"".join(chunks)))
-                return path
-            with closing(chunks), aside.open("xb") as file:
-                file.writelines(chunks)
-            aside.replace(path)
-        finally:
-            aside.unlink(missing_ok=True)
+            else:
+                with _aside(path) as aside, aside.open("xb") as file:
+                    file.writelines(chunks)
         return path
 
     def exported(
@@ -597,6 +592,20 @@ def demand(
 
 def _write_fiftyone(folder: Path, body: Mapping[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    samples = {"samples": body["samples"]}
-    for name, content in (("metadata.json", body["metadata"]), ("samples.json", samples)):
-        (folder / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    with _aside(folder / "metadata.json") as metadata, _aside(folder / "samples.json") as samples:
+        for file, content in (
+            (metadata, body["metadata"]),
+            (samples, {"samples": body["samples"]}),
+        ):
+            file.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+
+
+@contextmanager
+def _aside(path: Path) -> Iterator[Path]:
+    """A file beside ``path`` that takes its name at the end of the block; else it is gone."""
+    aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        yield aside
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)

@@ -116,7 +116,7 @@ def heading(text: str) -> None:
 
 def size(number: int) -> str:
     """A size for people: 12.3 MB."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if number >= factor:
             return f"{number / factor:.1f} {unit}"
     return f"{number} bytes"

@@ -10,6 +10,8 @@ _NONE = "null: not limited."
 FILESETS = f"AFM filesets that release it, in place of the cache: {TARGET}."
 """The query parameter of an eviction."""
 
+_DATASET = "NAME@VERSION; for the NAME of a removed dataset its versions, with commas."
+
 
 class CacheLimits(Schema):
     """Limits of a cache, the same for all who share it."""
@@ -48,14 +50,14 @@ class CacheLimitsChange(Schema):
 class CachePin(Schema):
     """A dataset in the cache, and whether it is kept."""
 
-    dataset: str = Field(examples=["bikes@1"])
+    dataset: str = Field(description=_DATASET, examples=["bikes@1"])
     pinned: bool = Field(description="Whether it is never evicted.", examples=[True])
 
 
 class CacheEviction(Schema):
     """Space that the eviction of a dataset freed."""
 
-    dataset: str = Field(examples=["bikes@1"])
+    dataset: str = Field(description=_DATASET, examples=["bikes@1"])
     bytes: int = Field(description="That are free now.", examples=[912345678])
     files: int = Field(description="That are gone.", examples=[320])
 

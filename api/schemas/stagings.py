@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field
 from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, TellPath, iso_time
 from catalog.text.bounded import Name, Text
 from pipeline.afm.target import TARGET
+from pipeline.staging.workers import MOST_WORKERS
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
     from catalog.records.tables import Staging
@@ -123,7 +124,7 @@ class NewStaging(Schema):
     model_config = ConfigDict(extra="forbid")
 
     dataset: Name = Field(description="NAME, or NAME@VERSION.", examples=["bikes@1"])
-    workers: int = Field(default=4, ge=1, le=256, description="Files fetched at once.")
+    workers: int = Field(default=4, ge=1, le=MOST_WORKERS, description="Files fetched at once.")
     verify: bool = Field(
         default=False,
         description="Read what is in the cache again, and fetch what is damaged.",

@@ -140,9 +140,7 @@ class Cache:
             return self._evict_from_afm(dataset, filesets)
         names, reference = self._staged(dataset)
         with leased(self._folder, "", Holder(reference)) as lease:
-            room = Room(self._folder, lease)
-            sizes = [room.evict_dataset(name) for name in names]
-        size, files = (sum(numbers) for numbers in zip(*sizes, strict=True))
+            size, files = Room(self._folder, lease).evict_datasets(names)
         return CacheEviction(dataset=reference, bytes=size, files=files)
 
     def _evict_from_afm(self, dataset: str, filesets: Sequence[str]) -> CacheEviction:
@@ -158,7 +156,8 @@ class Cache:
     def _staged(self, dataset: str) -> tuple[list[str], str]:
         """Names of a dataset's manifests in the cache, and its NAME@VERSION.
 
-        One that is removed, or another home's, is found by what its staged manifest says.
+        One that is removed, or another home's, is found by what its staged manifests say: a NAME
+        is every version of it then.
         """
         staged = {one.name: one for one in staged_manifests(self._folder)}
         try:
@@ -167,7 +166,7 @@ class Cache:
             of = [one for one in staged.values() if dataset in _names(one.dataset)]
             if not of:
                 raise
-            return [of[-1].name], of[-1].dataset
+            return [one.name for one in of], ", ".join(dict.fromkeys(one.dataset for one in of))
         reference, own = f"{record.name}@{record.version}", staged_name(record)
         names = [name for name in (own, own + IN_PLACE) if name in staged]
         if not names:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 MAX_WITHIN_M = 10_000.0
 
 _FEATURES = b"features"
+_NUMBERS = ("INTEGER", "BIGINT", "DOUBLE")
 
 _BAND_DEG = 0.01
 _SEMI_MAJOR_M, _ECCENTRICITY_2 = 6_378_137.0, 0.006_694_379_990_14
@@ -84,7 +85,8 @@ def import_map(
 
     Raises:
         CatalogBusy: Others are read, and were not done in time.
-        InvalidInput: The map cannot be used, or a name or the distance; or it was stopped.
+        InvalidInput: The map cannot be used, or a name or the distance, or a position tag has no
+            numbers; or it was stopped.
         UnknownName: There are no such position tags.
         StorageError: The map cannot be read.
     """
@@ -174,13 +176,25 @@ def nearest_distances(
 
 
 def _positions(store: CatalogStore, latitude: str, longitude: str) -> pa.Table:
-    """fkey, latitude and longitude [degrees] of every file that has both."""
+    """fkey, latitude and longitude [degrees] of every file that has both, and on the Earth.
+
+    Raises:
+        UnknownName: There is no such tag.
+        InvalidInput: It has no numbers.
+    """
     with store.reading() as cursor:
-        tags = {column.tag: column.table for column in tag_columns(cursor)}
+        columns = tag_columns(cursor)
+        tags = {column.tag: column.table for column in columns}
+        types = {column.tag: column.type for column in columns}
         for name in (latitude, longitude):
             if name not in tags:
                 hint = "Positions come from: framesift tags extract SOURCE bus."
                 raise UnknownName("position tag", name, tags, hint)
+            if types[name] not in _NUMBERS:
+                raise InvalidInput(
+                    f"position tag '{name}': has values of type {types[name].lower()}, expected "
+                    "degrees as numbers; name tags of numbers for latitude and longitude"
+                )
         positions: pa.Table = cursor.execute(
             f'SELECT a.fkey, CAST(a."{latitude}" AS DOUBLE) AS latitude,'
             f' CAST(b."{longitude}" AS DOUBLE) AS longitude FROM {LAKE}.main.{tags[latitude]} AS a'

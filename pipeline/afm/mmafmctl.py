@@ -83,6 +83,18 @@ class Mmafmctl:
         """
         self._command = tuple(command)
 
+    def check(self, fileset: Fileset) -> None:
+        """Ask for the state of a fileset, which only one that is there has.
+
+        Raises:
+            StorageError: The command is not there, or fails, as for a name that is no fileset's.
+        """
+        device = fileset.device
+        advice = f"expected an AFM fileset: mmlsfileset {device} --afm -L lists those of {device}"
+        with self._running([device, "getstate", "-j", fileset.name], advice) as lines:
+            for _ in lines:
+                pass
+
     def prefetch(
         self,
         fileset: Fileset,
@@ -135,8 +147,10 @@ class Mmafmctl:
             for _ in lines:
                 pass
 
-    def _running(self, arguments: Sequence[str]) -> AbstractContextManager[Iterator[str]]:
-        return running([*self._command, *arguments], "FRAMESIFT_AFM_COMMAND")
+    def _running(
+        self, arguments: Sequence[str], advice: str = ""
+    ) -> AbstractContextManager[Iterator[str]]:
+        return running([*self._command, *arguments], "FRAMESIFT_AFM_COMMAND", advice)
 
 
 def _statistics(fileset: Fileset, printed: Sequence[str]) -> PrefetchStatistics:

@@ -87,8 +87,8 @@ def stage_to_afm(
 
     Raises:
         InvalidInput: A target is none, or a source has no mount.
-        StorageError: A mount is not there, mmafmctl fails, or files could not be had: the first is
-            named.
+        StorageError: A mount or a fileset is not there, mmafmctl fails, or files could not be
+            had: the first is named.
         StagingCancelled: A user asked it to end; AFM goes on with what is queued.
         BadFile: The dataset's manifest is damaged.
     """
@@ -135,6 +135,10 @@ def _bring(
     staging: Staging,
 ) -> None:
     """Do so, and say in the record what was done."""
+    mmafmctl, failures = Mmafmctl(access.command), list[FailedFile]()
+    # Files that are cached are not asked for: a misspelt fileset would not be noticed.
+    for fileset in brought.files:
+        mmafmctl.check(fileset)
     watch = _Watch(brought.files, progress)
     staging.files, staging.bytes = watch.files, watch.bytes
     missing = {fileset: without_blocks(files) for fileset, files in brought.files.items()}
@@ -145,7 +149,6 @@ def _bring(
         archives,
         watch.recalling,
     )
-    mmafmctl, failures = Mmafmctl(access.command), list[FailedFile]()
     for fileset, files in missing.items():
         if files:
             with fileset_lock(access.lists, fileset):
@@ -194,11 +197,14 @@ def evict_from_afm(
     Raises:
         InUse: A job that has not ended reads them.
         InvalidInput: A target is none, or a source has no mount.
-        StorageError: A mount is not there, mmafmctl fails, or a file stays cached.
+        StorageError: A mount or a fileset is not there, mmafmctl fails, or a file stays cached.
         BadFile: The dataset's manifest is damaged.
     """
     brought = _Brought.of(records, dataset, targets)
     _check_unused(records, dataset, brought.manifest)
+    mmafmctl = Mmafmctl(access.command)
+    for fileset in brought.files:
+        mmafmctl.check(fileset)
     evicted = left = size = 0
     for fileset, files in brought.files.items():
         uncached = set(without_blocks(files))
@@ -210,7 +216,7 @@ def evict_from_afm(
             odd = next(path for path in paths if needs_escapes([path]))
             raise StorageError(f"{odd!r}: mmafmctl evict takes no such name in a list", odd)
         with fileset_lock(access.lists, fileset), list_file(access.lists, paths) as listed:
-            Mmafmctl(access.command).evict(fileset, listed)
+            mmafmctl.evict(fileset, listed)
         stays = [file for file in cached if file not in set(without_blocks(cached))]
         left += len(stays)
         evicted, size = evicted + len(cached) - len(stays), size + _size(cached) - _size(stays)
@@ -261,7 +267,8 @@ class _Watch:
         self.files = sum(map(len, files.values()))
         self.bytes = sum(_size(some) for some in files.values())
         self._began = time.monotonic()
-        self._there = self._there_bytes = self._fetched_bytes = self._failed = self._present = 0
+        self._there = self._there_bytes = self._fetched_bytes = self._present = 0
+        self._failed = self._failed_bytes = 0
         self._missing: dict[Fileset, tuple[int, int]] = {}
 
     def begin(self, missing: Mapping[Fileset, Sequence[FrameFile]]) -> None:
@@ -293,6 +300,7 @@ class _Watch:
         self._there_bytes += size - _size(bad)
         self._fetched_bytes += max(0, size - _size(bad))
         self._failed += len(bad)
+        self._failed_bytes += _size(bad)
         self._tell()
 
     def _tell(self, files: int = 0, size: int = 0, failed: int = 0, recalling: int = 0) -> None:
@@ -307,6 +315,7 @@ class _Watch:
                 seconds=time.monotonic() - self._began,
                 present=self._present,
                 recalling=recalling,
+                failed_bytes=self._failed_bytes,
             )
         )
 

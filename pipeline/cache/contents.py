@@ -242,13 +242,14 @@ def parts_bytes(cache: Path) -> int:
 
 
 def free_bytes(cache: Path) -> int:
-    """Free space on the cache's file system [bytes].
+    """Free space on the cache's file system, also before its folder is made [bytes].
 
     Raises:
         StorageError: It does not say.
     """
     try:
-        return shutil.disk_usage(cache).free
+        place = next(folder for folder in (cache, *cache.parents) if folder.exists())
+        return shutil.disk_usage(place).free
     except OSError as error:
         raise StorageError(f"{cache}: {error.strerror}", str(cache)) from error
 

@@ -168,29 +168,29 @@ class Room:
             plan = contents.plan(1 << 62, 1 << 62)
             return evict(self._cache, plan, self._held_by_others)[0]
 
-    def evict_dataset(self, name: str) -> tuple[int, int]:
-        """Remove a staged manifest and what no other one names; bytes and files that are free now.
+    def evict_datasets(self, names: Collection[str]) -> tuple[int, int]:
+        """Remove staged manifests and what no other one names; bytes and files that are free now.
 
         Args:
-            name: Of the manifest.
+            names: Of the manifests.
 
         Raises:
-            NotFound: There is none.
-            InUse: A running job or a staging uses it, or it is pinned.
+            NotFound: There is none of one of these names.
+            InUse: A running job or a staging uses one of them, or it is pinned; all stay.
             StorageError: The cache cannot be written.
         """
         with self._lock, self._turn():
             contents = CacheContents(self._cache, self._others())
-            manifests = [one for one in contents.manifests if one.name == name]
-            if not manifests:
-                raise NotFound("staged dataset", name, "it is not in the cache")
-            used = [lease for lease in contents.leases if lease.manifest == name]
-            if used or manifests[0].pinned:
-                dataset = manifests[0].dataset
-                why = f"it is pinned: framesift cache unpin {dataset}"
-                if used:
-                    why = f"{used[0]}; wait until it ends, or cancel it"
-                raise InUse("staged dataset", dataset, why)
+            manifests = [one for one in contents.manifests if one.name in names]
+            if missing := {*names}.difference(one.name for one in manifests):
+                raise NotFound("staged dataset", min(missing), "it is not in the cache")
+            for one in manifests:
+                used = [lease for lease in contents.leases if lease.manifest == one.name]
+                if used or one.pinned:
+                    why = f"it is pinned: framesift cache unpin {one.dataset}"
+                    if used:
+                        why = f"{used[0]}; wait until it ends, or cancel it"
+                    raise InUse("staged dataset", one.dataset, why)
             return evict(self._cache, contents.alone(manifests), self._held_by_others)
 
     def trim(self) -> int:

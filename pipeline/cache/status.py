@@ -105,7 +105,7 @@ def cache_status(cache: Path) -> CacheStatus:
     entered = _space(entries.values())
     return CacheStatus(
         Space(entered.bytes + prepared.bytes, entered.files + prepared.files),
-        free_bytes(cache) if cache.exists() else 0,
+        free_bytes(cache),
         read_limits(cache),
         tuple(datasets),
         dict(sorted(sources.items(), key=lambda item: -item[1].bytes)),

@@ -1,18 +1,23 @@
 """Reading entries of a cache again: whether each has the content that it came with."""
 
 import errno
-import hashlib
-import mmap
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-import deflate
-
 from pipeline.cache.aligned_buffer import LARGEST_BYTES, Buffers
-from pipeline.cache.checksums import MD5, crc32_text
+from pipeline.cache.checksums import CRC32, MD5, crc32_text
+from pipeline.cache.content import (
+    PIECE_BYTES,
+    Content,
+    FileContent,
+    HeldContent,
+    crc32_and_sha256,
+    crc32_of,
+    cut_off,
+    md5_of,
+)
 from pipeline.cache.md5.lanes import Md5Lanes
 from pipeline.cache.png_check import png_fault
 
@@ -32,7 +37,7 @@ class Verifier:
     def fault_of(
         self, path: Path, size: int, recorded: set[str], digest: str | None = None
     ) -> tuple[str, str]:
-        """The fault of an entry, or else its checksum; empty where there is none.
+        """The fault of an entry, or else its CRC-32; empty where there is none, or none was needed.
 
         Args:
             path: The entry.
@@ -47,13 +52,18 @@ class Verifier:
             present = path.stat().st_size
             if present != size:
                 return f"has {present:,} bytes, not {size:,}", ""
-            with self._read(path, size) as content:
-                if digest and digest != f"sha256:{hashlib.sha256(content.view).hexdigest()}":
-                    return "has another digest than the dataset says", ""
-                if recorded and not self._has_one_of(content, recorded):
+            with self._read(path, size) as (content, md5):
+                checksum = ""
+                if digest:
+                    crc32, sha256 = crc32_and_sha256(content)
+                    if digest != f"sha256:{sha256}":
+                        return "has another digest than the dataset says", ""
+                    checksum = crc32_text(crc32)
+                elif not recorded or any(one.startswith(CRC32) for one in recorded):
+                    checksum = crc32_text(crc32_of(content, 0, size))
+                if recorded and checksum not in recorded and f"{MD5}{md5()}" not in recorded:
                     return "has another content than it came with", ""
-                fault = "" if recorded or digest else png_fault(content.view)
-                return fault, crc32_text(deflate.crc32(content.view))
+                return "" if recorded or digest else png_fault(content), checksum
         except FileNotFoundError:
             return "is gone", ""
         except OSError as error:
@@ -61,14 +71,9 @@ class Verifier:
                 raise
             return f"cannot be read: {error.strerror}", ""
 
-    def _has_one_of(self, content: "_Content", recorded: set[str]) -> bool:
-        if crc32_text(deflate.crc32(content.view)) in recorded:
-            return True
-        with_md5 = any(checksum.startswith(MD5) for checksum in recorded)
-        return with_md5 and f"{MD5}{content.md5()}" in recorded
-
     @contextmanager
-    def _read(self, path: Path, size: int) -> Iterator["_Content"]:
+    def _read(self, path: Path, size: int) -> Iterator[tuple[Content, Callable[[], str]]]:
+        """An entry's content, and what computes its MD5."""
         with path.open("rb", buffering=0) as file:
             if size <= LARGEST_BYTES:
                 with self._buffers.buffer(size) as buffer:
@@ -77,20 +82,10 @@ class Verifier:
                             file.fileno(), [buffer.memory[buffer.size : size]]
                         ):
                             buffer.size += length
-                    yield _Content(buffer.view, lambda: self._lanes.md5(buffer))
+                    if buffer.size < size:
+                        raise cut_off(buffer.size)
+                    yield HeldContent(buffer.view), lambda: self._lanes.md5(buffer)
                 return
-            with (
-                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
-                memoryview(mapped) as content,
-            ):
-                yield _Content(
-                    content, lambda: hashlib.md5(content, usedforsecurity=False).hexdigest()
-                )
-
-
-@dataclass(frozen=True)
-class _Content:
-    """The bytes of an entry, and the function for its MD5."""
-
-    view: memoryview
-    md5: Callable[[], str]
+            with self._buffers.buffer(PIECE_BYTES) as buffer:
+                content = FileContent(file.fileno(), size, buffer.memory)
+                yield content, lambda: md5_of(content)

@@ -2,7 +2,6 @@
 
 import errno
 import hashlib
-import mmap
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from catalog.errors import BadFile, StorageError
 from ingest.sources.opened_file import OpenedFile
 from pipeline.cache.aligned_buffer import ALIGNED_BYTES, LARGEST_BYTES, AlignedBuffer, Buffers
 from pipeline.cache.checksums import MD5, crc32_text
+from pipeline.cache.content import PIECE_BYTES, FileContent, HeldContent, crc32_and_sha256
 from pipeline.cache.md5.lanes import Md5Lanes
 from pipeline.cache.png_check import png_fault
 
@@ -171,7 +171,7 @@ def arriving(part: Path, size: int, buffers: Buffers, lanes: Md5Lanes) -> Iterat
             with buffers.buffer(size) as buffer:
                 yield Arrival(_InMemory(part, buffer, size, lanes), part, size)
         else:
-            with _InFile(part) as content:
+            with _InFile(part, buffers) as content:
                 yield Arrival(content, part, size)
     finally:
         with suppress(OSError):  # a cache that refuses is told of by what could not be written
@@ -211,7 +211,7 @@ class _InMemory:
         return hashlib.sha256(self._buffer.view).hexdigest()
 
     def png_fault(self) -> str:
-        return png_fault(self._buffer.view)
+        return png_fault(HeldContent(self._buffer.view))
 
     def write(self) -> None:
         try:
@@ -238,8 +238,8 @@ class _InMemory:
 
 
 class _InFile:
-    def __init__(self, part: Path) -> None:
-        self._part = part
+    def __init__(self, part: Path, buffers: Buffers) -> None:
+        self._part, self._buffers = part, buffers
         self._size, self._md5, self._crc32 = 0, hashlib.md5(usedforsecurity=False), 0
         try:
             self._file = part.open("w+b")
@@ -284,22 +284,19 @@ class _InFile:
         return self._crc32
 
     def sha256(self) -> str:
-        with self._mapped() as content:
-            return hashlib.sha256(content).hexdigest()
+        with self._read() as content:
+            return crc32_and_sha256(content)[1]
 
     def png_fault(self) -> str:
-        with self._mapped() as content:
+        with self._read() as content:
             return png_fault(content)
 
     @contextmanager
-    def _mapped(self) -> Iterator[memoryview]:
+    def _read(self) -> Iterator[FileContent]:
         try:
             self._file.flush()
-            with (
-                mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
-                memoryview(mapped) as content,
-            ):
-                yield content
+            with self._buffers.buffer(PIECE_BYTES) as buffer:
+                yield FileContent(self._file.fileno(), self._size, buffer.memory)
         except OSError as error:
             raise CacheFails(error) from error
 

@@ -499,5 +499,6 @@ class FetchBeside:
                 len(self._failed),
                 self._seconds,
                 self._present,
+                failed_bytes=sum(item.size for item in self._failed),
             )
         )

@@ -141,6 +141,7 @@ class _Fetch:
         self._items = deque(plan.missing)
         self._waited: set[WantedFile] = set()
         self._failures: list[FailedFile] = []
+        self._failed_bytes = 0
         self._in_a_row: Counter[str] = Counter()
         self._done = _Done(plan)
 
@@ -161,7 +162,7 @@ class _Fetch:
                 ended, _ = wait(pending, TOLD_EVERY_S, FIRST_COMPLETED)
                 for future in ended:
                     self._take(pending.pop(future), future.result(), failed)
-                progress(self._done.progress(len(self._failures)))
+                progress(self._done.progress(len(self._failures), self._failed_bytes))
         finally:
             self._stop.set()
             pool.end(list(pending), _ENDS_WITHIN_S)
@@ -172,6 +173,7 @@ class _Fetch:
     ) -> None:
         if isinstance(outcome, FailedFile):
             self._failures.append(outcome)
+            self._failed_bytes += item.size
             self._counts.count(self._plan.label(item.source), SourceCounts(failed_files=1))
             failed(outcome)
             self._count(item, outcome)
@@ -328,7 +330,7 @@ class _Done:
             self.fetched_files += 1
             self.fetched_bytes += item.size
 
-    def progress(self, failed: int = 0) -> Progress:
+    def progress(self, failed: int = 0, failed_bytes: int = 0) -> Progress:
         """Progress of the staging."""
         return Progress(
             self._files,
@@ -339,6 +341,7 @@ class _Done:
             failed,
             time.monotonic() - self._began,
             self._present,
+            failed_bytes=failed_bytes,
         )
 
 

@@ -20,6 +20,7 @@ class Progress:
         seconds: Time since it began to fetch [s].
         present: Files that were in the cache when it began.
         recalling: Files that an archive brings back before they are fetched.
+        failed_bytes: Size of those that could not be had, as far as they are known [bytes].
     """
 
     files: int
@@ -31,6 +32,7 @@ class Progress:
     seconds: float = 0.0
     present: int = 0
     recalling: int = 0
+    failed_bytes: int = 0
 
     @property
     def queued(self) -> int:
@@ -49,10 +51,11 @@ class Progress:
 
     @property
     def eta_s(self) -> float | None:
-        """Time that the rest will take at the rate so far [s]; None while that is unknown."""
-        if not self.mb_per_s:
-            return None
-        return (self.of_bytes - self.bytes) / 1e6 / self.mb_per_s
+        """Time that what is still to come takes at the rate so far [s]; None where unknown."""
+        coming = max(0, self.of_bytes - self.bytes - self.failed_bytes)
+        if not coming:
+            return 0.0
+        return coming / 1e6 / self.mb_per_s if self.mb_per_s else None
 
     def to_json(self) -> dict[str, int | float | None]:
         """Counts and rates, as ``--json`` shows them."""

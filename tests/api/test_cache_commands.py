@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import framesift as client_package
 from api.cli.commands.staging.stage import stage
 from api.cli.options.byte_sizes import parse_bytes, parse_count
 from api.services.session import Session
-from catalog.errors import InvalidInput
+from catalog.errors import InUse, InvalidInput
 from pipeline.cache.lease import Holder, leased
 from pipeline.staging.stage import stage_dataset
 from tests.api.servers import serving, several
@@ -107,6 +108,32 @@ def test_a_plan_with_options_of_a_staging_names_them() -> None:
         stage("streets", verify=True, to=["afm:fs/set"], dry_run=True)
 
 
+def test_words_of_a_verification_of_large_limits_and_of_a_cache_that_is_not_made(
+    home: Path, tmp_path: Path
+) -> None:
+    """What was read again is called verified; TB; and the space that a first staging will have."""
+    new = str(tmp_path / "not" / "made")
+    verified, limited, status = several(
+        home, ["cache", "verify", "streets"], ["cache", "limit", "--hard", "2TB"],
+        ["cache", "status", "--cache", new, "--json"],
+    )  # fmt: skip
+    assert verified[1].startswith(f"verified streets version 1: {2 * FRAMES} files, ")
+    assert "hard bytes: 2.0 TB" in limited[1]
+    assert json.loads(status[1])["free_bytes"] > 0
+    assert not Path(new).parent.exists()
+
+
+def test_transfers_at_once_are_bounded(home: Path) -> None:
+    """By the command as over REST (tests/api/test_wrong_requests.py)."""
+    stagings = (
+        ["stage", "streets"],
+        ["stage", "streets", "--dry-run"],
+        ["cache", "verify", "streets"],
+    )
+    for status, _, err in several(home, *[[*words, "--workers", "257"] for words in stagings]):
+        assert (status, "got '257', expected 256 or less" in err) == (2, True)
+
+
 def test_a_dataset_in_use_is_not_evicted(home: Path) -> None:
     """The message names the job; a dataset whose record is gone is found by its staged manifest."""
     workspace = open_home(home)
@@ -125,3 +152,23 @@ def test_a_dataset_in_use_is_not_evicted(home: Path) -> None:
     finally:
         away.close()
     assert (found.dataset, found.files) == ("streets@1", 2 * FRAMES)
+
+
+def test_every_version_of_a_removed_dataset_is_evicted_by_its_name(home: Path) -> None:
+    """All of them or none; NAME@VERSION is that one."""
+    with closing(open_home(home)) as workspace:
+        session = Session(workspace, is_command=True)
+        for cars in ("car=1:", "car=100:"):
+            version = make(workspace, "streets", cars)
+            stage_dataset(workspace.records, version, workspace.cache)
+        cache = session.cache
+        cache.pin("streets@2")
+        session.datasets.remove("streets")
+        assert cache.evict("streets@3").dataset == "streets@3"
+        with pytest.raises(InUse, match=r"'streets@2'.*framesift cache unpin streets@2"):
+            cache.evict("streets")
+        assert {one.dataset for one in cache.status().datasets} == {"streets@1", "streets@2"}
+        assert set(cache.unpin("streets").dataset.split(", ")) == {"streets@1", "streets@2"}
+        evicted = cache.evict("streets")
+        assert set(evicted.dataset.split(", ")) == {"streets@1", "streets@2"}
+        assert (evicted.files, cache.status().datasets) == (2 * FRAMES, [])

@@ -26,6 +26,8 @@ WRONG: list[tuple[str, object, str]] = [
      'body.ranges.0.tag: is missing, such as "car"; given: tagg, lowest'),
     ("selections", {"cameras": "front_center"},
      "body.cameras: got 'front_center', expected a list, such as [\"front_center\"]"),
+    ("stagings", {"dataset": "x", "workers": 257},
+     "body.workers: got 257, expected less than or equal to 256"),
     ("selections", {"limit": "ten"}, "body.limit: got 'ten', expected a whole number"),
     ("selections", {"limit": 0}, "body.limit: got 0, expected greater than or equal to 1"),
     ("selections", {"condition": {"kind": "hass", "tag": "car"}},
@@ -65,6 +67,8 @@ def test_a_wrong_body_is_explained(server: str, route: str, body: object, messag
         ("tags?kind=bogus", "query.kind: got 'bogus', expected 'Open', 'Restricted' or"),
         ("frames?limit=x", "query.limit: got 'x', expected a whole number"),
         ("classes?quantiles=maybe", "query.quantiles: got 'maybe', expected true or false"),
+        ("stagings/plan?dataset=x&workers=257",
+         "query.workers: got '257', expected less than or equal to 256"),
         ("info?x=1", "query.x: no such parameter; this takes none"),
     ],
 )  # fmt: skip

@@ -17,6 +17,7 @@ from framesift import (
     NotFound,
 )
 from tests.api.servers import serving
+from tests.disks import small_disk
 from tests.pipeline.homes import FRAMES, SAMPLE, copy_home
 
 
@@ -116,6 +117,22 @@ def test_a_dataset_goes_to_other_programs(city: Dataset, tmp_path: Path) -> None
         city.export(tmp_path / "b.csv", split="nope")
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("b.")]
     assert own.read_text() == "the user's own"
+
+
+def test_an_export_that_a_full_disk_ends_leaves_the_earlier_one(
+    city: Dataset, tmp_path: Path
+) -> None:
+    """Both files of a folder for FiftyOne, or none."""
+    with small_disk(tmp_path / "small", "size=16k") as disk:
+        earlier = {
+            disk / "out" / name: f"earlier {name}" for name in ("metadata.json", "samples.json")
+        }
+        (disk / "out").mkdir()
+        for path, text in earlier.items():
+            path.write_text(text)
+        with pytest.raises(OSError, match="No space left"):
+            city.export(disk / "out", "fiftyone")
+        assert {path: path.read_text() for path in (disk / "out").iterdir()} == earlier
 
 
 @pytest.mark.wide

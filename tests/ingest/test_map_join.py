@@ -195,3 +195,22 @@ def test_refused_questions(home: Home, tmp_path: Path) -> None:
             import_map(home.store, file, "bridge", within)
     with pytest.raises(InvalidInput, match="tag"):
         import_map(home.store, file, "bridge", 50.0, tag="My Bridge")
+    for name in ("scene", "labelled"):
+        with pytest.raises(InvalidInput, match=f"tag '{name}': .* expected degrees as numbers"):
+            import_map(home.store, file, "bridge", 50.0, latitude=name, longitude=name)
+
+
+def test_what_is_no_position_on_the_earth_counts_as_none(placed: Home, tmp_path: Path) -> None:
+    """Numbers beyond 90 and 180 degrees, as of tags that count pixels: such frames get no row."""
+    keys = [row[0] for row in placed.rows("SELECT fkey FROM lake.main.tags_bus ORDER BY fkey")]
+    rows = pa.table({
+        "fkey": keys,
+        "wide": pa.array([90, 2_316_960, -91, 0], pa.int32()),
+        "high": pa.array([180, 0, 0, -2_000_000_000], pa.int32()),
+    })  # fmt: skip
+    families.write(placed.store, "pixels", {"wide": "INTEGER", "high": "INTEGER"}, rows)
+    file = tmp_path / "map.geojson"
+    file.write_bytes(_collection(shapely.Point(180.0, 90.0)))
+    result = import_map(placed.store, file, "pole", 10_000.0, latitude="wide", longitude="high")
+    assert (result.frames, result.near) == (1, 1)
+    assert _tagged(placed, "pole") == [(1, 0)]

@@ -54,9 +54,14 @@ def arguments() -> Any:
     actions = parser.add_subparsers(dest="action", required=True, parser_class=Parser)
     prefetch = actions.add_parser("prefetch", add_help=False, allow_abbrev=False)
     evict = actions.add_parser("evict", add_help=False, allow_abbrev=False)
-    for action in (prefetch, evict):
+    getstate = actions.add_parser("getstate", add_help=False, allow_abbrev=False)
+    for action in (prefetch, evict, getstate):
         action.add_argument("-j", dest="fileset", required=True)
+    for action in (prefetch, evict):
         action.add_argument("--list-file", type=Path)
+    amounts = getstate.add_mutually_exclusive_group()
+    amounts.add_argument("--read-stats", action="store_true")
+    amounts.add_argument("--write-stats", action="store_true")
     retry = prefetch.add_mutually_exclusive_group()
     retry.add_argument("--enable-failed-file-list", action="store_true")
     retry.add_argument("--retry-failed-file-list", action="store_true")
@@ -134,6 +139,17 @@ def statistics(asked: Any, fileset: dict[str, Any], junction: Path) -> None:
     say(f"{asked.fileset}        " + "        ".join(map(str, row)))
 
 
+def getstate(asked: Any, fileset: dict[str, Any], junction: Path) -> None:
+    """Tell the state of a fileset."""
+    columns = (
+        "Fileset Name", "Fileset Target", "Cache State", "Gateway Node", "Queue Length",
+        "Queue numExec",
+    )  # fmt: skip
+    say("    ".join(columns))
+    say("    ".join("-" * len(column) for column in columns))
+    say(f"{asked.fileset}    nfs://nas{fileset['home']}    Active    gw1    0    0")
+
+
 def evict(asked: Any, fileset: dict[str, Any], junction: Path) -> None:
     """Take the blocks of the files of a list; those with changes of their own stay."""
     if asked.list_file is None:
@@ -153,7 +169,9 @@ def main() -> None:
     junction = Path(fileset["junction"])
     with (junction / ".afm" / "log").open("a") as log:
         log.write(json.dumps(sys.argv[1:]) + "\n")
-    if asked.action == "evict":
+    if asked.action == "getstate":
+        getstate(asked, fileset, junction)
+    elif asked.action == "evict":
         evict(asked, fileset, junction)
     elif asked.list_file is None:
         statistics(asked, fileset, junction)

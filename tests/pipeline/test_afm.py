@@ -204,8 +204,10 @@ def test_files_that_afm_cannot_have(storage: Storage) -> None:
     was = at_home.stat()
     os.utime(at_home, (1, 1))
     failures: list[FailedFile] = []
+    told: list[Progress] = []
     with pytest.raises(StorageError, match="2 of 8 files could not be staged; the first is"):
-        storage.stage(failed=failures.append)
+        storage.stage(failed=failures.append, progress=told.append)
+    assert (told[-1].failed, told[-1].queued, told[-1].eta_s) == (2, 0, 0)
     by_place = {failure.place: failure.reason for failure in failures}
     missing = storage.junction["nas"] / gone.relative_to(storage.home["nas"])
     assert "AFM could not fetch it into afm:fs1/nas_fset: is not cached" in by_place[str(missing)]
@@ -218,15 +220,35 @@ def test_files_that_afm_cannot_have(storage: Storage) -> None:
 
 def test_a_command_that_fails(storage: Storage) -> None:
     """Its message and its command line are shown; one that is not there says what to set."""
-    with pytest.raises(StorageError, match=r"prefetch -j other .*Command failed\. Examine"):
-        storage.stage("afm:fs1/other")
-    with pytest.raises(StorageError, match="Command failed"):
+    with pytest.raises(StorageError, match=r"prefetch -j cos_fset .* not in the fileset$"):
         storage.stage("afm:fs1/cos_fset")  # of both sources
     access = AfmAccess(("/no/mmafmctl",), storage.workspace.home / "lists")
     dataset = recorded_dataset(storage.workspace.records, "streets")
     with pytest.raises(StorageError, match=r"/no/mmafmctl: No such file.*FRAMESIFT_AFM_COMMAND"):
         stage_to_afm(storage.workspace.records, dataset, ["afm:fs1/cos_fset"], access)
     assert not [path for path in access.lists.iterdir() if path.suffix == ".txt"]
+
+
+def test_a_misspelt_fileset_is_noticed_where_all_files_are_cached(storage: Storage) -> None:
+    """By a staging and by an eviction, before they do anything; the message says what to do."""
+    storage.stage()
+    asked = {name: len(storage.commands(name)) for name in NAMES}
+    records = storage.workspace.records
+    dataset = recorded_dataset(records, "streets")
+    for target, name, device in (
+        ("fs1/nas_fst", "nas_fst", "fs1"),
+        ("fs/nas_fset", "nas_fset", "fs"),
+    ):
+        targets = ["cos=afm:fs1/cos_fset", f"nas=afm:{target}"]
+        expected = (
+            rf"{device} getstate -j {name}: ended with exit code 1: .*Fileset {name} is not .* of "
+            rf"{device}\.; expected an AFM fileset: mmlsfileset {device} --afm -L lists"
+        )
+        with pytest.raises(StorageError, match=expected):
+            storage.stage(*targets)
+        with pytest.raises(StorageError, match=expected):
+            evict_from_afm(records, dataset, targets, storage.access())
+    assert {name: len(storage.commands(name)) for name in NAMES} == asked
 
 
 def test_odd_names_are_escaped_as_policies_do(storage: Storage) -> None:
@@ -245,7 +267,7 @@ def test_odd_names_are_escaped_as_policies_do(storage: Storage) -> None:
     while mmafmctl.statistics(fileset).pending:
         pass
     assert (junction / "a\nb.png").stat().st_blocks
-    with pytest.raises(StorageError, match="Command failed"):
+    with pytest.raises(StorageError, match="special characters; use a policy"):
         mmafmctl.prefetch(fileset, names, threads=1, is_escaped=False, queued=lambda _: None)
 
 

@@ -333,15 +333,16 @@ def test_a_dataset_is_evicted_by_name(cache: Path, room: Room) -> None:
     stage(cache, "night", ["old/0.png", "night/0.png"])
     job = Holder("night@1", job="train-1")
     with leased(cache, "night-v1-0", job), pytest.raises(InUse, match=r"night@1.* train-1"):
-        room.evict_dataset("night-v1-0")
+        room.evict_datasets(["old-v1-0", "night-v1-0"])
+    assert "old" in staged_names(cache)
     (cache / ".manifests" / "night-v1-0" / PINNED_FILE).touch()
     with pytest.raises(InUse, match=r"framesift cache unpin night@1$"):
-        room.evict_dataset("night-v1-0")
+        room.evict_datasets(["night-v1-0"])
     (cache / ".manifests" / "night-v1-0" / PINNED_FILE).unlink()
-    assert room.evict_dataset("night-v1-0") == (BYTES, 1)
+    assert room.evict_datasets(["night-v1-0"]) == (BYTES, 1)
     assert staged_names(cache) == {"old", "middle", "young"}
     with pytest.raises(NotFound):
-        room.evict_dataset("night-v1-0")
+        room.evict_datasets(["night-v1-0"])
 
 
 def test_what_fills_a_cache(cache: Path) -> None:

@@ -246,6 +246,7 @@ def test_a_file_that_cannot_be_had_is_named(own_source: Workspace, tmp_path: Pat
             read(staging, dataset, range(FRAMES), Reading(0, 1, 1, 0, FRAMES))
         assert why.value.file == gone
         wait_until(lambda: staging.progress[-1].files == 2 * FRAMES - 1)
+        assert staging.progress[-1].eta_s == 0
     assert {failure.place for failure in staging.failed} == {gone}
 
 

@@ -156,7 +156,26 @@ def test_progress_is_told(workspace: Workspace, tmp_path: Path) -> None:
     assert (told[-1].of_files, told[-1].of_bytes) == (staging.files, staging.bytes)
     assert told[-1].eta_s == 0
     stage_dataset(workspace.records, dataset, tmp_path / "cache", progress=told.append)
-    assert (told[-1].files, told[-1].fetched_bytes) == (staging.files, 0)
+    assert (told[-1].files, told[-1].fetched_bytes, told[-1].eta_s) == (staging.files, 0, 0)
+
+
+def test_files_that_cannot_be_had_are_not_waited_for(own_source: Workspace, tmp_path: Path) -> None:
+    """The time left counts what is still to come: none of it at the end, though files failed."""
+    told: list[Progress] = []
+    dataset = make(own_source)
+    gone = Manifest.read(Path(dataset.manifest)).image_paths()[5:8]
+    gone_bytes = sum(Path(path).stat().st_size for path in gone)
+    for path in gone:
+        Path(path).unlink()
+    with pytest.raises(StorageError, match=r"3 of \d+ files could not be staged"):
+        stage_dataset(own_source.records, dataset, tmp_path / "cache", progress=told.append)
+    last = told[-1]
+    assert (last.failed, last.failed_bytes, last.queued, last.eta_s) == (3, gone_bytes, 0, 0)
+    coming = [now for now in told if now.queued and now.fetched_bytes]
+    assert coming
+    for now in coming:
+        left = now.of_bytes - now.bytes - now.failed_bytes
+        assert now.eta_s == pytest.approx(left / 1e6 / now.mb_per_s)
 
 
 def test_a_source_file_that_changed_is_refused(own_source: Workspace, tmp_path: Path) -> None:

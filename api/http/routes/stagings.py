@@ -19,6 +19,7 @@ from api.schemas.stagings import (
     StagingBody,
     StagingsAnswer,
 )
+from pipeline.staging.workers import MOST_WORKERS
 
 router = Router(prefix="/v1/stagings", tags=["stagings"])
 
@@ -61,7 +62,7 @@ async def get_plan(
     dataset: Annotated[
         str, Query(description="NAME, or NAME@VERSION.", max_length=256, examples=["bikes@1"])
     ],
-    workers: Annotated[int, Query(ge=1, le=256, description="Files fetched at once.")] = 4,
+    workers: Annotated[int, Query(ge=1, le=MOST_WORKERS, description="Files fetched at once.")] = 4,
 ) -> ForesightBody:
     """The plan of a staging as it would run now; the server fetches and evicts nothing."""
     return await run_in_threadpool(lambda: session.stagings.plan(dataset, workers=workers))

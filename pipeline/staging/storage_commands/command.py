@@ -9,18 +9,21 @@ from catalog.errors import StorageError
 
 _LAST_LINES = 20
 _ENDED_S = 10.0
+_EXAMINE = "Examine previous error messages"
+"""Part of the last line of IBM's commands that fail; the line before it has the cause."""
 
 
 @contextmanager
-def running(argv: Sequence[str], setting: str) -> Iterator[Iterator[str]]:
+def running(argv: Sequence[str], setting: str, advice: str = "") -> Iterator[Iterator[str]]:
     """The lines that a command prints, as they come; it is ended with the block.
 
     Args:
         argv: The program and its arguments.
         setting: The variable that names the program, for messages.
+        advice: What to do where it fails, for the message.
 
     Raises:
-        StorageError: It is not there, or fails: its last line says why.
+        StorageError: It is not there, or fails: the last line that it printed says why.
     """
     try:
         process = subprocess.Popen(
@@ -58,5 +61,7 @@ def running(argv: Sequence[str], setting: str) -> Iterator[Iterator[str]]:
             raise
     if code:
         told = " ".join(argv)
-        reason = next((line.strip() for line in reversed(last) if line.strip()), "no message")
-        raise StorageError(f"{told}: ended with exit code {code}: {reason}", told)
+        said = [line.strip() for line in last if line.strip() and _EXAMINE not in line]
+        reason = said[-1] if said else "no message"
+        then = f"; {advice}" if advice else ""
+        raise StorageError(f"{told}: ended with exit code {code}: {reason}{then}", told)

@@ -16,6 +16,7 @@ from api.cli.terminal import JsonFlag, duration, emit_json, emit_progress, emit_
 from catalog.errors import InvalidInput
 from catalog.text.visible_text import visible
 from pipeline.afm.target import TARGET
+from pipeline.staging.workers import MOST_WORKERS
 
 if TYPE_CHECKING:  # commands that ask a server do without what opens sources
     from pipeline.staging.fetch import FailedFile
@@ -29,7 +30,9 @@ _SHOWN_FAILURES = 1_000
 CacheOption = Annotated[
     Path | None, typer.Option("--cache", help="Folder of the cache; FRAMESIFT_CACHE by default.")
 ]
-WorkersOption = Annotated[int, typer.Option("--workers", min=1, help="Files fetched at once.")]
+WorkersOption = Annotated[
+    int, typer.Option("--workers", min=1, max=MOST_WORKERS, help="Files fetched at once.")
+]
 
 
 def stage(
@@ -124,7 +127,8 @@ def run_staging(
         emit_json(staging)
     else:
         stdout.print(
-            f"staged {staging['dataset']} version {staging['version']}: {staging['files']:,} "
+            f"{'verified' if verify else 'staged'} {staging['dataset']} version "
+            f"{staging['version']}: {staging['files']:,} "
             f"files, {size(staging['bytes'])}; fetched {staging['files_copied']:,} "
             f"({size(staging['bytes_copied'])}) into {staging['cache']}"
         )
