@@ -18,6 +18,7 @@ from pipeline.jobs.inference.chosen_model import (
     export_stage,
     model_folder,
 )
+from pipeline.jobs.installed import training_packages
 from pipeline.jobs.job_input import JobInput, job_input
 from pipeline.jobs.preparing import preparing_stage, to_be_prepared
 from pipeline.jobs.queue import JobQueue
@@ -89,7 +90,7 @@ def submit_training(
             f"backbone weights {weights}: no such file; expected ResNet-50's weights as Keras "
             "publishes them, .h5"
         )
-    packages = ("tensorflow", "horovod") if settings.workers > 1 else ("tensorflow",)
+    packages = training_packages(settings.workers, settings.model)
     needs = replace(resources, ranks=settings.workers, packages=packages)
     frames = job_input(records, queue, dataset, stage=stage, start_after=start_after)
     split = chosen_split(frames.whole, settings.split, "train")
