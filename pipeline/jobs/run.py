@@ -107,7 +107,7 @@ def submit_training(
     kept = None
     if settings.continue_from is not None:
         kept = _parent(records, settings.continue_from)
-        _check_parent(kept.folder, classes.classes if classes else frames.whole.header.classes)
+        _check_parent(kept, classes.classes if classes else frames.whole.header.classes)
 
     def plan(paths: JobPaths) -> Plan:
         paths_shown = {"model_dir": str(paths.model), **frames.shown}
@@ -143,14 +143,15 @@ def _parent(records: RecordStore, model: str) -> ChosenModel:
     return ChosenModel(model, folder, None, None)
 
 
-def _check_parent(parent: Path, classes: Sequence[str]) -> None:
+def _check_parent(parent: ChosenModel, classes: Sequence[str]) -> None:
     """Accept a model to begin with, as far as it, or the record of its run, says its classes."""
-    about = read_json(parent / "model.json") or read_json(parent / "run.json")
+    folder = parent.folder
+    about = read_json(folder / "model.json") or read_json(folder / "run.json")
     known = about.get("classes")
     if isinstance(known, list) and known != list(classes):
         differing = [*sorted({*map(str, known)} ^ set(classes))[:3]] or ["their order"]
         raise InvalidInput(
-            f"continue from: the model in {parent} knows {len(known)} classes, the training would "
+            f"continue from: model {parent.name} knows {len(known)} classes, the training would "
             f"have {len(classes)}; they differ in {', '.join(differing)}: take a model of the same "
             "classes, or --classes of that one"
         )
