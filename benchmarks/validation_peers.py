@@ -29,6 +29,7 @@ from ingest.labels.palette import Palette
 from pipeline.prepared.decoded_frames import small_image
 from pipeline.prepared.size import Size
 from tests.training.drawn_frames import read_class_list
+from tests.training.predictions import SAMPLE_FRAMES, predicted, read_labels
 from training.network.best_class import BestClass
 from training.validation import scores
 
@@ -38,13 +39,10 @@ SIZE = Size(height_px=152, width_px=240)
 
 def main() -> None:
     """Compare, and print the table; exit status 1 where a figure differs."""
-    root = Path(os.environ.get("A2D2_ROOT") or Path(__file__).parent.parent / "sample_data/a2d2")
+    root = Path(os.environ.get("A2D2_ROOT") or SAMPLE_FRAMES)
     palette = Palette.from_class_list(read_class_list(next(root.rglob("class_list.json"))))
-    labels = [
-        decode_label(path.read_bytes(), palette) for path in sorted(root.rglob("*_label_*.png"))[:4]
-    ]
-    size = len(palette)
-    pairs = [(label, _guess(label, size, seed)) for seed, label in enumerate(labels)]
+    labels, size = read_labels(root, 4)
+    pairs = [(label, predicted(label, size, seed)) for seed, label in enumerate(labels)]
     ours = sum(scores.confusion_matrix(*pair, size)[0] for pair in pairs)
     ways: dict[str, Callable[[Any, Any], Any]] = {
         "Framesift": lambda truth, guess: scores.confusion_matrix(truth, guess, size)[0],
@@ -125,17 +123,6 @@ def _logits(seed: int, classes: int) -> Any:
     coarse = random.normal(size=(shape[0] // 8, shape[1] // 8, classes))
     wide = np.repeat(np.repeat(coarse, 8, 0), 8, 1)
     return (0.1 * random.normal(size=(*shape, classes)) + 5 * wide).astype(np.float32)
-
-
-def _guess(label: Any, size: int, seed: int) -> Any:
-    """A label with a shifted copy, one area and a tenth of the pixels drawn at random."""
-    random = np.random.default_rng(seed)
-    guess = np.where(label < size, np.roll(label, 7, axis=1), 0)
-    guess = np.where(guess < size, guess, 0).astype(np.uint8)
-    guess[300:500, 200:900] = random.integers(0, size)
-    wrong = random.random(label.shape) < 0.1
-    guess[wrong] = random.integers(0, size, int(wrong.sum()))
-    return guess
 
 
 def _scikit_learn(size: int) -> Callable[[Any, Any], Any]:
@@ -220,9 +207,10 @@ def _check_scores(matrix: Any, truth: Any, guess: Any) -> None:
     }
     for name, (own, theirs) in with_sklearn.items():
         _need("scikit-learn", name, np.allclose(own, theirs, rtol=1e-14, atol=0))
-    tensors = [torch.from_numpy(one.astype(np.int64)) for one in (guess, truth)]
-    jaccard = multiclass_jaccard_index(*tensors, num_classes=len(matrix), average="none").numpy()
-    accuracy = multiclass_accuracy(*tensors, num_classes=len(matrix), average="micro").numpy()
+    guessed, true = (torch.from_numpy(one.astype(np.int64)) for one in (guess, truth))
+    n_classes = len(matrix)
+    jaccard = multiclass_jaccard_index(guessed, true, n_classes, average="none").numpy()
+    accuracy = multiclass_accuracy(guessed, true, n_classes, average="micro").numpy()
     _need("torchmetrics", "IoU of each class", np.allclose(iou[there], jaccard[there], rtol=2e-7))
     own = scores.pixel_accuracy(matrix)
     _need("torchmetrics", "pixel accuracy", np.allclose(own, accuracy, rtol=2e-7))

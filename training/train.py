@@ -42,6 +42,7 @@ from training.network.precision import chosen_precision, layers_in
 from training.network.xla import compile_for_gpus
 from training.run.checkpoint import checkpoints_bytes
 from training.run.code_version import code_version
+from training.run.evaluation import Evaluations
 from training.run.keep import diverged, ended, list_bad, save
 from training.run.memory import need_memory
 from training.run.metrics_log import MetricsLog
@@ -317,8 +318,8 @@ def _loop(
     workers, step, last = run.workers, begun.step, run.length.max_steps
     each_step = run.examples_of_step
     read = begun.examples
-    metrics = _metrics_log(run, begun, mlflow)
     evaluations = evaluations_of(run, step)
+    metrics = _metrics_log(run, begun, evaluations, mlperf, mlflow)
     one_step = _train_step(run)
     losses: list[float] = []
     failure: FramesiftError | None = None
@@ -370,13 +371,22 @@ def _first_batch(run: Run, fetch: Fetch, step: int) -> Any:
     return batch
 
 
-def _metrics_log(run: Run, begun: Begun, mlflow: MlflowLog | None) -> MetricsLog | None:
+def _metrics_log(
+    run: Run,
+    begun: Begun,
+    evaluations: Evaluations | None,
+    mlperf: MlperfLog | None,
+    mlflow: MlflowLog | None,
+) -> MetricsLog | None:
     """The log of metrics, on the first worker."""
     if not run.workers.is_first:
         return None
     prepared = run.prepared.form.folder.name if run.prepared else None
     tell = mlflow.metrics if mlflow else lambda *_: None
-    return MetricsLog(run.settings.model_dir, run.length, _warnings(run), begun, prepared, tell)
+    log = MetricsLog(run.settings.model_dir, run.length, _warnings(run), begun, prepared, tell)
+    if mlperf and evaluations and evaluations.last and evaluations.best:
+        log.go_on_with(evaluations.last, evaluations.best, mlperf.seconds_to_target)
+    return log
 
 
 def _begin_record(run: Run, step: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from catalog.errors import InvalidInput
 from catalog.records.tables import Job
 from pipeline.jobs.accounting.quotas import ranks_of
+from pipeline.jobs.installed import training_packages
 from pipeline.jobs.workflow.moves import ASKED
 from pipeline.runs.bad_frames import BadFrames
 
@@ -58,7 +59,7 @@ class Changes:
 
 
 def _with_workers(request: Mapping[str, Any], workers: int) -> dict[str, Any]:
-    packages = ["tensorflow", "horovod"] if workers > 1 else ["tensorflow"]
+    packages = [*training_packages(workers, request.get("settings", {}).get("model"))]
     number, staging = str(workers), request.get("staging")
     if staging is not None:
         staging = {**staging, "command": _with_flag(staging["command"], "--readers", number)}

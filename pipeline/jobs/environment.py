@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Literal
 
 from catalog.errors import InvalidInput
@@ -40,6 +41,8 @@ def inherited(
 ) -> dict[str, str]:
     """The variables of an environment that a job gets.
 
+    Its programs run in its own folder: what PYTHONPATH says relative to this one is made absolute.
+
     Args:
         environment: Of the process that starts it.
         needs: What the job opens; nothing for training and validation, which open local files.
@@ -61,7 +64,11 @@ def inherited(
             return not _is_one(name, others)
         return _is_one(name, _EVERY_JOB) and not _SECRET.search(name)
 
-    return {name: value for name, value in environment.items() if is_inherited(name)}
+    passed = {name: value for name, value in environment.items() if is_inherited(name)}
+    if path := passed.get("PYTHONPATH"):
+        folders = (str(Path(folder).absolute()) if folder else "" for folder in path.split(":"))
+        passed["PYTHONPATH"] = ":".join(folders)
+    return passed
 
 
 def need_variables(

@@ -1,12 +1,31 @@
-"""Checks that the packages that train are installed, without importing them."""
+"""Checks that what trainings import is installed, without importing it; users' networks, too."""
 
 from importlib.util import find_spec
 from sys import version_info
 
 from catalog.errors import InvalidInput, not_installed
+from pipeline.runs.networks import is_own
 
 _TRAINS = (3, 11)
 """The one Python that the extra's TensorFlow runs on (docs/decisions/0004)."""
+
+
+_OF_EXTRA = ("tensorflow", "horovod", "matplotlib")
+
+
+def training_packages(workers: int, network: str | None) -> tuple[str, ...]:
+    """The packages that a training imports; a network of the user's own has one, too."""
+    return (*(("tensorflow", "horovod") if workers > 1 else ("tensorflow",)), *package_of(network))
+
+
+def package_of(network: str | None) -> tuple[str, ...]:
+    """The package or module of a network of the user's own; empty for none.
+
+    Of `my_pkg.nets:two` it is `my_pkg`: to look for what is inside would import that.
+    """
+    if network is None or not is_own(network):
+        return ()
+    return (network.partition(":")[0].partition(".")[0],)
 
 
 def need_installed(*modules: str) -> None:
@@ -16,10 +35,22 @@ def need_installed(*modules: str) -> None:
         InvalidInput: One is not installed.
     """
     for module in modules:
-        if find_spec(module) is None:
+        if not _is_there(module):
+            if module not in _OF_EXTRA:
+                raise InvalidInput(
+                    f"module {module}, which a network is of: Python finds none of that name here; "
+                    "install it, or put its folder on PYTHONPATH"
+                )
             if version_info[:2] != _TRAINS:
                 raise _of_another_python(module)
             raise not_installed(module, "train")
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ValueError:  # __main__
+        return False
 
 
 def _of_another_python(module: str) -> InvalidInput:

@@ -18,6 +18,7 @@ from pipeline.jobs.inference.chosen_model import (
     export_stage,
     model_folder,
 )
+from pipeline.jobs.installed import training_packages
 from pipeline.jobs.job_input import JobInput, job_input
 from pipeline.jobs.preparing import preparing_stage, to_be_prepared
 from pipeline.jobs.queue import JobQueue
@@ -89,7 +90,7 @@ def submit_training(
             f"backbone weights {weights}: no such file; expected ResNet-50's weights as Keras "
             "publishes them, .h5"
         )
-    packages = ("tensorflow", "horovod") if settings.workers > 1 else ("tensorflow",)
+    packages = training_packages(settings.workers, settings.model)
     needs = replace(resources, ranks=settings.workers, packages=packages)
     frames = job_input(records, queue, dataset, stage=stage, start_after=start_after)
     split = chosen_split(frames.whole, settings.split, "train")
@@ -106,7 +107,7 @@ def submit_training(
     origin = None
     if settings.continue_from is not None:
         origin = _parent(records, settings.continue_from)
-        _check_parent(origin.folder, classes.classes if classes else frames.whole.header.classes)
+        _check_parent(origin, classes.classes if classes else frames.whole.header.classes)
 
     def plan(paths: JobPaths) -> Plan:
         paths_shown = {"model_dir": str(paths.model), **frames.shown}
@@ -142,14 +143,15 @@ def _parent(records: RecordStore, model: str) -> ChosenModel:
     return ChosenModel(model, folder, None, None)
 
 
-def _check_parent(parent: Path, classes: Sequence[str]) -> None:
+def _check_parent(parent: ChosenModel, classes: Sequence[str]) -> None:
     """Accept a model to begin with, as far as it, or the record of its run, says its classes."""
-    about = read_json(parent / "model.json") or read_json(parent / "run.json")
+    folder = parent.folder
+    about = read_json(folder / "model.json") or read_json(folder / "run.json")
     known = about.get("classes")
     if isinstance(known, list) and known != list(classes):
         differing = [*sorted({*map(str, known)} ^ set(classes))[:3]] or ["their order"]
         raise InvalidInput(
-            f"continue from: the model in {parent} knows {len(known)} classes, the training would "
+            f"continue from: model {parent.name} knows {len(known)} classes, the training would "
             f"have {len(classes)}; they differ in {', '.join(differing)}: take a model of the same "
             "classes, or --classes of that one"
         )

@@ -482,6 +482,10 @@ def test_a_job_s_name_tells_of_no_other_s(served: Served) -> None:
     for model in ("model", "never"):
         answer = served.ask("cora", "POST", "/v1/jobs", json={**body, "model": model})
         assert answer.status_code == 404
+    for model in ("cora~model", "cora~model@7", "cora~model@best"):
+        answer = served.ask("cora", "POST", "/v1/jobs", json={**body, "model": model})
+        assert "model cora~model: holds no trained model" in answer.json()["detail"]
+        assert str(served.home) not in answer.text
     for model in ("model", "never"):
         answer = served.ask(
             "cora", "GET", "/v1/statistics/correlation", params={"validation": model}

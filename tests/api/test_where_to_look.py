@@ -20,6 +20,7 @@ def test_what_there_is_not_says_what_lists_it(server: str) -> None:
     get = {
         "policies/nosuch": "framesift policy list, GET /v1/policies and GET /policyengine",
         "jobs/none/events": "framesift jobs list and GET /v1/jobs list them",
+        "models/none": "framesift models list and GET /v1/models list them",
         "frames?at=99999": "framesift catalog log, on the server's machine, lists them",
     }
     for path, words in get.items():

@@ -442,6 +442,18 @@ def test_a_command_gets_the_keys_that_it_needs(needs: tuple[Need, ...], expected
     assert inherited(environment, needs, ("OTH*",)).keys() == {*expected, "OTHER"}
 
 
+def test_a_relative_python_path_means_the_starters_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`PYTHONPATH=. framesift train`: the job, which runs in its own folder, imports from it."""
+    (tmp_path / "my_nets.py").write_text("print('imported')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f".:nets:{REPOSITORY}")
+    assert inherited(os.environ, (), ())["PYTHONPATH"] == f"{tmp_path}:{tmp_path}/nets:{REPOSITORY}"
+    imports = Stage("only", ((sys.executable, "-c", "import my_nets"),))
+    assert ended(submit(tmp_path / "job", imports), tmp_path / "job").state == "done"
+
+
 def test_jobs_wait_for_a_slot_in_their_order(tmp_path: Path) -> None:
     """One slot: two wait and say for what; one of them is killed; the next begins as it is free."""
     queue = JobQueue(tmp_path, training_slots=1)

@@ -43,7 +43,7 @@ from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, read_json, write_json
 from pipeline.jobs.resources import Resources
 from pipeline.jobs.run import submit_training
-from pipeline.jobs.submit import resume
+from pipeline.jobs.submit import DryRun, resume
 from pipeline.jobs.train_settings import TrainSettings
 from pipeline.jobs.workflow.remove import remove
 from pipeline.jobs.workflow.submission import submitting
@@ -815,6 +815,31 @@ def test_a_node_without_the_training_programs_says_so(
     with pytest.raises(InvalidInput, match=r"need Python 3\.11 \(this is 3\.13\)"):
         submit_training(home.records, home.job_queue, streets, TrainSettings())
     assert recorded_jobs(home.records) == []
+
+
+def test_a_network_whose_module_is_not_there_starts_nothing(
+    home: Workspace, streets: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python looks for it on this machine, without running it; a backend elsewhere has its own."""
+    records, queue = home.records, home.job_queue
+    dry = replace(queue, dry_run=True)
+
+    def submit(network: str) -> None:
+        submit_training(records, dry, streets, TrainSettings(workers=1, model=network))
+
+    for network in ("nosuch_net:two", "nosuch_net.wide:two", "__main__:two"):
+        with pytest.raises(InvalidInput, match=r"^module \w+, which a network is of.*PYTHONPATH$"):
+            submit(network)
+    train(home, "first", model="nosuch_net:two")
+    model_folder(home.jobs / "first" / "model")
+    model = str(model_folder(home.home / "model"))
+    for validated, compared in (("first", None), (model, "first")):
+        with pytest.raises(InvalidInput, match="module nosuch_net, which a network is of"):
+            submit_validation(records, queue, validated, streets, workers=1, compare=compared)
+    (tmp_path / "nosuch_net.py").write_text("raise SystemExit('run')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(DryRun):
+        submit("nosuch_net:two")
 
 
 def test_copies_of_a_home_are_independent(catalogued: Path, tmp_path: Path) -> None:

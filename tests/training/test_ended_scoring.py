@@ -18,7 +18,7 @@ _ENDED = """
 import os, signal, sys
 import training.run.evaluation
 from training.main import main
-batches, at, read = training.run.evaluation._batches, int(sys.argv[1]), 0
+batches, at, read = training.run.evaluation._batches, float(sys.argv[1]), 0
 def batches_then_signal(*of):
     global read
     for rows in batches(*of):
@@ -26,6 +26,8 @@ def batches_then_signal(*of):
         if read == at:
             os.kill(os.getpid(), signal.SIGTERM)
         yield rows
+    if read + 0.5 == at:
+        os.kill(os.getpid(), signal.SIGTERM)
 training.run.evaluation._batches = batches_then_signal
 status = main(sys.argv[2:])
 print(f"read {read} batches")
@@ -50,21 +52,24 @@ def scores(model_dir: Path) -> list[tuple[int, float]]:
 def test_sigterm_while_it_scores_costs_no_step(tmp_path: Path) -> None:
     """Proves it ends before the next batch with the step's checkpoint, after the last step, too.
 
-    The run that goes on scores that step first, and ends with the scores, weights and summary of a
-    run that nobody ended.
+    The run that goes on scores that step first, keeps the score in its summaries, and ends with the
+    scores, weights and summary of a run that nobody ended.
     """
     write_manifest(tmp_path / "manifest", tmp_path, every_fourth(draw_frames(tmp_path, 16)))
     flags = training(tmp_path, "ended")
-    # Of two batches each: the first of step 6; then the first of step 12, after all of step 6.
-    for at, step, before in ((1, 6, []), (3, 12, [6])):
+    # Of two batches each: at the first of step 6, after its last, at the first of step 12.
+    for at, step, before in ((1, 6, []), (2.5, 7, [6]), (1, 12, [6])):
         ended = run("-c", _ENDED, str(at), *flags)
         assert ended.status == GOES_ON, ended.err
         assert f"ended by SIGTERM after step {step} of 12: its checkpoint is kept" in ended.error
-        assert f"read {at} batches" in ended.out
+        assert f"read {int(at)} batches" in ended.out
         saved = Checkpoint.read(tmp_path / "ended")
         assert saved
         assert saved.step == step
         assert [of for of, _ in scores(tmp_path / "ended")] == before
+    summary = json.loads((tmp_path / "ended" / "metrics.json").read_text())
+    assert (summary["step"], summary["best_step"]) == (12, 6)
+    assert [(6, summary["miou"])] == scores(tmp_path / "ended")
     assert not (tmp_path / "ended" / "model.json").exists()
     (again, undisturbed), _ = run_several(flags, training(tmp_path, "whole"))
     for one in (again, undisturbed):

@@ -24,6 +24,8 @@ def test_a_round_trains_and_validates_as_before(catalogued: Path, tmp_path: Path
         "--resource", "cores=1",
     )  # fmt: skip
     before = ask(home, "validate", "first", "held", "--workers", "1", "--augment-test", "mirror")
+    run = framesift(home, "improve", "first", "--frames", "0", "--label", "5")
+    assert run.stdout.startswith("no frame to label: the catalog has none"), run.stderr
     run = framesift(home, "improve", "first", "--frames", "3", "--train", "--validate", "--json")
     assert run.returncode == 0, run.stderr
     told = json.loads(run.stdout)

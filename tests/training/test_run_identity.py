@@ -114,7 +114,10 @@ def test_an_unfinished_training_is_a_parent(tmp_path: Path) -> None:
 
 
 def test_frames_trained_on(tmp_path: Path) -> None:
-    """Proves a model lists its and its parents' frames; without a list its own split is known."""
+    """Proves a model lists its and its parents' frames; without a list its own split is known.
+
+    A model whose parent has no list has none: of its own frames alone it would seem whole.
+    """
     files = draw_frames(tmp_path, 3)
     manifest = write_manifest(tmp_path / "m", tmp_path, {"train": files[:2], "validation": files})
     train, validation = manifest.split("train"), manifest.split("validation")
@@ -131,6 +134,10 @@ def test_frames_trained_on(tmp_path: Path) -> None:
         ("second", "validation", validation, {"validation-001"}),
     ):
         assert frames_trained_on(tmp_path / folder, old, split, name) == frozenset(trained)
+    assert write_trained_frames(tmp_path / "third", ["train-000"], tmp_path / "first")
+    assert not write_trained_frames(tmp_path / "third", ["train-000"], tmp_path / "old")
+    assert not (tmp_path / "third" / FILE).exists()
+    assert frames_trained_on(tmp_path / "third", {}, validation, "validation") is None
     write_trained_scenes(tmp_path / "first", ["b", "b"], None)
     write_trained_scenes(tmp_path / "second", ["a"], tmp_path / "first")
     assert scenes_trained_on(tmp_path / "second") == {"a", "b"}

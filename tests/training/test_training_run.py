@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from pipeline.example_order import examples
 from pipeline.runs.exit_codes import GOES_ON
@@ -353,6 +355,17 @@ def test_sigterm_with_fewer_frames_than_workers(tmp_path: Path) -> None:
 FINITE = "not finite at step"
 
 
+def without_numbers(model: Path, copy: Path) -> Path:
+    """A copy of a model whose every weight is NaN."""
+    shutil.copytree(model, copy)
+    weights = load_file(copy / "model.safetensors")
+    save_file({k: np.full_like(v, np.nan) for k, v in weights.items()}, copy / "model.safetensors")
+    about = json.loads((copy / "model.json").read_text())
+    about["sha256"] = hashlib.sha256((copy / "model.safetensors").read_bytes()).hexdigest()
+    (copy / "model.json").write_text(json.dumps(about))
+    return copy
+
+
 def test_refusals(manifest: Path, trained: tuple[Path, Ended], tmp_path: Path) -> None:
     """Proves each expected failure of training is status 1 and one line that says what to do."""
     model_dir, _ = trained
@@ -369,6 +382,7 @@ def test_refusals(manifest: Path, trained: tuple[Path, Ended], tmp_path: Path) -
     write_manifest(tmp_path / "lacking", tmp_path, {"train": lacking})
     (tmp_path / lacking[2].label).unlink()
     new, kept = tmp_path / "new", tmp_path / "kept"
+    empty = without_numbers(model_dir, tmp_path / "empty")
     cases: Sequence[tuple[Sequence[str], str]] = [
         (training(tmp_path / "absent", new, 3), "no such file"),
         (training(damaged, new, 3), "manifest is damaged"),
@@ -383,6 +397,10 @@ def test_refusals(manifest: Path, trained: tuple[Path, Ended], tmp_path: Path) -
         (training(manifest, manifest / "manifest.json", 3), "Not a directory"),
         (training(manifest, new, 30, "--learning_rate", "1e30"), "loss is not finite at step"),
         (training(manifest, kept, 9, "--learning_rate", "1e38", "--checkpoint_every", "1"), FINITE),
+        (
+            training(manifest, new, 3, "--continue_from", str(empty)),
+            f"not finite at step 1: begin with another model than {empty}",
+        ),
     ]
     ended, _ = run_several(*(flags for flags, _ in cases))
     for (flags, expected), one in zip(cases, ended, strict=True):

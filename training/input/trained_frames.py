@@ -1,5 +1,7 @@
 """Frames that a model was trained on, its parents' included: ``trained_frames.parquet``.
 
+A model whose parent has no list has none, for nobody knows all of its frames.
+
 And their scenes, ``trained_scenes.json``: frames of one scene resemble each other.
 
 Written before the first step, so that a checkpoint has it as well as a finished model.
@@ -13,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.errors import BadFile
+from catalog.errors import BadFile, StorageError
 from catalog.storage.atomic_write import atomic_path, atomic_write
 from pipeline.manifest import Manifest
 from training.folder_file import opened_folder_file, read_folder_file
@@ -27,19 +29,24 @@ _SCHEMA = pa.schema([("fkey", pa.string())])
 _BATCH_ROWS = 65_536
 
 
-def write_trained_frames(model_dir: Path, fkeys: Iterable[str], parent: Path | None) -> None:
+def write_trained_frames(model_dir: Path, fkeys: Iterable[str], parent: Path | None) -> bool:
     """Keep the frames of a run and those of the model that it begins with.
+
+    Returns:
+        True; False where the parent has no list: then the model has none.
 
     Raises:
         BadFile: The parent's file is damaged.
         StorageError: The disk refuses.
     """
-    trained = set(fkeys)
-    if parent is not None:
-        trained |= _read(parent) or set()
-    table = pa.table({"fkey": sorted(trained)}, _SCHEMA)
+    of_parent = set[str]() if parent is None else _read(parent)
+    if of_parent is None:
+        _remove(model_dir / FILE)
+        return False
+    table = pa.table({"fkey": sorted({*fkeys, *of_parent})}, _SCHEMA)
     with atomic_path(model_dir / FILE, parents=True) as partial_path:
         pq.write_table(table, partial_path, compression="zstd")
+    return True
 
 
 def write_trained_scenes(model_dir: Path, scenes: Iterable[str], parent: Path | None) -> None:
@@ -91,6 +98,14 @@ def frames_trained_on(
         return fkeys & trained
     same = (dataset.get("id"), dataset.get("split")) == (split.header.id, name)
     return fkeys if same else None
+
+
+def _remove(path: Path) -> None:
+    """Remove the list of an earlier run in the same folder."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be removed: {error.strerror}", str(path)) from error
 
 
 def _read(model_dir: Path) -> set[str] | None:

@@ -37,6 +37,7 @@ class Evaluations:
 
     Attributes:
         best: The best so far; None before the first.
+        last: The newest; likewise.
     """
 
     def __init__(self, model_dir: Path, step: int) -> None:
@@ -51,6 +52,7 @@ class Evaluations:
         atomic_write(self._path, text, parents=True)
         of_lines = [Evaluated(e["step"], e["miou"], e["pixel_accuracy"]) for e in self._lines]
         self.best = max(of_lines, key=lambda one: one.miou, default=None)
+        self.last = of_lines[-1] if of_lines else None
 
     def has(self, step: int) -> bool:
         """Return whether the model of that step, which the run goes on from, was scored."""
@@ -74,6 +76,7 @@ class Evaluations:
         }
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+        self.last = scored
         if self.is_best(scored):
             self.best = scored
 

@@ -43,12 +43,17 @@ def save(run: Run, begun: Begun, rate: float) -> None:
 
 def diverged(run: Run, what: str, step: int, rate: float) -> JobFailed:
     """Why a run ends whose numbers are no use any more, and what is kept of it."""
+    if step == 1 and what == "the loss":  # of the weights that it begins with
+        advice = f"look at what network {run.settings.model} computes"
+        if run.parent:
+            advice = f"begin with another model than {run.parent.dir}, or without one"
+        return JobFailed("training", f"the loss is not finite at step 1: {advice}")
     checkpoint = Checkpoint.read(run.settings.model_dir)
     hint = f"the checkpoint of step {checkpoint.step} is kept, " if checkpoint else ""
     return JobFailed(
         "training",
         f"{what} is not finite at step {step}, with learning rate {rate:.3g}: {hint}begin a new "
-        "run with a lower --learning_rate",
+        "run with a lower learning rate",
     )
 
 

@@ -114,19 +114,25 @@ class MetricsLog:
             f"{images_per_s:.1f} images/s, {timedelta(seconds=progress['seconds_left'])} left"
         )
 
+    def go_on_with(
+        self, last: "Evaluated", best: "Evaluated", seconds_to_target: float | None
+    ) -> None:
+        """Note the scores that the run has, as `evaluated`, for the next summary alone."""
+        self._scores = {"miou": last.miou, "best_miou": best.miou, "best_step": best.step}
+        if seconds_to_target is not None:
+            self._scores["seconds_to_target"] = seconds_to_target
+
     def evaluated(
         self, now: "Evaluated", best: "Evaluated", seconds_to_target: float | None = None
     ) -> None:
-        """Note the score of now, and the best so far, for TensorBoard and the next summary.
+        """Note the score of now, and the best so far, for TensorBoard and the summary.
 
         Args:
             now: The score of now.
             best: The best so far.
             seconds_to_target: Until the target was reached [s]; None before, or without one.
         """
-        self._scores = {"miou": now.miou, "best_miou": best.miou, "best_step": best.step}
-        if seconds_to_target is not None:
-            self._scores["seconds_to_target"] = seconds_to_target
+        self.go_on_with(now, best, seconds_to_target)
         accuracy = now.pixel_accuracy
         self._show(now.step, {"validation_miou": now.miou, "validation_pixel_accuracy": accuracy})
         self._write_summary()

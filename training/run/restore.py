@@ -78,7 +78,12 @@ def _first_state(run: Run) -> tuple[Begun, int]:
         say(f"beginning with the backbone of {run.settings.backbone_weights}")
     fkeys = run.frames.frames["fkey"].to_pylist()
     parent = Path(run.parent.dir) if run.parent else None
-    write_trained_frames(model_dir, fkeys, parent)
+    if not write_trained_frames(model_dir, fkeys, parent):
+        say(
+            f"warning: {parent} has no list of the frames that it was trained on "
+            "(trained_frames.parquet), so this model has none: a validation cannot say which "
+            "frames it remembers"
+        )
     write_trained_scenes(model_dir, run.frames.frames["scene"].to_pylist(), parent)
     return Begun(), run.workers.size
 

@@ -46,7 +46,15 @@ class Models:
             NotFound: There is no such job, or it is no training that is done.
         """
         records = self._workspace.records
-        job = refresh(records, recorded_job(records, name))
+        try:
+            job = refresh(records, recorded_job(records, name))
+        except NotFound as error:
+            raise NotFound(
+                "model",
+                name,
+                "expected the name of a training job; framesift models list and GET /v1/models "
+                "list them",
+            ) from error
         if job.kind != "train" or job.state != "done":
             raise NotFound("model", name, f"job {name} is of kind {job.kind}, and {job.state}")
         return self._bodies([job])[0]

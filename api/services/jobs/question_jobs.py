@@ -16,6 +16,7 @@ from catalog.records.tables import Dataset, Job
 from pipeline.jobs.attempts import ATTEMPTS
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.inference.prediction import check_model
+from pipeline.jobs.installed import training_packages
 from pipeline.jobs.job_input import needs_staging
 from pipeline.jobs.program.command_line import CommandLine
 from pipeline.jobs.resources import Resources
@@ -262,7 +263,7 @@ def _resources(jobs: Beginner, kind: str, options: Mapping[str, Any]) -> Resourc
         settings = TrainSettings(**own)
         check_settings(settings)
         workers = settings.workers
-        packages = ("tensorflow", "horovod") if workers > 1 else packages
+        packages = training_packages(workers, settings.model)
     else:
         for model in filter(None, (options["model"], options.get("compare"))):
             check_model(

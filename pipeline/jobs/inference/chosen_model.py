@@ -147,7 +147,7 @@ def _check_kept(model: str, folder: Path, checkpoint: int | Literal["best"]) -> 
     if checkpoint == BEST:
         if not (folder / BEST / "model.json").is_file():
             raise InvalidInput(
-                f"model {model}: {folder} has no best model yet: framesift train --evaluate-every "
+                f"model {model}: has no best model yet: framesift train --evaluate-every "
                 "scores models on the way, and keeps the best"
             )
         return
@@ -155,7 +155,7 @@ def _check_kept(model: str, folder: Path, checkpoint: int | Literal["best"]) -> 
     if checkpoint not in kept_steps:
         steps = ", ".join(f"{each:,}" for each in kept_steps) or "none"
         raise InvalidInput(
-            f"model {model}: {folder} has no checkpoint of step {checkpoint:,}; it has {steps} "
+            f"model {model}: has no checkpoint of step {checkpoint:,}; it has {steps} "
             "(framesift train --checkpoint-every and --keep-checkpoints say which are kept)"
         )
 
@@ -226,5 +226,5 @@ def model_folder(records: RecordStore, model: str, files: Sequence[str]) -> Path
         )
         steps = ", ".join(f"{model}@{step}" for step in checkpoint_steps(path))
         begun = f"; its training did not finish, and left {steps}" if steps else ""
-        raise InvalidInput(f"model {model}: {path} holds no trained model ({lacks}{begun})")
+        raise InvalidInput(f"model {model}: holds no trained model ({lacks}{begun})")
     return path.resolve()

@@ -8,6 +8,7 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from pipeline.datasets.chosen_split import chosen_split
 from pipeline.jobs.inference.chosen_model import ChosenModel, chosen_model
+from pipeline.jobs.installed import package_of
 from pipeline.jobs.job_input import JobInput, job_input
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, Stage
@@ -84,8 +85,9 @@ def model_over_split(
     """
     if workers < 1:
         raise InvalidInput(f"workers {workers}: expected at least 1")
-    needs = replace(resources, ranks=workers, packages=("tensorflow",))
     trained = chosen_model(records, model, trusts=trust_model)
+    packages = ("tensorflow", *package_of(trained.network))
+    needs = replace(resources, ranks=workers, packages=packages)
     frames = job_input(records, queue, dataset, stage=stage, start_after=start_after)
     split = chosen_split(frames.whole, split, "validation")
     trained.check_classes(frames.whole.header.classes, dataset.name)

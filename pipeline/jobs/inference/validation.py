@@ -1,6 +1,7 @@
 """Validation as a job: what runs, submitted."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from catalog.storage.atomic_write import atomic_path
 from pipeline.jobs.inference.chosen_model import ChosenModel, chosen_model, export_stage
 from pipeline.jobs.inference.fan_out import validation_stages
 from pipeline.jobs.inference.over_split import model_over_split
+from pipeline.jobs.installed import package_of
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths
 from pipeline.jobs.resources import Resources
@@ -89,8 +91,10 @@ def submit_validation(
     merged = over.model.class_map()
     check_thresholds(fail_below or {}, dataset.class_pixels if merged is None else merged.tags)
     other = None if compare is None else chosen_model(records, compare, trusts=trust_model)
+    needs = over.needs
     if other is not None:
         _check_comparable(over.model, other)
+        needs = replace(needs, packages=(*needs.packages, *package_of(other.network)))
     frame_slices = None if slices is None else slices(over.split)
     more = {
         "fail_below": dict(fail_below or {}),
@@ -129,7 +133,7 @@ def submit_validation(
             name,
             dataset,
             backend_name,
-            over.needs,
+            needs,
             attempts,
         ),
         plan,

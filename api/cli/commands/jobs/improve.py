@@ -69,7 +69,7 @@ def improve(
     if out is not None:
         atomic_write(out, "".join(f"{fkey}\n" for fkey in improved["to_label"]))
     if not as_json:
-        _show(improved, out)
+        _show(improved, label, out)
     ended: dict[str, Record] = {}
     try:
         for name, job in _round(improved, validate=validate, as_json=as_json) if train else ():
@@ -83,7 +83,7 @@ def improve(
         check_scores(job)
 
 
-def _show(improved: Record, out: Path | None) -> None:
+def _show(improved: Record, label: int, out: Path | None) -> None:
     if (dataset := improved["dataset"]) is not None:
         report = dataset["report"]
         stdout.print(
@@ -101,6 +101,11 @@ def _show(improved: Record, out: Path | None) -> None:
         stdout.print(f"{len(listed):,} frames to label are listed in {out}")
     elif listed:
         emit_table(("to label",), [[fkey] for fkey in listed])
+    if label and not listed:
+        stdout.print(
+            "no frame to label: the catalog has none without a label that is neither in the "
+            "dataset nor too near to what is validated with"
+        )
 
 
 def _round(
