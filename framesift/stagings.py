@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from framesift.http.pages import paged
 from framesift.http.transport import Transport
@@ -49,8 +49,8 @@ class Stagings:
             NotFound: There is no such dataset.
             FramesiftServerError: The server refuses, or does not answer.
         """
-        parameters = {"dataset": dataset} | ({} if workers is None else {"workers": str(workers)})
-        return self._transport.json("GET", f"/v1/stagings/plan?{urlencode(parameters)}")
+        query = {"dataset": dataset, "workers": workers}
+        return self._transport.json("GET", "/v1/stagings/plan", query=query)
 
     def running(self) -> Sequence[Mapping[str, Any]]:
         """Those into the server's cache that run or wait to, with plan and progress.

@@ -56,6 +56,8 @@ def test_home_and_server_say_the_same(home: Path, tmp_path: Path) -> None:
         ["cache", "evict", "streets@1"],
         ["cache", "evict", "streets"],
         ["cache", "pin", "none"],
+        ["stage", "streets", "--dry-run", "--workers", "2", "--json"],
+        ["stage", "none", "--dry-run"],
     ]
     other = tmp_path / "other"
     shutil.copytree(home, other)
@@ -99,6 +101,9 @@ def test_home_and_server_say_the_same(home: Path, tmp_path: Path) -> None:
     assert here[9][1].startswith(f"evicted streets@1: {2 * FRAMES} files, ")
     assert "no staged dataset named 'streets@1'" in here[10][2]
     assert "no dataset named 'none'" in here[11][2]
+    plan = json.loads(here[12][1])
+    assert (plan["dataset"], plan["missing_files"], plan["fits"]) == ("streets@1", 2 * FRAMES, True)
+    assert "no dataset named 'none'" in here[13][2]
     assert not list((home / "cache").glob("local:*/**/*.png"))
 
 
