@@ -10,9 +10,11 @@ saves fetching a file twice. So a claim may be lost, when its staging stood stil
 
 import errno
 import hashlib
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 
 from catalog.errors import StorageError
@@ -72,6 +74,10 @@ class Stager:
         """Let an entry go that was claimed: it is there, or could not be had."""
         self._unlink_own(self._claim(entry))
 
+    @cached_property
+    def _beat_status(self) -> os.stat_result:
+        return self._beat.stat()
+
     def release_all(self) -> None:
         """Let every entry go that it still claims: of transfers that it has left behind."""
         with suppress(OSError):
@@ -80,7 +86,7 @@ class Stager:
 
     def _unlink_own(self, claim: Path) -> None:
         with suppress(OSError):
-            if claim.samefile(self._beat):
+            if os.path.samestat(claim.stat(), self._beat_status):
                 claim.unlink()
 
     def _claim(self, entry: str) -> Path:

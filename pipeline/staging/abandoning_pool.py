@@ -2,8 +2,8 @@
 
 import queue
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, wait
 from typing import Generic, TypeVar
 
 _Work = TypeVar("_Work")
@@ -11,7 +11,10 @@ _Result = TypeVar("_Result")
 
 
 class AbandoningPool(Generic[_Work, _Result]):
-    """Runs one function in threads, which end with the process, whatever they wait for."""
+    """Runs one function in threads, which end with the process, whatever they wait for.
+
+    To be used from one thread.
+    """
 
     def __init__(self, run: Callable[[_Work], _Result], threads: int, name: str) -> None:
         """Start no thread yet.
@@ -22,36 +25,63 @@ class AbandoningPool(Generic[_Work, _Result]):
             name: What their names begin with.
         """
         self._run, self._most, self._name = run, threads, name
-        self._waiting = queue.SimpleQueue[tuple[Future[_Result], _Work] | None]()
-        self._threads = 0
+        self._waiting = queue.SimpleQueue[_Work | None]()
+        # No futures: to wait for any of some fifty takes longer than what else is done for a file.
+        self._ended = queue.SimpleQueue[tuple[_Work, _Result | None, BaseException | None]]()
+        self._threads = self._pending = 0
 
-    def submit(self, work: _Work) -> Future[_Result]:
-        """Have a thread do some work; to be called from one thread."""
-        future = Future[_Result]()
-        self._waiting.put((future, work))
+    @property
+    def pending(self) -> int:
+        """Pieces of work whose results were not taken."""
+        return self._pending
+
+    def submit(self, work: _Work) -> None:
+        """Have a thread do a piece of work."""
+        self._waiting.put(work)
+        self._pending += 1
         if self._threads < self._most:
             self._threads += 1
             name = f"{self._name}_{self._threads}"
             threading.Thread(target=self._work, name=name, daemon=True).start()
-        return future
 
-    def end(self, pending: list[Future[_Result]], within_s: float) -> None:
-        """Have no more work done; wait for what is under way, but not for long.
+    def result(self, within_s: float) -> tuple[_Work, _Result] | None:
+        """The next piece of work that has ended, and its result; None where none does so in time.
 
-        Args:
-            pending: All that was submitted and has not ended.
-            within_s: How long to wait at most [s].
+        Raises:
+            BaseException: What the function raised.
         """
-        wait([future for future in pending if not future.cancel()], within_s)
+        try:
+            work, result, error = self._ended.get(timeout=within_s)
+        except queue.Empty:
+            return None
+        self._pending -= 1
+        if error is not None:
+            raise error
+        return work, result  # type: ignore[return-value]  # a result where there is no error
+
+    def end(self, within_s: float) -> None:
+        """Have no more work begun; wait for what is under way, but not for long [s]."""
+        while self._waiting.qsize():
+            try:
+                self._waiting.get_nowait()
+                self._pending -= 1
+            except queue.Empty:
+                break
         for _ in range(self._threads):
             self._waiting.put(None)
+        ends_s = time.monotonic() + within_s
+        while self._pending:
+            try:
+                self._ended.get(timeout=max(0.0, ends_s - time.monotonic()))
+            except queue.Empty:
+                return
+            self._pending -= 1
 
     def _work(self) -> None:
-        while (waiting := self._waiting.get()) is not None:
-            future, work = waiting
-            if not future.set_running_or_notify_cancel():
-                continue
+        while (work := self._waiting.get()) is not None:
+            result, failure = None, None
             try:
-                future.set_result(self._run(work))
+                result = self._run(work)
             except BaseException as error:
-                future.set_exception(error)
+                failure = error
+            self._ended.put((work, result, failure))

@@ -155,7 +155,7 @@ class Arrival:
 
 @contextmanager
 def arriving(part: Path, size: int, buffers: Buffers, lanes: Md5Lanes) -> Iterator[Arrival]:
-    """A file that is to come; what did not get its name is gone afterwards.
+    """A file that is to come, and that the block keeps; where it fails, what has come is gone.
 
     Args:
         part: For what comes of it.
@@ -173,9 +173,10 @@ def arriving(part: Path, size: int, buffers: Buffers, lanes: Md5Lanes) -> Iterat
         else:
             with _InFile(part, buffers) as content:
                 yield Arrival(content, part, size)
-    finally:
+    except BaseException:
         with suppress(OSError):  # a cache that refuses is told of by what could not be written
             part.unlink()
+        raise
 
 
 class _InMemory:

@@ -5,11 +5,11 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import count
+from pathlib import Path
 
 from catalog.errors import BadFile, FramesiftError, OtherVersion, StorageError, UnreadableFile
 from catalog.storage.file_version import shown
@@ -37,8 +37,12 @@ _RESUMED_BYTES = 64 * 2**20
 _LOOK_AGAIN_S = 0.2
 """Interval between two looks for a file that another staging fetches [s]."""
 
-_CHECKED_AT_ONCE = 20
+_CHECKED_AT_ONCE = 36
 """Threads whose files have come: they wait until there are some for the lanes, or write."""
+
+_WRITTEN_AT_ONCE = 8
+"""Files of those that are written at once: the lanes let go of 32 together, and a disk that has all
+of them to write keeps what else reads there, such as a store of this machine, waiting."""
 
 _ENDS_WITHIN_S = 5.0
 """Longest wait of a staging that ends early for its running transfers [s]."""
@@ -134,6 +138,7 @@ class _Fetch:
         self._sources, self._limits = sources, limits
         self._checksums, self._counts = checksums, counts
         self._transfers = threading.Semaphore(workers)
+        self._writes = threading.Semaphore(_WRITTEN_AT_ONCE)
         self._threads = workers + _CHECKED_AT_ONCE
         self._buffers, self._lanes = Buffers(), Md5Lanes()
         self._numbers = count()
@@ -151,21 +156,18 @@ class _Fetch:
         for name in {item.source for item in self._items}:
             self._sources(name)
         progress(self._done.progress())
-        pending: dict[Future[FailedFile | _Outcome], WantedFile] = {}
         pool = AbandoningPool(self._fetch, self._threads, "stage")
         try:
-            while self._items or pending:
-                while self._items and len(pending) < 2 * self._threads:
-                    item = self._items.popleft()
-                    pending[pool.submit(item)] = item
+            while self._items or pool.pending:
+                while self._items and pool.pending < 2 * self._threads:
+                    pool.submit(self._items.popleft())
                 # Progress is told while a large file comes, too.
-                ended, _ = wait(pending, TOLD_EVERY_S, FIRST_COMPLETED)
-                for future in ended:
-                    self._take(pending.pop(future), future.result(), failed)
+                if ended := pool.result(TOLD_EVERY_S):
+                    self._take(*ended, failed)
                 progress(self._done.progress(len(self._failures), self._failed_bytes))
         finally:
             self._stop.set()
-            pool.end(list(pending), _ENDS_WITHIN_S)
+            pool.end(_ENDS_WITHIN_S)
         return Fetched(self._done.fetched_files, self._done.fetched_bytes, self._failures)
 
     def _take(
@@ -218,15 +220,16 @@ class _Fetch:
         except OSError as error:
             raise CacheFails(error) from error
         try:
-            if self._plan.is_there(item):
+            target = self._plan.target(item)
+            if self._plan.lies_at(target, item):
                 return _Outcome.CAME
-            seconds = self._until_it_comes(item, entry)
+            seconds = self._until_it_comes(item, entry, target)
             self._counts.fetched(self._plan.label(item.source), item.size, seconds)
         finally:
             self._stager.release(entry)
         return _Outcome.FETCHED
 
-    def _until_it_comes(self, item: WantedFile, entry: str) -> float:
+    def _until_it_comes(self, item: WantedFile, entry: str, target: Path) -> float:
         """Fetch a file into the cache; how long its transfers took [s]."""
         part = self._stager.folder / f"{next(self._numbers)}.part"
         with arriving(part, item.size, self._buffers, self._lanes) as arrival:
@@ -243,7 +246,8 @@ class _Fetch:
             self._go_on()  # this thread may have been left behind
             try:
                 self._checksums.record(entry, arrival.checksum, item.size)
-                arrival.keep(self._plan.target(item))
+                with self._writes:
+                    arrival.keep(target)
             except OSError as error:
                 raise CacheFails(error) from error
             return arrival.seconds

@@ -86,8 +86,12 @@ class StagingPlan:
 
     def is_there(self, item: WantedFile) -> bool:
         """True where it lies in the cache by now."""
+        return self.lies_at(self.target(item), item)
+
+    def lies_at(self, target: Path, item: WantedFile) -> bool:
+        """True where a file lies at its target by now."""
         try:
-            return self.target(item).stat().st_size == item.size
+            return target.stat().st_size == item.size
         except OSError:
             return False
 

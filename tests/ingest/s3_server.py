@@ -127,11 +127,14 @@ def missing_ceph() -> str:
 
 
 @cache
-def ceph() -> S3Server:
-    """Ceph's gateway, 17 s: a production S3 with signatures and access lists. Skips without it."""
+def ceph(parent: str | None = None) -> S3Server:
+    """Ceph's gateway, 17 s: a production S3 with signatures and access lists. Skips without it.
+
+    Its store is below ``parent``, where temporary files are where that is None.
+    """
     if reason := missing_ceph():
         pytest.skip(reason)
-    folder = Path(tempfile.mkdtemp(prefix="ceph-"))
+    folder = Path(tempfile.mkdtemp(prefix="ceph-", dir=parent))
     atexit.register(stop_ceph, folder)
     port, monitor = free_port(), free_port(1)
     server = S3Server(f"http://127.0.0.1:{port}", "AKIATESTTESTTEST", "not-a-secret-but-a-test")

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from pipeline.cache.aligned_buffer import AlignedBuffer
 
@@ -23,11 +22,11 @@ _FIRST_BYTES = 128 * 2**20
 
 _compiled = threading.Event()
 
-_FULL = 16
+_FULL = 32
 """Contents for which nobody waits any longer: one for each lane."""
 
-_FULL_BYTES = 64 * 2**20
-_LONGEST_WAIT_S = 0.1
+_FULL_BYTES = 96 * 2**20
+_LONGEST_WAIT_S = 0.2
 
 
 def md5_of(contents: Sequence[AlignedBuffer]) -> list[str]:
@@ -51,16 +50,17 @@ class _Lane:
 
 
 def _by_lanes(contents: Sequence[AlignedBuffer]) -> list[str]:
-    from pipeline.cache.md5.kernel import BLOCK_BYTES, LANES, START, kernel
+    from pipeline.cache.md5.kernel import BLOCK_BYTES, GROUP, MOST_LANES, START, kernel
 
-    run = kernel()
+    n_lanes = GROUP if len(contents) <= GROUP else MOST_LANES
+    run = kernel(n_lanes)
     _compiled.set()
-    words, pointers = (ctypes.c_uint32 * (4 * LANES))(), (ctypes.c_void_p * LANES)()
+    words, pointers = (ctypes.c_uint32 * (4 * n_lanes))(), (ctypes.c_void_p * n_lanes)()
     state, pointer_table = ctypes.addressof(words), ctypes.addressof(pointers)
     digests = [""] * len(contents)
     # The longest first: they decide how long it takes.
     waiting = sorted(range(len(contents)), key=lambda number: contents[number].size)
-    lanes: list[_Lane | None] = [None] * LANES
+    lanes: list[_Lane | None] = [None] * n_lanes
 
     def begin(number: int) -> None:
         lanes[number] = None
@@ -68,9 +68,9 @@ def _by_lanes(contents: Sequence[AlignedBuffer]) -> list[str]:
             content = waiting.pop()
             address, size = contents[content].address, contents[content].size
             lanes[number] = _Lane(content, address, size // BLOCK_BYTES)
-            words[number::LANES] = list(START)
+            words[number::n_lanes] = list(START)
 
-    for number in range(LANES):
+    for number in range(n_lanes):
         begin(number)
     while busy := [lane for lane in lanes if lane]:
         blocks = min(lane.blocks for lane in busy)
@@ -84,24 +84,24 @@ def _by_lanes(contents: Sequence[AlignedBuffer]) -> list[str]:
             lane.blocks -= blocks
             lane.address += blocks * BLOCK_BYTES
             if not lane.blocks:
-                digests[lane.content] = _ended(run, words[number::LANES], contents[lane.content])
+                digests[lane.content] = _ended(words[number::n_lanes], contents[lane.content])
                 begin(number)
     return digests
 
 
-def _ended(run: Any, state: Sequence[int], content: AlignedBuffer) -> str:
+def _ended(state: Sequence[int], content: AlignedBuffer) -> str:
     """The MD5 of a content of which the whole blocks are done."""
-    from pipeline.cache.md5.kernel import BLOCK_BYTES, LANES
+    from pipeline.cache.md5.kernel import BLOCK_BYTES, GROUP, kernel
 
     rest = bytes(content.view[content.size // BLOCK_BYTES * BLOCK_BYTES :])
     padding = bytes(-(len(rest) + 9) % BLOCK_BYTES)
     tail = rest + b"\x80" + padding + struct.pack("<Q", content.size * 8)
     message = ctypes.create_string_buffer(tail, len(tail))
-    spread = b"".join(struct.pack("<I", word) * LANES for word in state)
-    words = (ctypes.c_uint32 * (4 * LANES)).from_buffer_copy(spread)
-    pointers = (ctypes.c_void_p * LANES)(*[ctypes.addressof(message)] * LANES)
-    run(ctypes.addressof(words), ctypes.addressof(pointers), len(tail) // BLOCK_BYTES)
-    return struct.pack("<4I", *words[::LANES]).hex()
+    spread = b"".join(struct.pack("<I", word) * GROUP for word in state)
+    words = (ctypes.c_uint32 * (4 * GROUP)).from_buffer_copy(spread)
+    pointers = (ctypes.c_void_p * GROUP)(*[ctypes.addressof(message)] * GROUP)
+    kernel(GROUP)(ctypes.addressof(words), ctypes.addressof(pointers), len(tail) // BLOCK_BYTES)
+    return struct.pack("<4I", *words[::GROUP]).hex()
 
 
 @dataclass(eq=False)
@@ -117,7 +117,7 @@ class Md5Lanes:
     """Computes the MD5 of contents that many threads bring, as many together as there are.
 
     One of the threads that wait computes for all. It waits for more as long as files are on their
-    way, at most 0.1 s.
+    way, at most 0.2 s.
     """
 
     def __init__(self) -> None:
