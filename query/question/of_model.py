@@ -2,6 +2,7 @@
 
 uncertainty                          the model's tag, demo_uncertainty
 confusion(pedestrian, bicycle)       pixels that are pedestrian and that it took for bicycle
+confusion("Obstacles / trash", car)  a class's name as the class list has it, quoted or not
 """
 
 import re
@@ -18,10 +19,14 @@ from query.question.condition import Group, Leaf
 from query.question.question import Question
 from query.question.tag_value import quoted
 
-_PARTS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|[^'"/-]+|.""", re.DOTALL)
-"""Texts, quoted names and comments of SQL, and what is between them."""
+_NAME = r"""("(?:[^"]|"")*"|'(?:[^']|'')*'|[\w-]+(?: +[\w-]+)*)"""
+_CONFUSION = rf"\bconfusion\s*\(\s*{_NAME}\s*,\s*{_NAME}\s*\)"
+_PARTS = re.compile(
+    rf"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|{_CONFUSION}""",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Texts, quoted names and comments of SQL, which stay as they are, and cells of a confusion."""
 
-_CONFUSION = re.compile(r"\bconfusion\s*\(\s*([\w -]*?)\s*,\s*([\w -]*?)\s*\)", re.IGNORECASE)
 _SCORE = re.compile(rf"(?<![\w.])({'|'.join(SCORES)})(?![\w(])", re.IGNORECASE)
 
 
@@ -68,9 +73,17 @@ def in_names_of(snapshot: Snapshot, question: Question) -> Question:
 
 
 def _names_cells(where: str | None) -> bool:
-    return where is not None and any(
-        _CONFUSION.search(token) for token in _PARTS.findall(where) if token[0] not in "'\"-/"
-    )
+    return where is not None and any(_is_cell(part) for part in _PARTS.finditer(where))
+
+
+def _is_cell(part: re.Match[str]) -> bool:
+    return part[1] is not None
+
+
+def _name(written: str) -> str:
+    """A class's name as it is, where it is quoted: "Obstacles / trash"."""
+    quote = written[:1]
+    return written[1:-1].replace(2 * quote, quote) if quote in ("'", '"') else written
 
 
 @dataclass(frozen=True)
@@ -115,21 +128,15 @@ class _Names:
         return condition if tag is None else condition.model_copy(update={"tag": self._tag(tag)})
 
     def _where(self, where: str) -> str:
-        return "".join(
-            token if token[0] in "'\"-/" else self._exchanged(token)
-            for token in _PARTS.findall(where)
-        )
+        sql, end = "", 0
+        for part in _PARTS.finditer(where):
+            sql += self._between(where[end : part.start()])
+            sql += self._pixels(part) if _is_cell(part) else part[0]
+            end = part.end()
+        return sql + self._between(where[end:])
 
-    def _exchanged(self, sql: str) -> str:
-        cells: list[str] = []
-
-        def kept(match: re.Match[str]) -> str:
-            cells.append(self._pixels(match))
-            return f"\0{len(cells) - 1}\0"
-
-        sql = _CONFUSION.sub(kept, sql)
-        sql = _SCORE.sub(lambda match: self._tag(match[1]), sql)
-        return re.sub(r"\0(\d+)\0", lambda match: cells[int(match[1])], sql)
+    def _between(self, sql: str) -> str:
+        return _SCORE.sub(lambda match: self._tag(match[1]), sql)
 
     def _pixels(self, match: re.Match[str]) -> str:
         """Pixels of a cell in Db2's SQL; 0 for a validated frame without it, none for another."""
@@ -140,7 +147,7 @@ class _Names:
                 f"{match[0]}: no validation of model {self.scored.model} was imported; import "
                 "one: framesift tags import-scores VALIDATION"
             )
-        truth, predicted = (self._class(name) for name in match.groups())
+        truth, predicted = (self._class(_name(name)) for name in match.groups())
         of_cell = (
             f"model = {quoted(self.scored.model)} and truth = {quoted(truth)} "
             f"and predicted = {quoted(predicted)}"

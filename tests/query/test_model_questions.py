@@ -105,6 +105,8 @@ def test_scores_and_cells_are_asked_by_the_models_name(store: CatalogStore) -> N
     assert asked(store, where="confusion( Pedestrian,bicycle ) >= 5000 and uncertainty >= 0.4") == [
         name for name in taken if name in sure
     ]
+    quoted = """confusion("Pedestrian", 'bicycle') >= 5000 and scene <> 'confusion(x, y)' /* (' */"""
+    assert asked(store, where=quoted) == taken
     # A scored frame without the cell has 0 pixels of it; a frame that was not scored has none.
     none = [name for n, name in enumerate(SCORED) if not pixels(n)]
     assert asked(store, where="confusion(pedestrian, bicycle) = 0") == none
@@ -151,6 +153,8 @@ def test_what_cannot_be_asked_is_named(store: CatalogStore) -> None:
         asked(store, where="confusion(pedestrain, bicycle) > 0")
     with pytest.raises(InvalidInput, match="of which model"):
         asked(store, model=None, where="confusion(pedestrian, bicycle) > 0")
+    with pytest.raises(UnknownName, match="unknown class 'Traffic sign / 2'"):
+        asked(store, where='confusion("Traffic sign / 2", bicycle) > 0')
     assert asked(store, model=None, where="scene = 'confusion(pedestrian, bicycle)'") == []
 
 
