@@ -101,10 +101,10 @@ def obstore_can_name(key: str) -> bool:
     Empty, "." and ".." segments and control characters are refused by it, outer slashes dropped:
     https://docs.rs/object_store/latest/object_store/path/struct.Path.html
     """
-    return not any(segment in ("", ".", "..") for segment in key.split("/")) and not any(
-        ord(character) < 32 or ord(character) == 127 for character in key
-    )
+    return not _OBSTORE_REFUSES.search(key)
 
+
+_OBSTORE_REFUSES = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|[\x00-\x1f\x7f]")
 
 _MD5 = re.compile("[0-9a-f]{32}")
 """An ETag that is the MD5 of its object: of one that was not sent in parts."""

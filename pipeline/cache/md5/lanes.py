@@ -123,7 +123,7 @@ class Md5Lanes:
     def __init__(self) -> None:
         self._enough = threading.Condition()
         self._waiting: list[_Waiting] = []
-        self._coming = 0
+        self._waiting_bytes = self._coming = 0
         self._is_led = False
         self._alone_bytes = 0
 
@@ -149,6 +149,7 @@ class Md5Lanes:
         own = _Waiting(content)
         with self._enough:
             self._waiting.append(own)
+            self._waiting_bytes += content.size
             self._tell_if_enough()
             leads, self._is_led = not self._is_led, True
         if not leads:
@@ -162,7 +163,7 @@ class Md5Lanes:
     def _compute_for_all(self) -> None:
         with self._enough:
             self._enough.wait_for(self._are_enough, _LONGEST_WAIT_S)
-            together, self._waiting = self._waiting, []
+            together, self._waiting, self._waiting_bytes = self._waiting, [], 0
         try:
             digests = md5_of([one.content for one in together])
             for one, md5 in zip(together, digests, strict=True):
@@ -181,6 +182,5 @@ class Md5Lanes:
 
     def _are_enough(self) -> bool:
         """True where no thread should wait for more contents."""
-        if not self._coming or len(self._waiting) >= _FULL:
-            return True
-        return sum(one.content.size for one in self._waiting) >= _FULL_BYTES
+        full = len(self._waiting) >= _FULL or self._waiting_bytes >= _FULL_BYTES
+        return full or not self._coming
