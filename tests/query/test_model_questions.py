@@ -105,7 +105,9 @@ def test_scores_and_cells_are_asked_by_the_models_name(store: CatalogStore) -> N
     assert asked(store, where="confusion( Pedestrian,bicycle ) >= 5000 and uncertainty >= 0.4") == [
         name for name in taken if name in sure
     ]
-    quoted = """confusion("Pedestrian", 'bicycle') >= 5000 and scene <> 'confusion(x, y)' /* (' */"""
+    quoted = (
+        """confusion("Pedestrian", 'bicycle') >= 5000 and scene <> 'confusion(x, y)' /* (' */"""
+    )
     assert asked(store, where=quoted) == taken
     # A scored frame without the cell has 0 pixels of it; a frame that was not scored has none.
     none = [name for n, name in enumerate(SCORED) if not pixels(n)]
