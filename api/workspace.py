@@ -159,7 +159,7 @@ class Workspace:
             lock_wait_s=self.settings.lock_wait_s,
             memory_limit=self.settings.query_memory,
             spill_limit=self.settings.query_spill,
-            hot_memory_mb=self._hot_memory_mb if self.serves else 0,
+            snapshot_memory_mb=self._snapshot_memory_mb if self.serves else 0,
             share_budget=self.serves,
             timeout_s=self.settings.query_timeout_s,
             class_names=self.class_names,
@@ -173,8 +173,8 @@ class Workspace:
         return store
 
     @property
-    def _hot_memory_mb(self) -> int:
-        budget = self.settings.hot_memory_mb
+    def _snapshot_memory_mb(self) -> int:
+        budget = self.settings.snapshot_memory_mb
         return (memory_mb() // 4 if budget is None else budget) // self._processes
 
     def limited_to(self, rules: tuple[str, ...], user: str) -> "Workspace":

@@ -1,11 +1,11 @@
 """Sets built from a large catalog: time, peak memory, achieved against wanted.
 
-    .venv/bin/python -m benchmarks.building_sets [--frames 1000000] [--folder DIR] [--hot-mb 0]
+    .venv/bin/python -m benchmarks.building_sets [--frames 1000000] [--folder DIR] [--memory-mb 0]
 
 Drawn frames as catalog_scale has them. Every set is built in a process of its own, from the open
 catalog to the rows of the frames chosen: wall time, CPU time of all threads, peak memory. With
---hot-mb the snapshot is held in memory first, as a server holds it; its load is not timed, and its
-memory is in the peak. A --folder is kept, and used again when it holds that many frames.
+--memory-mb the snapshot is held in memory first, as a server holds it; its load is not timed, and
+its memory is in the peak. A --folder is kept, and used again when it holds that many frames.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, default=None, help="keep the catalog here")
     parser.add_argument("--memory", default="2GB", help="limit of one process's queries")
-    parser.add_argument("--hot-mb", type=int, default=0)
+    parser.add_argument("--memory-mb", type=int, default=0)
     parser.add_argument("--step", choices=_methods(["car"]), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step:
@@ -141,7 +141,7 @@ def _in_process(step: str, options: argparse.Namespace) -> dict[str, Any]:
     call = [
         sys.executable, "-m", "benchmarks.building_sets", "--step", step,
         "--folder", str(options.folder), "--memory", options.memory,
-        "--hot-mb", str(options.hot_mb),
+        "--memory-mb", str(options.memory_mb),
     ]  # fmt: skip
     run = subprocess.run(call, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if run.returncode:
@@ -155,12 +155,12 @@ def _measured(options: argparse.Namespace) -> dict[str, Any]:
     store = CatalogStore(
         CatalogLocation.in_folder(options.folder / "catalog"),
         memory_limit=options.memory,
-        hot_memory_mb=options.hot_mb,
+        snapshot_memory_mb=options.memory_mb,
         class_names=names.copy,
     )
     store.snapshot()
-    if options.hot_mb and (store.memory is None or not store.memory.wait(600)):
-        raise SystemExit("the snapshot does not fit into --hot-mb")
+    if options.memory_mb and (store.memory is None or not store.memory.wait(600)):
+        raise SystemExit("the snapshot does not fit into --memory-mb")
     method = _methods(list(names))[options.step]
     before = resource.getrusage(resource.RUSAGE_SELF)
     began = time.perf_counter()

@@ -37,7 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, nargs="*", default=[41_277, 1_000_000])
     parser.add_argument("--drags", type=int, default=20)
-    parser.add_argument("--hot-mb", type=int, default=8_000)
+    parser.add_argument("--memory-mb", type=int, default=8_000)
     options = parser.parse_args()
     palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
     titles = dict(zip(palette.tags, palette.classes, strict=True))
@@ -45,10 +45,12 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             location = CatalogLocation.in_folder(Path(folder, "catalog"))
             load_frames(CatalogStore(location, class_names=titles.copy), list(titles), frames)
-            hot = CatalogStore(location, hot_memory_mb=options.hot_mb, class_names=titles.copy)
+            hot = CatalogStore(
+                location, snapshot_memory_mb=options.memory_mb, class_names=titles.copy
+            )
             hot.snapshot()
             if not hot.memory.wait(600):
-                raise SystemExit("the snapshot does not fit into --hot-mb")
+                raise SystemExit("the snapshot does not fit into --memory-mb")
             print(f"{frames:,} frames")
             _measure(hot, options.drags)
             _measure_part(hot, options.drags)

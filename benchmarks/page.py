@@ -62,7 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, nargs="*", default=[41_277, 1_000_000])
     parser.add_argument("--drags", type=int, default=40)
-    parser.add_argument("--hot-mb", type=int, default=8_000)
+    parser.add_argument("--memory-mb", type=int, default=8_000)
     parser.add_argument("--draggers", type=int, default=16)
     parser.add_argument("--sql-clients", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=20)
@@ -83,7 +83,7 @@ def main() -> None:
             add_source(workspace, "pictures", SAMPLE)  # and the classes' names
             workspace.close()
             print(f"{frames:,} frames", flush=True)
-            variables = {"FRAMESIFT_HOT_MEMORY_MB": str(options.hot_mb)}
+            variables = {"FRAMESIFT_SNAPSHOT_MEMORY_MB": str(options.memory_mb)}
             with serving(home, variables=variables) as (url, server):
                 until_ready(url)
                 _in_browser(url, server.pid, options.chromium, options.drags)

@@ -94,7 +94,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=1_000_000)
-    parser.add_argument("--hot-mb", type=int, default=8_000)
+    parser.add_argument("--memory-mb", type=int, default=8_000)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
     options = parser.parse_args()
@@ -104,11 +104,11 @@ def main() -> None:
         location = CatalogLocation.in_folder(Path(folder, "catalog"))
         cold = CatalogStore(location, class_names=titles.copy)
         load_frames(cold, list(titles), options.frames)
-        hot = CatalogStore(location, hot_memory_mb=options.hot_mb, class_names=titles.copy)
+        hot = CatalogStore(location, snapshot_memory_mb=options.memory_mb, class_names=titles.copy)
         began = time.perf_counter()
         hot.snapshot()
         if hot.memory is None or not hot.memory.wait(600):
-            raise SystemExit("the snapshot does not fit into --hot-mb")
+            raise SystemExit("the snapshot does not fit into --memory-mb")
         print(f"{options.frames:,} frames; into memory in {time.perf_counter() - began:.1f} s")
         ours = [Framesift("Framesift, in memory", hot),
                 Framesift("Framesift, Parquet", cold)]  # fmt: skip

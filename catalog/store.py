@@ -65,7 +65,7 @@ class CatalogStore:
         memory_limit: str = "2GB",
         spill_limit: str = "32GB",
         threads: int | None = None,
-        hot_memory_mb: int = 0,
+        snapshot_memory_mb: int = 0,
         share_budget: bool = False,
         timeout_s: float = TIMEOUT_S,
         class_names: Callable[[], Mapping[str, str]] = dict,
@@ -78,8 +78,8 @@ class CatalogStore:
             memory_limit: What one process's queries may take, as DuckDB spells it.
             spill_limit: What they may take on the disk when that is not enough.
             threads: Threads of one process's queries; all cores when None.
-            hot_memory_mb: Memory to hold the newest snapshot in, for a process that answers many
-                questions [MB]; 0 holds none.
+            snapshot_memory_mb: Memory to hold the newest snapshot in, for a process that answers
+                many questions [MB]; 0 holds none.
             share_budget: Hold all engines of older snapshots together to the limits, for a process
                 that answers many callers.
             timeout_s: How long a statement of a question may take [s].
@@ -104,7 +104,7 @@ class CatalogStore:
         self._writer: Lake | None = None
         self._newest_cursor: duckdb.DuckDBPyConnection | None = None
         self._newest_lock = threading.Lock()
-        self.memory = self._kept_in_memory(hot_memory_mb)
+        self.memory = self._kept_in_memory(snapshot_memory_mb)
         self._reader_lock = threading.RLock()
         location.make_folders()
         if not is_made(location):

@@ -25,8 +25,8 @@ STATEMENTS = Gauge(
     ("state",),
     multiprocess_mode="livesum",
 )
-HOT_BYTES = Gauge(
-    "framesift_hot_snapshot_bytes", "Memory that the newest snapshot is held in.",
+SNAPSHOT_BYTES = Gauge(
+    "framesift_snapshot_memory_bytes", "Memory that the newest snapshot is held in.",
     multiprocess_mode="livesum",
 )  # fmt: skip
 TASKS = Gauge(

@@ -247,8 +247,8 @@ class MemoryKeeper:
         except TooLarge:
             self._refused = number
             _LOG.warning(
-                "snapshot %s does not fit into the %s MB of FRAMESIFT_HOT_MEMORY_MB; questions "
-                "go to the catalog itself", number, self._budget_mb,
+                "snapshot %s does not fit into the %s MB of FRAMESIFT_SNAPSHOT_MEMORY_MB; "
+                "questions go to the catalog itself", number, self._budget_mb,
             )  # fmt: skip
         except (FramesiftError, *_ENGINE_FAILS) as error:
             # Closed meanwhile, its cursor fails in one way or another.

@@ -442,8 +442,10 @@ def test_a_bucket_s_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     workspace.close()
 
 
-@pytest.mark.parametrize("hot_memory_mb", [0, pytest.param(200, marks=pytest.mark.wide)])
-def test_pictures_obey_collections(catalogued: Path, tmp_path: Path, hot_memory_mb: int) -> None:
+@pytest.mark.parametrize("snapshot_memory_mb", [0, pytest.param(200, marks=pytest.mark.wide)])
+def test_pictures_obey_collections(
+    catalogued: Path, tmp_path: Path, snapshot_memory_mb: int
+) -> None:
     """A frame that may not be seen is not there, cached or not; nor is a label of no rule."""
     home = copy_home(catalogued, tmp_path)
     records = RecordStore(home / "records" / "records.sqlite")
@@ -457,10 +459,10 @@ def test_pictures_obey_collections(catalogued: Path, tmp_path: Path, hot_memory_
         if rule:
             row_collections.add(records, f"of-{name}", rule)
             row_collections.assign(records, f"of-{name}", name)
-    app = create_app(Settings(home=home, cache=None, hot_memory_mb=hot_memory_mb))
+    app = create_app(Settings(home=home, cache=None, snapshot_memory_mb=snapshot_memory_mb))
     with TestClient(app) as client:
         frames = client.get("/v1/frames", headers=headers["root"]).json()["frames"]
-        if hot_memory_mb:
+        if snapshot_memory_mb:
             assert app.state.workspace.catalog.memory.wait(300)
         visible = [frame["fkey"] for frame in frames if frame["scene"] == "20260507_155109"]
         assert 0 < len(visible) < len(frames)

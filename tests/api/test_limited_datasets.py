@@ -104,7 +104,7 @@ def served(shared_home: Path) -> Iterator[Served]:
     for name, whose in ((SEEN[0], "otto cora carl"), (SEEN[1], "otto cora"), (HIDDEN, "carl")):
         for user in whose.split():
             row_collections.assign(records, name, user)
-    app = create_app(Settings(home=shared_home, cache=None, hot_memory_mb=200))
+    app = create_app(Settings(home=shared_home, cache=None, snapshot_memory_mb=200))
     with TestClient(app) as client:
         served_home = Served(client, shared_home, datasets, {}, {}, {})
         served_home.ask("root", "GET", "/v1/classes")

@@ -102,7 +102,7 @@ def limited(
     for name, rule in RULES.items():
         row_collections.add(records, name, rule)
         row_collections.assign(records, name, "otto")
-    app = create_app(Settings(home=home, cache=None, hot_memory_mb=request.param))
+    app = create_app(Settings(home=home, cache=None, snapshot_memory_mb=request.param))
     with TestClient(app) as client:
         everything = Asked(client, all_rows)
         everything.sql("select 1 from metaocean")

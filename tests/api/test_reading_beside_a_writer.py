@@ -35,7 +35,7 @@ def test_every_list_is_read_while_a_writer_is_open(
     users.add(workspace.records, "ann", ["admin"], "a sentence is a good one")
     _, token = tokens.create(workspace.records, "ann", "t", "admin", timedelta(days=1))
     writer = RecordStore(home / "records" / "records.sqlite")
-    app = create_app(Settings(home=home, lock_wait_s=0.01, hot_memory_mb=0))
+    app = create_app(Settings(home=home, lock_wait_s=0.01, snapshot_memory_mb=0))
     headers = {"Authorization": f"Bearer {token}"}
     with (
         TestClient(app, base_url="http://127.0.0.1:8008") as client,

@@ -293,7 +293,7 @@ def test_sigterm_ends_an_idle_server_at_once(home: Path) -> None:
 def test_a_server_that_holds_the_snapshot_in_memory(home: Path, server: str) -> None:
     """The setting reaches the store, and the answers are those of a server without it."""
     text = "select count(*), sum(int(t_car.value)) from t_car"
-    app = create_app(Settings(home=home, hot_memory_mb=200), authenticates=False)
+    app = create_app(Settings(home=home, snapshot_memory_mb=200), authenticates=False)
     with TestClient(app) as client:
         for _ in range(2):  # before it is loaded, and after
             answer = client.post("/db2whrest/v1/sql_query", content=text)
@@ -316,7 +316,7 @@ def test_it_is_ready_when_the_snapshot_is_in_memory(
 
     for name in ("_load", "refreshed"):
         monkeypatch.setattr(SnapshotInMemory, name, held_up(getattr(SnapshotInMemory, name)))
-    app = create_app(Settings(home=home, hot_memory_mb=200), authenticates=False)
+    app = create_app(Settings(home=home, snapshot_memory_mb=200), authenticates=False)
     with TestClient(app) as client:
         for _ in range(2):
             answer = client.get("/readyz")
@@ -337,7 +337,7 @@ def test_it_is_ready_when_the_snapshot_is_in_memory(
 def test_nothing_is_loaded_and_it_is_ready(home: Path) -> None:
     """Without memory for a snapshot there is nothing to wait for, nor where it does not fit."""
     for megabytes in (0, 1):
-        app = create_app(Settings(home=home, hot_memory_mb=megabytes), authenticates=False)
+        app = create_app(Settings(home=home, snapshot_memory_mb=megabytes), authenticates=False)
         with TestClient(app) as client:
             until = time.monotonic() + 300
             while client.get("/readyz").status_code != 200:

@@ -89,7 +89,7 @@ def test_in_process(filled: Path) -> None:
 @pytest.mark.parametrize("memory_mb", [0, 256])
 def test_over_rest(filled: Path, workers: int, memory_mb: int) -> None:
     """SQL by a server of one process and of two, from Parquet and from memory."""
-    variables = {"FRAMESIFT_HOT_MEMORY_MB": str(memory_mb)}
+    variables = {"FRAMESIFT_SNAPSHOT_MEMORY_MB": str(memory_mb)}
     with (
         serving(filled, "--workers", str(workers), variables=variables) as (url, _),
         httpx.Client(timeout=120) as client,

@@ -302,7 +302,7 @@ def is_stopping(url: str) -> bool:
 
 def test_the_snapshot_in_memory_is_divided(home: Path) -> None:
     """What a server may hold is shared by its processes."""
-    settings = Settings(home=home, hot_memory_mb=400)
+    settings = Settings(home=home, snapshot_memory_mb=400)
     workspace = Workspace(settings, serves=True, processes=4)
     assert isinstance(workspace.whole_catalog.memory, MemoryKeeper)
     assert workspace.whole_catalog.memory._budget_mb == 100

@@ -26,7 +26,7 @@ def test_each_statement_another_snapshot(home: Path, watched: Watched) -> None:
             connection.execute("CREATE OR REPLACE TABLE tags_empty (fkey VARCHAR)")
     newest = store.snapshot()
     store.close()
-    variables = {"FRAMESIFT_QUERY_MEMORY": f"{LIMIT_MB}MB", "FRAMESIFT_HOT_MEMORY_MB": "0"}
+    variables = {"FRAMESIFT_QUERY_MEMORY": f"{LIMIT_MB}MB", "FRAMESIFT_SNAPSHOT_MEMORY_MB": "0"}
     with arena(home, memory_mb=4096, variables=variables) as server:
 
         def ask(number: int) -> int:

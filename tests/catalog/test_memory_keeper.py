@@ -49,7 +49,7 @@ def stores(templates: Templates, tmp_path: Path) -> tuple[CatalogStore, CatalogS
     location = CatalogLocation.in_folder(tmp_path)
     names = {"car": "Car"}
     plain = CatalogStore(location, threads=1, class_names=names.copy)
-    hot = CatalogStore(location, threads=1, hot_memory_mb=100, class_names=names.copy)
+    hot = CatalogStore(location, threads=1, snapshot_memory_mb=100, class_names=names.copy)
     hot.snapshot()
     assert isinstance(hot.memory, keeper.MemoryKeeper)
     assert hot.memory.wait(300)
@@ -112,7 +112,7 @@ def test_it_is_loaded_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             files = [file(image), replace(file(label), size=10 + number), file(f"{number}.txt")]
             changed = replace(frame(image, car=number), label=label)
             register(connection, source_names(), files, [changed], number)
-    hot = CatalogStore(location, threads=1, hot_memory_mb=100)
+    hot = CatalogStore(location, threads=1, snapshot_memory_mb=100)
     hot.snapshot()
     assert isinstance(hot.memory, keeper.MemoryKeeper)
     assert hot.memory.wait(300)
@@ -296,7 +296,8 @@ def told(source, target):
     return load(source, target)
 
 wide_tables.load = told
-store = CatalogStore(CatalogLocation.in_folder(Path(sys.argv[1])), threads=1, hot_memory_mb=500)
+location = CatalogLocation.in_folder(Path(sys.argv[1]))
+store = CatalogStore(location, threads=1, snapshot_memory_mb=500)
 store.snapshot()
 assert began.wait(300)
 if sys.argv[2] == "closes":
@@ -348,7 +349,7 @@ def test_what_does_not_fit_stays_on_disk(
             "INSERT INTO files (fkey, filename, size) "
             "SELECT 'x' || i, md5(i::VARCHAR) || md5((i + 1)::VARCHAR), i FROM range(200000) t(i)"
         )
-    small = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1, hot_memory_mb=5)
+    small = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1, snapshot_memory_mb=5)
     for _ in range(3):
         assert rows(small, "SELECT count(*) FROM metaocean") == [(200_001,)]
         assert isinstance(small.memory, keeper.MemoryKeeper)
@@ -391,7 +392,7 @@ def test_more_is_held_than_questions_may_take(
             "SELECT 'x' || i, md5(i::VARCHAR) || md5((i + 1)::VARCHAR), i FROM range(900000) t(i)"
         )
     large = CatalogStore(
-        CatalogLocation.in_folder(tmp_path), threads=1, memory_limit="60MB", hot_memory_mb=600
+        CatalogLocation.in_folder(tmp_path), threads=1, memory_limit="60MB", snapshot_memory_mb=600
     )
     large.snapshot()
     assert isinstance(large.memory, keeper.MemoryKeeper)
@@ -437,7 +438,7 @@ def test_class_shares_of_many_frames(tmp_path: Path) -> None:
             "(hash(i) % 5 * 1000)::INTEGER AS car, 2000000 AS sky, 7 AS unknown_pixels, "
             "CASE WHEN i % 3 = 0 THEN i::INTEGER END AS bicycle FROM range(50000) t(i)"
         )
-    hot = CatalogStore(location, hot_memory_mb=200, class_names=names.copy)
+    hot = CatalogStore(location, snapshot_memory_mb=200, class_names=names.copy)
     hot.snapshot()
     assert isinstance(hot.memory, keeper.MemoryKeeper)
     assert hot.memory.wait(300)

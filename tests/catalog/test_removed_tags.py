@@ -83,7 +83,7 @@ def test_a_snapshot_in_memory_follows(home: Home, tmp_path: Path) -> None:
     """Who holds the newest one in memory sees what is on disk."""
     location = CatalogLocation.in_folder(tmp_path / "home" / "catalog")
     assert location == home.store.location
-    hot = CatalogStore(location, threads=1, hot_memory_mb=100)
+    hot = CatalogStore(location, threads=1, snapshot_memory_mb=100)
     hot.snapshot()
     assert hot.memory is not None
     assert hot.memory.wait(300)

@@ -154,7 +154,7 @@ def test_frames_without_a_label_are_frames(home: Home, tmp_path: Path) -> None:
     assert [share.name for share in before] == ["Car", "Bicycle", "Sky"]
     assert class_shares(home.store) == before
     hot = CatalogStore(
-        home.store.location, threads=1, hot_memory_mb=200, class_names=home.store.class_names
+        home.store.location, threads=1, snapshot_memory_mb=200, class_names=home.store.class_names
     )
     assert class_shares(hot) == before
     hot.close()

@@ -183,7 +183,9 @@ def test_no_frame_in_a_catalog_with_classes(tmp_path: Path) -> None:
 def test_memory_and_postgresql_say_the_same(spread_out: CatalogStore, tmp_path: Path) -> None:
     """A snapshot held in memory, and a catalog whose metadata is in PostgreSQL."""
     expected = class_report(spread_out, by="camera", quantiles=True)
-    hot = CatalogStore(spread_out.location, threads=1, hot_memory_mb=200, class_names=CLASSES.copy)
+    hot = CatalogStore(
+        spread_out.location, threads=1, snapshot_memory_mb=200, class_names=CLASSES.copy
+    )
     hot.snapshot()
     assert hot.memory is not None
     assert hot.memory.wait(300)

@@ -62,7 +62,7 @@ def store(tagged: CatalogStore, request: pytest.FixtureRequest) -> CatalogStore:
     """Their catalog, asked as it lies, and with its snapshot in memory, where it is one table."""
     if request.param == "tables":
         return tagged
-    hot = CatalogStore(tagged.location, hot_memory_mb=200, class_names=class_names)
+    hot = CatalogStore(tagged.location, snapshot_memory_mb=200, class_names=class_names)
     hot.snapshot()
     assert hot.memory is not None
     hot.memory.at(None)

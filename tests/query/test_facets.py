@@ -56,7 +56,7 @@ def hot(cold: CatalogStore) -> CatalogStore:
     """The same catalog, held in memory."""
     assert isinstance(cold.location.data, Path)
     location = CatalogLocation.in_folder(cold.location.data.parent)
-    store = CatalogStore(location, hot_memory_mb=500, class_names=CLASSES.copy)
+    store = CatalogStore(location, snapshot_memory_mb=500, class_names=CLASSES.copy)
     store.snapshot()
     assert store.memory.wait(300)
     return store
@@ -161,7 +161,7 @@ def test_a_client_that_leaves_ends_its_question_and_not_the_bins(
     assert isinstance(cold.location.data, Path)
     store = CatalogStore(
         CatalogLocation.in_folder(cold.location.data.parent),
-        hot_memory_mb=500,
+        snapshot_memory_mb=500,
         class_names=CLASSES.copy,
     )
     store.snapshot()
@@ -185,7 +185,7 @@ def test_a_client_that_leaves_ends_its_question_and_not_the_bins(
 def test_bins_are_found_as_soon_as_a_snapshot_is_in_memory(tmp_path: Path) -> None:
     """Of the first, before anybody asks; of the next, where somebody asked the one before."""
     store = spread_store(tmp_path, FRAMES[:20])
-    hot = CatalogStore(store.location, hot_memory_mb=500, class_names=CLASSES.copy)
+    hot = CatalogStore(store.location, snapshot_memory_mb=500, class_names=CLASSES.copy)
     known: list[bool] = []
 
     def prepared(before: Facts | None) -> None:
@@ -222,7 +222,7 @@ def names_of(store: CatalogStore) -> list[str]:
 def test_closing_ends_what_is_prepared(tmp_path: Path) -> None:
     """A store that is closed while bins are being found ends that, and waits for its end."""
     store = spread_store(tmp_path, FRAMES[:20])
-    hot = CatalogStore(store.location, hot_memory_mb=500, class_names=CLASSES.copy)
+    hot = CatalogStore(store.location, snapshot_memory_mb=500, class_names=CLASSES.copy)
     begun, ended = threading.Event(), threading.Event()
 
     def prepared(_: Facts | None) -> None:

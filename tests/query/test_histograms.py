@@ -172,7 +172,9 @@ def test_of_a_question_and_in_memory(spread_out: CatalogStore) -> None:
     frames = Frames(Question(where="weather = 'dry'"))
     result = histogram(spread_out, axes, frames)
     check(result, some)
-    hot = CatalogStore(spread_out.location, threads=1, hot_memory_mb=200, class_names=CLASSES.copy)
+    hot = CatalogStore(
+        spread_out.location, threads=1, snapshot_memory_mb=200, class_names=CLASSES.copy
+    )
     hot.snapshot()
     assert hot.memory is not None
     assert hot.memory.wait(300)

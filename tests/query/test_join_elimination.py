@@ -50,7 +50,7 @@ def cursor(catalog: CatalogStore) -> Iterator[Snapshot]:
 @pytest.fixture(scope="module")
 def memory(catalog: CatalogStore) -> Iterator[Snapshot]:
     """A cursor on the same snapshot held in memory."""
-    hot = CatalogStore(catalog.location, hot_memory_mb=500)
+    hot = CatalogStore(catalog.location, snapshot_memory_mb=500)
     hot.snapshot()
     assert hot.memory is not None
     assert hot.memory.wait(300)

@@ -74,7 +74,7 @@ def store(
     catalogs.drawn(catalogued, tmp_path).close()
     opened = CatalogStore(
         CatalogLocation.in_folder(tmp_path),
-        hot_memory_mb=request.param,
+        snapshot_memory_mb=request.param,
         class_names=catalogs.class_names,
     )
     written = write(opened)

@@ -37,7 +37,9 @@ def tagged(
     families.write(store, OWN_FAMILY, columns, rows)
     if request.param == "stored":
         return store
-    return CatalogStore(CatalogLocation.in_folder(folder), memory_limit="1GB", hot_memory_mb=500)
+    return CatalogStore(
+        CatalogLocation.in_folder(folder), memory_limit="1GB", snapshot_memory_mb=500
+    )
 
 
 def rows_of(store: Catalog, statement: str) -> list[tuple[object, ...]]:

@@ -44,7 +44,9 @@ def location(tmp_path_factory: pytest.TempPathFactory) -> CatalogLocation:
 @pytest.fixture(params=[0, 200], ids=["parquet", "memory"])
 def store(request: pytest.FixtureRequest, location: CatalogLocation) -> Iterator[CatalogStore]:
     """The catalog, read from Parquet and from memory."""
-    store = CatalogStore(location, threads=1, hot_memory_mb=request.param, class_names=NAMES.copy)
+    store = CatalogStore(
+        location, threads=1, snapshot_memory_mb=request.param, class_names=NAMES.copy
+    )
     yield store
     store.close()
 

@@ -258,7 +258,7 @@ def test_users_of_collections_are_told_why_an_answer_takes_longer(
     row_collections.add(records, "one", "filename like '%/20260616_094856/%'")
     row_collections.assign(records, "one", "otto")
     _, token = tokens.create(records, "otto", "t", "read", timedelta(days=1))
-    app = create_app(Settings(home=home, cache=None, hot_memory_mb=500))
+    app = create_app(Settings(home=home, cache=None, snapshot_memory_mb=500))
     html = {"Accept": "text/html", "Cookie": f"framesift={token}"}
     with TestClient(app, headers=html) as client:
         while client.get("/readyz").status_code == 503:

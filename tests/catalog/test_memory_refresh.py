@@ -13,7 +13,7 @@ import pytest
 from catalog.frames.frames import register, remove
 from catalog.maintenance.compaction import compact
 from catalog.memory import refresh as wide_refresh
-from catalog.memory import snapshot as hot_snapshot
+from catalog.memory import snapshot as memory_snapshot
 from catalog.memory.interruptible import Interruptible
 from catalog.memory.keeper import MemoryKeeper
 from catalog.memory.refresh import MustLoad
@@ -242,7 +242,7 @@ def test_a_reader_that_has_asked_nothing_yet(store: CatalogStore) -> None:
 
 def test_what_has_to_be_loaded(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another tag, too many files, a history that is gone; nothing of it is in the tables."""
-    monkeypatch.setattr(hot_snapshot, "_FEW", 2)
+    monkeypatch.setattr(memory_snapshot, "_FEW", 2)
     memory = loaded(store)
     before = content(memory)
     put(store, KEYS[:3])
@@ -270,7 +270,7 @@ def test_what_has_to_be_loaded(store: CatalogStore, monkeypatch: pytest.MonkeyPa
 
 def test_changes_add_up(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """One file after the other, until so many have changed that all are loaded again."""
-    monkeypatch.setattr(hot_snapshot, "_FEW", 3)
+    monkeypatch.setattr(memory_snapshot, "_FEW", 3)
     memory = loaded(store)
     for car in range(3):
         put(store, KEYS[:1], car=car)
