@@ -111,7 +111,7 @@ class LocalFolder:
         A link that leads out of the folder is listed as a link, which cannot be read.
         """
         root = self._root_identity()
-        if self.excluded(below):
+        if self.excluded(below) or "\0" in below:  # no file's name has a zero byte
             pass
         elif below and not below.endswith("/"):
             yield from self._one(below, unreadable)

@@ -180,6 +180,7 @@ def test_a_scan_at_a_terminal_is_seen(manager: TestClient, shared_home: Path) ->
         ("PUT", "scan/a2d2/explode", None, 400, "Unsupported action explode."),
         ("POST", "scan/a2d2/partial", {}, 400, "partitions"),
         ("POST", "scan/a2d2/partial", {"partitions": []}, 400, "partitions"),
+        ("POST", "scan/a2d2/partial", {"partitions": ["a\0b"]}, 400, "is not found"),
         ("POST", "scan/a2d2/partial", {"partitions": ["../.."]}, 400, "below the source's root"),
         ("POST", "scan/a2d2/partial", {"partitions": ["--full"]}, 400, "is not found"),
         ("POST", "scan/a2d2/partial", {"partitions": ["no/such"]}, 400, "is not found"),
