@@ -14,9 +14,11 @@ matrix, or the benchmark ends:
              size, entropy, margin, loss, cells, the pictures of the worst frames. What a worker
              takes beyond is its own: manifest, shards, pieces, bad frames, files, log
 
-Two workers take a half each; how much faster they are is bounded by the slower one's CPU. They
-share the pages of TensorFlow's libraries: of two side by side each takes its proportional set size
-(Pss in /proc/PID/smaps_rollup), looked at ten times a second.
+Two workers take a half each of 1,000 frames, on the two cores of this machine; beside them, in
+turn, one worker takes all of them. What is measured is the time until all have ended, starts and
+compiling included; the figure is the median of the rounds. Two share the pages of TensorFlow's
+libraries: side by side each takes its proportional set size (Pss in /proc/PID/smaps_rollup), looked
+at ten times a second, in a run of its own.
 """
 
 import json
@@ -34,8 +36,8 @@ import numpy as np
 from tests.training.drawn_frames import found_frames, read_class_list, write_manifest
 from training.validation.shard_file import read_shard, shard_path
 
-FEW, MANY = 8, 136
-FRAMES_OF_A_JOB = 1_000
+FEW, MANY, FRAMES_OF_A_JOB = 8, 136, 1_000
+ROUNDS = 3
 
 _BARE = """
 import sys
@@ -88,21 +90,26 @@ def main() -> None:
     files = found_frames(root)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        splits = {"few": files[:FEW], "many": (files * (MANY // len(files) + 1))[:MANY]}
+        repeated = files * (FRAMES_OF_A_JOB // len(files) + 1)
+        sizes = {"few": FEW, "many": MANY, "job": FRAMES_OF_A_JOB}
+        splits = {split: repeated[:size] for split, size in sizes.items()}
         classes = read_class_list(next(root.rglob("class_list.json")))
         write_manifest(folder / "manifest", root, {**splits, "train": files[:2]}, classes)
         read = ["--manifest", str(folder / "manifest"), "--model_dir", str(folder / "model")]
         program = ["-m", "training.main", *read, "--threads", "1", "--exec_mode"]
         _run([*program, "train", "--max_steps", "1", "--batch_size", "1"])
 
-        def evaluate(split: str, shard: int = 0, shards: int = 1) -> tuple[float, float]:
+        def workers(split: str, shards: int) -> list[list[str]]:
             # A folder of its own: a shard that is there already is passed over.
-            results = tempfile.mkdtemp(dir=folder)
-            where = ["--results_dir", results, "--split", split]
-            parts = ["--shard", str(shard), "--shards", str(shards)]
-            used = _run([*program, "evaluate", *where, *parts])
-            if shards == 1:
-                matrices[split] = read_shard(shard_path(Path(results), 0, 1)).confusion.matrix
+            where = ["--results_dir", tempfile.mkdtemp(dir=folder), "--split", split]
+            parts = ["--shards", str(shards), "--shard"]
+            return [[*program, "evaluate", *where, *parts, str(one)] for one in range(shards)]
+
+        def evaluate(split: str) -> tuple[float, float]:
+            (arguments,) = workers(split, 1)
+            used = _run(arguments)
+            results = Path(arguments[arguments.index("--results_dir") + 1])
+            matrices[split] = read_shard(shard_path(results, 0, 1)).confusion.matrix
             return used
 
         def bare(split: str, what: str) -> tuple[float, float]:
@@ -117,10 +124,8 @@ def main() -> None:
         evaluate("few")  # compiles what Numba keeps
         few, many = evaluate("few"), evaluate("many")
         loops = {what: (bare("few", what), bare("many", what)) for what in ("scores", "matrix")}
-        halves = [evaluate("many", shard, 2)[0] for shard in range(2)]
-        results = ["--results_dir", tempfile.mkdtemp(dir=folder)]
-        many_frames = [*program, "evaluate", *results, "--split", "many", "--shards", "2"]
-        shares = _most_memory([*many_frames, "--shard", str(shard)] for shard in range(2))
+        shares = _most_memory(workers("many", 2))
+        jobs = [[_wall_s(workers("job", count)) for count in (1, 2)] for _ in range(ROUNDS)]
     frame_s = (many[0] - few[0]) / (MANY - FEW)
     start_s = few[0] - FEW * frame_s
     print(f"load {os.getloadavg()[0]:.1f}; s of CPU, one thread")
@@ -130,11 +135,20 @@ def main() -> None:
         bare_s = (bare_many[0] - bare_few[0]) / (MANY - FEW)
         print(f"  a frame of the bare loop, {what}: {bare_s:.4f}, memory {bare_many[1]:,.0f} MiB")
         print(f"    the worker's overhead over it {100 * (frame_s / bare_s - 1):+.1f} %")
-    apart = [(half - start_s) / (MANY / 2) for half in halves]
-    one = start_s + FRAMES_OF_A_JOB * frame_s
-    two = start_s + FRAMES_OF_A_JOB / 2 * max(apart)
-    print(f"  two workers of {MANY} frames: {', '.join(f'{half:.2f}' for half in halves)} s each")
-    print(f"  of {FRAMES_OF_A_JOB:,} frames two workers take {one / two:.2f} times less than one")
+    faster = sorted(one_s / two_s for one_s, two_s in jobs)
+    print(f"  {FRAMES_OF_A_JOB:,} frames, one worker and two [s]: ", end="")
+    print(", ".join(f"{one_s:.1f} and {two_s:.1f}" for one_s, two_s in jobs))
+    spread = f"({faster[0]:.2f}..{faster[-1]:.2f})"
+    print(f"    two are {faster[ROUNDS // 2]:.2f} times as fast {spread}")
+
+
+def _wall_s(programs: Iterable[list[str]]) -> float:
+    """The time [s] until several processes that start together have ended."""
+    began = time.perf_counter()
+    for process in [_begun(arguments) for arguments in programs]:
+        if process.wait():
+            sys.exit(f"a worker ended with status {process.returncode}")
+    return time.perf_counter() - began
 
 
 def _most_memory(programs: Iterable[list[str]]) -> list[str]:
