@@ -75,9 +75,9 @@ _SIZE = 3_000_000
 _IN_FOLDER = 2_000
 
 _REST_S = 3.0
-"""Pause before each way, so that each begins alike [s]. A virtual machine gives free memory back
-to its host after 2 s; without a pause one `cp -r` took 1.35 s of CPU a GB, and the next one, in the
-memory that the first had just freed, 0.29."""
+"""Pause before each way, so that each begins alike [s]. Without one, a `cp -r` took 1.35 s of CPU
+a GB, and the next one 0.29: probably as it wrote into memory that the first had just freed, and
+that a virtual machine gives back to its host after 2 s."""
 
 
 def main() -> None:
