@@ -4,6 +4,7 @@ A connection is DuckDB in this process with the catalog attached as LAKE. A read
 it reaches no file outside the catalog's data and changes no setting.
 """
 
+import glob
 import os
 import re
 import tempfile
@@ -222,9 +223,12 @@ class Lake:
         )
 
     def _lock_down(self) -> None:
-        self.connection.execute(
-            f"SET allowed_directories = ['{quoted(_data_path(self.location))}']"
+        data = _data_path(self.location)
+        # As a pattern, too: DuckDB asks for both where a path that is read as one has a "[".
+        allowed = ", ".join(
+            f"'{quoted(path)}'" for path in dict.fromkeys((data, glob.escape(data)))
         )
+        self.connection.execute(f"SET allowed_directories = [{allowed}]")
         self.connection.execute("SET enable_external_access = false")
         stream_buffer.allow(self.connection)
         self.connection.execute("SET lock_configuration = true")

@@ -71,7 +71,9 @@ def check(
 
 def _strays(store: CatalogStore, repair: bool) -> list[Finding]:
     with store.writing("files checked", AUTHOR) as connection:
-        strays = orphans(connection, delete=repair)
+        strays = orphans(connection, store.location)
+        if repair:
+            store.location.delete(strays)
     if not strays:
         return []
     what = f"{len(strays)} files that belong to no commit: {listed(strays)}"

@@ -98,7 +98,9 @@ def compact(
     with store.writing("files deleted", AUTHOR) as connection:
         done.deleted = delete_old_files(connection, in_use or None)
     with store.writing("orphans deleted", AUTHOR) as connection:
-        done.orphans = len(orphans(connection, delete=True))
+        strays = orphans(connection, store.location)
+        store.location.delete(strays)
+        done.orphans = len(strays)
     return done
 
 

@@ -4,6 +4,7 @@ Works where the catalog itself cannot be opened. Parquet files are read whole: d
 shows when it is decompressed, and neither size nor footer tells.
 """
 
+import glob
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing, suppress
@@ -19,7 +20,6 @@ from catalog.lake.metadata.own_tables import (
     DataFile,
     commits,
     data_files,
-    files_on_disk,
     snapshots_that_need,
 )
 from catalog.maintenance.findings import Finding, listed
@@ -148,10 +148,9 @@ def _finding_of(path: Path, tables: Sequence[str], wrong: Sequence[str]) -> str:
 def _of_data(
     connection: duckdb.DuckDBPyConnection, location: CatalogLocation, lock_wait_s: float
 ) -> Damage:
-    data = str(location.data)
     # Under the write lock, so that no writer's or compaction's file comes or goes in between.
     with location.lock(WRITE_LOCK, lock_wait_s, "the catalog is being checked"):
-        there = files_on_disk(connection, data)
+        there = location.parquet_files()
         files = data_files(connection)
         lost = {file.path for file in files if there.get(file.path) != file.size}
         snapshots = snapshots_that_need(connection, lost)
@@ -208,7 +207,7 @@ def _unreadable(
 def _reads(
     connection: duckdb.DuckDBPyConnection, location: CatalogLocation, paths: Sequence[str]
 ) -> bool:
-    root = str(location.data).rstrip("/")
+    root = glob.escape(str(location.data).rstrip("/"))  # DuckDB takes a path for a pattern
     try:
         connection.execute(
             "SELECT bit_xor(hash(t)) FROM read_parquet(?, union_by_name => true) AS t",

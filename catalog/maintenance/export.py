@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.errors import AlreadyExists, not_installed
+from catalog.errors import AlreadyExists, InvalidInput, not_installed
 from catalog.lake.connection import LAKE, snapshot_of
 from catalog.lake.cursor import Cursor
 from catalog.lake.schema import FILES, FILES_COLUMNS
@@ -28,6 +28,8 @@ _BATCH_ROWS = 50_000
 
 _WIDER = {"TINYINT": "INTEGER", "SMALLINT": "INTEGER"}
 """Iceberg's smallest integer has 32 bits."""
+
+_NO_PATH_IN_A_URI = "?#%*[\\"
 
 _NAMESPACE, _TABLE = "framesift", "files"
 
@@ -82,7 +84,7 @@ def export_iceberg(store: CatalogStore, folder: Path, at: int | None = None) -> 
     cannot be moved.
 
     Raises:
-        InvalidInput: pyiceberg is not installed.
+        InvalidInput: pyiceberg is not installed, or the folder's path means something in a URI.
         AlreadyExists: There is something at ``folder``.
         NotFound: There is no snapshot ``at``.
         StorageError: It cannot be written.
@@ -91,10 +93,16 @@ def export_iceberg(store: CatalogStore, folder: Path, at: int | None = None) -> 
         from pyiceberg.catalog.sql import SqlCatalog
     except ImportError as error:
         raise not_installed("Iceberg", "iceberg") from error
+    place = str(folder.absolute())
+    if odd := next((sign for sign in place if sign in _NO_PATH_IN_A_URI), None):
+        raise InvalidInput(
+            f"{place}: its path has a {odd!r}, which means something else in the URIs by which "
+            "Iceberg names files; choose a folder without"
+        )
     with _new(folder), _wide(store, at) as wide, _undone(folder):
         folder.mkdir(parents=True)
-        uri = f"sqlite:///{folder.absolute() / 'catalog.db'}"
-        root = f"file://{folder.absolute()}"
+        uri = f"sqlite:///{place}/catalog.db"
+        root = f"file://{place}"
         catalog = SqlCatalog(_NAMESPACE, uri=uri, warehouse=root)
         try:
             catalog.create_namespace(_NAMESPACE)

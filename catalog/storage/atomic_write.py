@@ -7,6 +7,7 @@ training imports it.
 """
 
 import fcntl
+import glob
 import os
 import shutil
 import uuid
@@ -102,7 +103,7 @@ def part_of(
         OSError: It cannot be made.
     """
     if clear:
-        clear_parts(target.parent.glob(f"{_literal(target.name)}.{_HEX}.part"))
+        clear_parts(target.parent.glob(f"{glob.escape(target.name)}.{_HEX}.part"))
     aside, handle = _new_aside(target, is_folder, mode)
     try:
         yield aside
@@ -159,8 +160,3 @@ def _remove(aside: Path) -> None:
         shutil.rmtree(aside, ignore_errors=True)
     else:
         aside.unlink(missing_ok=True)
-
-
-def _literal(name: str) -> str:
-    """A name as a pattern that only it fits."""
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)

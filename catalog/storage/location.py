@@ -1,7 +1,8 @@
 """Where a catalog lies: its metadata in SQLite or PostgreSQL, its data in a folder or in S3."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,10 +64,7 @@ class CatalogLocation:
             try:
                 make_private_folder(folder)
             except OSError as error:
-                raise StorageError(
-                    f"{error.filename}: the catalog's folder cannot be made: {error.strerror}",
-                    str(error.filename),
-                ) from error
+                raise _refused(error, "the catalog's folder cannot be made") from error
 
     def holds_files(self, folder: str) -> bool:
         """Return whether a folder below the data, or any where it is "", holds Parquet files.
@@ -80,6 +78,39 @@ class CatalogLocation:
         below = replace(self.data, prefix=f"{self.data.prefix}{folder}{slash}")
         return next(below.objects(), None) is not None
 
+    def parquet_files(self) -> dict[str, int]:
+        """Size of every Parquet file of the data, by its path below it [bytes].
+
+        Listed name by name: to DuckDB a path is a pattern, which other folders may match.
+
+        Raises:
+            StorageError: A folder cannot be listed, or S3 refuses or cannot be reached.
+        """
+        if isinstance(self.data, S3Prefix):
+            start = len(self.data.prefix)
+            files = {key[start:]: size for key, size in self.data.objects()}
+        else:
+            try:
+                files = dict(_files_below(self.data, ""))
+            except OSError as error:
+                raise _refused(error, "the catalog's folder cannot be listed") from error
+        return {name: size for name, size in files.items() if name.endswith(".parquet")}
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete files of the data by their paths below it; those that are gone count as deleted.
+
+        Raises:
+            StorageError: The disk or S3 refuses, or S3 cannot be reached.
+        """
+        if isinstance(self.data, S3Prefix):
+            self.data.delete(names)
+            return
+        for name in names:
+            try:
+                (self.data / name).unlink(missing_ok=True)
+            except OSError as error:
+                raise _refused(error, "cannot be deleted") from error
+
     def clean(self, text: str) -> str:
         """The text without passwords and keys, should a foreign message hold one."""
         if isinstance(self.metadata, Postgres):
@@ -89,6 +120,21 @@ class CatalogLocation:
             for secret in filter(None, secrets):
                 text = text.replace(secret, "***")
         return text
+
+
+def _files_below(folder: Path, above: str) -> Iterator[tuple[str, int]]:
+    """Path and size [bytes] of each file below a folder; a link to a folder leads out of it."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            name = f"{above}{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files_below(folder / entry.name, f"{name}/")
+            elif entry.is_file():
+                yield name, entry.stat().st_size
+
+
+def _refused(error: OSError, what: str) -> StorageError:
+    return StorageError(f"{error.filename}: {what}: {error.strerror}", str(error.filename))
 
 
 WRITE_LOCK = "catalog"

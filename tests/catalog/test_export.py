@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from catalog.errors import AlreadyExists, NotFound, StorageError
+from catalog.errors import AlreadyExists, InvalidInput, NotFound, StorageError
 from catalog.frames.frames import register
 from catalog.lake.extensions import file_of
 from catalog.lake.schema import FILES_COLUMNS
@@ -95,6 +95,18 @@ def test_what_others_read(filled: CatalogStore, tmp_path: Path, format_: str) ->
         assert types["car"] == types["front"] == pa.int32()
         assert types["big"] == pa.int64()
         assert types["seen-at"] == pa.timestamp("us")
+
+
+@pytest.mark.parametrize("name", ["a?b", "a#b", "run[1]", "50%", "a*"])
+def test_a_path_that_means_something_in_a_uri(
+    filled: CatalogStore, tmp_path: Path, name: str
+) -> None:
+    """Iceberg, which names files by URIs, refuses it, and nothing is made; Parquet is written."""
+    with pytest.raises(InvalidInput, match="choose a folder without"):
+        export_iceberg(filled, tmp_path / name / "out")
+    assert not (tmp_path / name).exists()
+    assert not (tmp_path / "a").exists()
+    assert export_parquet(filled, tmp_path / name / "out").rows > 0
 
 
 def _read(format_: str, folder: Path, done: Export) -> list[pa.Table]:

@@ -245,20 +245,6 @@ def row_counts(cursor: Cursor) -> dict[str, int]:
     return {str(table): int(count) for table, count in rows}
 
 
-def files_on_disk(cursor: Cursor, data: str) -> dict[str, int]:
-    """Size of every Parquet file below the data folder or prefix, by its path below it [bytes]."""
-    root = f"{data.rstrip('/')}/"
-    rows = cursor.execute(
-        "SELECT filename, size FROM read_blob(?)", [f"{_escaped(root)}**/*.parquet"]
-    ).fetchall()
-    return {str(name).removeprefix(root): int(size) for name, size in rows}
-
-
-def _escaped(path: str) -> str:
-    """The path as a pattern that matches itself only."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
-
-
 def tables(cursor: Cursor) -> list[str]:
     """The tables of the cursor's snapshot, by name."""
     rows = cursor.execute(
@@ -318,13 +304,17 @@ def delete_old_files(connection: duckdb.DuckDBPyConnection, older_than: timedelt
     return len(rows)
 
 
-def orphans(connection: duckdb.DuckDBPyConnection, *, delete: bool) -> list[str]:
-    """Files in the data folder that the lake knows nothing of, deleted if wanted; their paths.
+def orphans(connection: duckdb.DuckDBPyConnection, location: CatalogLocation) -> list[str]:
+    """Paths below the data folder of the Parquet files there that the lake knows nothing of.
 
     Under the write lock only: a file that another writer has not committed yet is one, too.
+    DuckLake's own search for them takes the data folder's path for a pattern, and so finds the
+    files of other catalogs (1.5.5).
     """
     rows = connection.execute(
-        f"CALL ducklake_delete_orphaned_files('{LAKE}', cleanup_all => true, dry_run => ?)",
-        [not delete],
+        f"SELECT place FROM ({_FILES}) "
+        f"UNION ALL SELECT path FROM {METADATA}.ducklake_files_scheduled_for_deletion"
     ).fetchall()
-    return [str(row[0]) for row in rows]
+    root = f"{str(location.data).rstrip('/')}/"
+    known = {str(row[0]).removeprefix(root) for row in rows}
+    return sorted(location.parquet_files().keys() - known)

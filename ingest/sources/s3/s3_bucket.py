@@ -155,6 +155,8 @@ class S3Bucket:
         config = Config(
             signature_version=botocore.UNSIGNED if options.anonymous else "s3v4",
             s3={"addressing_style": "path"},  # own servers seldom have a host name per bucket
+            request_checksum_calculation="when_required",  # older servers do not know them
+            response_checksum_validation="when_required",
             retries={"mode": "standard", "total_max_attempts": 4},
             connect_timeout=min(_CONNECT_SECONDS, options.give_up_after),
             read_timeout=min(_IDLE_SECONDS, options.give_up_after),
