@@ -39,6 +39,9 @@ _COLUMNS = {
     "reason": "VARCHAR",
 }
 
+_NOT_READ = -1
+"""An extractor's version in the row of a file that could not be read: it is no version's work."""
+
 PAGE_FRAMES = 100_000
 """Frames fetched together: what a run holds in memory, about 60 MB."""
 
@@ -79,6 +82,8 @@ class CataloguedFrame:
         number: Frame number within the scene.
         width: Image width [pixels].
         height: Image height [pixels].
+        etag: The object store's mark of the file to read; empty where there is none.
+        state: See catalog.values.File.
     """
 
     fkey: str
@@ -95,6 +100,8 @@ class CataloguedFrame:
     number: int
     width: int
     height: int
+    etag: str = ""
+    state: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +112,13 @@ class Extracted:
         frame: The frame.
         values: Values of its tags; tags left out, and all of them where it is empty, are unknown.
         reason: Why the file cannot be used; None where it can.
+        is_unreadable: It could not be read this time: the next run tries again.
     """
 
     frame: CataloguedFrame
     values: Mapping[str, object]
     reason: str | None = None
+    is_unreadable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,11 +281,14 @@ def problems(store: Catalog, extraction: Extraction) -> list[Problem]:
         if not _has_table(cursor):
             return []
         rows = cursor.execute(
-            f"SELECT DISTINCT file, reason FROM {LAKE}.main.{TABLE} "
+            f"SELECT DISTINCT file, reason, version FROM {LAKE}.main.{TABLE} "
             "WHERE family = ? AND starts_with(fkey, ?) AND reason IS NOT NULL ORDER BY ALL",
             [extraction.family, extraction.prefix],
         ).fetchall()
-    return [Problem("bad_file", str(file), str(reason)) for file, reason in rows]
+    return [
+        Problem("unreadable" if version == _NOT_READ else "bad_file", str(file), str(reason))
+        for file, reason, version in rows
+    ]
 
 
 def is_extracted(cursor: Cursor, family: str) -> bool:
@@ -306,7 +318,10 @@ def _done_table(extraction: Extraction, done: Sequence[Extracted]) -> pa.Table:
             "file": pa.array([_frame_text(extraction, frame) for frame in frames], pa.string()),
             "size": pa.array([frame.size for frame in frames], pa.int64()),
             "mtime": pa.array([frame.mtime for frame in frames], pa.timestamp("us")),
-            "version": pa.array([extraction.version] * len(done), pa.int32()),
+            "version": pa.array(
+                [_NOT_READ if item.is_unreadable else extraction.version for item in done],
+                pa.int32(),
+            ),
             "reason": pa.array([item.reason for item in done], pa.string()),
         }
     )
@@ -356,7 +371,7 @@ def _frames_with_file(extraction: Extraction) -> str:
     if partner is not None and pattern is None:
         key, best = f"p.fkey = {prefix} || frame.{partner}", ""
         frame += (
-            f", partner AS (SELECT fkey, size, mtime, {prefix} AS source"
+            f", partner AS (SELECT fkey, size, mtime, etag, state, {prefix} AS source"
             f" FROM {LAKE}.main.{FILES} WHERE {source})"
         )
     else:
@@ -368,8 +383,8 @@ def _frames_with_file(extraction: Extraction) -> str:
             )
         )  # fmt: skip
         frame += (
-            ", partner AS (SELECT fkey, size, mtime, split_part(fkey, '/', -1) AS name,"
-            " cluster || ':' || datasource || ':' AS source"
+            ", partner AS (SELECT fkey, size, mtime, etag, state,"
+            " split_part(fkey, '/', -1) AS name, cluster || ':' || datasource || ':' AS source"
             f" FROM {LAKE}.main.{FILES} WHERE (cluster, datasource) IN ({sources})"
             f" AND ends_with(fkey, {_text(name)}))"
         )
@@ -384,7 +399,7 @@ def _frames_with_file(extraction: Extraction) -> str:
         " p.source AS file_source, p.size,"
         " p.mtime, image, label_file AS label, lidar_file AS lidar,"
         " camera_json_file AS camera_json, scene, camera, frame_number AS number,"
-        " image_width AS width, image_height AS height"
+        " image_width AS width, image_height AS height, coalesce(p.etag, '') AS etag, p.state"
         f" FROM frame JOIN partner AS p ON {key}{best})"
     )
     return f"{frame}, {with_file}"

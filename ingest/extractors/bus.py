@@ -136,7 +136,7 @@ class Bus(Extractor):
                     recording = error
                 self._recordings.put(key, recording)
         if isinstance(recording, BadFile):
-            raise BadFile(recording.reason, frame.file)
+            raise type(recording)(recording.reason, frame.file)
         return recording
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from catalog.errors import BadFile, FramesiftError, InvalidInput
+from catalog.errors import BadFile, FramesiftError, InvalidInput, UnreadableFile
 from catalog.records.tables import Source
 from catalog.store import CatalogStore
 from catalog.tags import extractions
@@ -16,7 +16,7 @@ from catalog.tags.extractions import CataloguedFrame, Extracted, Extraction
 from catalog.tags.families import table_of
 from catalog.values import make_fkey
 from ingest.extractors.base import Extractor
-from ingest.extractors.partner import WithPartner
+from ingest.extractors.frame_sources import FrameSources
 from ingest.sources.recorded import open_recorded
 from ingest.sources.source_files import SourceFiles
 
@@ -99,9 +99,9 @@ def run_extractor(
 ) -> ExtractCounts:
     """Read every frame that is new or changed since the extractor's last run, and keep its tags.
 
-    A bad file is recorded with its reason, passed over, and tried again when it changes. Commits
-    every BATCH_FRAMES frames or BATCH_S seconds: when it is killed, what was committed stays, and
-    the next run continues there.
+    A bad file is recorded with its reason, passed over, and tried again when it changes; one that
+    could not be read is tried again by the next run. Commits every BATCH_FRAMES frames or BATCH_S
+    seconds: when it is killed, what was committed stays, and the next run continues there.
 
     Args:
         store: The catalog.
@@ -147,12 +147,9 @@ class _Opened:
         self._own, self._open = make_fkey(own.cluster, own.datasource, ""), open_files
         self._files: dict[str, SourceFiles] = {}
 
-    def files_for(self, frame: CataloguedFrame) -> SourceFiles:
-        """The source that the frame's extractor reads from."""
-        own = self._opened(self._own)
-        if frame.file_source == self._own:
-            return own
-        return WithPartner(own, self._opened(frame.file_source), frame.file)
+    def files_for(self, frame: CataloguedFrame) -> FrameSources:
+        """The files that the frame's extractor reads from."""
+        return FrameSources(self._opened(self._own), self._opened(frame.file_source), frame)
 
     def _opened(self, prefix: str) -> SourceFiles:
         if prefix not in self._files:
@@ -203,17 +200,27 @@ class _Run:
                     break
         self._commit()
 
-    def _read(self, due: tuple[SourceFiles, CataloguedFrame]) -> Extracted:
+    def _read(self, due: tuple[FrameSources, CataloguedFrame]) -> Extracted:
         files, frame = due
         try:
-            values = self.extractor.extract(files, frame) or {}
+            return self._extracted(files, frame)
         except BadFile as error:
             other = f"{error.file}: " if error.file not in ("", frame.file) else ""
-            return Extracted(frame, {}, other + error.reason)
+            again = isinstance(error, UnreadableFile) or files.read_otherwise()
+            return Extracted(frame, {}, other + error.reason, is_unreadable=again)
+
+    def _extracted(self, files: SourceFiles, frame: CataloguedFrame) -> Extracted:
+        """The frame's tags.
+
+        Raises:
+            BadFile: Its file cannot be used.
+        """
+        try:
+            values = self.extractor.extract(files, frame) or {}
         except FramesiftError:
             raise
         except Exception as error:  # a user's own class: one frame must not end the run
-            return Extracted(frame, {}, f"{type(error).__name__}: {' '.join(str(error).split())}")
+            raise BadFile(f"{type(error).__name__}: {' '.join(str(error).split())}") from error
         checked = _checked(frame, values, self.extractor)
         chosen = {t: v for t, v in checked.values.items() if t in self.extraction.columns}
         return replace(checked, values=chosen)
@@ -237,8 +244,8 @@ class _Run:
 def _in_order(
     pool: ThreadPoolExecutor,
     window: int,
-    work: Callable[[tuple[SourceFiles, CataloguedFrame]], Extracted],
-    frames: Iterable[tuple[SourceFiles, CataloguedFrame]],
+    work: Callable[[tuple[FrameSources, CataloguedFrame]], Extracted],
+    frames: Iterable[tuple[FrameSources, CataloguedFrame]],
 ) -> Iterator[Extracted]:
     """Results in the order of the frames, with at most ``window`` of them under way."""
     pending: deque[Future[Extracted]] = deque()

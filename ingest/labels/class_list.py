@@ -3,7 +3,15 @@
 import json
 from pathlib import Path
 
-from catalog.errors import BadFile, ClassListMissing, InvalidInput
+from catalog.errors import (
+    BadFile,
+    ClassListMissing,
+    InvalidInput,
+    StorageError,
+    UnreadableFile,
+)
+from catalog.values import File
+from ingest.sources.listed_read import read_listed
 from ingest.sources.source_files import SourceFiles
 
 CLASS_LIST = "class_list.json"
@@ -17,6 +25,7 @@ def read_class_list(files: SourceFiles, path: Path | None) -> dict[str, str]:
 
     Raises:
         ClassListMissing: Neither is there.
+        StorageError: The source's own cannot be read.
         InvalidInput: It is not JSON, or a class's name is too long or cannot be printed.
     """
     if path is not None:
@@ -66,12 +75,51 @@ def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _find_class_list(files: SourceFiles) -> tuple[str, bytes]:
     for key in (CLASS_LIST, f"camera_lidar_semantic/{CLASS_LIST}"):
-        try:
-            return f"{files.root}/{key}", files.read(key)
-        except BadFile:
-            continue
+        content = _content(files, key)
+        if content is not None:
+            return f"{files.root}/{key}", content
     raise ClassListMissing(
         f"{files.root}: no {CLASS_LIST} there or in camera_lidar_semantic/; it says which colour "
         "is which class. Point the source at the folder that holds it, give --class-list FILE, or "
         "add the source as --part-of one that has been scanned"
     )
+
+
+def _content(files: SourceFiles, key: str) -> bytes | None:
+    """A class list of the source; None where it has none of that key.
+
+    Raises:
+        StorageError: It is there and cannot be read.
+    """
+
+    def unreadable(key: str, reason: str) -> None:
+        raise UnreadableFile(f"cannot be read: {reason}", key)
+
+    try:
+        listed = next(iter(files.list(key, unreadable)), None)
+        if listed is not None:
+            return _twice_alike(files, listed)
+    except BadFile as error:
+        raise StorageError(
+            f"{files.root}/{key}: {error.reason}: it says which colour is which class. Have it "
+            "readable, or give --class-list FILE",
+            f"{files.root}/{key}",
+        ) from error
+    try:
+        return files.read(key)  # --exclude leaves it out of listings alone
+    except BadFile:
+        return None
+
+
+def _twice_alike(files: SourceFiles, listed: File) -> bytes:
+    """The file's bytes; where no checksum proves them, such as came twice.
+
+    One byte that is another may make it another list, by which all labels are counted again.
+
+    Raises:
+        BadFile: It cannot be read, or other bytes come each time.
+    """
+    read = read_listed(files, listed)
+    if not read.is_proven and read_listed(files, listed).content != read.content:
+        raise UnreadableFile("cannot be read: other bytes came each time; scan again", listed.key)
+    return read.content

@@ -63,8 +63,15 @@ class Palette:
         if len(classes) > UNKNOWN_CLASS:
             raise InvalidInput(f"class list: {len(classes)} classes; at most 255 are supported")
         tags = tuple(tag_name(name) for name in classes)
+        if "" in tags:
+            nameless = ", ".join(f"'{name}'" for name in classes if not tag_name(name))
+            raise InvalidInput(
+                f"class list: {nameless}: a class's tag has the letters a to z and the digits of "
+                "its name, and here is none; give it a name with some, such as 'Car', in "
+                "class_list.json or in a copy for --class-list"
+            )
         for tag in tags:
-            if not tag or tags.count(tag) > 1:
+            if tags.count(tag) > 1:
                 clash = [name for name in classes if tag_name(name) == tag]
                 raise InvalidInput(
                     f"class list: {', '.join(clash)} would share the tag '{tag}'; rename one"

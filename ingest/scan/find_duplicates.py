@@ -8,13 +8,14 @@ import hashlib
 import re
 from collections import Counter
 
-from catalog.errors import BadFile, FramesiftError
+from catalog.errors import FramesiftError
 from catalog.frames import duplicates
 from catalog.frames.duplicates import Alike
 from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.store import CatalogStore
 from catalog.values import key_of
+from ingest.sources.listed_read import read_listed
 from ingest.sources.recorded import open_recorded
 from ingest.sources.source_files import SourceFiles
 
@@ -56,7 +57,7 @@ class _Sources:
         self._opened: dict[tuple[str, str], SourceFiles | None] = {**opened}
 
     def read(self, frame: Alike) -> bytes | None:
-        """A frame's image; None where it cannot be read."""
+        """A frame's image, as it is catalogued; None where it cannot be read."""
         pair = frame.cluster, frame.datasource
         if pair not in self._opened:
             self._opened[pair] = None
@@ -66,9 +67,17 @@ class _Sources:
                 except FramesiftError:
                     return None
         files = self._opened[pair]
+        if files is None:
+            return None
         try:
-            return files.read(key_of(frame.fkey, *pair)) if files is not None else None
-        except (BadFile, FramesiftError):
+            image = next(iter(files.list(key_of(frame.fkey, *pair))), None)
+            # An archive's are not brought back for this: a later scan looks at them again.
+            if image is None or image.state == "migrtd":
+                return None
+            if (image.size, image.etag) != (frame.size, frame.etag):
+                return None
+            return read_listed(files, image).content
+        except FramesiftError:
             return None
 
 
@@ -82,6 +91,6 @@ def _digests(alike: list[Alike], unknown: list[Alike], sources: _Sources) -> dic
             digests[frame.fkey] = etag[1]
             continue
         content = sources.read(frame)
-        if content is not None and len(content) == frame.size:
+        if content is not None:
             digests[frame.fkey] = hashlib.md5(content, usedforsecurity=False).hexdigest()
     return digests

@@ -308,7 +308,7 @@ class LocalArchive:
             with open_beneath(self._folder, self._name) as file:
                 status = os.fstat(file.fileno())
                 if (status.st_size, status.st_mtime_ns) != (self.size, self._changed):
-                    raise BadFile(f"{self.uri} changed while it was read; scan again", label)
+                    raise UnreadableFile(f"{self.uri} changed while it was read; scan again", label)
                 file.seek(start)
                 return file.read(length)
         except OSError as error:

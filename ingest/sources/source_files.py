@@ -16,7 +16,7 @@ class FileReader(Protocol):
     """Reads files of a source by key. Keys use slashes and never leave the root."""
 
     def read(self, key: str) -> bytes:
-        """A whole file.
+        """A whole file as it comes; `listed_read` compares it with its listing.
 
         Raises:
             UnreadableFile: It cannot be read, or vanished.
@@ -86,7 +86,7 @@ class ArchiveBytes(Protocol):
         """At most ``length`` bytes from ``start``.
 
         Raises:
-            BadFile: It vanished or changed; ``label`` is the member concerned.
+            UnreadableFile: It vanished or changed; ``label`` is the member concerned.
             StorageError: It cannot be reached.
         """
         ...

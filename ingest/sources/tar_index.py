@@ -72,6 +72,12 @@ class _Meter:
         with self._lock:
             self.requests += 1
             self.bytes += len(content)
+        if len(content) != length:
+            raise StorageError(
+                f"{self.archive.uri}: {len(content):,} bytes came from byte {start:,}, not "
+                f"{length:,}; scan it again",
+                self.archive.uri,
+            )
         return content
 
 
@@ -389,10 +395,12 @@ class _Builder:
             walk = last
         self._run("DELETE FROM steps WHERE start >= ?", walk.at)
         archive = self._meter.archive
-        if archive.size - walk.at > _MOST_PADDING:
+        is_padding = archive.size - walk.at <= _MOST_PADDING
+        if not is_padding or _has_header(self._meter, walk.at, archive.size):
             raise BadFile(
                 f"its end marker is at byte {walk.at:,} of {archive.size:,}, and what follows is "
-                "not read; expected one archive, not several joined or a damaged one",
+                "not read; expected one archive, not several joined or a damaged one: join them "
+                "with tar --concatenate, or add each as a source",
                 archive.uri,
             )
 
@@ -437,6 +445,16 @@ class _Builder:
     def _one(self, statement: str, *values: int) -> bool:
         with self._lock:
             return self._connection.execute(statement, values).fetchone() is not None
+
+
+def _has_header(meter: _Meter, start: int, stop: int) -> bool:
+    """Return whether some block is a header; POSIX allows other bytes behind the end marker."""
+    for at in range(start, stop, _NEAR_WINDOW):
+        content = meter.read(at, min(_NEAR_WINDOW, stop - at))
+        blocks = (content[offset : offset + _BLOCK] for offset in range(0, len(content), _BLOCK))
+        if any(block.strip(b"\0") and _is_header(block) for block in blocks):
+            return True
+    return False
 
 
 def _find_header(meter: _Meter, start: int, stop: int) -> int | None:

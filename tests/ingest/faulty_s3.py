@@ -9,7 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 Fault = Callable[[str], str]
-"""Given the path of a read, its fault: a status, "stall", "short", "bytes" or "" for none."""
+"""Given the path of a read, its fault, "" for none: a status, "stall", "short" (it breaks off), or
+a success that is none: "bytes" (one is another), "half" or "empty" (a whole answer of fewer)."""
 
 _CODES = {"403": "AccessDenied", "500": "InternalError", "503": "SlowDown"}
 
@@ -72,6 +73,9 @@ class FaultyS3:
         if fault == "bytes":
             middle = len(content) // 2
             content = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+        if fault in ("half", "empty"):
+            content = content[: len(content) // 2] if fault == "half" else b""
+            length = len(content)
         if fault == "short":
             content = content[: len(content) // 2]
             request.close_connection = True

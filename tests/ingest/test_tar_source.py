@@ -320,13 +320,31 @@ def test_archive_that_changes_while_read(tmp_path: Path) -> None:
         source.read("x")
 
 
-def test_joined_archives_are_refused(tmp_path: Path) -> None:
-    """Two archives written one after the other: refused, for tar would read the first alone."""
+@pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, None])
+@pytest.mark.parametrize("size", [0, 1, 5 * 2**20])
+def test_joined_archives_are_refused(size: int, form: int | None, tmp_path: Path) -> None:
+    """Two archives written one after the other: refused, for tar would read the first alone.
+
+    Whatever the second one's size, and also where its headers have no magic word (form None).
+    """
     path = write_tar(tmp_path / "a.tar", [("x", b"1")])
-    second = write_tar(tmp_path / "b.tar", [("y", b"2" * 5 * 2**20)])
-    path.write_bytes(path.read_bytes() + second.read_bytes())
+    second = write_tar(tmp_path / "b.tar", [("y", b"2" * size)], form or tarfile.GNU_FORMAT)
+    joined = second.read_bytes()
+    if form is None:
+        header = joined[:257] + bytes(255)
+        checksum = sum(header[:148]) + 8 * ord(" ") + sum(header[156:])
+        joined = header[:148] + b"%06o\0 " % checksum + header[156:] + joined[512:]
+    path.write_bytes(path.read_bytes() + joined)
     with pytest.raises(BadFile, match="not several joined"):
         open_tar(str(path))
+
+
+@pytest.mark.parametrize("padding", [b"", bytes(512), b"leftover" * 128, bytes(3 * 2**20)])
+def test_what_fills_an_archive_up_is_no_archive(padding: bytes, tmp_path: Path) -> None:
+    """Behind the end marker POSIX allows anything: zeros, and what was in a writer's buffer."""
+    path = write_tar(tmp_path / "a.tar", [("x", b"1"), ("x/y", b"2")])
+    path.write_bytes(path.read_bytes() + padding)
+    assert [file.key for file in open_tar(str(path)).list()] == ["x", "x/y"]
 
 
 def test_ranges_stay_within_their_member(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from catalog.records.tables import Source
 from ingest.extractors.base import Extractor
 from ingest.extractors.registry import extractor_named
 from ingest.extractors.run import ExtractCounts, run_extractor
+from ingest.sources.listed_read import read_listed
 from ingest.sources.recorded import open_recorded, others_of_data_set
 from pipeline.policies import autotag, csv_import
 from pipeline.policies.actions import (
@@ -74,7 +75,9 @@ def _import(
     workspace: Workspace, policy: Policy, action: ImportTags, batch_rows: int, report: Report
 ) -> None:
     source, key = _tag_file(workspace.records, action)
-    content = open_recorded(source, workspace.indexes).read(key)
+    files = open_recorded(source, workspace.indexes)
+    listed = next(iter(files.list(key)), None)
+    content = files.read(key) if listed is None else read_listed(files, listed).content
     seen = _seen(workspace, policy)
     csv_import.run(workspace.whole_catalog, seen, policy, content, report, batch_rows)
 

@@ -429,10 +429,18 @@ class S3Bucket:
             return None
 
         def check(md5: str) -> None:
-            if md5 != entry.etag and not self._hides_md5(entry.key):
+            if self.has_md5(entry.key, entry.etag, md5) is False:
                 raise self._broken(label, "what came has another MD5 than its ETag says")
 
         return check
+
+    def has_md5(self, key: str, etag: str, md5: str) -> bool | None:
+        """Return whether an object has this MD5, in hex; None where its ETag does not tell."""
+        if not _MD5.fullmatch(etag):
+            return None
+        if md5 == etag:
+            return True
+        return None if self._hides_md5(key) else False
 
     def _broken(self, label: str, what: str) -> StorageError:
         uri = f"s3://{self.name}/{label}"
@@ -501,7 +509,7 @@ class S3Bucket:
         if isinstance(error, FileNotFoundError) or code in ("NoSuchKey", "404"):
             return UnreadableFile("cannot be read: it vanished from the bucket", label)
         if _is_other_version(error):
-            return BadFile("changed since it was listed; scan again", label)
+            return UnreadableFile("changed since it was listed; scan again", label)
         if code in _OBJECT_CODES:
             return UnreadableFile(f"cannot be read: {_REASONS[code]}", label)
         return self.trouble(error, label)

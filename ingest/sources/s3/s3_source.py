@@ -1,5 +1,6 @@
 """A prefix of an S3 bucket as a source: AWS, IBM COS, Ceph, MinIO."""
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 
@@ -81,6 +82,11 @@ class S3Folder:
     def read_range(self, key: str, start: int, length: int) -> bytes:
         """A part of an object; see SourceFiles and read."""
         return self.bucket.read_range(self._full(key), key, start, length)
+
+    def has_content(self, file: File, content: bytes) -> bool | None:
+        """Return whether an object has this content; see ingest.sources.listed_read."""
+        md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
+        return self.bucket.has_md5(self._full(file.key), file.etag, md5)
 
     def open_file(
         self, key: str, version: str | None = None, start: int = 0, length: int | None = None
