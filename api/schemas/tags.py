@@ -159,7 +159,11 @@ class ImportBody(Schema):
         description="The tags and their types.", examples=[{"weather": "VARCHAR"}]
     )
     ignored: list[str] = Field(
-        description="Columns that say where a file lies.", examples=[["size"]]
+        description="Columns that say where a file lies, or number the rows.", examples=[["size"]]
+    )
+    notes: list[str] = Field(
+        description="Columns that are texts for one value, or are left out.",
+        examples=[["score: text, because of 'N/A' in line 5"]],
     )
     problems: list[dict[str, Any]] = Field(
         description="The first thousand rows that were not imported.",
@@ -176,6 +180,7 @@ class ImportBody(Schema):
             **{name: getattr(result, name) for name in names},
             columns=dict(result.columns),
             ignored=list(result.ignored),
+            notes=list(result.notes),
             problems=result.problems.slice(0, _PROBLEMS).to_pylist(),
         )
         body._rejected = result.problems

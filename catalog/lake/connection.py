@@ -57,6 +57,9 @@ SAFE = {
 }
 """Settings of every connection: no extension but those of catalog.lake.extensions."""
 
+UTC = "SET GLOBAL TimeZone = 'UTC'"
+"""Statement for every connection that meets times: DuckDB's own zone is the machine's."""
+
 _POSTGRES_AWAY = re.compile(
     r"Unable to connect to Postgres|connection to server|server closed the connection"
     r"|terminating connection|no connection to the server|could not receive data"
@@ -123,6 +126,7 @@ class Lake:
             raise InvalidInput(f"catalog limits {limits}: {one_line(error)}") from error
         try:
             extensions.load(self.connection)
+            self.connection.execute(UTC)
             # A commit that another one got ahead of must fail: DuckLake would commit the same rows
             # once more, and an fkey that both replaced would be there twice.
             self.connection.execute("SET GLOBAL ducklake_max_retry_count = 0")

@@ -14,7 +14,7 @@ import duckdb
 
 from catalog.lake import stream_buffer
 from catalog.lake import views as discover_views
-from catalog.lake.connection import DISCOVER, LAKE, SAFE, snapshot_of
+from catalog.lake.connection import DISCOVER, LAKE, SAFE, UTC, snapshot_of
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Facts
 from catalog.lake.sql_guard import SelectOnly
@@ -82,6 +82,7 @@ class SnapshotInMemory:
         while_loading = {"memory_limit": f"{budget_mb}MB", "temp_directory": "", **threads}
         self._connection = duckdb.connect(":memory:", config={**SAFE, **while_loading})
         try:
+            self._connection.execute(UTC)
             with loading.using(self._connection):
                 self._layout = self._load(source)
         except duckdb.OutOfMemoryException as error:

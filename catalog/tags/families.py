@@ -26,6 +26,7 @@ from catalog.lake.schema import (
 )
 from catalog.records.expected_version import ExpectedVersion, to_change, version_of
 from catalog.tags import confusion_cells, kept_tags, tag_kinds
+from catalog.tags.as_type import column_as
 
 TYPES: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
@@ -259,10 +260,8 @@ def put_rows(connection: duckdb.DuckDBPyConnection, family: str, rows: pa.Table)
     unknown = connection.execute(
         f"SELECT fkey FROM given_rows ANTI JOIN {LAKE}.main.{FILES} USING (fkey) ORDER BY fkey"
     ).fetchall()
-    values = "".join(
-        f', CAST(g."{tag}" AS {kind}) AS "{tag}"' if tag in tags else f', h."{tag}" AS "{tag}"'
-        for tag, kind in columns.items()
-    )
+    new = {tag: column_as(f'g."{tag}"', rows.schema.field(tag).type, columns[tag]) for tag in tags}
+    values = "".join(", {} AS {}".format(new.get(tag, f'h."{tag}"'), f'"{tag}"') for tag in columns)
     try:
         # Held before the old rows go: the other tags' values come from them.
         fresh = connection.execute(

@@ -20,6 +20,7 @@ from catalog.lake.schema import (
 )
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.tags import kept_tags, tag_kinds
+from catalog.tags.as_type import text_as
 from catalog.tags.extractions import is_extracted
 from catalog.tags.families import define, family_of
 from catalog.tags.tag_rules import DEFAULT, OWN_FAMILY, TYPES, TagKind, kind_named
@@ -157,9 +158,8 @@ def _spelled(connection: duckdb.DuckDBPyConnection, kind: str, allowed: Sequence
     """Values as a tag of that type shows them: "1" for the integer " 01"."""
     spelled = []
     for value in allowed:
-        row = connection.execute(
-            f"SELECT CAST(TRY_CAST(? AS {kind}) AS VARCHAR)", [value.strip()]
-        ).fetchone()
+        typed = text_as("CAST($1 AS VARCHAR)", kind)
+        row = connection.execute(f"SELECT CAST({typed} AS VARCHAR)", [value.strip()]).fetchone()
         if row is None or row[0] is None:
             raise InvalidInput(f"value '{value}' of a Restricted tag is no {kind}")
         spelled.append(str(row[0]))

@@ -5,6 +5,7 @@ become; what its footer or pages only pretend ends where `ingest.imports.reader_
 limit.
 """
 
+import codecs
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -35,13 +36,13 @@ def read_table(file: Path, most_bytes: int | None = None) -> tuple[pa.Table, lis
     """
     try:
         if file.suffix.lower() in (".parquet", ".pq"):
-            return _read_parquet(file, most_bytes), []
+            return _usable(_read_parquet(file, most_bytes)), []
         return _read_csv(file)
     except OSError as error:
         raise StorageError(
             f"{file}: cannot be read: {error.strerror or error}", str(file)
         ) from error
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         reason = " ".join(str(error).split())[:300]
         raise InvalidInput(f"{file}: cannot be read as CSV or Parquet: {reason}") from error
 
@@ -94,9 +95,29 @@ def _read_parquet(file: Path, most_bytes: int | None) -> pa.Table:
         if size > most_bytes:
             raise _too_large(file, most_bytes)
         batches.append(batch)
-    table = pa.Table.from_batches(batches, parquet.schema_arrow)
-    plain = [pa.field(field.name, _values(field.type)) for field in table.schema]
-    return table.cast(pa.schema(plain))
+    return pa.Table.from_batches(batches, parquet.schema_arrow)
+
+
+def _usable(table: pa.Table) -> pa.Table:
+    """The table with null for NaN, and in types that DuckDB reads, without dictionaries.
+
+    DuckDB (1.5.5) reads no float16, and no decimal of more than 38 digits.
+    """
+    import pyarrow.compute as pc
+
+    columns = []
+    for column in table.columns:
+        kind = _values(column.type)
+        if pa.types.is_float16(kind):
+            kind = pa.float32()
+        elif pa.types.is_decimal256(kind):
+            kind = pa.float64()
+        elif pa.types.is_null(kind) or pa.types.is_string_view(kind):
+            kind = pa.string()
+        plain = column if column.type == kind else column.cast(kind)
+        is_float = pa.types.is_floating(kind)
+        columns.append(pc.if_else(pc.is_nan(plain), None, plain) if is_float else plain)
+    return pa.table(columns, table.column_names)
 
 
 def _too_large(file: Path, most_bytes: int) -> InvalidInput:
@@ -138,6 +159,7 @@ def _read_csv(file: Path) -> tuple[pa.Table, list[tuple[int, str]]]:
     content = content.replace(b"\r", b"" if b"\n" in content else b"\n").rstrip(b"\n")
     if not content.strip():
         raise InvalidInput(f"{file}: is empty; expected a line of column names and rows")
+    _check_encoding(file, content)
     header = content.partition(b"\n")[0].decode("utf-8-sig")
     delimiter = max(",;\t", key=header.count)
     names = next(iter(_names(header, delimiter)))
@@ -164,6 +186,26 @@ def _read_csv(file: Path) -> tuple[pa.Table, list[tuple[int, str]]]:
         ),
     )
     return table, broken
+
+
+def _check_encoding(file: Path, content: bytes) -> None:
+    """Refuse a file that is no UTF-8, with the line, and the encoding that it seems to have."""
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        begin = content.rfind(b"\n", 0, error.start) + 1
+        line = content[begin:].partition(b"\n")[0]
+        if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            name, shown = "UTF-16", "its first bytes say so"
+        else:
+            name = "CP1252"
+            text = line.decode("cp1252", "replace").strip()[:80]
+            shown = f"byte 0x{content[error.start]:02x}, '{text}' if it is Windows-1252"
+        number = content.count(b"\n", 0, begin) + 1
+        raise InvalidInput(
+            f"{file}: cannot be read: line {number} is not UTF-8 ({shown}); save the file as UTF-8: "
+            f"iconv -f {name} -t UTF-8"
+        ) from error
 
 
 def _names(header: str, delimiter: str) -> "list[list[str]]":

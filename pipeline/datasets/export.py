@@ -148,11 +148,7 @@ def fiftyone_metadata(manifest: Manifest, tags: Sequence[str]) -> dict[str, Any]
                 "class_tags": list(tags),
             },
             "classes": {"ground_truth": list(dict.fromkeys(header.class_list.values()))},
-            "mask_targets": {
-                "ground_truth": {
-                    colour: {"label": name} for colour, name in header.class_list.items()
-                }
-            },
+            "mask_targets": {"ground_truth": dict(header.class_list)},
         },
     }
 

@@ -12,6 +12,7 @@ from catalog.lake.cursor import Cursor
 from catalog.lake.schema import FRAME_TAGS
 from catalog.lake.views import tag_columns
 from catalog.tags import tag_kinds, tags
+from catalog.tags.as_type import text_as
 from catalog.tags.families import check_tag_name, put_rows
 from catalog.tags.tag_rules import DEFAULT, LONGEST, TagKind
 from pipeline.policies.actions import BATCH_ROWS
@@ -95,7 +96,7 @@ def usable(store: Catalog, rows: pa.Table, names: Sequence[str]) -> pa.Table:
     conditions, values = ["true"], []
     for name in names:
         kind = kinds.get(name, DEFAULT)
-        text = f'CAST(TRY_CAST("{name}" AS {known[name][1]}) AS VARCHAR)'
+        text = "CAST({} AS VARCHAR)".format(text_as(f'"{name}"', known[name][1]))
         good = f"{text} NOTNULL AND length({text}) <= {LONGEST[kind.kind]}"
         if kind.kind == "Restricted":
             good += f" AND list_contains(?, {text})"
@@ -165,5 +166,6 @@ def _set(store: WritableCatalog, reason: str, batch: pa.Table) -> int:
 def _spelled(kind: str, value: str) -> str | None:
     """The value as a tag of that type shows it; None where it is none."""
     with closing(duckdb.connect(":memory:")) as work:
-        row = work.execute(f"SELECT CAST(TRY_CAST(? AS {kind}) AS VARCHAR)", [value]).fetchone()
+        typed = text_as("CAST($1 AS VARCHAR)", kind)
+        row = work.execute(f"SELECT CAST({typed} AS VARCHAR)", [value]).fetchone()
     return None if row is None or row[0] is None else str(row[0])

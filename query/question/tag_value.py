@@ -1,7 +1,7 @@
 """A value that a tag is compared with: as the tag's type has it, in SQL, and in words."""
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from math import isfinite
 
 from catalog.errors import InvalidInput
@@ -11,13 +11,13 @@ Scalar = bool | int | float | str
 """A value as JSON has it."""
 
 Value = bool | int | float | str | datetime
-"""A value as its tag's type has it; a time without a time zone, as the catalog's are."""
+"""A value as its tag's type has it; a time without a zone: one with an offset is in UTC."""
 
 _EXPECTED: dict[TagType, str] = {
     "number": "a number, such as 30 or 0.5",
     "text": "a text",
     "boolean": "true or false",
-    "time": "a time without time zone, such as 2018-08-07T14:50:28",
+    "time": "a time, such as 2018-08-07T14:50:28 or 2018-08-07T16:50:28+02:00",
 }
 _BOOLEANS = {"true": True, "false": False}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
@@ -65,7 +65,11 @@ def _boolean(scalar: Scalar) -> bool:
 
 def _time(text: Scalar) -> datetime:
     moment = datetime.fromisoformat(_text(text).strip())
-    if moment.tzinfo is not None or moment.year < 1000:
+    try:
+        moment = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError as error:  # "9999-12-31T23:59-01:00"
+        raise ValueError(text) from error
+    if moment.year < 1000:
         raise ValueError(text)
     return moment
 

@@ -2,10 +2,17 @@
 
 import csv
 import io
+import os
 import shutil
+import subprocess
+import sys
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,6 +21,7 @@ from hypothesis import strategies as st
 
 from catalog.errors import InvalidInput, StorageError
 from catalog.tags import families
+from catalog.tags.tags import add_tag
 from catalog.values import make_fkey
 from ingest.imports.tag_import import TagImport, import_tags, parse_types
 from query.run.result_format import encoded
@@ -313,3 +321,196 @@ def test_scene_is_a_word_of_the_catalog(cars: Home, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="tag 'scene' belongs to family frame already"):
         import_tags(cars.store, file, "mine")
     assert import_tags(cars.store, file, "mine", prefix="my-").columns == {"my-scene": "VARCHAR"}
+
+
+_IMPORT_IN = """
+import sys
+from pathlib import Path
+from ingest.imports.tag_import import import_tags
+from tests.ingest.scene_folders import Home
+home = Home.at(Path(sys.argv[1]))
+for file in sys.argv[2:]:
+    print(dict(import_tags(home.store, Path(file), Path(file).stem).columns))
+"""
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata"])
+def test_a_time_with_a_zone_is_one_moment_everywhere(cars: Home, tmp_path: Path, zone: str) -> None:
+    """An offset makes UTC, of Parquet and CSV, on machines of any TZ; else the time is kept as is.
+
+    DuckDB reads TZ once, so each zone has a process of its own.
+    """
+    moments = [datetime(2018, 8, 7, 12, n, tzinfo=ZoneInfo("Europe/Berlin")) for n in (0, 1)]
+    names = [_name(1), _name(2)]
+    typed = {
+        "filename": names,
+        "seen": pa.array(moments, pa.timestamp("ns", "Europe/Berlin")),
+        "local": pa.array([moment.replace(tzinfo=None) for moment in moments]),
+    }
+    pq.write_table(pa.table(typed), tmp_path / "a.parquet")
+    texts = ["2018-08-07 12:00:00+02:00", "2018-08-07T10:01:00Z"]
+    spelled = ["2018-08-07 12:00+0200", "2018-08-07 10:01 Z"]
+    rows = zip(names, texts, spelled, strict=True)
+    file = _csv(tmp_path, "filename,b,c", *(",".join(row) for row in rows))
+    cars.close()
+    folder = tmp_path / "home"
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORT_IN, str(folder), str(tmp_path / "a.parquet"), str(file)],
+        env={**os.environ, "TZ": zone},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "'b': 'TIMESTAMP', 'c': 'TIMESTAMP'" in done.stdout
+    home = Home.at(folder)
+    put = pa.table({"fkey": [_fkey(1), _fkey(2)], "d": texts})
+    families.write(home.store, "own", {"d": "TIMESTAMP"}, put)  # as a policy gives texts
+    query = "SELECT seen, local, b, c, d FROM metaocean_view WHERE seen NOTNULL ORDER BY fkey"
+    columns = [list(column) for column in zip(*home.rows(query), strict=True)]
+    utc = ["2018-08-07 10:00:00", "2018-08-07 10:01:00"]
+    assert columns == [utc, ["2018-08-07 12:00:00", "2018-08-07 12:01:00"], utc, utc, utc]
+
+
+def test_nan_is_no_value(cars: Home, tmp_path: Path) -> None:
+    """By Parquet, by CSV, by what writes rows itself; infinity is reported, and not kept."""
+    names = [_name(n) for n in (1, 2, 3, 4)]
+    numbers = [10, float("nan"), 30, float("nan")]
+    table = {"filename": names, "double": numbers, "whole": numbers}
+    floats = {f"float{bits}": pa.array(numbers, kind) for bits, kind in
+              ((16, pa.float16()), (32, pa.float32()))}  # fmt: skip
+    pq.write_table(pa.table({**table, **floats}), tmp_path / "t.parquet")
+    result = import_tags(cars.store, tmp_path / "t.parquet", "mine", types={"whole": "INTEGER"})
+    assert (result.imported, result.notes) == (4, ())
+    assert result.columns == {"double": "DOUBLE", "whole": "INTEGER",
+                              "float16": "DOUBLE", "float32": "DOUBLE"}  # fmt: skip
+    stored = cars.rows("SELECT * EXCLUDE (fkey) FROM lake.main.tags_mine ORDER BY fkey")
+    assert stored == [(10, 10, 10, 10), (None,) * 4, (30, 30, 30, 30), (None,) * 4]
+    file = _csv(tmp_path, "filename,double,whole", f"{names[0]},NaN,nan", f"{names[2]},inf,7")
+    result = import_tags(cars.store, file, "mine")
+    assert [row["reason"] for row in result.problems.to_pylist()] == [
+        "value 'inf' of double is no DOUBLE"
+    ]
+    pq.write_table(
+        pa.table({"filename": [names[2]], "double": [float("inf")]}), tmp_path / "i.parquet"
+    )
+    assert _problems(import_tags(cars.store, tmp_path / "i.parquet", "mine")) == [(2, "unreadable")]
+    rows = pa.table({"fkey": [_fkey(4)], "double": [float("nan")]})
+    families.write(cars.store, "mine", {"double": "DOUBLE"}, rows)
+    stored = cars.rows("SELECT double, whole FROM lake.main.tags_mine ORDER BY fkey")
+    assert stored == [(None, None), (None, None), (30, 30), (None, None)]
+
+
+@pytest.mark.parametrize("value", ["N/A", "nan", "0,5"])
+def test_a_column_that_one_value_makes_a_text(cars: Home, tmp_path: Path, value: str) -> None:
+    """The import says which value; the mended file makes its tag a number, whatever others have.
+
+    Not while another file's value hinders it, not of a tag that was asked to be a text.
+    """
+    names = [_name(n) for n in (1, 2, 3)]
+    rest = f"{_name(4)},,0.25,7,x,2"
+    lines = [f"{names[0]},1,0.5,7,a,1", f'{names[1]},2,"{value}",8,b,2', f"{names[2]},3,1,09,c,3"]
+    file = _csv(tmp_path, "filename,n,score,code,word,asked", *lines, rest)
+    add_tag(cars.store, "asked", "text", family="mine")
+    result = import_tags(cars.store, file, "mine")
+    assert result.columns["score"] == "VARCHAR"
+    assert result.notes == (
+        f"score: text, because of '{value}' in line 3", "code: text, because of '09' in line 4"
+    )  # fmt: skip
+    mended = [line.replace(f'"{value}"', "3").replace(",09,", ",9,") for line in lines]
+    result = import_tags(cars.store, _csv(tmp_path, "filename,score", f"{names[0]},0.75"), "mine")
+    assert result.notes == (f"score: text, because of '{value}' of {_fkey(2)}",)
+    header = "filename,n,score,code,word,asked"
+    result = import_tags(cars.store, _csv(tmp_path, header, *mended), "mine")
+    assert (result.notes, result.columns) == (
+        (), {"n": "INTEGER", "score": "DOUBLE", "code": "INTEGER", "word": "VARCHAR",
+             "asked": "VARCHAR"})  # fmt: skip
+    query = "SELECT n, score, code, word, asked FROM lake.main.tags_mine ORDER BY fkey"
+    assert cars.rows(query) == [
+        (1, 0.5, 7, "a", "1"), (2, 3.0, 8, "b", "2"), (3, 1.0, 9, "c", "3"),
+        (None, 0.25, 7, "x", "2"),
+    ]  # fmt: skip
+    assert cars.rows("SELECT value FROM t_score ORDER BY fkey") == [
+        ("0.5",), ("3.0",), ("1.0",), ("0.25",)
+    ]  # fmt: skip
+
+
+def test_the_index_of_pandas_is_left_out(cars: Home, tmp_path: Path) -> None:
+    """Of CSV and Parquet, with a word; but not where it names the files, or has other values."""
+    rows = [f"0,{_name(1)},1", f"1,{_name(2)},0"]
+    for number, header in enumerate((",filename,fog", "Unnamed: 0,image,fog")):
+        result = import_tags(
+            cars.store, _csv(tmp_path, header, *rows), f"f{number}", prefix=f"a{number}_"
+        )
+        assert (result.imported, list(result.columns)) == (2, [f"a{number}_fog"])
+        assert "left out" in result.notes[0]
+    frame = pd.DataFrame({"filename": [_name(1), _name(2)], "fog": [1, 0]}, index=[4, 7])
+    frame.to_parquet(tmp_path / "t.parquet")
+    result = import_tags(cars.store, tmp_path / "t.parquet", "c", prefix="c_")
+    assert (result.imported, list(result.columns)) == (2, ["c_fog"])
+    assert result.ignored == ("__index_level_0__",)
+    unnamed_key = _csv(tmp_path, ",mist", f"{_name(1)},1")
+    assert import_tags(cars.store, unnamed_key, "d").imported == 1
+    with pytest.raises(InvalidInput, match="column 3 has no name"):
+        import_tags(cars.store, _csv(tmp_path, "filename,a,", f"{_name(1)},1,dense"), "d")
+    with pytest.raises(InvalidInput, match="no column"):
+        import_tags(cars.store, _csv(tmp_path, "", "1"), "d")
+
+
+def test_a_file_in_another_encoding(cars: Home, tmp_path: Path) -> None:
+    """Its line, the encoding that it seems to have, and the command that changes it."""
+    file = tmp_path / "tags.csv"
+    text = f"filename,street\r\n{_name(1)},Weg\r\n{_name(2)},Stra\u00dfe\r\n"
+    file.write_bytes(text.encode("cp1252"))
+    with pytest.raises(InvalidInput) as refused:
+        import_tags(cars.store, file, "mine")
+    assert "line 3 is not UTF-8 (byte 0xdf" in str(refused.value)
+    assert f"{_name(2)},Stra\u00dfe" in str(refused.value)
+    assert "iconv -f CP1252 -t UTF-8" in str(refused.value)
+    file.write_bytes(text.encode("utf-16"))
+    with pytest.raises(InvalidInput, match=r"line 1 is not UTF-8 .* iconv -f UTF-16 -t UTF-8"):
+        import_tags(cars.store, file, "mine")
+    file.write_bytes(text.encode("utf-8-sig"))
+    assert import_tags(cars.store, file, "mine").imported == 2
+
+
+@pytest.mark.parametrize("most_bytes", [None, 2**24])
+def test_every_type_of_parquet_is_taken_or_refused_in_a_sentence(
+    cars: Home, tmp_path: Path, most_bytes: int | None
+) -> None:
+    """By the command and as REST reads it, alike: no type depends on the door."""
+    whole = [1, 2]
+    moment = [datetime(2018, 8, 7, 12), datetime(2018, 8, 7, 13)]  # noqa: DTZ001
+    days = [each.date() for each in moment]
+    taken = {
+        "half": (pa.array(np.array(whole, np.float16)), "DOUBLE"),
+        "money": (pa.array([Decimal("1.5"), None], pa.decimal128(9, 2)), "DOUBLE"),
+        "longer": (pa.array([Decimal("1.5"), None], pa.decimal256(50, 2)), "DOUBLE"),
+        "numbers": (pa.array(["1", "2"]).dictionary_encode(), "INTEGER"),
+        "words": (pa.array(["a", "b"]).dictionary_encode(), "VARCHAR"),
+        "nothing": (pa.nulls(2), "VARCHAR"),
+        "long_text": (pa.array(["a", "b"], pa.large_string()), "VARCHAR"),
+        "view": (pa.array(["a", "b"], pa.string_view()), "VARCHAR"),
+        "day": (pa.array(days), "TIMESTAMP"),
+        "old_day": (pa.array(days, pa.date64()), "TIMESTAMP"),
+        "nanoseconds": (pa.array(moment, pa.timestamp("ns")), "TIMESTAMP"),
+        "unsigned": (pa.array(whole, pa.uint64()), "BIGINT"),
+        "byte": (pa.array(whole, pa.int8()), "INTEGER"),
+    }
+    refused = {
+        "clock": pa.array([each.time() for each in moment], pa.time64("us")),
+        "span": pa.array(whole, pa.duration("s")),
+        "bytes": pa.array([b"a", b"b"]),
+        "fixed": pa.array([b"a", b"b"], pa.binary(1)),
+        "list": pa.array([[1], [2]]),
+        "record": pa.array([{"a": 1}, {"a": 2}]),
+    }
+    file = tmp_path / "t.parquet"
+    names = {"filename": [_name(1), _name(2)]}
+    pq.write_table(pa.table(names | {name: column for name, (column, _) in taken.items()}), file)
+    result = import_tags(cars.store, file, "mine", most_bytes=most_bytes)
+    assert result.columns == {name: kind for name, (_, kind) in taken.items()}
+    assert result.imported == 2
+    for name, column in refused.items():
+        pq.write_table(pa.table(names | {name: column}), file)
+        with pytest.raises(InvalidInput, match=f"'{name}' is .*; expected numbers, texts or times"):
+            import_tags(cars.store, file, "mine", most_bytes=most_bytes)

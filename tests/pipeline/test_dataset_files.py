@@ -3,9 +3,12 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -114,6 +117,32 @@ def test_tables_hold_the_manifests_rows(
     assert counted == lines[0]["sky"]
 
 
+def test_tables_in_their_readers(
+    exported: tuple[Manifest, list[str]], tmp_path: Path
+) -> None:
+    """pandas and DuckDB read CSV, Parquet and JSON lines alike: rows, columns, sums, splits."""
+    manifest, tags = exported
+    for suffix in ("csv", "parquet", "jsonl"):
+        write_export(manifest, tags, suffix, tmp_path / f"frames.{suffix}")
+    whole = pq.read_table(tmp_path / "frames.parquet").to_pandas()
+    read = {
+        "csv": pd.read_csv(tmp_path / "frames.csv"),
+        "jsonl": pd.read_json(tmp_path / "frames.jsonl", lines=True),
+    }
+    for table in read.values():
+        assert list(table.columns) == list(whole.columns)
+        assert table[["fkey", "split", *tags]].equals(whole[["fkey", "split", *tags]])
+    for suffix, reader in (("csv", "read_csv"), ("parquet", "read_parquet"),
+                           ("jsonl", "read_json")):  # fmt: skip
+        rows = duckdb.execute(
+            f"SELECT count(*), sum(sky), count(*) FILTER (split = 'train') "
+            f"FROM {reader}('{tmp_path}/frames.{suffix}')"
+        ).fetchone()
+        train = int((whole["split"] == "train").sum())
+        assert rows == (FRAMES, int(whole["sky"].sum()), train)
+        assert 0 < train < FRAMES
+
+
 def test_lists_of_files(exported: tuple[Manifest, list[str]], tmp_path: Path) -> None:
     """A path per line; images alone, or with their labels; of one split."""
     manifest, tags = exported
@@ -150,9 +179,12 @@ def test_a_fiftyone_dataset(exported: tuple[Manifest, list[str]], tmp_path: Path
     assert sorted(path.name for path in out.iterdir()) == ["metadata.json", "samples.json"]
     metadata = json.loads((out / "metadata.json").read_text())
     assert "version" not in metadata
-    targets = metadata["info"]["mask_targets"]["ground_truth"]
-    assert targets == {
-        colour: {"label": name} for colour, name in manifest.header.class_list.items()
+    # A colour's class as a plain text: FiftyOne 1.22.1 refuses anything else.
+    targets = metadata["info"]["mask_targets"]
+    assert targets == {"ground_truth": dict(manifest.header.class_list)}
+    assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in targets["ground_truth"])
+    assert metadata["info"]["classes"] == {
+        "ground_truth": list(dict.fromkeys(manifest.header.class_list.values()))
     }
     samples = json.loads((out / "samples.json").read_text())["samples"]
     assert len(samples) == FRAMES

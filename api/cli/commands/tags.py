@@ -288,6 +288,8 @@ def _emit_import(family: str, result: Record) -> None:
         f"{result['ambiguous']:,} several, {result['repeated']:,} one named before, "
         f"{result['unreadable']:,} cannot be read"
     )
+    for note in result.get("notes") or ():  # of an older server, None
+        stdout.print(f"  {note}")
     problems = result["problems"][:_SHOWN_PROBLEMS]
     _show_problems(
         [f"line {row['line']}: {row['key']}: {row['reason']}" for row in problems],
