@@ -10,10 +10,13 @@
 Needs httpx and nothing else of Framesift; pyarrow, pandas and Pillow only where an answer is asked
 for in their form; a statement's rows come without pyarrow, too. Reads no environment variables.
 See docs/python.md.
+
+What asks a server is imported where it is named first: `framesift.data` does without httpx.
 """
 
-from framesift.client import Client, connect, log_in
-from framesift.datasets import Dataset, demand
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from framesift.errors import (
     AlreadyExists,
     BadFile,
@@ -34,12 +37,16 @@ from framesift.errors import (
     UnknownName,
     WrongVersion,
 )
-from framesift.forms.picture import Picture
-from framesift.frames import Frame
-from framesift.jobs import Job
-from framesift.policies import Policy
-from framesift.selection import Selection
-from framesift.sql import SqlResult
+
+if TYPE_CHECKING:
+    from framesift.client import Client, connect, log_in
+    from framesift.datasets import Dataset, demand
+    from framesift.forms.picture import Picture
+    from framesift.frames import Frame
+    from framesift.jobs import Job
+    from framesift.policies import Policy
+    from framesift.selection import Selection
+    from framesift.sql import SqlResult
 
 __all__ = [
     "AlreadyExists",
@@ -72,3 +79,32 @@ __all__ = [
     "demand",
     "log_in",
 ]
+
+_MODULES = {
+    "Client": "client",
+    "Dataset": "datasets",
+    "Frame": "frames",
+    "Job": "jobs",
+    "Picture": "forms.picture",
+    "Policy": "policies",
+    "Selection": "selection",
+    "SqlResult": "sql",
+    "connect": "client",
+    "demand": "datasets",
+    "log_in": "client",
+}
+"""Module of each name that is imported where it is named first."""
+
+
+def __getattr__(name: str) -> object:
+    """A name of `_MODULES`."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Every name, imported yet or not."""
+    return sorted({*globals(), *__all__})

@@ -24,7 +24,7 @@ def read_as(model: type[_Model], body: object) -> _Model:
     try:
         return model.model_validate(body, from_attributes=True)
     except ValidationError as error:
-        from framesift.http.versions import Document, difference  # they import httpx
+        from framesift.http.versions import Document, difference  # with importlib.metadata
 
         path = ".".join(str(key) for key in error.errors()[0]["loc"])
         server = body.server if isinstance(body, Document) else ""

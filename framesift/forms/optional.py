@@ -5,7 +5,7 @@ from typing import Any
 
 from framesift.errors import MissingPackage
 
-_INSTALLED_AS = {"PIL": "Pillow", "pandas": "framesift[pandas]"}
+_INSTALLED_AS = {"PIL": "Pillow", "pandas": "pandas>=2.2,<3"}
 
 
 def imported(module: str) -> Any:

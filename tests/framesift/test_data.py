@@ -210,16 +210,48 @@ def test_what_it_knows_of_the_rest_is_so() -> None:
         assert kept_key(key, 7, "etag:x") == entry_name.kept_key(key, 7, "etag:x")
 
 
-def test_it_imports_numpy_and_nothing_large() -> None:
-    """Proves that a node without pyarrow, Pillow and pandas opens lists and forms."""
-    program = (
-        "import sys\n"
-        "for name in ('pyarrow', 'PIL', 'pandas'): sys.modules[name] = None\n"
-        "import framesift.data\n"
-        "print(sorted({'api', 'catalog', 'ingest', 'pipeline', 'query'} & set(sys.modules)))\n"
+NUMPY_ALONE = """
+import sys
+
+class Refused:
+    def find_spec(self, name, path=None, target=None):
+        first = name.partition(".")[0]
+        if first not in sys.stdlib_module_names and first not in ("numpy", "framesift"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Refused())
+import framesift
+from framesift.data import open_frames
+
+frames = open_frames(sys.argv[1])
+print(len(frames), frames[0][0].shape, framesift.BadFile.__name__, "Client" in dir(framesift))
+try:
+    framesift.connect
+except ModuleNotFoundError as error:
+    print(error)
+"""
+
+
+def test_it_needs_numpy_alone(tmp_path: Path) -> None:
+    """Proves that a node with no other package opens prepared arrays; a client says what it needs.
+
+    Neither httpx nor pyarrow, Pillow, pandas nor any other part of Framesift can be imported there.
+    """
+    dated(tmp_path, tmp_path / ".manifests" / "m")
+    form = prepare(tmp_path / ".manifests" / "m", Size(16, 20), processes=1).folder
+    done = subprocess.run(
+        [sys.executable, "-c", NUMPY_ALONE, str(form)], capture_output=True, text=True, check=False
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
+    assert (done.stdout.splitlines(), done.returncode) == (
+        ["9 (16, 20, 3) BadFile True", "No module named 'httpx'"],
+        0,
+    ), done.stderr
+
+
+def test_every_name_is_there() -> None:
+    """Proves that what is imported late is the module's own; another name is none."""
+    assert all(getattr(framesift, name).__name__ == name for name in framesift.__all__)
+    assert not hasattr(framesift, "Connect")
 
 
 def test_a_form_of_an_earlier_release_gets_its_classes(tmp_path: Path) -> None:

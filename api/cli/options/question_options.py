@@ -10,6 +10,8 @@ import typer
 from api.cli.options.grouped_options import with_options
 from api.cli.terminal import stderr
 from catalog.errors import InvalidInput, StorageError
+from framesift.errors import InvalidQuestion
+from framesift.question import where_of_statement
 from query.question.condition import CameraIn, Group, Has, Leaf, SceneIn, Without
 from query.question.condition_text import parse_share, parse_tag, parse_time
 from query.question.label_range import LabelRange
@@ -155,9 +157,6 @@ def _all(base: Question, added: list[Leaf]) -> Leaf | Group | None:
 def _of_statement(sql: str | None) -> str | None:
     if sql is None:
         return None
-    from framesift.errors import InvalidQuestion  # it imports httpx
-    from framesift.question import where_of_statement
-
     try:
         return where_of_statement(sql)
     except InvalidQuestion as error:
