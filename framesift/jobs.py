@@ -347,7 +347,8 @@ class Jobs:
         Args:
             dataset: NAME, NAME@VERSION or a Dataset.
             question: In its place a question as data: steps of the job save the frames that answer
-                it as a dataset, `save_as`, and stage it.
+                it as a dataset, `save_as`, divided by `divide` ({"split":
+                "train=0.8,validation=0.2"}, and what else `datasets.divide` takes), and stage it.
             **options: Of `framesift train`: workers, batch_size, max_steps or epochs,
                 learning_rate, height, width, seed, split, continue_from (name of a training job,
                 with @STEP or @best too), name, backend, stage (False: read files where their

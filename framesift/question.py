@@ -58,11 +58,14 @@ def question_of(
     Raises:
         InvalidQuestion: A keyword's value is not of its form.
     """
+    if sql is not None:
+        check_statement(sql)
     return {
-        # A server of an earlier release knows no model.
+        # A server of an earlier release knows neither.
         **({} if model is None else {"model": model}),
+        **({} if sql is None else {"sql": sql}),
         "ranges": [_pixels(tag, value) for tag, value in ranges.items()],
-        "where": _where(where, sql),
+        "where": where,
         "cameras": some_of("camera", camera),
         "scenes": some_of("scene", scene),
         "order": names_of(order),
@@ -101,22 +104,20 @@ def one_question(
     return question_of(**conditions) if conditions else question
 
 
-def where_of_statement(sql: str) -> str:
-    """The WHERE body that holds for the frames whose fkey a SELECT gives.
+def check_statement(sql: object) -> None:
+    """Refuse what is no statement.
 
     Raises:
         InvalidQuestion: It is empty, or no text.
     """
-    statement = sql.rstrip("; \t\r\n") if isinstance(sql, str) else ""
-    if not statement:
-        tag = '; for a tag of that name: condition={"kind": "pixels", "tag": "sql", "lowest": 1}'
-        raise InvalidQuestion(
-            f"sql={sql!r}: expected a SELECT with a column fkey, such as "
-            "'select fkey from metaocean_view where car > 10000'"
-            f"{'' if isinstance(sql, str) else tag}"
-        )
-    # Named, or an fkey that the statement lacks would be that of the frame which is asked about.
-    return f"fkey in (select statement.fkey from (\n{statement}\n) as statement)"
+    if isinstance(sql, str) and sql.strip("; \t\r\n"):
+        return
+    tag = '; for a tag of that name: condition={"kind": "pixels", "tag": "sql", "lowest": 1}'
+    raise InvalidQuestion(
+        f"sql={sql!r}: expected a SELECT with a column fkey or filename, such as "
+        "'select fkey from metaocean_view where car > 10000'"
+        f"{'' if isinstance(sql, str) else tag}"
+    )
 
 
 def names_of(value: Names) -> list[str]:
@@ -136,13 +137,6 @@ def some_of(what: str, value: Names | None) -> list[str]:
             f"{what}={value!r}: an empty list names none; name one, or leave it out for all"
         )
     return names
-
-
-def _where(where: str | None, sql: str | None) -> str | None:
-    if sql is None:
-        return where
-    chosen = where_of_statement(sql)
-    return chosen if where is None else f"({where}\n) and {chosen}"
 
 
 def _time(value: tuple[str | None, str | None]) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, TellPath, finite, iso_time
+from api.schemas.question_inside import QuestionInside
 from catalog.text.bounded import Few, Name, Text
 from query.question.question import Question
 from query.sets.methods import MIN_GAP_S, Demand, Method
@@ -165,7 +166,7 @@ class Divided(Apart):
     )
 
 
-class NewDataset(Divided):
+class NewDataset(QuestionInside, Divided):
     """A dataset to be made."""
 
     name: Name = Field(

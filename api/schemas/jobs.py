@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from pydantic import ConfigDict, Field
 
 from api.schemas.base import EXAMPLE_TIME, Numbered, PageAnswer, Schema, TellPath, finite, iso_time
+from api.schemas.datasets import NewSplit
+from api.schemas.question_inside import QuestionInside
 from api.schemas.timeline import TaskBody
 from catalog.text.bounded import Content, Few, Name, Text
 from pipeline.jobs.attempts import ATTEMPTS
@@ -199,7 +201,7 @@ class DryRunBody(Schema):
     steps: list[DryStepBody] = Field(description="All steps, in their order.")
 
 
-class _NewJob(Schema):
+class _NewJob(QuestionInside):
     model_config = ConfigDict(extra="forbid")
 
     dataset: Name | None = Field(
@@ -212,6 +214,11 @@ class _NewJob(Schema):
         examples=[
             {"ranges": [{"tag": "car", "lowest": 10_000}], "cameras": ["front_center"]},
         ],
+    )
+    divide: NewSplit | None = Field(
+        default=None,
+        description="How the question's frames are divided into splits; all are one without it.",
+        examples=[{"split": "train=0.8,validation=0.2"}],
     )
     save_as: Name | None = Field(
         default=None,

@@ -1,12 +1,13 @@
 """Requests for statistics; the answers are query.statistics' own models."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
+from api.schemas.question_inside import QuestionInside
 from catalog.text.bounded import Few, Name
 from query.question.question import Question
 
 
-class FacetsRequest(BaseModel):
+class FacetsRequest(QuestionInside):
     """The question whose facets are wanted; without any, all labelled frames."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

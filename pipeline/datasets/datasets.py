@@ -106,7 +106,7 @@ def create_dataset(
     """
     provenance = provenance or Provenance()
     name = name_of_new(records, name)
-    content, report = content_of(records, name, selection, division or Division(), provenance.built)
+    content, report = content_of(records, name, selection, division or Division(), provenance)
     return save_content(
         records, name, content, replace(provenance, report={**provenance.report, **report})
     )
@@ -117,7 +117,7 @@ def content_of(
     name: str,
     selection: Selection,
     division: Division,
-    built: Mapping[str, Any],
+    provenance: Provenance,
 ) -> tuple[Content, dict[str, Any]]:
     """A selection divided, ready to be saved; and what is to be said of the division.
 
@@ -126,23 +126,20 @@ def content_of(
         name: The dataset's name, for messages.
         selection: The frames, with the division's columns and their files' versions.
         division: How to divide them.
-        built: What chose the frames besides the question, as data.
+        provenance: How the frames were come by.
 
     Raises:
         InvalidInput, UnknownName, NotFound: As `create_dataset`.
     """
     if not len(selection):
-        raise InvalidInput(
-            f"dataset {name}: the selection has no frames; widen its ranges "
-            "(framesift classes shows what there is)"
-        )
+        raise _no_frames(name, provenance.report)
     splits = tuple(division.shares) or (UNDIVIDED,)
     sides, report = _sides(selection, division)
     of_rows = pa.array(splits).take(pa.array(sides))
     rows, class_list, classes, source_places = rows_of(records, name, selection, of_rows)
     question = selection.question.model_dump(mode="json", exclude_defaults=True)
     content = Content(
-        question={**question, **built, **division.to_json()},
+        question={**question, **provenance.built, **division.to_json()},
         snapshot=selection.snapshot,
         rows=rows,
         splits=splits,
@@ -152,6 +149,22 @@ def content_of(
         source_places=source_places,
     )
     return content, report
+
+
+def _no_frames(name: str, report: Mapping[str, Any]) -> InvalidInput:
+    """The error of a selection without frames, which says what took them."""
+    near = report.get("left_out_as_too_near")
+    if near and not report.get("candidates"):
+        apart = ", ".join(report.get("disjoint_from", ()))
+        return InvalidInput(
+            f"dataset {name}: {near:,} frames answer the question, and all of them share a scene, "
+            f"drive or moment with {apart}, from which it is to be disjoint; ask for other scenes, "
+            "or leave --disjoint-from out"
+        )
+    return InvalidInput(
+        f"dataset {name}: the selection has no frames; widen its ranges "
+        "(framesift classes shows what there is)"
+    )
 
 
 def rows_of(

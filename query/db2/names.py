@@ -12,6 +12,7 @@ from sqlglot.schema import MappingSchema
 from catalog.errors import SqlError, nearest_names
 from query.db2.dialect import Db2
 from query.db2.read_only import Schema
+from query.db2.typography import odd_characters
 
 MAX_COLUMNS = 4_096
 """Columns of one query. Stars of stars would otherwise double them with every level."""
@@ -47,6 +48,19 @@ def with_tables(query: exp.Query, schema: Views) -> exp.Query:
     if not isinstance(qualified, exp.Query):
         raise TypeError(f"qualify made a {qualified.key} of a query")
     return qualified
+
+
+def columns_given(query: exp.Query, schema: Views) -> list[str]:
+    """The names of a query's columns, in lower case; the query may not be used any more.
+
+    Raises:
+        SqlError: As `with_tables`.
+    """
+    _number_unnamed(query)
+    try:
+        return _Names(schema).check(query)
+    except SqlglotError as error:
+        raise _not_resolved(error) from error
 
 
 def _number_unnamed(query: exp.Query) -> None:
@@ -86,8 +100,9 @@ class _Names:
         self.outputs: dict[int, list[str]] = {}
         self.tags = set(schema.get("metaocean_view", ())) - set(schema.get("metaocean", ()))
 
-    def check(self, query: exp.Query) -> None:
-        """Raise for a column that is in no table of its scope, or in several."""
+    def check(self, query: exp.Query) -> list[str]:
+        """The query's columns; raise for one that is in no table of its scope, or in several."""
+        outputs: list[str] = []
         for scope in traverse_scope(query):
             outputs = self._outputs(scope)
             if len(outputs) > MAX_COLUMNS:
@@ -96,6 +111,7 @@ class _Names:
                 )
             self.outputs[id(scope)] = outputs
             self._check_scope(scope)
+        return outputs
 
     def _outputs(self, scope: Scope) -> list[str]:
         if scope.outer_columns:
@@ -176,6 +192,7 @@ def _unknown_column(name: str, known: set[str], tags: Set[str]) -> SqlError:
     hint = f' The nearest is "{nearest[0].upper()}".' if nearest else ""
     if tag in tags:
         hint = f" It is a tag: ask metaocean_view for it, or t_{tag}, whose column is value."
+    hint += odd_characters(name)
     return SqlError(
         -206, "42703", f'"{name.upper()}" is not valid in the context where it is used.{hint}'
     )

@@ -13,6 +13,7 @@ from catalog.errors import SqlError, nearest_names
 from query.db2.dialect import Db2, Db2Duration, join_names
 from query.db2.functions import BY_NODE
 from query.db2.time_limit import go_on
+from query.db2.typography import as_typed, odd_characters
 
 MAX_STATEMENT_BYTES = 1_000_000
 MAX_TOKENS = 100_000
@@ -137,7 +138,7 @@ def parse_condition(text: str, schema: Schema | None = None) -> exp.Select:
     """
     try:
         # In parentheses that a comment at its end cannot reach, so that it can only be one.
-        query = parse(f"SELECT fkey FROM frames WHERE ({text}\n)", schema)
+        query = parse(f"SELECT fkey FROM frames WHERE ({as_typed(text)}\n)", schema)
     except SqlError as error:
         if error.sqlcode != -104:
             raise
@@ -169,6 +170,7 @@ def _parsed(text: str, schema: Schema) -> list[exp.Expr]:
         raise too_complex()
     if "\0" in text:
         raise SqlError(-104, "42601", "The statement has a NUL character.")
+    text = as_typed(text)
     try:
         dialect = Db2()
         tokens = dialect.tokenize(text)
@@ -284,6 +286,7 @@ def _check_table(table: exp.Table, schema: Schema, names_in_with: set[str]) -> N
 
 def _undefined(name: str, nearest: str) -> SqlError:
     hint = f' The nearest is "{nearest.upper()}".' if nearest else ""
+    hint += odd_characters(name)
     return SqlError(-204, "42704", f'"{name.upper()}" is an undefined name.{hint}')
 
 

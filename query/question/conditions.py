@@ -10,10 +10,12 @@ from catalog.lake.statement_watch import current
 from query.db2 import read_only
 from query.db2.names import Views
 from query.db2.semantics import condition_to_duckdb
+from query.db2.typography import as_typed
 from query.question.condition import CameraIn, Group, Leaf, SceneIn, leaves
 from query.question.condition_sql import conjuncts
 from query.question.question import Question
 from query.question.vocabulary import Vocabulary
+from query.run.open_tags import join_open_tags, open_tags
 from query.run.preparation import preparing
 from query.run.templates import Templates
 
@@ -65,16 +67,18 @@ class _Named:
     """Names that conditions may use, and the SQL of conditions with those names."""
 
     schema: Views
+    open_tags: frozenset[str] = frozenset()
     templates: Templates = field(default_factory=lambda: Templates(_SHAPES))
 
     def engine(self, body: str) -> str:
         """A WHERE body in Db2's SQL as DuckDB's."""
-        return self.templates.rewritten(body, self._rewritten)
+        return self.templates.rewritten(as_typed(body), self._rewritten)
 
     def _rewritten(self, body: str) -> str:
         with preparing(_PREPARE_S, lambda: current().cancelled):
             query = read_only.parse_condition(body, self.schema)
             read_only.check(query, self.schema)
+            join_open_tags(query, self.schema, self.open_tags)
             return condition_to_duckdb(query, self.schema)
 
 
@@ -88,7 +92,8 @@ def _frames(snapshot: Snapshot, relation: FramesRelation) -> _Named:
 def _everything(snapshot: Snapshot, relation: FramesRelation) -> _Named:
     """The names that a user's WHERE body may use: a sub-select asks the views."""
     return snapshot.once(
-        "frames and views", lambda: _Named(Views(snapshot.schema, frames=relation.columns))
+        "frames and views",
+        lambda: _Named(Views(snapshot.schema, frames=relation.columns), open_tags(snapshot)),
     )
 
 

@@ -16,13 +16,15 @@ from catalog.lake.schema import CONFUSION_CELLS
 from catalog.lake.snapshot import Snapshot
 from catalog.tags.confusion_cells import SCORES, ScoredModel, scored_models
 from query.question.condition import Group, Leaf
+from query.question.of_statement import with_condition
 from query.question.question import Question
 from query.question.tag_value import quoted
 
 _NAME = r"""("(?:[^"]|"")*"|'(?:[^']|'')*'|[\w-]+(?: +[\w-]+)*)"""
 _CONFUSION = rf"\bconfusion\s*\(\s*{_NAME}\s*,\s*{_NAME}\s*\)"
 _PARTS = re.compile(
-    rf"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|{_CONFUSION}""",
+    # What does not end goes on to the end of the text: else each of many "/*" looks for its end.
+    rf"""'[^']*(?:'|\Z)|"[^"]*(?:"|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)|{_CONFUSION}""",
     re.DOTALL | re.IGNORECASE,
 )
 """Texts, quoted names and comments of SQL, which stay as they are, and cells of a confusion."""
@@ -36,6 +38,8 @@ def asking(
 ) -> Iterator[tuple[Snapshot, Question]]:
     """The snapshot that a question is about, and the question in names that it has.
 
+    Its statement is then a part of ``where``.
+
     Args:
         store: The catalog.
         question: What is wanted.
@@ -45,15 +49,21 @@ def asking(
         NotFound: There is no such snapshot.
         UnknownName: No scores of its model were imported, or a class of a confusion is unknown.
         InvalidInput: ``at`` does not fit the question, or a confusion is asked of no model, or of
-            one without an imported validation.
+            one without an imported validation; or its statement names no frames.
+        SqlError: Its statement is wrong, or fails on the data.
     """
-    reading = store.reading_files if _names_cells(question.where) else store.reading
+    names_cells = _names_cells(question.where) or CONFUSION_CELLS in (question.sql or "").lower()
+    reading = store.reading_files if names_cells else store.reading
     with reading(question.asked_of(at)) as snapshot:
         yield snapshot, in_names_of(snapshot, question)
 
 
 def in_names_of(snapshot: Snapshot, question: Question) -> Question:
-    """The question without its model, in the snapshot's names; see `asking`."""
+    """The question without its model and statement, in the snapshot's names; see `asking`."""
+    return with_condition(snapshot, _without_model(snapshot, question))
+
+
+def _without_model(snapshot: Snapshot, question: Question) -> Question:
     if question.model is None:
         if _names_cells(question.where):
             raise InvalidInput(
@@ -109,6 +119,7 @@ class _Names:
                 "condition": None if condition is None else self._condition(condition),
                 "order": tuple(self._ordered(item) for item in question.order),
                 "where": None if question.where is None else self._where(question.where),
+                "sql": None if question.sql is None else self._where(question.sql),
             }
         )
 

@@ -31,8 +31,8 @@ _TEXTS = re.compile(r"'[^']*'")
 class Question(BaseModel):
     """The frames that are wanted; every condition must hold.
 
-    Only labelled frames are chosen, camera images whose label has been counted, unless a condition
-    or ``where`` names the tag `labelled`: labelled = 0 chooses those without a label.
+    Only labelled frames are chosen, camera images whose label has been counted, unless a condition,
+    ``where`` or ``sql`` names the tag `labelled`: labelled = 0 chooses those without a label.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -42,6 +42,12 @@ class Question(BaseModel):
         default=None,
         description="A WHERE body in SQL over metaocean's columns and every tag.",
         examples=["car >= 10000 and scene like '2018%'"],
+    )
+    sql: Sql | None = Field(
+        default=None,
+        description="A SELECT in SQL whose rows name the frames: by fkey, or by filename with "
+        "path, datasource and platform.",
+        examples=["select fkey from t_car where int(value) >= 10000"],
     )
     cameras: Few[CameraName] = Field(default=(), examples=[("front_center",)])
     scenes: Many[Text] = Field(default=(), examples=[("20180807_145028",)])
@@ -99,7 +105,8 @@ class Question(BaseModel):
         """True where it says itself if frames must have a label, by naming the tag `labelled`."""
         if any(getattr(leaf, "tag", "").lower() == LABELLED for leaf in leaves(self.conditions())):
             return True
-        return _NAMES_LABELLED.search(_TEXTS.sub("", self.where or "")) is not None
+        sql = f"{self.where or ''} {self.sql or ''}"
+        return _NAMES_LABELLED.search(_TEXTS.sub("", sql)) is not None
 
     def asked_of(self, at: int | None) -> int | None:
         """The snapshot to ask: the question's own, or ``at`` where it has none.

@@ -30,7 +30,8 @@ def why_empty(
         at: The snapshot to ask, where the question names none; the newest when None.
     """
     with asking(store, question, at) as (snapshot, plain):
-        users_where, question = question.where, plain
+        users_where = question.where if question.sql is None else plain.where
+        question = plain
         alone = [_only(condition) for condition in question.conditions()]
         told = [*alone]  # SQL in the words of the user: a confusion is a statement of its own
         if question.where is not None:

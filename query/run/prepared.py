@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from catalog.lake.snapshot import Snapshot
 from query.db2 import read_only
-from query.db2.names import Views
+from query.db2.names import Views, columns_given
 from query.db2.semantics import to_duckdb
+from query.db2.typography import as_typed
 from query.run.join_elimination import Tables
 from query.run.open_tags import join_open_tags, open_tags
 from query.run.templates import Templates
@@ -25,10 +28,14 @@ class _Known:
 
     def rewritten(self, text: str) -> str:
         """A Db2 statement as DuckDB's."""
+        return to_duckdb(self.checked(text), self.schema, self.tables)
+
+    def checked(self, text: str) -> exp.Query:
+        """A Db2 statement that only reads, with the tags that it takes from metaocean."""
         query = read_only.parse(text, self.schema)
         read_only.check(query, self.schema)
         join_open_tags(query, self.schema, self.open_tags)
-        return to_duckdb(query, self.schema, self.tables)
+        return query
 
 
 def prepare(snapshot: Snapshot, text: str) -> str:
@@ -37,8 +44,22 @@ def prepare(snapshot: Snapshot, text: str) -> str:
     Raises:
         SqlError: The statement is refused or wrong.
     """
-    known = snapshot.once("statements", lambda: _of(snapshot))
-    return known.templates.rewritten(text, known.rewritten)
+    known = _known(snapshot)
+    return known.templates.rewritten(as_typed(text), known.rewritten)
+
+
+def result_columns(snapshot: Snapshot, text: str) -> list[str]:
+    """The names of the columns that a Db2 statement gives, in lower case.
+
+    Raises:
+        SqlError: The statement is refused, or names what is not there.
+    """
+    known = _known(snapshot)
+    return columns_given(known.checked(text), known.schema)
+
+
+def _known(snapshot: Snapshot) -> _Known:
+    return snapshot.once("statements", lambda: _of(snapshot))
 
 
 def _of(snapshot: Snapshot) -> _Known:

@@ -118,7 +118,7 @@ def prepare(store: Catalog, before: Facts | None) -> None:
 def _asking(store: Catalog, frames: Frames) -> Iterator[tuple[Snapshot, Question]]:
     """The snapshot that is asked, and the question in names that it has."""
     question = frames.question
-    if question.where is not None or question.model is not None:
+    if any(part is not None for part in (question.where, question.sql, question.model)):
         # A user's own SQL is for the catalog's views alone: see Catalog.reading_frames.
         with asking(store, question, frames.at) as reading:
             yield reading

@@ -1,5 +1,6 @@
 """Frames that a statement chooses, and other answers a client gives about itself."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +57,14 @@ def test_a_statement_beside_other_conditions(client: framesift.Client) -> None:
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("", "sql='': expected a SELECT with a column fkey"),
+        ("", "sql='': expected a SELECT with a column fkey or filename"),
         (" ; ", "sql=' ; ': expected a SELECT"),
         ((1, 2), r'for a tag of that name: condition=\{"kind": "pixels", "tag": "sql"'),
-        ("select filename from metaocean", "SQL0206N.*FKEY.*STATEMENT.FILENAME"),
+        ("select path from metaocean", "statement's columns are path: expected fkey, or filename"),
         ("select fkey from nowhere", "SQL0204N.*NOWHERE"),
-        (f"{_CARS}; select fkey from t_car", "SQL0104N.*is not valid"),
-        (f"{_CARS}) or (1 = 1", "SQL0104N.*is not valid"),
-        ("delete from t_car", "SQL0104N.*is not valid"),
+        (f"{_CARS}; select fkey from t_car", "SQL0142N.*several statements"),
+        (f"{_CARS}) or (1 = 1", "SQL0104N.*unexpected token"),
+        ("delete from t_car", "SQL0142N.*DELETE statement"),
     ],
 )
 def test_what_is_no_such_statement(client: framesift.Client, statement: Any, message: str) -> None:
@@ -71,6 +72,25 @@ def test_what_is_no_such_statement(client: framesift.Client, statement: Any, mes
     with pytest.raises(InvalidQuestion, match=message):
         client.select(sql=statement)
     assert issubclass(SqlError, InvalidQuestion)
+
+
+def test_published_statements_make_datasets(client: framesift.Client) -> None:
+    """As they stand; a part of a question that is beside it is told where it goes."""
+    statement = (
+        "select platform,datasource,filename from metaocean,t_front where t_front.fkey="
+        "metaocean.fkey and int(t_front.value)=1 with ur;"
+    )
+    expected = _fkeys(client.select(where="front = 1"))
+    dataset = client.datasets.create("published", sql=statement)
+    assert sorted(_fkeys(dataset.frames())) == sorted(expected)
+    assert dataset["question"]["sql"] == statement
+    for path, body in (
+        ("/v1/datasets", {"name": "top", "sql": statement}),
+        ("/v1/jobs", {"kind": "train", "sql": statement}),
+        ("/v1/statistics/facets", {"sql": statement}),
+    ):
+        with pytest.raises(InvalidQuestion, match=r'write \{"question": \{"sql": \.\.\.\}\}'):
+            client.call("POST", path, body=body)
 
 
 def test_a_tag_of_that_name_is_reached(home: Path) -> None:
@@ -107,8 +127,8 @@ def test_a_limited_user_s_statement_and_server(home: Path) -> None:
             assert everything.call("GET", "/v1/info")["home"] == str(home)
 
 
-def test_the_command_line_takes_one_too(catalogued: Path, server: str) -> None:
-    """On a home and of a server, beside a WHERE body."""
+def test_the_command_line_takes_one_too(catalogued: Path, server: str, tmp_path: Path) -> None:
+    """On a home and of a server, beside a WHERE body; in a file with a byte order mark, too."""
     arguments = [
         "select",
         "--sql",
@@ -123,6 +143,12 @@ def test_the_command_line_takes_one_too(catalogued: Path, server: str) -> None:
     assert (here.returncode, here.stderr, there.stderr) == (0, "", "")
     assert here.stdout == there.stdout
     assert 0 < here.stdout.count('"fkey"') < FRAMES
+    file = tmp_path / "question.json"
+    file.write_text(json.dumps({"sql": _CARS}), encoding="utf-8-sig")
+    of_file = command(catalogued, "select", "--question", str(file), *arguments[3:])
+    assert (of_file.returncode, of_file.stdout) == (0, here.stdout)
+    twice = command(catalogued, "select", "--question", str(file), *arguments[1:])
+    assert twice.stderr.startswith("error: --sql: the file's question has a statement, too")
     wrong = command(catalogued, "select", "--sql", " ;")
     assert (wrong.returncode, wrong.stdout) == (1, "")
     assert wrong.stderr.startswith("error: sql=' ;': expected a SELECT with a column fkey")

@@ -195,6 +195,22 @@ def test_disjoint_from_a_dataset(many: Workspace) -> None:
     assert len(set(frames(rest, "scene"))) == SCENES - len(scenes) - 1
 
 
+def test_what_took_all_frames_is_told(many: Workspace) -> None:
+    """The dataset from which they are to be apart, and not the ranges; a clash stays a clash."""
+    build(many, "all-of-it", None)
+    for method, question in (
+        (Sample(frames=5), Question()),
+        (None, Question(where="car >= 0")),
+        (None, Question(limit=3)),
+    ):
+        with pytest.raises(InvalidInput, match=r"15,000 frames answer .* all-of-it@1.*--disjoint"):
+            build(many, "rest", method, question=question, disjoint_from=("all-of-it",))
+    nothing = Question(where="car < 0")
+    for others in ((), ("all-of-it",)):
+        with pytest.raises(InvalidInput, match="no frames; widen its ranges"):
+            build(many, "rest", None, question=nothing, disjoint_from=others)
+
+
 def test_a_dataset_divided_anew(many: Workspace) -> None:
     """The same frames in other splits, as the next version, with its parent."""
     first = build(many, "whole", Sample(frames=600))

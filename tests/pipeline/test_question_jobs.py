@@ -23,12 +23,13 @@ from pipeline.jobs.workflow import poll
 from pipeline.jobs.workflow.reconciler import reconcile
 from query.question.label_range import LabelRange
 from query.question.question import Question
-from tests.api.servers import framesift
+from tests.api.servers import framesift, several
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_local_jobs import eventually
 
 COMMAND = "sh -c 'cat {files} > {job}/list.txt'"
 CARS = Question(ranges=(LabelRange(tag="car", lowest=1),), limit=2)
+HALVES = {"split": "train=0.5,validation=0.5", "split_by": "frame", "allow_leakage": True}
 
 
 @pytest.fixture
@@ -107,6 +108,9 @@ def test_what_cannot_be_is_refused_before_anything_is_recorded(home: Workspace) 
         ("run", {"command": COMMAND, "question": CARS, "save_as": "no/name"}),
         ("run", {"command": COMMAND, "question": CARS, "evict": True, "stage": False}),
         ("run", {"command": COMMAND, "question": CARS, "backend": "none"}),
+        ("run", {"command": COMMAND, "dataset": "all", "divide": HALVES}),
+        ("run", {"command": COMMAND, "question": CARS, "divide": {"split": "train=2"}}),
+        ("run", {"command": COMMAND, "question": CARS, "divide": {"split": ""}}),
         ("train", {"question": CARS, "batch_size": 0}),
         ("predict", {"model": "none", "question": CARS}),
     ):
@@ -114,6 +118,50 @@ def test_what_cannot_be_is_refused_before_anything_is_recorded(home: Workspace) 
         with pytest.raises(FramesiftError):
             begin(**options)
     assert jobs.list() == []
+
+
+def test_the_frames_of_a_question_are_divided(home: Workspace) -> None:
+    """The step that saves them makes the splits that were asked for; a dry run foresees them."""
+    jobs = Session(home, is_command=True).jobs
+    dry = jobs.dry_run("train", question=CARS, divide=HALVES, name="first", evaluate_every=1)
+    assert "--split train" in dry.submission
+    assert "--evaluate_every 1" in dry.submission
+    with pytest.raises(InvalidInput, match="split"):
+        jobs.dry_run("train", question=CARS, name="first", evaluate_every=1)
+    name = begin(home, name="few", divide=HALVES)
+    assert ended(home, name).state == "done"
+    (dataset,) = recorded_datasets(home.records)
+    assert dataset.splits == {"train": 1, "validation": 1}
+    assert dataset.question["split_by"] == "frame"
+
+
+def test_commands_of_jobs_take_a_question_s_options(home: Workspace) -> None:
+    """All of them, whatever they do with their frames; none is left out or means something else."""
+    conditions = {
+        "--has": "car", "--without": "rain_dirt", "--share": "car=0:0.9", "--tag": "front>=0",
+        "--time": "2026:2027", "--sql": "select filename from metaocean", "--order": "car desc",
+        "--where": "car >= 0", "--camera": "front_center", "--range": "car=1:",
+    }  # fmt: skip
+    asked = [word for option in conditions.items() for word in option]
+    divided = ["--divide", "train=0.5,validation=0.5", "--split-by", "frame", "--allow-leakage"]
+    sampled = ["--sample", "4", *divided, "--dry-run", "--json"]
+    (home.home / "model").mkdir()
+    (home.home / "model" / "model.json").write_text("{}")
+    model = str(home.home / "model")
+    outputs = several(
+        home.home,
+        ["run", "--command", "true", *asked, *sampled, "--seed", "3"],
+        ["train", *asked, *sampled, "--seed", "5", "--sample-seed", "3"],
+        ["validate", model, *asked, *sampled, "--seed", "3"],
+        ["predict", model, *asked, *sampled, "--seed", "3"],
+        ["train", "--range", "car=1:", "--split-by", "frame", "--dry-run"],
+    )
+    for status, output, error in outputs[:4]:
+        assert (status, error) == (0, "")
+        assert json.loads(output)["frames"] == 4
+    assert "--seed 5" in json.loads(outputs[1][1])["submission"]
+    assert outputs[4][0] == 1
+    assert outputs[4][2].startswith("error: --split-by: goes with --divide")
 
 
 def test_frames_that_there_are_not_fail_the_step_that_chooses_them(home: Workspace) -> None:

@@ -17,6 +17,7 @@ from api.cli.options.set_options import (
     DivisionOptions,
     SetOptions,
     SplitOption,
+    division_of,
     method_of,
 )
 from api.cli.shapes.record import Record
@@ -29,7 +30,6 @@ from catalog.errors import InvalidInput, StorageError
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
 from query.question.wrong_value import validation_message
 from query.sets.as_written import parse_demands
-from query.sets.stratifier import parse_stratifiers
 
 _MOST_FRAMES = 1_000_000
 """Frames of each kind that are listed of a difference, as many as a server gives."""
@@ -69,7 +69,7 @@ def create(
         split=split,
         disjoint_from=tuple(disjoint_from or ()),
         seed=question.seed,
-        **_divided(division),
+        **division_of(division),
     )
     data = _data(body)
     if method is not None:  # which one it is, is a default of its class
@@ -91,7 +91,7 @@ def split_(
     as_json: JsonFlag = False,
 ) -> None:
     """Divide a dataset's frames again, as a new version of it."""
-    body = _checked(NewSplit, split=split, seed=seed, **_divided(division))
+    body = _checked(NewSplit, split=split, seed=seed, **division_of(division))
     data = _data(body)
     _show(target().datasets.divide(name, data.pop("split"), **data), as_json)
 
@@ -289,11 +289,6 @@ def _checked(kind: type[_Wanted], **options: Any) -> _Wanted:
 def _data(body: BaseModel) -> dict[str, Any]:
     """The fields that differ from the defaults: a server may be older than a field that has one."""
     return body.model_dump(mode="json", exclude_defaults=True)
-
-
-def _divided(options: DivisionOptions) -> dict[str, Any]:
-    stratifiers = parse_stratifiers(options.stratify_splits) if options.stratify_splits else ()
-    return {**asdict(options), "stratify_splits": tuple(one.to_text() for one in stratifiers)}
 
 
 def _show(dataset: Record, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from api.cli.options.grouped_options import with_options
 from api.cli.terminal import stderr
 from catalog.errors import InvalidInput, StorageError
 from framesift.errors import InvalidQuestion
-from framesift.question import where_of_statement
+from framesift.question import check_statement
 from query.question.condition import CameraIn, Group, Has, Leaf, SceneIn, Without
 from query.question.condition_text import parse_share, parse_tag, parse_time
 from query.question.label_range import LabelRange
@@ -32,7 +32,12 @@ RangeOption = Annotated[
 ]
 WhereOption = Annotated[str | None, typer.Option(help='A condition, such as "car>=10000".')]
 SqlOption = Annotated[
-    str | None, typer.Option("--sql", help="A SELECT with a column fkey: the frames it gives.")
+    str | None,
+    typer.Option(
+        "--sql",
+        help="A SELECT whose rows name the frames: by fkey, or by filename with path, datasource "
+        "and platform.",
+    ),
 ]
 CameraOption = Annotated[_Texts, typer.Option(help="Camera, such as front_center; repeatable.")]
 SceneOption = Annotated[_Texts, typer.Option(help="Scene; repeatable.")]
@@ -101,7 +106,8 @@ def question_of(options: QuestionOptions) -> Question:
     base = _from_file(options.question) if options.question is not None else Question()
     added = {
         "ranges": (*base.ranges, *map(_range, options.ranges or ())),
-        "where": _both(base.where, _both(options.where, _of_statement(options.sql))),
+        "where": _both(base.where, options.where),
+        "sql": _one_statement(base.sql, options.sql),
         "condition": _all(base, _conditions(options)),
         "order": tuple(options.order) if options.order else base.order,
         "limit": base.limit if options.limit is None else options.limit,
@@ -154,13 +160,16 @@ def _all(base: Question, added: list[Leaf]) -> Leaf | Group | None:
     return Group(kind="all", of=tuple(conditions))
 
 
-def _of_statement(sql: str | None) -> str | None:
+def _one_statement(of_file: str | None, sql: str | None) -> str | None:
     if sql is None:
-        return None
+        return of_file
+    if of_file is not None:
+        raise InvalidInput("--sql: the file's question has a statement, too; leave one of them out")
     try:
-        return where_of_statement(sql)
+        check_statement(sql)
     except InvalidQuestion as error:
         raise InvalidInput(str(error)) from error
+    return sql
 
 
 def _both(one: str | None, other: str | None) -> str | None:
@@ -171,7 +180,7 @@ def _both(one: str | None, other: str | None) -> str | None:
 
 def _from_file(name: str) -> Question:
     try:
-        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise StorageError(f"{name}: cannot be read: {error.strerror}", name) from error
     except UnicodeDecodeError as error:

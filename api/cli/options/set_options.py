@@ -1,6 +1,6 @@
 """The options that say how a set is built and divided."""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -100,6 +100,16 @@ class DivisionOptions(ApartOptions):
     stratify_splits: Annotated[
         str | None, typer.Option(help="What every split has its share of: camera,car:0,1000.")
     ] = None
+
+
+def division_of(options: DivisionOptions) -> dict[str, Any]:
+    """The options that differ from their defaults, as a division's data."""
+    usual = asdict(DivisionOptions())
+    division = {name: value for name, value in asdict(options).items() if value != usual[name]}
+    if options.stratify_splits:
+        stratifiers = parse_stratifiers(options.stratify_splits)
+        division["stratify_splits"] = [one.to_text() for one in stratifiers]
+    return division
 
 
 def method_of(

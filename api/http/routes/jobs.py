@@ -146,6 +146,8 @@ def options_of(body: NewJob) -> dict[str, Any]:
     options = {name: value for name, value in dict(body).items() if name != "kind"}
     if body.resources is not None:
         options["resources"] = body.resources.model_dump(exclude_none=True)
+    if body.divide is not None:
+        options["divide"] = body.divide.model_dump(mode="json", exclude_unset=True)
     if isinstance(body, NewTraining) and body.horovod is not None:
         options["horovod"] = body.horovod.model_dump(exclude_none=True)
     return options

@@ -23,7 +23,7 @@ class _Step(Schema):
     def _names_no_job(self) -> "_Step":
         if getattr(self, "name", None) is not None:
             raise ValueError("name: a trigger names its jobs, a new name for each; leave it out")
-        for name in ("question", "save_as"):
+        for name in ("question", "divide", "save_as"):
             if getattr(self, name, None) is not None:
                 raise ValueError(f"{name}: a trigger's own condition chooses frames; leave it out")
         return self

@@ -47,7 +47,7 @@ def foreseen_dataset(
     division = _division(request)
     selection = _with_columns(workspace, selection, division)
     name = name_of_new(workspace.records, request.name)
-    content, report = content_of(workspace.records, name, selection, division, provenance.built)
+    content, report = content_of(workspace.records, name, selection, division, provenance)
     provenance = replace(provenance, report={**provenance.report, **report})
     return foresee_dataset(workspace.records, name, content, provenance)
 

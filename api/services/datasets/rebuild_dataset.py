@@ -13,7 +13,7 @@ from catalog.errors import BadFile, NotFound
 from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
-from pipeline.datasets.datasets import Content, content_of
+from pipeline.datasets.datasets import Content, Provenance, content_of
 from pipeline.datasets.derive import Gap, grown_content, split_content
 from pipeline.datasets.division import Division
 from pipeline.datasets.improve import Held, Improvement, improved_content
@@ -95,7 +95,7 @@ def _chosen(workspace: Workspace, dataset: Dataset) -> Content:
     with catalog.reading(dataset.snapshot) as snapshot:
         selection = with_columns(snapshot, selection, columns)
         selection = with_versions(snapshot, selection)
-    return content_of(workspace.records, dataset.name, selection, division, {})[0]
+    return content_of(workspace.records, dataset.name, selection, division, Provenance())[0]
 
 
 def _method(stored: Mapping[str, Any]) -> Method | None:

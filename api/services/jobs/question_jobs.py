@@ -7,11 +7,13 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from api.schemas.datasets import NewDataset
+from api.schemas.base import set_fields
+from api.schemas.datasets import NewDataset, NewSplit
 from api.schemas.jobs import JobBody
 from api.services.jobs.programs import need_programs
 from catalog.errors import InvalidInput
 from catalog.records.datasets import whole_dataset
+from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
 from pipeline.jobs.attempts import ATTEMPTS
 from pipeline.jobs.backends.registry import backend
@@ -27,6 +29,7 @@ from pipeline.jobs.train_settings import TrainSettings
 from pipeline.manifest import Manifest
 from pipeline.staging.stage import newest_manifest
 from query.question.question import Question
+from query.question.wrong_value import validation_message
 
 if TYPE_CHECKING:
     from api.services.call import Call
@@ -53,16 +56,27 @@ class Beginner(Protocol):
     ) -> Described:
         """The plan that its step "run" would hand to its backend."""
 
-    def ask(
-        self,
-        kind: str,
-        question: Question | None,
-        dataset: str | None,
-        save_as: str | None,
-        evict: bool,
-        options: Mapping[str, Any],
-    ) -> JobBody:
+    def ask(self, kind: str, asked: "Asked", options: Mapping[str, Any]) -> JobBody:
         """Begin it."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The frames that a job with steps works on.
+
+    Attributes:
+        dataset: A dataset; None where a question chooses the frames.
+        question: The question; None where there is a dataset.
+        divide: Its division, as a NewSplit's data; None for none.
+        save_as: Name of the question's dataset; None for the job's own.
+        evict: The dataset is removed from the cache when the job is done.
+    """
+
+    dataset: str | None
+    question: Question | None
+    divide: Mapping[str, Any] | None
+    save_as: str | None
+    evict: bool
 
 
 def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
@@ -70,6 +84,7 @@ def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
 
     It takes, besides its own:
         question: The frames that answer it are saved as a dataset, which the job works on.
+        divide: Their division into splits, as a NewSplit's data.
         save_as: Name of that dataset; the job's own by default, and predict-MODEL of a prediction.
         evict: Remove the dataset from the cache when the job is done.
 
@@ -87,6 +102,7 @@ def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
         jobs: Beginner,
         *arguments: Any,
         question: Question | None = None,
+        divide: Mapping[str, Any] | None = None,
         save_as: str | None = None,
         evict: bool = False,
         **options: Any,
@@ -101,10 +117,14 @@ def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
             )
         if save_as is not None and question is None:
             raise InvalidInput(f"save as {save_as}: goes with a question, and not with a dataset")
+        if divide is not None and question is None:
+            raise InvalidInput(
+                "divide: goes with a question; framesift dataset split divides a dataset again"
+            )
         if question is None and not evict and not _staged_before(jobs, dataset, options):
             return method(jobs, **options)
         options.pop("dataset", None)
-        return jobs.ask(kind, question, dataset, save_as, evict, options)
+        return jobs.ask(kind, Asked(dataset, question, divide, save_as, evict), options)
 
     return begun
 
@@ -129,10 +149,7 @@ def _staged_before(jobs: Beginner, dataset: str | None, options: Mapping[str, An
 def begin_with_steps(
     jobs: Beginner,
     kind: str,
-    question: Question | None,
-    dataset: str | None,
-    save_as: str | None,
-    evict: bool,
+    asked: Asked,
     options: Mapping[str, Any],
 ) -> Job:
     """Begin a job with its steps, once what can be checked is; see or_question.
@@ -141,7 +158,8 @@ def begin_with_steps(
         DryRun: Jobs are described only.
     """
     session, records = jobs.session, jobs.session.records
-    whole = None if dataset is None else whole_dataset(records, dataset)
+    question, save_as = asked.question, asked.save_as
+    whole = None if asked.dataset is None else whole_dataset(records, asked.dataset)
     resources = _resources(jobs, kind, options)
     chosen, start_after = backend(options.get("backend", "local")), options.get("start_after")
     if start_after is not None and not chosen.stages_beside:
@@ -150,13 +168,14 @@ def begin_with_steps(
             "frames are staged; leave it out"
         )
     stages = options.get("stage", True) and start_after is None
-    if evict and not options.get("stage", True):
+    if asked.evict and not options.get("stage", True):
         raise InvalidInput("evict: goes with staging, and nothing is staged; leave one out")
     saved: dict[str, Any] = {}
     if question is not None:
         # With DuckDB, which those who list jobs do without.
         from api.services.selections import described
         from pipeline.datasets.datasets import name_of_new
+        from pipeline.datasets.split import parse_split
 
         described(session.workspace, question)
         if save_as is None and kind == "predict":
@@ -165,7 +184,14 @@ def begin_with_steps(
             name_of_new(records, save_as)
         # Another attempt of the step answers alike, whatever was ingested meanwhile.
         at = question.asked_of(None) or session.workspace.catalog.snapshot()
-        saved = {"question": question.model_dump(mode="json"), "save_as": save_as, "at": at}
+        saved = {
+            "question": question.model_dump(mode="json"),
+            "divide": asked.divide,
+            "save_as": save_as,
+            "at": at,
+        }
+        if asked.divide is not None:
+            parse_split(new_dataset(records, kind, saved).split or "")
     order = JobOrder(
         kind,
         f"{kind}-{_base(kind, whole, save_as)}".rstrip("-"),
@@ -181,7 +207,7 @@ def begin_with_steps(
         "prepare",
         "run",
         *(["collect"] if kind != "run" else []),
-        *(["evict"] if evict else []),
+        *(["evict"] if asked.evict else []),
     ]
     settings = {name: value for name, value in options.items() if name != "name"}
     if jobs.queue.dry_run:
@@ -230,10 +256,29 @@ def _foreseen_dataset(
     # With DuckDB, which those who list jobs do without.
     from api.services.datasets.new_dataset import foreseen_dataset
 
-    name = saved["save_as"] or job.removeprefix(session.records.own_names)
-    question = Question.model_validate(saved["question"])
-    request = NewDataset(name=name, question=question, seed=question.seed)
+    request = new_dataset(session.records, job, saved)
     return foreseen_dataset(session.workspace, request, saved["at"], session.caller.user)
+
+
+def new_dataset(records: RecordStore, job: str, saved: Mapping[str, Any]) -> NewDataset:
+    """The dataset that the step "select" saves.
+
+    Args:
+        records: The caller's.
+        job: The job's name.
+        saved: What was kept of its question.
+
+    Raises:
+        InvalidInput: The division cannot be used.
+    """
+    question, divide = Question.model_validate(saved["question"]), saved.get("divide")
+    name = saved["save_as"] or job.removeprefix(records.own_names)
+    try:
+        of_division = {} if divide is None else set_fields(NewSplit.model_validate(divide))
+        division = {"seed": question.seed, **of_division}
+        return NewDataset(name=name, question=question, **division)
+    except ValueError as error:
+        raise InvalidInput(f"divide: {validation_message(error)}") from error
 
 
 def _base(kind: str, whole: Dataset | None, save_as: str | None) -> str:

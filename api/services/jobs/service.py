@@ -14,7 +14,7 @@ from api.schemas.timeline import LogSizeBody, LogSizesAnswer, MoveBody, Timeline
 from api.services.jobs.compare import comparison
 from api.services.jobs.files import JobFile, LogEnd, joined_logs, log_ends, log_sizes, report_file
 from api.services.jobs.programs import need_programs
-from api.services.jobs.question_jobs import Foreseen, begin_with_steps, or_question
+from api.services.jobs.question_jobs import Asked, Foreseen, begin_with_steps, or_question
 from catalog.errors import InvalidInput, NotFound
 from catalog.records.datasets import whole_dataset
 from catalog.records.jobs import job_counts, recorded_job, recorded_jobs, recorded_moves
@@ -36,7 +36,6 @@ from pipeline.jobs.workflow.moves import RUN
 from pipeline.jobs.workflow.remove import remove
 from pipeline.prepared.size import Size
 from pipeline.runs.checkpoint_steps import named_checkpoint
-from query.question.question import Question
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -455,14 +454,11 @@ class Jobs:
     def ask(
         self,
         kind: str,
-        question: Question | None,
-        dataset: str | None,
-        save_as: str | None,
-        evict: bool,
+        asked: Asked,
         options: Mapping[str, Any],
     ) -> JobBody:
         """Begin a job of several steps: api.services.jobs.question_jobs."""
-        return self._body(begin_with_steps(self, kind, question, dataset, save_as, evict, options))
+        return self._body(begin_with_steps(self, kind, asked, options))
 
     def planned(self, name: str, kind: str, **options: Any) -> JobBody:
         """Plan what a job of several steps, which has begun, hands to its backend.

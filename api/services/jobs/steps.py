@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from api.schemas.datasets import NewDataset
 from api.services.accounts.callers import NOBODY_ASKED, Caller
 from api.services.datasets.new_dataset import make_dataset
+from api.services.jobs.question_jobs import new_dataset
 from api.services.jobs.service import Jobs
 from api.services.session import Session
 from api.workspace import Workspace
@@ -21,7 +21,6 @@ from pipeline.jobs.program.collect import described_files
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.jobs.workflow.moves import ASKED
 from pipeline.manifest_store import read_manifest
-from query.question.question import Question
 
 _FETCHERS = 4
 """Files that are fetched at once, as `framesift stage` does."""
@@ -65,10 +64,8 @@ def _caller(home: Workspace, job: Job, submission: Mapping[str, Any]) -> Caller:
 
 def _select(session: Session, job: Job, say: Say) -> None:
     """Save the frames that answer the question, of the snapshot at which it was asked."""
-    submission, records = job.request[ASKED], session.records
-    name = submission["save_as"] or job.name.removeprefix(records.own_names)
-    question = Question.model_validate(submission["question"])
-    request = NewDataset(name=name, question=question, seed=question.seed)
+    submission = job.request[ASKED]
+    request = new_dataset(session.records, job.name, submission)
     saved = make_dataset(session.workspace, request, submission["at"], submission["caller"])
     with session.whole.records.session() as writing:
         writing.get_one(Job, job.id).dataset_id = saved.id

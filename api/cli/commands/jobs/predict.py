@@ -1,12 +1,15 @@
 """framesift predict."""
 
-from dataclasses import fields
 from typing import Annotated
 
 import typer
 
 from api.cli.commands.jobs.follow import follow
-from api.cli.commands.jobs.frame_options import EvictFlag, SaveAsOption
+from api.cli.commands.jobs.frame_options import (
+    FrameOptions,
+    dataset_or_question,
+    with_frame_options,
+)
 from api.cli.commands.jobs.options import (
     AttemptsOption,
     BackendOption,
@@ -26,14 +29,13 @@ from api.cli.commands.jobs.resources import (
     resources_of,
 )
 from api.cli.commands.jobs.validate import refuse_foreign_model
-from api.cli.options.question_options import QuestionOptions, question_of, with_question
 from api.cli.target import target
 from api.cli.terminal import JsonFlag
 from catalog.errors import InvalidInput
 from pipeline.jobs.attempts import ATTEMPTS
 
 
-@with_question
+@with_frame_options
 def predict(
     model_name: Annotated[
         str,
@@ -43,7 +45,7 @@ def predict(
             "with @best the best one.",
         ),
     ],
-    options: QuestionOptions,
+    frame_options: FrameOptions,
     dataset: Annotated[
         str | None,
         typer.Argument(help="NAME, or NAME@VERSION; else the options of a question choose frames."),
@@ -62,8 +64,6 @@ def predict(
         ),
     ] = False,
     bad_frames: BadFramesOption = None,
-    save_as: SaveAsOption = None,
-    evict: EvictFlag = False,
     name: NameOption = None,
     backend: BackendOption = "local",
     resource: ResourceOption = None,
@@ -80,8 +80,8 @@ def predict(
     Frames of a dataset, or those that the options of a question choose: these are saved as a
     dataset, predict-MODEL.
     """
-    asks = any(getattr(options, field.name) is not None for field in fields(options))
-    if asks == (dataset is not None):
+    frames = dataset_or_question(dataset, frame_options)
+    if ("question" in frames) == (dataset is not None):
         raise InvalidInput(
             "predict: give a dataset, or the options of a question, such as "
             "--where 'labelled = 0' --sample 1000; and not both"
@@ -94,18 +94,14 @@ def predict(
         backend=backend,
         resources=resources_of(backend, resource, option),
         start_after=percent_of(start_after),
-        question=question_of(options) if asks else None,
-        save_as=save_as,
     )
     if attempts != ATTEMPTS:
         chosen["attempts"] = attempts
     if no_stage:
         chosen["stage"] = False
-    if evict:
-        chosen["evict"] = True
     if trust_model:
         refuse_foreign_model()
         chosen["trust_model"] = True
     jobs = target().jobs
-    chosen |= {"model": model_name} | present(dataset=dataset)
+    chosen |= {"model": model_name} | present(**frames)
     follow(jobs, begun(jobs, "predict", dry_run, chosen, as_json), detach, as_json)

@@ -8,9 +8,8 @@ import typer
 
 from api.cli.commands.jobs.follow import follow
 from api.cli.commands.jobs.frame_options import (
-    FrameOptions,
+    TrainFrameOptions,
     dataset_or_question,
-    with_frame_options,
 )
 from api.cli.commands.jobs.options import (
     AttemptsOption,
@@ -30,6 +29,7 @@ from api.cli.commands.jobs.resources import (
     begun,
     resources_of,
 )
+from api.cli.options.grouped_options import with_options
 from api.cli.target import target
 from api.cli.terminal import JsonFlag
 from pipeline.jobs.attempts import ATTEMPTS
@@ -40,9 +40,9 @@ from pipeline.runs.class_map import classes_in
 from pipeline.runs.exchange import Exchange
 
 
-@with_frame_options
+@with_options("frame_options", TrainFrameOptions)
 def train(
-    frame_options: FrameOptions,
+    frame_options: TrainFrameOptions,
     dataset: Annotated[
         str | None,
         typer.Argument(help="NAME, or NAME@VERSION; else options such as --range choose frames."),
@@ -70,7 +70,7 @@ def train(
         int | None,
         typer.Option(help=f"Network input width, likewise; by default {USUAL_SIZE.width_px}."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of weights and order.")] = 0,
+    weights_seed: Annotated[int, typer.Option("--seed", help="Seed of weights and order.")] = 0,
     split: Annotated[
         str | None,
         typer.Option(help="Split to train on; train, or all frames of a dataset not divided."),
@@ -146,9 +146,10 @@ def train(
             min=1, max=1000, help="Checkpoints kept, the newest among them (2): validate NAME@STEP."
         ),
     ] = None,
-    model: Annotated[
+    network: Annotated[
         str | None,
         typer.Option(
+            "--model",
             help="Network: small_unet (default), deeplabv3plus_resnet50, or your own, "
             "MODULE:FUNCTION, of a module that is installed or on PYTHONPATH.",
         ),
@@ -178,7 +179,7 @@ def train(
     """Train a segmentation network on a dataset's split, data-parallel over Horovod.
 
     On a dataset, or on the frames that options such as --range car=10000: --camera front_center
-    choose: these are saved as a dataset and staged first.
+    choose: these are saved as a dataset, divided by --divide, and staged first.
     """
     settings = TrainSettings(
         workers=workers,
@@ -188,7 +189,7 @@ def train(
         learning_rate=learning_rate,
         height=height,
         width=width,
-        seed=seed,
+        seed=weights_seed,
         split=split,
         continue_from=continue_from,
         prepare=prepare,
@@ -202,7 +203,7 @@ def train(
         checkpoint_every=checkpoint_every,
         checkpoint_minutes=checkpoint_minutes,
         keep_checkpoints=keep_checkpoints,
-        model=model,
+        model=network,
         backbone_weights=None
         if backbone_weights is None
         else str(Path(backbone_weights).absolute()),

@@ -45,11 +45,12 @@ from pipeline.runs.score_thresholds import parse_thresholds
 @with_frame_options
 def validate(
     frame_options: FrameOptions,
-    model: Annotated[
+    model_name: Annotated[
         str,
         typer.Argument(
+            metavar="MODEL",
             help="A training job's name, or a model folder; with @STEP a checkpoint, "
-            "with @best the best one."
+            "with @best the best one.",
         ),
     ],
     datasets: Annotated[
@@ -147,7 +148,7 @@ def validate(
     jobs = target().jobs
     if dry_run and len(each_of) > 1:
         raise InvalidInput(f"--dry-run: describes one job, and {len(each_of)} datasets are given")
-    options["model"] = model
+    options["model"] = model_name
     submissions = [{**options, **dataset_or_question(each, frame_options)} for each in each_of]
     if len(submissions) > 1:  # all can begin, or none does
         for submission in submissions:
