@@ -55,7 +55,7 @@ def test_pictures(catalogued: Path, tmp_path: Path) -> None:
         file.unlink()
         file.symlink_to("kept.png")
         assert client.get(paths[0]).content == file_kept.read_bytes()
-        folder, elsewhere = file.parent, tmp_path / "elsewhere"
+        folder, elsewhere = file.parent, tmp_path / "source-private"
         folder.rename(elsewhere)
         folder.symlink_to(elsewhere)
         assert client.get(paths[0]).status_code == 404
@@ -66,7 +66,8 @@ def test_staging_and_training(catalogued: Path, tmp_path: Path) -> None:
     workspace = open_home(copy_home(catalogued, tmp_path, with_source=True))
     dataset = make(workspace)
     manifest = Manifest.read(Path(dataset.manifest))
-    file, outside = Path(manifest.image_paths()[0]), tmp_path / "outside.png"
+    (tmp_path / "source-private").mkdir()
+    file, outside = Path(manifest.image_paths()[0]), tmp_path / "source-private" / "outside.png"
     file.rename(outside)
     file.symlink_to(outside)
     with pytest.raises(StorageError, match="leads out of the source"):
@@ -90,7 +91,7 @@ def test_a_folder_that_is_replaced(catalogued: Path, tmp_path: Path) -> None:
     Nor once the source has been removed, nor of what is made of the dataset.
     """
     workspace = open_home(copy_home(catalogued, tmp_path, with_source=True))
-    folder, elsewhere = tmp_path / "source", tmp_path / "elsewhere"
+    folder, elsewhere = tmp_path / "source", tmp_path / "within2"
     within = tmp_path / "within"
     within.mkdir()
     folder.rename(within / "source")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import CatalogBusy, StorageError
+from catalog.storage.waiting_line import WaitingLine
 from catalog.storage.write_lock import write_lock
 from tests.api.servers import wait_until
 from tests.zygote import Forked
@@ -114,35 +115,48 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_who_waits_gets_the_lock_in_the_order_of_coming(tmp_path: Path) -> None:
-    """Each of five waiters is served in turn, and one that asks again and again overtakes none."""
+    """Each of five waiters is served in turn, though their tries come when they will."""
     lock = tmp_path / "lock"
     served: list[str] = []
-    over = threading.Event()
 
     def wait(name: str) -> None:
         with write_lock(lock, 120):
             served.append(name)
             time.sleep(0.05)  # so long the others would have for a try out of order
 
-    def ask_again_and_again() -> None:
-        while not over.is_set():
-            with write_lock(lock, 120):
-                served.append("greedy")
-
     names = [f"w{number}" for number in range(5)]
     waiting = [threading.Thread(target=wait, args=(name,)) for name in names]
-    greedy = threading.Thread(target=ask_again_and_again)
     with write_lock(lock, 0):
-        for position, thread in enumerate([*waiting, greedy], start=1):
+        for position, thread in enumerate(waiting, start=1):
             thread.start()
             wait_until(partial(has_tickets, lock, position))
     for thread in waiting:
         thread.join(120)
-    over.set()
-    greedy.join(120)
-    assert served[: len(names)] == names
-    assert "greedy" in served[len(names) :]
+    assert served == names
     assert not tickets(lock)
+
+
+def test_a_newcomer_overtakes_nobody(tmp_path: Path) -> None:
+    """The lock is free and one waits for it: a later one stands in line, whatever the moment.
+
+    One that would not wait makes its only try nevertheless.
+    """
+    lock = tmp_path / "lock"
+    served: list[str] = []
+
+    def come() -> None:
+        with write_lock(lock, 120):
+            served.append("newcomer")
+
+    newcomer = threading.Thread(target=come)
+    with WaitingLine(lock).ticket():  # of one that is between two tries
+        newcomer.start()
+        wait_until(lambda: served or has_tickets(lock, 2))
+        assert not served
+        with write_lock(lock, 0):
+            pass
+    newcomer.join(120)
+    assert served == ["newcomer"]
 
 
 def test_a_killed_waiter_holds_nobody_up(tmp_path: Path) -> None:

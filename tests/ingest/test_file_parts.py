@@ -66,16 +66,18 @@ def test_a_part_of_a_version(kind: str, tmp_path: Path, monkeypatch: pytest.Monk
         pass
 
 
+@pytest.mark.parametrize("other", [b"other", b"y" * len(CONTENT)], ids=["shorter", "as-long"])
 def test_a_folder_s_file_that_is_written_while_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: bytes
 ) -> None:
-    """Whole or in part, it is an error that is tried again, and no mixture."""
+    """Whole or in part, with another size or the same: an error that is tried again, no mixture."""
     (tmp_path / "x").write_bytes(CONTENT)
+    os.utime(tmp_path / "x", (1e9, 1e9))
 
     class Written(io.BufferedReader):
         def read(self, size: int | None = -1, /) -> bytes:
             content = super().read(size)
-            (tmp_path / "x").write_bytes(b"other")
+            (tmp_path / "x").write_bytes(other)
             return content
 
     def opened(folder: str, key: str) -> io.BufferedReader:
@@ -87,6 +89,7 @@ def test_a_folder_s_file_that_is_written_while_it_is_read(
     with pytest.raises(UnreadableFile, match="was written while it was read"):
         files.read("x")
     (tmp_path / "x").write_bytes(CONTENT)
+    os.utime(tmp_path / "x", (1e9, 1e9))
     with (
         pytest.raises(UnreadableFile, match="was written while it was read"),
         open_file(files, "x", length=9) as part,

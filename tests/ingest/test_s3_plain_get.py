@@ -74,6 +74,27 @@ def test_a_connection_is_kept_and_replaced_when_the_store_closes_it() -> None:
     assert 'if-match: "e"' in first
 
 
+@pytest.mark.parametrize("read_bytes", [0, 2**20])
+def test_a_connection_whose_content_was_left_is_not_kept(read_bytes: int) -> None:
+    """Unread or read in part: the next object is not what the rest of this one's content says."""
+    answer = HEAD + b'ETag: "e"\r\nContent-Length: 10240\r\n\r\n' + bytes(10_240)
+    content = bytes(read_bytes) + answer
+    head = HEAD + f"Content-Length: {len(content)}\r\nx: ".encode()
+    head = head.ljust(2**16 - 4, b"x") + b"\r\n\r\n"  # which comes alone
+    store = Store([head + content], [WHOLE, WHOLE])
+    gets = store.gets()
+    opened = gets.open("large", "")
+    assert opened is not None
+    with opened:
+        if read_bytes:
+            assert len(next(opened.pieces())) == read_bytes
+    for _ in range(2):
+        with received(gets) as whole:
+            assert whole == CONTENT
+    store.thread.join()
+    assert store.connections == 2
+
+
 def test_its_answer_says_what_the_object_is() -> None:
     """Size, ETag and time, and the content in pieces."""
     found = Store([WHOLE]).gets().open("k", "")

@@ -19,7 +19,7 @@ from pipeline.cache import beat, known_space
 from pipeline.cache.beat import Watch, own_name
 from pipeline.cache.checksums import MOST_FILES, recorded_checksums, recording
 from pipeline.cache.contents import PINNED_FILE, keep_stagers, space
-from pipeline.cache.eviction import CacheContents, EvictionOrder
+from pipeline.cache.eviction import CacheContents, EvictionOrder, evict
 from pipeline.cache.known_space import KnownSpace
 from pipeline.cache.lease import Holder, Lease, held_leases, leased
 from pipeline.cache.limits import Limits, change_limits, read_limits, write_limits
@@ -130,6 +130,47 @@ def test_full_of_leases_and_pins(cache: Path, room: Room) -> None:
     assert staged_names(cache) == {"old", "middle", "young"}
     room.make(4 * BYTES, 4)  # what was refused is not reserved
     assert staged_names(cache) == {"old", "young"}
+
+
+def test_a_job_that_comes_while_its_dataset_is_evicted_keeps_it(cache: Path) -> None:
+    """Its lease is seen by the look after the manifest is aside: back it goes, with its entries."""
+    plan = CacheContents(cache, ()).plan(6 * BYTES, 6)
+    assert [one.name for one in plan.manifests] == ["old-v1-0", "middle-v1-0"]
+
+    def is_held() -> set[str]:
+        aside = list((cache / ".manifests").glob(".old-v1-0.*"))
+        return {"old-v1-0"} if aside else set()
+
+    assert evict(cache, plan, is_held) == (3 * BYTES, 3)
+    assert staged_names(cache) == {"old", "young"}
+    assert {f"old/{n}.png" for n in range(3)} <= keys(cache)
+    assert not any(key.startswith("middle/") for key in keys(cache))
+
+
+def test_what_has_come_of_a_file_counts_once_against_the_disk(
+    cache: Path, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a reserved file 1,000 bytes lie there already: they are not needed once more."""
+    write_limits(cache, Limits())
+    part = cache / ".parts" / "another"
+    part.mkdir(parents=True)
+    (part / "x.part").write_bytes(bytes(BYTES))
+    monkeypatch.setattr("pipeline.cache.room.free_bytes", lambda _: 100)
+    room.make(BYTES, 1)
+    room.make(100, 0)
+    assert staged_names(cache) == {"old", "middle", "young"}
+    room.make(1, 0)
+    assert staged_names(cache) == {"middle", "young"}
+
+
+def test_nothing_is_reserved_once_all_has_come(cache: Path, room: Room) -> None:
+    """The last file of three is told at once, however soon it comes after the others."""
+    room.make(3 * BYTES, 3)
+    for left in (2, 1, 0):
+        room.came(BYTES, 1)
+        (lease,) = held_leases(cache, Watch())
+        if not left:
+            assert (lease.reserved_bytes, lease.reserved_files) == (0, 0)
 
 
 def test_the_floor_of_free_space(cache: Path, room: Room) -> None:

@@ -36,6 +36,27 @@ def test_scenes_without_a_drive_are_no_drive(by: str) -> None:
     assert (report["leakage"]["shared_drives"], report["leakage"]["shared_scenes"]) == (0, 0)
 
 
+def test_scenes_that_overlap_by_their_first_frames_stay_together() -> None:
+    """Though the last frame of neither is near the other's; a third, an hour on, stays apart."""
+    frames = pa.Table.from_pylist(
+        [
+            {"scene": scene, "frame_number": number, "drive": None}
+            for scene, numbers in (
+                ("20200101_000000", (0, 30_000)),
+                ("20200101_000001", (0, 60_000)),
+                ("20200101_040000", (0, 1)),
+            )
+            for number in numbers
+        ],
+        scenes_of([]).schema,
+    )
+    hashes = hashes_of(str(n) for n in range(frames.num_rows))
+    sides, report = divide(frames, hashes, Division(HALVES), {})
+    assert report["leakage"]["groups"] == 2
+    assert len(set(sides[:4].tolist())) == 1
+    assert sides[4] == sides[5] != sides[0]
+
+
 def test_frames_without_a_scene_are_no_scene() -> None:
     """Without scene, time and drive nothing holds frames together."""
     frames = scenes_of([None] * 2)

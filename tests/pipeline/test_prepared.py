@@ -142,16 +142,17 @@ def test_damaged_and_unlabelled_frames_are_decoded_as_without_a_form(tmp_path: P
     assert opened(folder, "train")[1] is not None
 
 
+@pytest.mark.parametrize("damaged", [["images.npy"], ["labels.npy"], ["images.npy", "labels.npy"]])
 def test_damage_is_noticed_and_made_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], damaged: list[str]
 ) -> None:
-    """Proves a row that was changed on the disk is decoded instead, said, and alone made again."""
+    """Proves a row with either array changed on the disk is decoded instead, said, alone remade."""
     folder = staged(tmp_path, {"train": draw_frames(tmp_path, 3)})
     prepared = prepare(folder, SIZE)
     frames, good = opened(folder, "train")
     assert good is not None
     expected = [np.array(array) for array in good.small(2) or ()]
-    for name in ("images.npy", "labels.npy"):
+    for name in damaged:
         damage(prepared.folder / name)
     _, rows = opened(folder, "train")
     assert rows is not None
@@ -183,7 +184,7 @@ def test_a_partial_form_is_none(tmp_path: Path, file: str, how: str) -> None:
 
 
 def test_what_decides_the_arrays_is_in_the_key(tmp_path: Path) -> None:
-    """Proves another version, size, class list or dataset is another form, beside the first."""
+    """Proves another version, size, class list or its order is another form, beside the first."""
     files = draw_frames(tmp_path, 2)
     folder = staged(tmp_path, {"train": files})
     prepare(folder, SIZE)
@@ -197,7 +198,13 @@ def test_what_decides_the_arrays_is_in_the_key(tmp_path: Path) -> None:
     Manifest(replace(manifest.header, class_list=colours), manifest.frames).write(folder)
     assert opened(folder, "train")[1] is None
     prepare(folder, SIZE)
-    assert len(list((tmp_path / ".prepared").iterdir())) == 3
+    # Class ids follow the order of the list, which is equal as a dictionary.
+    backwards = dict(reversed(colours.items()))
+    assert backwards == colours
+    Manifest(replace(manifest.header, class_list=backwards), manifest.frames).write(folder)
+    assert opened(folder, "train")[1] is None
+    prepare(folder, SIZE)
+    assert len(list((tmp_path / ".prepared").iterdir())) == 4
 
 
 @pytest.mark.wide

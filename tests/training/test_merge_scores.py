@@ -16,7 +16,7 @@ from api.cli.commands.jobs.follow import told_regressions
 from ingest.labels.palette import tag_name
 from tests.training.commands import run, run_forked
 from training.merge_scores import FRAME_SCORES_SCHEMA, open_shards
-from training.validation import frame_summary
+from training.validation import comparison, frame_summary
 from training.validation.frame_cells import FrameCells, FrameScore, Int32, cells_of
 from training.validation.frame_summary import FrameSummary, score_blocks
 from training.validation.metrics.metric import Metric, ScoredFrame
@@ -332,6 +332,61 @@ def test_a_model_is_compared_with_another(tmp_path: Path) -> None:
     frames = [replace(frame, row=frame.row + 7) for frame in result.frames]
     replace(result, frames=frames).write(others)
     assert "put through other frames" in run_forked(*flags).error
+
+
+@pytest.mark.parametrize(
+    ("interval", "verdict"),
+    [
+        ((-0.03, -0.01), "worse"),
+        ((-0.01, 0.02), "not told apart"),
+        ((0.01, 0.03), "better"),
+        ((0.0, 0.02), "not told apart"),
+        ((-0.02, 0.0), "not told apart"),
+        (None, None),
+    ],
+)
+def test_a_verdict_needs_the_whole_interval_on_one_side(
+    interval: tuple[float, float] | None, verdict: str | None
+) -> None:
+    """Worse below zero, better above; neither where zero lies in it or at its end."""
+    assert comparison._verdict(interval) == verdict
+
+
+def test_each_score_has_its_own_verdict() -> None:
+    """One class worse, one better, one the same, one without truth: and each in its list alone."""
+    scenes: dict[str, Int64] = {}
+    others: dict[str, Int64] = {}
+    for number in range(6):
+        right = 500 + 50 * number
+        scenes[f"s{number}"] = np.diag([right, right, 900, 0])
+        others[f"s{number}"] = scenes[f"s{number}"].copy()
+        scenes[f"s{number}"][0, 3] = others[f"s{number}"][1, 3] = 100
+    reports = [
+        {
+            "model": {"name": name},
+            "classes": CLASSES,
+            "miou": mean_iou(sum(of.values())),
+            "pixel_accuracy": pixel_accuracy(sum(of.values())),
+            "per_class": [
+                {"tag": tag_name(each), "truth_pixels": int(pixels), "iou": value}
+                for each, pixels, value in zip(
+                    CLASSES, sum(of.values()).sum(axis=1), iou(sum(of.values())), strict=True
+                )
+            ],
+        }
+        for name, of in (("night", scenes), ("day", others))
+    ]
+    made = comparison.compared(*reports, scenes, others)
+    assert {row["score"]: row["verdict"] for row in made["scores"]} == {
+        "miou": "not told apart",
+        "pixel_accuracy": "not told apart",
+        "sky": "worse",
+        "street": "better",
+        "car": "not told apart",
+    }
+    assert (made["regressions"], made["improvements"]) == (["sky"], ["street"])
+    turned = comparison.compared(*reversed(reports), others, scenes)
+    assert (turned["regressions"], turned["improvements"]) == (["street"], ["sky"])
 
 
 def test_a_comparison_on_one_scene_judges_nothing(tmp_path: Path) -> None:

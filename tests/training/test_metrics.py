@@ -12,6 +12,7 @@ from training.validation.intervals import difference_intervals, score_intervals
 from training.validation.metrics import object_sizes
 from training.validation.metrics.boundary import BoundaryIou, near_outline
 from training.validation.metrics.calibration import BINS, Calibration
+from training.validation.metrics.confusion import Confusion
 from training.validation.metrics.metric import ScoredFrame
 from training.validation.metrics.object_sizes import BORDERS_PX, ObjectSizes
 from training.validation.metrics.table import METRICS
@@ -238,6 +239,24 @@ def test_intervals_are_over_scenes() -> None:
         score_intervals({"a": good, "b": np.zeros_like(good)}, CLASSES)["iou"] == [None] * CLASSES
     )
     assert score_intervals({}, CLASSES)["scenes"] == 0
+
+
+def test_a_class_that_a_draw_lacks_has_its_score_of_all_scenes_there() -> None:
+    """Proves a rare class that is scored badly holds the mean down where it is not drawn, too."""
+    common, rare = np.diag([1000, 0]), np.diag([1000, 10])
+    rare[1, 1], rare[1, 0] = 1, 9
+    scenes = {"common": common, "rare": rare}
+    low, high = score_intervals(scenes, 2)["miou"]
+    assert low < mean_iou(common + rare) <= high < 0.56
+
+
+def test_frames_have_a_class_by_their_truth() -> None:
+    """Proves a class that was only predicted, in the second frame of three, is in no frame."""
+    metric = Confusion.empty(3)
+    for matrix in ([[4, 0, 0], [0, 0, 0], [0, 1, 3]], [[5, 2, 0]] + [[0] * 3] * 2, [[0] * 3] * 3):
+        one = drawn(0)
+        metric.update(replace(one, matrix=np.array(matrix, np.int64)))
+    assert metric.frames_with_class.tolist() == [2, 0, 1]
 
 
 def test_intervals_of_differences_are_paired() -> None:

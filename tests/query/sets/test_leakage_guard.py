@@ -48,14 +48,22 @@ def test_chains(seconds: list[int | None], gap: int) -> None:
     assert ((np.diff(runs) == 0) == (steps < gap)).all()
 
 
-@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=30))
-def test_held_together(pairs: list[tuple[int, int]]) -> None:
-    """The finest groups that part no code of either grouping: compared with spreading labels."""
-    first, second = (np.array(codes) for codes in zip(*pairs, strict=True))
-    groups = held_together([first, second])
-    labels = np.arange(len(pairs))
-    for _ in pairs:
-        for codes in (first, second):
+_CODES = st.integers(1, 5).flatmap(
+    lambda groupings: st.lists(
+        st.tuples(*[st.integers(0, 8)] * groupings), min_size=1, max_size=30
+    )
+)
+
+
+@given(_CODES)
+@example([(0, 0, 5), (0, 0, 6), (1, 1, 5), (1, 1, 7)])
+def test_held_together(frames: list[tuple[int, ...]]) -> None:
+    """The finest groups that part no code of any of five groupings: against spreading labels."""
+    groupings = [np.array(codes) for codes in zip(*frames, strict=True)]
+    groups = held_together(groupings)
+    labels = np.arange(len(frames))
+    for _ in frames:
+        for codes in groupings:
             for code in set(codes.tolist()):
                 labels[codes == code] = labels[codes == code].min()
     same = labels[:, None] == labels[None, :]
