@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import delete, func, or_, select
+from sqlalchemy import delete, func, or_, select, update
 
 from catalog.errors import NotFound
 from catalog.records.sources import recorded_source
@@ -113,9 +113,10 @@ def replace_problems(
 
 
 def set_class_list(records: RecordStore, source_id: int, class_list: dict[str, str]) -> None:
-    """Keep the class list that a source's labels were counted with."""
+    """Keep the class list that a source's labels were counted with, in its order."""
     with records.session() as session:
-        session.get_one(Source, source_id).class_list = class_list
+        # By a statement: SQLAlchemy leaves a value out that is equal but for its order.
+        session.execute(update(Source).where(Source.id == source_id).values(class_list=class_list))
 
 
 def last_scan(records: RecordStore, source_id: int) -> Scan | None:

@@ -89,6 +89,11 @@ class Palette:
         return dict(zip(self.colours, self.class_ids, strict=True))
 
     @cached_property
+    def tag_of_colour(self) -> Mapping[int, str]:
+        """Tag of each 24-bit colour 0xRRGGBB: what pixels count as, whatever the list's order."""
+        return {colour: self.tags[class_id] for colour, class_id in self.class_of_colour.items()}
+
+    @cached_property
     def lookup_table(self) -> npt.NDArray[np.uint8]:
         """(2**24,) uint8 [class id] by 24-bit colour; UNKNOWN_CLASS where no colour is listed."""
         table = np.full(1 << 24, UNKNOWN_CLASS, dtype=np.uint8)

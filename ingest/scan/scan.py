@@ -179,10 +179,12 @@ class Scan:
             add_class_tags(store, palette.tags)
             define_class_tags(records, dict(zip(palette.tags, palette.classes, strict=True)))
             counted_with = scan_record.counted_with(records, source)
-            changed = bool(counted_with) and [*counted_with.items()] != [*class_list.items()]
+            changed = bool(counted_with) and (
+                Palette.from_class_list(counted_with).tag_of_colour != palette.tag_of_colour
+            )
             if changed:
                 options = replace(options, full=True)
-            elif not counted_with:
+            elif [*counted_with.items()] != [*class_list.items()]:
                 set_class_list(records, source.id, class_list)
             own_record = number is None
             if number is None:

@@ -19,8 +19,9 @@ from catalog.errors import InvalidInput, NotFound
 from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Source
-from catalog.records.tag_definitions import recorded_class_names
+from ingest.labels.palette import Palette
 from pipeline.datasets.chosen_split import UNDIVIDED
+from pipeline.datasets.class_lists import class_list_of
 from pipeline.datasets.division import Division, divide
 from pipeline.datasets.source_places import Places
 from pipeline.manifest import Manifest, ManifestHeader
@@ -65,7 +66,7 @@ class Content:
         splits: Names of the splits, in order.
         tags: Class tag of each entry of class_pixels.
         classes: Class names in the same order.
-        class_list: The sources' class list.
+        class_list: The sources' class list, in the same order.
         source_places: Of the sources.
     """
 
@@ -136,15 +137,16 @@ def content_of(
     splits = tuple(division.shares) or (UNDIVIDED,)
     sides, report = _sides(selection, division)
     of_rows = pa.array(splits).take(pa.array(sides))
-    rows, class_list, classes, source_places = rows_of(records, name, selection, of_rows)
+    rows, class_list, source_places = rows_of(records, name, selection, of_rows)
+    palette = Palette.from_class_list(class_list)
     question = selection.question.model_dump(mode="json", exclude_defaults=True)
     content = Content(
         question={**question, **provenance.built, **division.to_json()},
         snapshot=selection.snapshot,
         rows=rows,
         splits=splits,
-        tags=selection.classes,
-        classes=classes,
+        tags=palette.tags,
+        classes=palette.classes,
         class_list=class_list,
         source_places=source_places,
     )
@@ -169,8 +171,8 @@ def _no_frames(name: str, report: Mapping[str, Any]) -> InvalidInput:
 
 def rows_of(
     records: RecordStore, name: str, selection: Selection, splits: pa.Array
-) -> tuple[pa.Table, Mapping[str, str], tuple[str, ...], Places]:
-    """A selection as a manifest's rows; its class list, class names, and its sources' places.
+) -> tuple[pa.Table, Mapping[str, str], Places]:
+    """A selection as a manifest's rows; its class list, and its sources' places.
 
     Raises:
         InvalidInput: A frame has no camera image, or sources have different class lists.
@@ -178,9 +180,9 @@ def rows_of(
     """
     _refuse_labels_alone(name, selection)
     sources = _sources_of(selection, records)
-    class_list, classes = _classes(sources, selection, records)
-    source_places = Places.of(sources.values())
-    return _rows(selection, splits, sources), class_list, classes, source_places
+    class_list = class_list_of(records, sources.values())
+    tags = Palette.from_class_list(class_list).tags
+    return _rows(selection, splits, sources, tags), class_list, Places.of(sources.values())
 
 
 def name_of_new(records: RecordStore, name: str) -> str:
@@ -335,11 +337,16 @@ def _sources_of(selection: Selection, records: RecordStore) -> dict[tuple[str, s
 
 
 def _rows(
-    selection: Selection, splits: pa.Array, sources: Mapping[tuple[str, str], Source]
+    selection: Selection,
+    splits: pa.Array,
+    sources: Mapping[tuple[str, str], Source],
+    tags: Sequence[str],
 ) -> pa.Table:
     frames = selection.frames
     pairs = zip(frames["cluster"].to_pylist(), frames["datasource"].to_pylist(), strict=True)
-    pixels = [np.asarray(frames[tag].fill_null(0)).astype(np.int32) for tag in selection.classes]
+    none_counted = pa.nulls(len(selection), pa.int32())  # by an earlier class list
+    counted = [frames[tag] if tag in selection.classes else none_counted for tag in tags]
+    pixels = [np.asarray(column.fill_null(0)).astype(np.int32) for column in counted]
     ends = np.arange(len(selection) + 1, dtype=np.int32) * len(pixels)
     per_frame = np.array(pixels, np.int32).reshape(len(pixels), -1).T.ravel()
     of_each = pa.ListArray.from_arrays(pa.array(ends), pa.array(per_frame))
@@ -366,21 +373,6 @@ def _rows(
         },
         schema=FRAMES_SCHEMA,
     )
-
-
-def _classes(
-    sources: Mapping[tuple[str, str], Source], selection: Selection, records: RecordStore
-) -> tuple[dict[str, str], tuple[str, ...]]:
-    lists = {source.name: source.class_list for source in sources.values()}
-    first_name, first = next(iter(lists.items()))
-    for name, class_list in lists.items():
-        if class_list != first:
-            raise InvalidInput(
-                f"sources {first_name} and {name} have different class lists; "
-                "make one dataset of each"
-            )
-    names = recorded_class_names(records)
-    return first, tuple(names[tag] for tag in selection.classes)
 
 
 def content_id(question: Mapping[str, object], snapshot: int, rows: pa.Table) -> str:

@@ -15,7 +15,8 @@ from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
-from catalog.records.tag_definitions import recorded_class_names
+from ingest.labels.palette import Palette
+from pipeline.datasets.class_lists import are_alike, of_alike_sources, tags_of
 from pipeline.datasets.datasets import (
     Content,
     Provenance,
@@ -82,7 +83,7 @@ def split_content(
 ) -> tuple[Content, dict[str, Any]]:
     """The content that `split_dataset` saves, and the division's report; it raises the same."""
     manifest = read_manifest(stores.records, dataset)
-    tags = tags_of(manifest, recorded_class_names(stores.records))
+    tags = tags_of(manifest)
     hashes = hashes_of(manifest.frames["fkey"].to_pylist())
     rows = described(stores, manifest.frames, tags, hashes, dataset.snapshot, division.columns())
     sides, report = divide(rows, hashes, division, dict.fromkeys(tags, ""))
@@ -98,12 +99,6 @@ def split_content(
         source_places=Places.in_header(manifest.header),
     )
     return content, report
-
-
-def tags_of(manifest: Manifest, class_names: Mapping[str, str]) -> tuple[str, ...]:
-    """Class tag of each entry of class_pixels."""
-    by_name = {name: tag for tag, name in class_names.items()}
-    return tuple(by_name[name] for name in manifest.header.classes)
 
 
 def _with_splits(rows: pa.Table, splits: pa.Array) -> pa.Table:
@@ -212,7 +207,8 @@ def grown_content(
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     of_split = np.asarray(pc.equal(manifest.frames["split"], split))
     with stores.catalog.reading(at) as snapshot:
-        candidates, covers = _candidates(snapshot, gap.demands)
+        pool = of_alike_sources(stores.records, manifest.header.class_list)
+        candidates, covers = _candidates(snapshot, pool, gap.demands)
         hashes = np.asarray(candidates[FKEY_HASH])
         here = np.isin(hashes, old[of_split])
         had = np.array([int((holds & here).sum()) for holds in covers.members()], np.int64)
@@ -255,9 +251,11 @@ def grown_content(
     return content, report
 
 
-def _candidates(snapshot: Snapshot, demands: Sequence[Demand]) -> tuple[pa.Table, Any]:
+def _candidates(
+    snapshot: Snapshot, pool: Question, demands: Sequence[Demand]
+) -> tuple[pa.Table, Any]:
     relation = snapshot.relation
-    frames = Frames(snapshot, relation, Question())
+    frames = Frames(snapshot, relation, pool)
     columns = [*demand_columns(demands), *guard_columns(snapshot, relation)]
     rows = frames.fetch_all(columns, [demand.question for demand in demands])
     return rows, covers_of(rows, demands, snapshot.classes)
@@ -355,42 +353,39 @@ def grown_by(
         InvalidInput: Its classes are other ones by now.
     """
     header = manifest.header
-    new, class_list, classes, source_places = rows_of(
+    new, class_list, source_places = rows_of(
         stores.records, dataset.name, added, pa.array([entry["split"]] * len(added))
     )
-    if dict(class_list) != dict(header.class_list):
+    if not are_alike(class_list, header.class_list):
         raise InvalidInput(
             f"dataset {dataset.name}: its source has another class list by now; make it again"
         )
-    old_tags = tags_of(manifest, recorded_class_names(stores.records))
+    tags = tags_of(manifest)
+    new = _with_classes(new, Palette.from_class_list(class_list).tags, tags)
     question = {
         **dataset.question,
         "extended": [*dataset.question.get("extended", []), dict(entry)],
     }
-    old = _with_classes(manifest.frames, old_tags, added.classes)
     return Content(
         question=question,
         snapshot=added.snapshot,
-        rows=pa.concat_tables([old, new]),
+        rows=pa.concat_tables([manifest.frames, new]),
         splits=tuple(header.splits),
-        tags=added.classes,
-        classes=classes,
-        class_list=class_list,
+        tags=tags,
+        classes=header.classes,
+        class_list=header.class_list,
         source_places=Places.in_header(header).and_of(source_places),
     )
 
 
 def _with_classes(rows: pa.Table, old: Sequence[str], new: Sequence[str]) -> pa.Table:
-    """A manifest's rows with the pixels of more classes, which they have none of."""
+    """A manifest's rows with the pixels of its classes in another order."""
     if list(old) == list(new):
         return rows
-    matrix = class_matrix(rows, len(old))
-    grown = np.zeros((rows.num_rows, len(new)), np.int32)
-    for index, tag in enumerate(old):
-        if tag in new:
-            grown[:, list(new).index(tag)] = matrix[:, index]
+    matrix = class_matrix(rows, len(old)).astype(np.int32)
+    ordered = matrix[:, [list(old).index(tag) for tag in new]]
     ends = np.arange(rows.num_rows + 1, dtype=np.int32) * len(new)
-    pixels = pa.ListArray.from_arrays(pa.array(ends), pa.array(grown.ravel()))
+    pixels = pa.ListArray.from_arrays(pa.array(ends), pa.array(ordered.ravel()))
     labelled = rows["class_pixels"].is_valid().combine_chunks()
     index = rows.column_names.index("class_pixels")
     made_of = pc.if_else(labelled, pixels, None)

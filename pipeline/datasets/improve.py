@@ -19,6 +19,7 @@ from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.tables import Dataset
 from catalog.tags.confusion_cells import predicted_pixels
+from pipeline.datasets.class_lists import of_alike_sources
 from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content
 from pipeline.datasets.derive import Stores, grown_by, grown_split, one_of_each
 from pipeline.datasets.frame_worth import Reals, Worth, worth_of
@@ -123,7 +124,8 @@ def improved_content(
     away = _held_apart(stores, dataset, split, held_splits, improvement.min_gap_s)
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     with stores.catalog.reading(at) as snapshot:
-        frames = Frames(snapshot, snapshot.relation, Question())
+        alike = of_alike_sources(stores.records, manifest.header.class_list)
+        frames = Frames(snapshot, snapshot.relation, alike)
         pool, left_out = _pool(frames, improvement, away, old)
         chosen = _chosen(pool, snapshot, improvement)
         if not len(chosen):

@@ -35,7 +35,9 @@ def keep_rebuilt(records: RecordStore, dataset: Dataset, content: Content) -> No
             f"id {dataset.content_id[:12]}. Nothing was written: restore it from a backup"
         )
     pixels = class_matrix(rows, len(content.tags)).sum(axis=0).tolist()
-    if dict(zip(content.tags, pixels, strict=True)) != dataset.class_pixels:
+    # Classes without a pixel may be others by now.
+    before = {tag: count for tag, count in dataset.class_pixels.items() if count}
+    if {tag: count for tag, count in zip(content.tags, pixels, strict=True) if count} != before:
         raise InvalidInput(
             f"dataset {name}: made again, its frames are the same, and their pixels of classes are "
             "not. Nothing was written: restore it from a backup"

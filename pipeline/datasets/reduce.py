@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from catalog.errors import InvalidInput
 from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.tables import Dataset
-from catalog.records.tag_definitions import recorded_class_names
+from pipeline.datasets.class_lists import tags_of
 from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content
-from pipeline.datasets.derive import Stores, described, grown_split, tags_of
+from pipeline.datasets.derive import Stores, described, grown_split
 from pipeline.datasets.frame_worth import Worth, worth_of
 from pipeline.datasets.source_places import Places
 from pipeline.manifest_store import read_manifest
@@ -91,7 +91,7 @@ def reduced_content(
         )
     with stores.catalog.reading(reduction.snapshot) as snapshot:
         reduction = replace(reduction, snapshot=snapshot.number)
-    tags = tags_of(manifest, recorded_class_names(stores.records))
+    tags = tags_of(manifest)
     positions = _positions(stores, of_reduced.frames, tags, reduction)
     pixels = class_matrix(of_reduced.frames, len(tags)) > 0
     rows = np.ones(len(manifest), bool)

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput
-from catalog.records.tag_definitions import recorded_class_names
-from pipeline.datasets.derive import Stores, described, tags_of
+from pipeline.datasets.class_lists import tags_of
+from pipeline.datasets.derive import Stores, described
 from pipeline.manifest import Manifest
 from query.frames.sampling import hashes_of
 
@@ -48,7 +48,7 @@ def slice_values(stores: Stores, manifest: Manifest, split: str, names: Sequence
         InvalidInput: They are too many.
     """
     rows = manifest.split(split).frames
-    classes = tags_of(manifest, recorded_class_names(stores.records))
+    classes = tags_of(manifest)
     hashes = hashes_of(rows["fkey"].to_pylist())
     named = [name for name in dict.fromkeys(names) if name != ALL]
     if len(named) > MOST_TAGS:

@@ -224,6 +224,24 @@ def test_another_class_list_counts_again(home: Home, tmp_path: Path) -> None:
     assert home.scan(recorded_source(home.records, "a2d2")).counts.frames == 0
 
 
+def test_a_class_list_in_another_order_counts_nothing_again(home: Home, tmp_path: Path) -> None:
+    """Nor one with other names for the same tags; the record has it as it is, order and all."""
+    root = make_tree(tmp_path / "tree")
+    home.scan(home.add(root))
+    turned = dict(reversed(CLASS_LIST.items()))
+    for class_list in (turned, turned | {"#87ceff": "SKY"}, CLASS_LIST):
+        put(root, "class_list.json", json.dumps(class_list).encode())
+        for _ in range(2):
+            counts = home.scan(recorded_source(home.records, "a2d2")).counts
+            assert counts.frames == 0
+            kept = recorded_source(home.records, "a2d2").class_list
+            assert list(kept.items()) == list(class_list.items())
+        assert counts.changed == 0
+    swapped = CLASS_LIST | {"#00ff00": "Sky", "#87ceff": "Bicycle"}
+    put(root, "class_list.json", json.dumps(swapped).encode())
+    assert home.scan(recorded_source(home.records, "a2d2")).counts.frames == 3
+
+
 def test_broken_off_after_its_first_commit(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """framesift ingest, sample-data."""
 
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -231,10 +232,14 @@ def _show_units(source: str, folder: Path, units: int, as_json: bool) -> None:
         emit_json({"folder": str(folder), "units": units})
         return
     stdout.print(f"{units:,} units of {source} in {folder}; count each of them, for instance:")
-    command = f"python -m ingest.scan.unit_files {folder}"
-    stdout.print(f"  sbatch --array=1-{units} --wrap '{command} $SLURM_ARRAY_TASK_ID'")
-    stdout.print(f"  bsub -J 'count[1-{units}]' '{command} $LSB_JOBINDEX'")
-    stdout.print(f"then: framesift ingest {source} --collect-units {folder}")
+    command = shlex.join(["python", "-m", "ingest.scan.unit_files", str(folder)])
+    of_slurm, of_lsf = (
+        shlex.quote(f"{command} ${number}") for number in ("SLURM_ARRAY_TASK_ID", "LSB_JOBINDEX")
+    )
+    stdout.print(f"  sbatch --array=1-{units} --wrap {of_slurm}")
+    stdout.print(f"  bsub -J 'count[1-{units}]' {of_lsf}")
+    collect = shlex.join(["framesift", "ingest", source, "--collect-units", str(folder)])
+    stdout.print(f"then: {collect}")
 
 
 def _show_result(source: str, counts: ScanCounts, problems: list[Problem]) -> None:

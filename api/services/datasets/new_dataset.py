@@ -1,6 +1,6 @@
 """Asking a question and saving its answer: what the routes and the commands both do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -183,9 +183,3 @@ def _as_seen(workspace: Workspace, dataset: Dataset) -> Dataset:
 def stores_of(workspace: Workspace) -> Stores:
     """The stores of a home that datasets are made with."""
     return Stores(workspace.catalog, workspace.records)
-
-
-def class_tags(workspace: Workspace, manifest: Manifest) -> Sequence[str]:
-    """Class tag of each entry of a manifest's class_pixels."""
-    by_name = {name: tag for tag, name in workspace.class_names().items()}
-    return [by_name.get(name, name) for name in manifest.header.classes]

@@ -19,7 +19,7 @@ from api.schemas.datasets import (
     NewReduction,
     NewSplit,
 )
-from api.services.datasets.new_dataset import class_tags, divide_dataset, grow_dataset, make_dataset
+from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
 from api.services.datasets.rebuild_dataset import rebuild_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
@@ -27,6 +27,7 @@ from catalog.records.datasets import recorded_dataset, recorded_datasets
 from catalog.records.jobs import models_of_datasets
 from catalog.records.tables import Dataset
 from pipeline.datasets.changes import describe_dataset, remove_dataset, rename_dataset
+from pipeline.datasets.class_lists import tags_of
 from pipeline.datasets.diff import DatasetDiff, diff_datasets, diff_to_json, diff_to_rows
 from pipeline.datasets.export import (
     export_text,
@@ -244,7 +245,7 @@ class Datasets:
         """A dataset's frames, and the class tags of their pixels."""
         records = self._workspace.records
         manifest = read_manifest(records, recorded_dataset(records, name)).split(split)
-        tags = builtins.list(class_tags(self._workspace, manifest))
+        tags = builtins.list(tags_of(manifest))
         if self._workspace.is_limited:
             roots = {source: _told(source, root) for source, root in manifest.header.roots.items()}
             manifest = Manifest(replace(manifest.header, roots=roots), manifest.frames)

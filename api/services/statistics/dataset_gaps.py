@@ -1,12 +1,12 @@
 """Gaps of a dataset: what the catalog has and it has not."""
 
 from collections import Counter
-from collections.abc import Mapping
 
 import pyarrow.compute as pc
 
 from api.workspace import Workspace
 from catalog.records.datasets import recorded_dataset
+from pipeline.datasets.class_lists import tags_of
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
 from query.statistics.gap_report import GapReport
@@ -36,7 +36,7 @@ def dataset_gaps(
         frames=len(portion),
         fkeys=whole.frames["fkey"],
         counts={
-            "class": _frames_with_class(portion, workspace.class_names()),
+            "class": _frames_with_class(portion),
             "camera": Counter(portion.frames["camera"].to_pylist()),
             "scene": Counter(portion.frames["scene"].to_pylist()),
         },
@@ -50,12 +50,10 @@ def dataset_gaps(
     )
 
 
-def _frames_with_class(manifest: Manifest, class_names: Mapping[str, str]) -> dict[str, int]:
+def _frames_with_class(manifest: Manifest) -> dict[str, int]:
     """Frames with a pixel of each class, by tag."""
-    tags = {name: tag for tag, name in class_names.items()}
     pixels = manifest.frames["class_pixels"]
     return {
-        tags[name]: int(pc.sum(pc.greater(pc.list_element(pixels, index), 0)).as_py() or 0)
-        for index, name in enumerate(manifest.header.classes)
-        if name in tags
+        tag: int(pc.sum(pc.greater(pc.list_element(pixels, index), 0)).as_py() or 0)
+        for index, tag in enumerate(tags_of(manifest))
     }
