@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -125,6 +126,7 @@ def ingest(
     from ingest.engines.choice import EngineChoice, open_engine
     from ingest.scan import array_scan
     from ingest.scan.scan import ScanOptions, scan_source
+    from pipeline.archive.recall import recall_listed
 
     workspace = open_workspace()
     records = workspace.records
@@ -141,6 +143,7 @@ def ingest(
         full=full,
         check_images=check_images,
         index_folder=workspace.indexes,
+        recall=partial(recall_listed, workspace.archive_access),
         part=Part.of(folders or (), flat_folders or ()) if folders or flat_folders else None,
         max_removed=max_removed,
     )
@@ -250,8 +253,16 @@ def _show_result(source: str, counts: ScanCounts, problems: list[Problem]) -> No
         stdout.print(f"{counts.labels_alone:,} of them are labels without a camera image")
     if counts.unlabelled:
         stdout.print(f"{counts.unlabelled:,} more frames have no label")
+    if counts.images_archived:
+        stdout.print(
+            f"{counts.images_archived:,} camera images are on tape or in an archive: they are not "
+            "opened, and checked by the first scan after they are recalled"
+        )
     if not counts.frames and not counts.unlabelled and not counts.unchanged:
-        stdout.print("no frames: no label or image was found that follows A2D2's naming rules")
+        why = "no label or image was found that follows A2D2's naming rules"
+        if any(problem.kind in _BAD for problem in problems):
+            why = "no label or image could be used; what was wrong with them:"
+        stdout.print(f"no frames: {why}")
     if problems:
         stdout.print(
             f"{counts.bad_files:,} bad files, {counts.orphans:,} orphans, "
@@ -277,6 +288,9 @@ def scan_progress(title: str, *, as_json: bool) -> Iterator[Progress]:
             last = time.monotonic()
             if as_json:
                 emit_progress(counts.to_json())
+                return
+            if counts.recalling:
+                bar.show(0, None, f"{counts.recalling:,} labels come from their archive")
                 return
             eta = counts.eta_s
             left = "" if eta is None else f", {duration(eta)} left"
