@@ -118,7 +118,7 @@ def ingest(
     """
     if destination.server() is not None:
         _need_of_server(context)
-        _end(strict, *_of_server(source, full, max_removed, errors, as_json))
+        _end(strict, *_of_server(source, full, max_removed, check_images, errors, as_json))
         return
     # A server is asked without them.
     from catalog.records.scans import recorded_problems
@@ -193,7 +193,9 @@ def _end(strict: bool, counts: ScanCounts | None, problems: Sequence[Problem]) -
 _BAD = ("bad_file", "unreadable")
 """Kinds of problems by which a file is left out."""
 
-_AT_SERVER = frozenset({"source", "full", "max_removed", "errors", "strict", "as_json"})
+_AT_SERVER = frozenset(
+    {"source", "full", "max_removed", "check_images", "errors", "strict", "as_json"}
+)
 
 
 def _need_of_server(context: typer.Context) -> None:
@@ -202,12 +204,12 @@ def _need_of_server(context: typer.Context) -> None:
         if origin is not None and origin.name != "DEFAULT":
             raise InvalidInput(
                 f"--{name.replace('_', '-')}: a server scans by its own settings: with --server "
-                "only --full, --max-removed and --errors are taken"
+                "only --full, --max-removed, --no-check-images and --errors are taken"
             )
 
 
 def _of_server(
-    source: str, full: bool, max_removed: float, errors: bool, as_json: bool
+    source: str, full: bool, max_removed: float, check_images: bool, errors: bool, as_json: bool
 ) -> tuple[ScanCounts | None, list[Problem]]:
     """The same at the chosen server: a job there, which goes on where this is interrupted."""
     if errors:
@@ -217,7 +219,11 @@ def _of_server(
         return None, listed
     with progress_bar(f"ingest {source}", quiet=as_json) as bar:
         done = server_scan(
-            source, full, max_removed, lambda job: bar.show(0, None, str(job["state"]))
+            source,
+            full,
+            max_removed,
+            check_images,
+            lambda job: bar.show(0, None, str(job["state"])),
         )
     names = {field.name for field in fields(ScanCounts)}
     counts = ScanCounts(**{name: value for name, value in done.items() if name in names})
