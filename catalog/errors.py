@@ -20,6 +20,7 @@
     ├── TooManyStreams           a caller listens to too many jobs at once
     ├── BadFile                  a file's content cannot be used
     │   ├── UnreadableFile       ... or could not be read this time
+    │   │   └── ArchivedFile     ... before an archive has brought it back
     │   └── OtherVersion         ... is not that of the version that was wanted
     ├── SqlError                 a statement is refused, with SQLCODE and SQLSTATE
     ├── StorageError             the disk: space, permission, a vanished file
@@ -318,6 +319,10 @@ class BadFile(FramesiftError):
 
 class UnreadableFile(BadFile):
     """A file that could not be read this time: its content may be good, so it is tried again."""
+
+
+class ArchivedFile(UnreadableFile):
+    """A file that cannot be read before its archive has brought it back."""
 
 
 class OtherVersion(BadFile):

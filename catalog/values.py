@@ -27,6 +27,10 @@ def key_of(fkey: str, cluster: str, datasource: str) -> str:
     return fkey.removeprefix(f"{cluster}:{datasource}:")
 
 
+ARCHIVED = "migrtd"
+"""State of a file that lies on tape, or in an archive, and must be brought back to be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """One file of a source, as its listing shows it.
@@ -66,6 +70,11 @@ class File:
     etag: str = ""
     state: str | None = None
     tier: str | None = None
+
+    @property
+    def is_archived(self) -> bool:
+        """True where it must be recalled or restored before it is read."""
+        return self.state == ARCHIVED
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,12 @@ class Source(Record):
         return str(self["name"])
 
     def scan(
-        self, *, full: bool = False, max_removed: float | None = None, errors: bool = False
+        self,
+        *,
+        full: bool = False,
+        max_removed: float | None = None,
+        check_images: bool = True,
+        errors: bool = False,
     ) -> Job:
         """Catalog what is new or has changed; the job.
 
@@ -27,6 +32,7 @@ class Source(Record):
             full: Count all labels again, changed or not.
             max_removed: Share of the source's catalogued files that may be removed at once (0 to
                 1); where more are gone, none is, and the job fails. The server's default when None.
+            check_images: Open each camera image to see that it is whole and fits its label.
             errors: Scan nothing: the job's result lists what is wrong with the files.
 
         Raises:
@@ -35,6 +41,8 @@ class Source(Record):
         request: dict[str, Any] = {"source": self.name, "full": full}
         if max_removed is not None:
             request["max_removed"] = max_removed
+        if not check_images:  # an older server does not know it
+            request["check_images"] = False
         if errors:  # an older server does not know it
             request["errors"] = True
         return start(self._transport, "/v1/scans", request)

@@ -123,14 +123,18 @@ def _refuse_cache(cache: Path | None) -> None:
         )
 
 
-def server_scan(source: str, full: bool, max_removed: float, show: Callable[[Body], None]) -> Body:
+def server_scan(
+    source: str, full: bool, max_removed: float, check_images: bool, show: Callable[[Body], None]
+) -> Body:
     """Have a server scan a source: what `framesift ingest --json` prints there.
 
     Raises:
         JobFailed: It could not.
     """
     record = destination.client().sources.get(source)
-    scanned: Body = _result(record.scan(full=full, max_removed=max_removed), show)
+    scanned: Body = _result(
+        record.scan(full=full, max_removed=max_removed, check_images=check_images), show
+    )
     return scanned
 
 

@@ -104,4 +104,8 @@ class NewScan(Schema):
         "more are gone, none is, and the job fails. With 1 all may.",
         examples=[0.05],
     )
+    check_images: bool = Field(
+        default=True,
+        description="Open each camera image to see that it is whole and fits its label.",
+    )
     errors: bool = Field(default=False, description="Only list what is wrong with its files.")

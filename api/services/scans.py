@@ -92,6 +92,7 @@ class Scans:
         *,
         full: bool = False,
         max_removed: float = MOST_REMOVED,
+        check_images: bool = True,
         errors: bool = False,
     ) -> JobBody:
         """Catalog a source's files; the job that does it.
@@ -100,20 +101,32 @@ class Scans:
             source: The source.
             full: Count all labels again, changed or not.
             max_removed: Share of the source's catalogued files that may be removed at once.
+            check_images: Open each camera image to see that it is whole and fits its label.
             errors: Only list what is wrong with its files.
 
         Raises:
             NotFound: There is no such source.
             StorageError: The job cannot be started.
         """
-        scan = NewScan(source=source, full=full, max_removed=max_removed, errors=errors)
+        scan = NewScan(
+            source=source,
+            full=full,
+            max_removed=max_removed,
+            check_images=check_images,
+            errors=errors,
+        )
         options = [*(["--full"] if full else []), *(["--errors"] if errors else [])]
-        options += ["--max-removed", str(max_removed)]
+        options += ["--max-removed", str(max_removed), *_unchecked(check_images)]
         name = recorded_source(self._workspace.records, source).name
         return self._begin(name, options, scan.model_dump())
 
     def begin_alone(
-        self, source: str, *, folders: Sequence[str] = (), flat_folders: Sequence[str] = ()
+        self,
+        source: str,
+        *,
+        folders: Sequence[str] = (),
+        flat_folders: Sequence[str] = (),
+        check_images: bool = True,
     ) -> JobBody:
         """Catalog a source's files, or some folders of them, where no scan of it runs; the job.
 
@@ -121,6 +134,7 @@ class Scans:
             source: The source.
             folders: Folders to scan with those in them; all where none are named.
             flat_folders: Folders to scan without those in them.
+            check_images: As of `begin`.
 
         Raises:
             NotFound: There is no such source.
@@ -128,7 +142,7 @@ class Scans:
             StorageError: The job cannot be started.
         """
         recorded = recorded_source(self._workspace.records, source)
-        options = self._options_of(recorded, folders, flat_folders)
+        options = [*self._options_of(recorded, folders, flat_folders), *_unchecked(check_images)]
         # One at a time, also of several servers: what is looked for is there before the next looks.
         with self._workspace.whole_catalog.lock(
             f"start-scan-{recorded.id}", "a scan is being started"
@@ -261,3 +275,7 @@ def _ended(job: Job) -> str:
 
 def _command(job: Job) -> list[str]:
     return list(job.request["stages"][0]["commands"][0])
+
+
+def _unchecked(check_images: bool) -> Sequence[str]:
+    return () if check_images else ("--no-check-images",)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from catalog.errors import UnreadableFile
+from catalog.errors import ArchivedFile, UnreadableFile
 from catalog.tags.extractions import CataloguedFrame
-from catalog.values import File, Problem
+from catalog.values import ARCHIVED, File, Problem
 from ingest.sources.listed_read import read_listed
 from ingest.sources.local_folder import LocalFolder
 from ingest.sources.source_files import SourceFiles, Unreadable
@@ -34,10 +34,10 @@ class FrameSources:
         """A whole file, as it is catalogued; see FileReader."""
         files, frame = self._holder(key), self._frame
         file: File | None = File(frame.file, frame.size, frame.mtime, etag=frame.etag)
-        if key != frame.file or frame.state == "migrtd" or isinstance(files, LocalFolder):
+        if key != frame.file or frame.state == ARCHIVED or isinstance(files, LocalFolder):
             listed = next(iter(files.list(key)), None)
-            if listed is not None and listed.state == "migrtd":
-                raise UnreadableFile(
+            if listed is not None and listed.is_archived:
+                raise ArchivedFile(
                     "is on tape, or in an archive: have it recalled, and extract again", key
                 )
             file = file if key == frame.file else listed

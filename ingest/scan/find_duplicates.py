@@ -72,7 +72,7 @@ class _Sources:
         try:
             image = next(iter(files.list(key_of(frame.fkey, *pair))), None)
             # An archive's are not brought back for this: a later scan looks at them again.
-            if image is None or image.state == "migrtd":
+            if image is None or image.is_archived:
                 return None
             if (image.size, image.etag) != (frame.size, frame.etag):
                 return None

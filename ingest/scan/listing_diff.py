@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from catalog.errors import StorageError
-from catalog.values import File, KnownFile
+from catalog.values import ARCHIVED, File, KnownFile
 from ingest.scan.frame_name import FrameId, FrameName, parse
 
 Change = Literal["added", "changed", "restated", "unchanged", "removed", "unknown"]
@@ -26,12 +26,14 @@ class ScannedFile:
             is another, "unknown" where its folder could not be listed.
         name: What its name says; None where it is no frame's file.
         carries_tags: See KnownFile.
+        was_archived: It lay on tape, or in an archive, at the last scan.
     """
 
     file: File
     change: Change
     name: FrameName | None
     carries_tags: bool = False
+    was_archived: bool = False
 
     @property
     def key(self) -> str:
@@ -85,7 +87,9 @@ def compare(
             if _is_same(file, old):
                 told = (file.state, file.tier) == (old.state, old.tier)
                 change = "unchanged" if told else "restated"
-            yield ScannedFile(file, change, parse(file.key), old.carries_tags)
+            yield ScannedFile(
+                file, change, parse(file.key), old.carries_tags, old.state == ARCHIVED
+            )
             old = next(rest, None)
         else:
             yield ScannedFile(file, "added", parse(file.key))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from catalog.values import File, Problem
-from ingest.scan.frame_name import FrameId, looks_like_label
+from ingest.scan.frame_name import FrameId, FrameName, looks_like_label
 from ingest.scan.listing_diff import ScannedFile
 
 
@@ -38,8 +38,13 @@ class FrameFiles:
         return self.label.key if self.label else ""
 
     def to_read(self, *, image: bool) -> "FrameFiles":
-        """The files of the frame to read: its label, and with ``image`` its camera image."""
-        return FrameFiles(self.id, self.image if image else None, self.label)
+        """The files of the frame to read: its label, and with ``image`` its camera image.
+
+        An image that an archive holds is left to the scan after it is brought back: to read a few
+        bytes of each would have all of them recalled, one after the other.
+        """
+        opened = None if self.image is None or self.image.is_archived else self.image
+        return FrameFiles(self.id, opened if image else None, self.label)
 
 
 @dataclass
@@ -76,6 +81,11 @@ _PARTS = {
     ("label", "png"): "label",
     ("lidar", "npz"): "lidar",
 }
+
+
+def is_camera_image(name: FrameName | None) -> bool:
+    """Return whether a file is a frame's camera image, by its name."""
+    return name is not None and _PARTS.get((name.kind, name.extension)) == "image"
 
 
 def pair_frames(files: Iterable[ScannedFile]) -> Iterator[SceneFiles]:

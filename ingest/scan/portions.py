@@ -10,7 +10,7 @@ What follows from files that are gone comes last: only then is it known whether 
 that the source's disk is more likely away than emptied (ingest.scan.removal_guard).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from catalog.frames.frame_trees import Identity
@@ -18,9 +18,17 @@ from catalog.frames.frames import SourceNames
 from catalog.values import FKEY_CHARACTERS, File, Problem, make_fkey
 from ingest.scan.frame_name import FrameId
 from ingest.scan.listing_diff import ScannedFile
-from ingest.scan.pair_frames import FrameFiles, SceneFiles, pair_frames
+from ingest.scan.pair_frames import FrameFiles, SceneFiles, is_camera_image, pair_frames
 from ingest.scan.removal_guard import RemovalGuard
 from ingest.scan.scan_counts import ScanCounts
+
+Recall = Callable[[Sequence[File]], Mapping[str, str]]
+"""Has an archive bring files back, and waits; the cause, by key, of those that it did not."""
+
+
+def _recall_none(_files: Sequence[File]) -> Mapping[str, str]:
+    return {}
+
 
 _BAD = ("bad_file", "unreadable")
 
@@ -119,6 +127,8 @@ class Portions:
         told: Callable[[], None] = lambda: None,
         standing: Iterable[Problem] = (),
         full: bool = False,
+        check_images: bool = True,
+        recall: Recall = _recall_none,
         guard: RemovalGuard | None = None,
     ) -> None:
         """Prepare to cut.
@@ -131,11 +141,14 @@ class Portions:
             standing: What was wrong with the source's files before this scan. What could not be
                 read last time is read again: it may be readable now, though nothing shows it.
             full: Read everything again.
+            check_images: Read frames whose image came back from an archive.
+            recall: Has an archive bring labels back.
             guard: Says whether files that are gone may leave the catalog; all may when None.
         """
         self.counts, self.frames_each, self.files_each = counts, frames_each, files_each
         self._told, self._guard = told, guard or RemovalGuard()
-        self.full = full
+        self.full, self._check_images, self._recall = full, check_images, recall
+        self._archived: list[FrameFiles] = []  # frames whose label is to be recalled
         self.bad, self.unreadable = set[str](), set[str]()
         self._orphans: dict[str, str] = {}
         self._unseen = set[str]()
@@ -156,6 +169,7 @@ class Portions:
         """The portions, each as soon as it is full; at least one."""
         for scene in pair_frames(self._noted(files)):
             yield from self._of_scene(scene)
+        yield from self._recalled()
         if self._guard.refuses:
             self.counts.removed = 0
             self._unseen.clear()  # nobody knows what has become of these files
@@ -198,12 +212,36 @@ class Portions:
         """The file: changed, where it is to be read again all the same."""
         if file.change not in ("restated", "unchanged"):
             return file
-        if self.full or file.key in self.unreadable:
+        if self.full or file.key in self.unreadable or self._comes_back(file):
             return replace(file, change="changed")
         if file.change == "restated":
             self._portion.restated.append(file.file)
             return replace(file, change="unchanged")
         return file
+
+    def _comes_back(self, file: ScannedFile) -> bool:
+        """Return whether a file was not read, or read as a stub, as an archive held it."""
+        if file.key in self.bad:
+            return file.was_archived or file.file.is_archived
+        is_back = file.was_archived and not file.file.is_archived
+        return is_back and self._check_images and is_camera_image(file.name)
+
+    def _recalled(self) -> Iterator[Portion]:
+        """Portions with the frames whose labels an archive held: it gets one list of them all."""
+        frames, self._archived = self._archived, []
+        labels = [frame.label for frame in frames if frame.label is not None]
+        causes = self._recall(labels) if labels else {}
+        for frame in frames:
+            cause = causes.get(frame.label_key)
+            if cause is None:
+                yield from self._with_frame(frame, is_recalled=True)
+                continue
+            reason = f"cannot be recalled from its archive: {cause}; scan again"
+            self._portion.problems.append(Problem("unreadable", frame.label_key, reason))
+            self._portion.examined += [file.key for file in frame.files]
+            self._portion.files += frame.files
+            self._portion.touched.add(frame.id.identity)
+            yield from self._if_full()
 
     def _follow_gone(self) -> Iterator[Portion]:
         """Portions that follow from files that are gone, and last these themselves.
@@ -218,6 +256,7 @@ class Portions:
             yield from self._if_full()
         for frame in deferred.frames:
             yield from self._with_frame(frame)
+        yield from self._recalled()
         for identity, keys in deferred.gone.items():
             for key in keys:
                 self._portion.remove(key, identity)
@@ -262,7 +301,10 @@ class Portions:
         if scene.scene:  # scenes come in order
             self._bereft = {frame for frame in self._bereft if frame.folder > scene.scene}
 
-    def _with_frame(self, frame: FrameFiles) -> Iterator[Portion]:
+    def _with_frame(self, frame: FrameFiles, *, is_recalled: bool = False) -> Iterator[Portion]:
+        if frame.label is not None and frame.label.is_archived and not is_recalled:
+            self._archived.append(frame)
+            return
         # One portion for all of a frame: were a part of it committed before, it would not be new
         # to the next scan, and the frame not due.
         self._portion.add_frame(frame)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from catalog.errors import BadFile, UnreadableFile
+from catalog.errors import ArchivedFile, BadFile, UnreadableFile
 from catalog.lake.schema import POSITION_TAGS
 from catalog.values import File, Frame, Problem
 from ingest.labels.palette import Palette
@@ -137,6 +137,8 @@ def _check_image(source: FileReader, image: File, label: File, size: tuple[int, 
         is_whole = b"IEND" in source.read_range(key, tail, _TAIL_BYTES)
         if is_whole and (header.width, header.height) == size:
             return
+    except ArchivedFile:
+        return  # not every listing tells of archives
     except UnreadableFile:
         raise
     except BadFile:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +18,7 @@ from catalog.records.tables import Source
 from catalog.records.tag_definitions import define_class_tags
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
-from catalog.values import Problem
+from catalog.values import File, Problem
 from ingest.labels.class_list import read_class_list
 from ingest.labels.palette import Palette
 from ingest.scan import scan_record
@@ -47,6 +47,13 @@ def _skip_none(_key: str) -> bool:
     return False
 
 
+RecallFiles = Callable[[SourceFiles, Sequence[File], Callable[[int], None]], Mapping[str, str]]
+"""Has an archive bring back files of a source, and waits: told how many are still to come.
+
+The cause, by key, of those that it did not.
+"""
+
+
 @dataclass(frozen=True)
 class ScanResult:
     """A finished scan: its number and counts."""
@@ -66,6 +73,8 @@ class ScanOptions:
             are opened.
         index_folder: Where the indexes of tar archives are kept; None keeps none.
         part: Look at this part of the source only, unless its class list has changed.
+        recall: Has an archive bring back the labels that are to be counted; None leaves them to be
+            read where they lie.
         max_removed: Share of the source's catalogued files that may leave the catalog (0 to 1);
             where more are gone none does. Up to ALWAYS_REMOVED files may go in any case.
     """
@@ -75,6 +84,7 @@ class ScanOptions:
     check_images: bool = True
     index_folder: Path | None = None
     part: Part | None = None
+    recall: RecallFiles | None = None
     max_removed: float = MOST_REMOVED
 
 
@@ -279,6 +289,8 @@ class Scan:
                 and not skip(problem.key)
             ],
             full=self.options.full,
+            check_images=self.options.check_images,
+            recall=partial(self._recall, progress),
             guard=guard,
         )
         with ExitStack() as stack:
@@ -306,6 +318,18 @@ class Scan:
 
             yield portions.cut(chain.from_iterable(map(compared, folders)))
         guard.check()
+
+    def _recall(self, progress: Progress | None, labels: Sequence[File]) -> Mapping[str, str]:
+        if self.options.recall is None:
+            return {}
+
+        def waiting(files: int) -> None:
+            self.counts.recalling = files
+            self._tell(progress)
+
+        causes = self.options.recall(self.files, labels, waiting)
+        waiting(0)
+        return causes
 
     def _catalogued(self) -> int:
         with self.store.reading() as cursor:

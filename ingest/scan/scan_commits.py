@@ -75,6 +75,7 @@ class ScanCommits:
                 self._frames.append(frame)
                 counts.frames += 1
                 counts.labels_alone += files.image is None
+                counts.images_archived += files.image is not None and files.image.is_archived
                 counts.unknown_pixels += count.unknown_pixels
         for files in portion.unlabelled:
             self._files += files.files

@@ -17,6 +17,8 @@ class ScanCounts:
         removed: Files that were catalogued before and are gone from the source.
         frames: Frames whose labels were counted.
         labels_alone: Those of them that have no camera image; the label's row carries the tags.
+        images_archived: Camera images of them that an archive holds, and that were not opened.
+        recalling: Labels that an archive is bringing back.
         unlabelled: Frames without a label that were written.
         bytes_read: Bytes read from the source, listings not counted.
         bad_files: Files that could not be used.
@@ -34,6 +36,8 @@ class ScanCounts:
     removed: int = 0
     frames: int = 0
     labels_alone: int = 0
+    images_archived: int = 0
+    recalling: int = 0
     unlabelled: int = 0
     bytes_read: int = 0
     bad_files: int = 0

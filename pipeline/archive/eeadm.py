@@ -8,9 +8,8 @@ Source: https://www.ibm.com/docs/en/storage-archive-ee/1.3.5?topic=commands-eead
 from collections.abc import Sequence
 from pathlib import Path
 
-from catalog.errors import StorageError
 from pipeline.staging.storage_commands.command import running
-from pipeline.staging.storage_commands.list_file import list_file, needs_escapes
+from pipeline.staging.storage_commands.list_file import list_file
 
 SETTING = "FRAMESIFT_RECALL_COMMAND"
 
@@ -21,14 +20,11 @@ def recall(command: Sequence[str], lists: Path, paths: Sequence[str]) -> None:
     Args:
         command: `eeadm recall`, and what leads to it.
         lists: Folder of list files, which this machine and the archive's node have.
-        paths: The files, as both have them.
+        paths: The files, as both have them; without line breaks.
 
     Raises:
-        StorageError: The command is not there or fails, or a path has a line break.
+        StorageError: The command is not there or fails.
     """
-    for path in paths:
-        if needs_escapes([path]):
-            raise StorageError(f"{path!r}: no list of eeadm can name it; rename it", path)
     with list_file(lists, paths) as listed, running([*command, str(listed)], SETTING) as lines:
         for _ in lines:
             pass

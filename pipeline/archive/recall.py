@@ -6,7 +6,7 @@ is refused. Of what cannot be recalled the cause is kept (pipeline.archive.refus
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +20,7 @@ from ingest.sources.source_files import SourceFiles
 from pipeline.archive.eeadm import recall
 from pipeline.staging.fetch import FailedFile
 from pipeline.staging.plan import OpenSource
+from pipeline.staging.storage_commands.list_file import needs_escapes
 
 SourceKey = tuple[str, str]
 """Name of a source, and a file's key below it."""
@@ -93,6 +94,22 @@ def recall_archived(
     return Recalled(len(archived), causes)
 
 
+def recall_listed(
+    access: ArchiveAccess,
+    files: SourceFiles,
+    listed: Sequence[File],
+    waiting: Callable[[int], None] = lambda _: None,
+) -> Mapping[str, str]:
+    """Have an archive bring back listed files of one source; see `recall_archived`.
+
+    Returns:
+        Why some could not be recalled, by their keys.
+    """
+    keys = [("", file.key) for file in listed]
+    recalled = recall_archived(keys, lambda _: files, access, waiting)
+    return {key: cause for (_, key), cause in recalled.causes.items()}
+
+
 def _archived(
     files: Iterable[SourceKey], sources: OpenSource, access: ArchiveAccess
 ) -> dict[SourceKey, tuple[SourceFiles, str]]:
@@ -133,11 +150,15 @@ def _recall(
     if not stubs:
         return
     cause = "it is a stub still"
+    listed = {key: path for key, path in stubs.items() if not needs_escapes([path])}
+    for key in stubs.keys() - listed.keys():
+        causes[key] = "no list of eeadm can hold its name, which has a line break or a backslash"
     try:
-        recall(access.command, access.lists, list(stubs.values()))
+        if listed:
+            recall(access.command, access.lists, list(listed.values()))
     except FramesiftError as error:
         cause = str(error)
-    for key, path in stubs.items():
+    for key, path in listed.items():
         with suppress(OSError):  # it is gone: the fetching names it
             if is_stub(Path(path).stat()):
                 causes[key] = cause

@@ -1,5 +1,6 @@
 """Fetching a plan's files into the cache: each aside, checked, and then renamed."""
 
+import errno
 import random
 import threading
 import time
@@ -23,7 +24,7 @@ from pipeline.cache.stager import Stager
 from pipeline.cache.statistics import Counting, SourceCounts, counting
 from pipeline.staging.abandoning_pool import AbandoningPool
 from pipeline.staging.arrival import Arrival, CacheFails, arriving
-from pipeline.staging.plan import OpenSource, StagingPlan, WantedFile
+from pipeline.staging.plan import OTHER_NAME, OpenSource, StagingPlan, WantedFile
 from pipeline.staging.progress import Progress
 from pipeline.staging.rate_limit import UNLIMITED, RateLimit
 
@@ -49,6 +50,9 @@ _ENDS_WITHIN_S = 5.0
 
 _FAILURES_IN_A_ROW = 8
 """Files of one source that may fail by their source, one after another, before staging ends."""
+
+_NO_NAMES = (errno.ENAMETOOLONG, errno.EILSEQ)
+"""Errors of a file system over a name that it cannot have: most have 255 bytes between slashes."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +208,9 @@ class _Fetch:
         try:
             return self._unless_claimed(item)
         except CacheFails as fails:
+            if fails.error.errno in _NO_NAMES:
+                reason = f"the cache cannot hold its name: {fails.error.strerror}; {OTHER_NAME}"
+                return FailedFile(self._plan.place(item), reason)
             target = self._plan.target(item)
             raise StorageError(
                 f"{target}: {fails.error.strerror} (fetching {self._plan.place(item)})", str(target)

@@ -15,6 +15,11 @@ from ingest.sources.source_files import SourceFiles
 from pipeline.cache.entry_name import kept_key, source_folder
 from pipeline.manifest import FrameFile, Manifest
 
+OTHER_NAME = (
+    "rename it, or leave it out: framesift source set SOURCE --exclude PATTERN, and ingest again"
+)
+"""What to do about a file whose name no cache can hold."""
+
 OpenSource = Callable[[str], SourceFiles]
 """The files of a source, by its name."""
 
@@ -41,6 +46,11 @@ class WantedFile:
     def entry(self) -> str:
         """Its path below its source's folder in the cache; it says the version."""
         return kept_key(self.key, self.size, self.version)
+
+    @property
+    def leads_out(self) -> bool:
+        """True where its key is a path that leads out of any folder, as keys of objects may."""
+        return self.key.startswith("/") or ".." in self.key.split("/")
 
 
 @dataclass(frozen=True)
@@ -73,7 +83,16 @@ class StagingPlan:
         return sum(item.size for item in self.missing)
 
     def target(self, item: WantedFile) -> Path:
-        """Where a file goes."""
+        """Where a file goes.
+
+        Raises:
+            BadFile: Its name leads out of its source's folder.
+        """
+        if item.leads_out:
+            raise BadFile(
+                f"its name leads outside its source's folder, where no cache goes; {OTHER_NAME}",
+                item.key,
+            )
         return Path(self.roots[item.source], item.entry)
 
     def label(self, source: str) -> str:
@@ -86,7 +105,7 @@ class StagingPlan:
 
     def is_there(self, item: WantedFile) -> bool:
         """True where it lies in the cache by now."""
-        return self.lies_at(self.target(item), item)
+        return not item.leads_out and self.lies_at(self.target(item), item)
 
     def lies_at(self, target: Path, item: WantedFile) -> bool:
         """True where a file lies at its target by now."""
@@ -119,7 +138,7 @@ def plan_staging(
         keep_present: Keep those that are there, too.
 
     Raises:
-        BadFile: The manifest names a file outside its source, or no version.
+        BadFile: The manifest names no version of a file.
         StorageError: A source that is asked for versions cannot be reached.
     """
     header = manifest.header
@@ -137,7 +156,7 @@ def plan_staging(
             if item is None or not seen.is_new(item):
                 continue
             files, size = files + 1, size + item.size
-            if listed.size(roots[item.source], item) != item.size:
+            if item.leads_out or listed.size(roots[item.source], item) != item.size:
                 missing.append(item)
             elif keep_present:
                 present.append(item)
@@ -220,7 +239,7 @@ def wanted_files(files: Iterable[FrameFile | None]) -> Iterator[WantedFile | Non
     """The files of a manifest that says the versions of all of them; None where there is none.
 
     Raises:
-        BadFile: It names a file outside its source, or no version.
+        BadFile: It names no version of one.
     """
     return _wanted(files, None)
 
@@ -232,8 +251,6 @@ def _wanted(
         if file is None:
             yield None
             continue
-        if file.key.startswith("/") or ".." in file.key.split("/"):
-            raise BadFile("the manifest names a file outside its source's root", file.key)
         version = file.version or _version_now(file, sources)
         yield WantedFile(file.source, file.key, file.size, version, file.digest)
 

@@ -8,12 +8,15 @@ from fastapi.testclient import TestClient
 
 from api.http.app import create_app
 from api.settings import Settings
+from catalog.records.jobs import recorded_jobs
 from catalog.records.sources import add_source
 from catalog.records.tables import Source
 from ingest.scan.scan import scan_source
-from tests.api.servers import framesift
-from tests.ingest.scene_folders import frame_key, make_tree, put
+from tests.api.servers import framesift, wait_until
+from tests.ingest.scene_folders import SCENE, frame_key, make_tree, put
 from tests.pipeline.homes import copy_home, open_home
+
+ENDED = ("done", "failed", "cancelled")
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +83,31 @@ def test_a_scan_and_its_problems(settings: Settings) -> None:
         for missing in ("4", "0", "9" * 30):
             assert client.get(f"/v1/scans/{missing}").status_code in (404, 422)
         assert client.get("/v1/scans/4/problems").status_code == 404
+
+
+def test_scans_without_a_look_at_the_images(settings: Settings, scanned: Path) -> None:
+    """`check_images` over REST and in Discover's scans, whole and in part: the job's command."""
+    asked = [
+        ("/v1/scans", {"source": "one", "check_images": False}),
+        ("/connmgr/v1/scan/one?check_images=false", None),
+        ("/connmgr/v1/scan/one", None),
+        ("/connmgr/v1/scan/one/partial?check_images=false", {"partitions": [SCENE]}),
+    ]
+    commands = []
+    with TestClient(create_app(settings, authenticates=False)) as client:
+        for path, body in asked:
+            answer = client.post(path, json=body)
+            assert answer.is_success, answer.text
+            (newest, *_) = recorded_jobs(open_home(settings.home).records)
+            commands.append(newest.request["stages"][0]["commands"][0])
+            place = f"/v1/jobs/{newest.name}"
+            client.post(f"{place}/cancel")
+            wait_until(lambda place=place: client.get(place).json()["state"] in ENDED)
+        refused = client.post("/connmgr/v1/scan/one?check_images=perhaps")
+    assert ["--no-check-images" in command for command in commands] == [
+        True, True, False, True,
+    ]  # fmt: skip
+    assert refused.status_code == 422
 
 
 def test_json_progress_goes_to_the_error_output(

@@ -192,6 +192,21 @@ def test_problems_are_recorded_and_the_scan_goes_on(home: Home, tmp_path: Path) 
     assert scan.counts["orphans"] == 2
 
 
+@pytest.mark.parametrize("kind", ["camera", "label"])
+@pytest.mark.parametrize("trailer", [b"\0", bytes(70_000), b"<x:xmpmeta/>" * 1_000])
+def test_bytes_behind_the_end_of_a_png_are_passed_over(
+    home: Home, tmp_path: Path, kind: str, trailer: bytes
+) -> None:
+    """A copy's padding, a camera's trailer: of images as of labels; a cut file is still bad."""
+    root = make_tree(tmp_path / "tree", frames=3)
+    whole = (root / frame_key(kind, 1)).read_bytes()
+    put(root, frame_key(kind, 1), whole + trailer)
+    put(root, frame_key(kind, 2), whole[:-12] + trailer)
+    result = home.scan(home.add(root))
+    assert result.counts.frames == 2
+    assert home.problems(result.scan) == [("bad_file", frame_key(kind, 2))]
+
+
 def test_names_the_catalog_cannot_hold(home: Home, tmp_path: Path) -> None:
     """A name that is not UTF-8, or longer than an fkey, is a problem and not the scan's end."""
     root = make_tree(tmp_path / "tree")

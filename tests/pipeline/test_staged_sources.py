@@ -346,3 +346,31 @@ def test_a_job_stages_beside_itself_what_is_not_staged(
     for job in ("beside", "scores-beside"):
         for path in (home / "jobs" / job).rglob("*"):
             assert not path.is_file() or SECRET.encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize("odd", ["/slip/", "good/../", f"{'x' * 260}/"])
+def test_a_name_that_no_cache_can_hold_fails_alone(
+    odd: str, proxy: FaultyS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys of objects may be what no path can be: such a file is named, and the others come."""
+    monkeypatch.setattr("pipeline.staging.fetch._FIRST_PAUSE_S", 0.01)
+    folder, bucket = draw_source(tmp_path / "drawn", 1), moto().new_bucket("odd-names")
+    client, odd_images = moto().client(), []
+    for path in sorted(folder.rglob("*.*")):
+        is_odd = "_000000001." in path.name
+        key = f"{odd if is_odd else ''}{path.relative_to(folder)}"
+        client.put_object(Bucket=bucket, Key=key, Body=path.read_bytes())
+        odd_images += [f"s3://{bucket}/{key}"] if is_odd and "/camera/" in key else []
+    workspace = open_home(tmp_path / "home")
+    add(workspace, "odd", f"s3://{bucket}", proxy)
+    make(workspace)
+    failed: list[FailedFile] = []
+    with pytest.raises(StorageError, match="2 of 4 files could not be staged"):
+        stage(workspace, tmp_path / "cache", failed)
+    assert odd_images[0] in {one.place for one in failed}
+    assert all("rename it, or leave it out" in one.reason for one in failed)
+    there = {path.name.partition("~")[0] for path in tmp_path.glob("cache/*:*/**/*.png")}
+    whole = {path.stem for path in folder.rglob("*.png") if "_000000000." in path.name}
+    assert there == whole
+    assert {path.name for path in tmp_path.iterdir()} == {"drawn", "home", "cache"}
+    workspace.close()

@@ -213,8 +213,11 @@ def test_a_key_that_leaves_the_root_is_refused(workspace: Workspace, tmp_path: P
         keys = [key, *manifest.frames["image"].to_pylist()[1:]]
         field = manifest.frames.schema.field(column)
         evil = manifest.frames.set_column(column, field, pa.array(keys))
-        with pytest.raises(BadFile, match="outside its source's root"):
-            plan_staging(replace(manifest, frames=evil), tmp_path / "cache")
+        plan = plan_staging(replace(manifest, frames=evil), tmp_path / "cache")
+        (item,) = [item for item in plan.missing if item.key == key]
+        with pytest.raises(BadFile, match="outside its source's folder"):
+            plan.target(item)
+        assert not plan.is_there(item)
 
 
 def test_a_bucket_whose_source_was_removed_is_refused(workspace: Workspace, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -118,7 +119,7 @@ def ingest(
     """
     if destination.server() is not None:
         _need_of_server(context)
-        _end(strict, *_of_server(source, full, max_removed, errors, as_json))
+        _end(strict, *_of_server(source, full, max_removed, check_images, errors, as_json))
         return
     # A server is asked without them.
     from catalog.records.scans import recorded_problems
@@ -126,6 +127,7 @@ def ingest(
     from ingest.engines.choice import EngineChoice, open_engine
     from ingest.scan import array_scan
     from ingest.scan.scan import ScanOptions, scan_source
+    from pipeline.archive.recall import recall_listed
 
     workspace = open_workspace()
     records = workspace.records
@@ -142,6 +144,7 @@ def ingest(
         full=full,
         check_images=check_images,
         index_folder=workspace.indexes,
+        recall=partial(recall_listed, workspace.archive_access),
         part=Part.of(folders or (), flat_folders or ()) if folders or flat_folders else None,
         max_removed=max_removed,
     )
@@ -191,7 +194,9 @@ def _end(strict: bool, counts: ScanCounts | None, problems: Sequence[Problem]) -
 _BAD = ("bad_file", "unreadable")
 """Kinds of problems by which a file is left out."""
 
-_AT_SERVER = frozenset({"source", "full", "max_removed", "errors", "strict", "as_json"})
+_AT_SERVER = frozenset(
+    {"source", "full", "max_removed", "check_images", "errors", "strict", "as_json"}
+)
 
 
 def _need_of_server(context: typer.Context) -> None:
@@ -200,12 +205,12 @@ def _need_of_server(context: typer.Context) -> None:
         if origin is not None and origin.name != "DEFAULT":
             raise InvalidInput(
                 f"--{name.replace('_', '-')}: a server scans by its own settings: with --server "
-                "only --full, --max-removed and --errors are taken"
+                "only --full, --max-removed, --no-check-images and --errors are taken"
             )
 
 
 def _of_server(
-    source: str, full: bool, max_removed: float, errors: bool, as_json: bool
+    source: str, full: bool, max_removed: float, check_images: bool, errors: bool, as_json: bool
 ) -> tuple[ScanCounts | None, list[Problem]]:
     """The same at the chosen server: a job there, which goes on where this is interrupted."""
     if errors:
@@ -215,7 +220,11 @@ def _of_server(
         return None, listed
     with progress_bar(f"ingest {source}", quiet=as_json) as bar:
         done = server_scan(
-            source, full, max_removed, lambda job: bar.show(0, None, str(job["state"]))
+            source,
+            full,
+            max_removed,
+            check_images,
+            lambda job: bar.show(0, None, str(job["state"])),
         )
     names = {field.name for field in fields(ScanCounts)}
     counts = ScanCounts(**{name: value for name, value in done.items() if name in names})
@@ -255,8 +264,16 @@ def _show_result(source: str, counts: ScanCounts, problems: list[Problem]) -> No
         stdout.print(f"{counts.labels_alone:,} of them are labels without a camera image")
     if counts.unlabelled:
         stdout.print(f"{counts.unlabelled:,} more frames have no label")
+    if counts.images_archived:
+        stdout.print(
+            f"{counts.images_archived:,} camera images are on tape or in an archive: they are not "
+            "opened, and checked by the first scan after they are recalled"
+        )
     if not counts.frames and not counts.unlabelled and not counts.unchanged:
-        stdout.print("no frames: no label or image was found that follows A2D2's naming rules")
+        why = "no label or image was found that follows A2D2's naming rules"
+        if any(problem.kind in _BAD for problem in problems):
+            why = "no label or image could be used; what was wrong with them:"
+        stdout.print(f"no frames: {why}")
     if problems:
         stdout.print(
             f"{counts.bad_files:,} bad files, {counts.orphans:,} orphans, "
@@ -282,6 +299,9 @@ def scan_progress(title: str, *, as_json: bool) -> Iterator[Progress]:
             last = time.monotonic()
             if as_json:
                 emit_progress(counts.to_json())
+                return
+            if counts.recalling:
+                bar.show(0, None, f"{counts.recalling:,} labels come from their archive")
                 return
             eta = counts.eta_s
             left = "" if eta is None else f", {duration(eta)} left"

@@ -62,6 +62,7 @@ def watch(
     from ingest.scan.scan import ScanOptions
     from ingest.watch.choice import EventChoice, open_events
     from ingest.watch.watcher import Watcher, WatchOptions
+    from pipeline.archive.recall import recall_listed
 
     workspace = open_workspace()
     record = recorded_source(workspace.records, source)
@@ -74,6 +75,7 @@ def watch(
         class_list,
         check_images=check_images,
         index_folder=workspace.indexes,
+        recall=partial(recall_listed, workspace.archive_access),
         max_removed=max_removed,
     )
     with open_engine(EngineChoice(workers=workers)) as engine:

@@ -1,8 +1,8 @@
 """/connmgr/v1/scan: scans of connections: started, looked at, stopped, whole or in part."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request, Response
+from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
@@ -53,6 +53,15 @@ class Partial(BaseModel):
 _DIRS = {"partitions": ["dir1"]}
 
 
+CheckImages = Annotated[
+    bool,
+    Query(
+        description="Open each camera image to see that it is whole and fits its label; Spectrum "
+        "Discover has no such parameter."
+    ),
+]
+
+
 @router.post("/scan", rule=WRITE_ALL_ROWS, refuses=True)
 @router.post("/scan/", rule=WRITE_ALL_ROWS, include_in_schema=False)
 async def post_nothing() -> Response:
@@ -77,12 +86,14 @@ async def get_scan(connection: str, session: CurrentSession) -> Response:
 
 
 @router.post("/scan/{connection}", rule=WRITE_ALL_ROWS, answers=text_answer("null"))
-async def post_scan(connection: str, session: CurrentSession) -> Response:
+async def post_scan(
+    connection: str, session: CurrentSession, check_images: CheckImages = True
+) -> Response:
     """Scan a connection, as a job; null once it has begun."""
     source = await run_in_threadpool(_source, session, connection)
     if source is None:
         return _nowhere(connection)
-    await run_in_threadpool(session.scans.begin_alone, connection)
+    await run_in_threadpool(session.scans.begin_alone, connection, check_images=check_images)
     return in_text("null")
 
 
@@ -92,7 +103,9 @@ async def post_scan(connection: str, session: CurrentSession) -> Response:
     openapi_extra=body_schema(Partial, _DIRS),
     answers=text_answer("null"),
 )
-async def post_partial(connection: str, request: Request, session: CurrentSession) -> Response:
+async def post_partial(
+    connection: str, request: Request, session: CurrentSession, check_images: CheckImages = True
+) -> Response:
     """Scan some folders of a connection; of a frame always all of its scene."""
     body = await body_as(Partial, request)
     source = await run_in_threadpool(_source, session, connection)
@@ -100,7 +113,11 @@ async def post_partial(connection: str, request: Request, session: CurrentSessio
         return _nowhere(connection)
     folders, flat_folders = _folders(source, body)
     await run_in_threadpool(
-        session.scans.begin_alone, connection, folders=folders, flat_folders=flat_folders
+        session.scans.begin_alone,
+        connection,
+        folders=folders,
+        flat_folders=flat_folders,
+        check_images=check_images,
     )
     return in_text("null")
 

@@ -24,6 +24,7 @@ from obstore.exceptions import (
 from obstore.store import S3Store
 
 from catalog.errors import (
+    ArchivedFile,
     BadFile,
     FramesiftError,
     InvalidInput,
@@ -68,7 +69,8 @@ _STATUS_CODES = {"301": "PermanentRedirect", "403": "AccessDenied", "404": "NoSu
 # What follows it in obstore's errors is the answer's body, which is not shown.
 _STATUS = re.compile(r"status code: (\d{3})")
 # What ails one object, while the rest of the bucket may be well.
-_OBJECT_CODES = frozenset({"AccessDenied", "InvalidObjectState", "NoSuchKey"})
+_IS_ARCHIVED = "InvalidObjectState"
+_OBJECT_CODES = frozenset({"AccessDenied", "NoSuchKey"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,6 +512,8 @@ class S3Bucket:
             return UnreadableFile("cannot be read: it vanished from the bucket", label)
         if _is_other_version(error):
             return UnreadableFile("changed since it was listed; scan again", label)
+        if code == _IS_ARCHIVED:
+            return ArchivedFile(f"cannot be read: {_REASONS[code]}", label)
         if code in _OBJECT_CODES:
             return UnreadableFile(f"cannot be read: {_REASONS[code]}", label)
         return self.trouble(error, label)
