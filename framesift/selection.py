@@ -34,6 +34,7 @@ class Selection:
         class_pixels: Pixels of each class in all frames.
         frames: In order; class tags hold pixels.
         why_empty: Why there are no frames; empty where there are some.
+        left_out: How many frames ``!=`` leaves out as they have no value; empty where that is none.
         document: The answer as the server sent it.
     """
 
@@ -45,6 +46,7 @@ class Selection:
     class_pixels: Mapping[str, int]
     frames: Sequence[Frame]
     why_empty: str
+    left_out: str
     document: Mapping[str, Any]
     _transport: Transport
 
@@ -60,6 +62,7 @@ class Selection:
             class_pixels=body["class_pixels"],
             frames=[Frame(frame, transport) for frame in body["frames"]],
             why_empty="" if body["frames"] else body.get("why_empty") or _FULFILS,
+            left_out=body.get("left_out") or "",
             document=body,
             _transport=transport,
         )

@@ -59,6 +59,11 @@ class SelectionAnswer(DescriptionAnswer):
         description="Why there are none; only where there are none.",
         examples=["no frame has car >= 20000000: the largest is 321621"],
     )
+    left_out: str = Field(
+        default="",
+        description="Frames without the value that != compares; only where there are some.",
+        examples=["157 frames have no quality, so they are left out: 'quality not_known..."],
+    )
     frames: list[dict[str, Any]] = Field(
         description="Each with its files, and every tag.",
         examples=[[{"fkey": _FKEY, "scene": "20180807_145028", "frame_number": 91, "car": 37833}]],

@@ -13,6 +13,7 @@ from query.frames.selection import Selection
 from query.question.condition import leaves
 from query.question.describe import Description, describe
 from query.question.question import Question
+from query.question.unknown_values import unknown_values
 from query.question.why_empty import why_empty
 
 if TYPE_CHECKING:
@@ -50,7 +51,15 @@ class Answer:
     @cached_property
     def why_empty(self) -> str:
         """Why there are no frames; empty where there are some."""
-        return reason_for_none(self._workspace, self._selection)
+        if len(self):
+            return ""
+        reason = why_empty(self._workspace.catalog, self._selection.question)
+        return f"{reason}; {self.left_out}" if self.left_out else reason
+
+    @cached_property
+    def left_out(self) -> str:
+        """How many frames ``!=`` leaves out as they have no value; empty where that is none."""
+        return unknown_values(self._workspace.catalog, self._selection.question)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -61,6 +70,7 @@ class Answer:
             "count": len(self),
             "class_pixels": self._selection.class_pixels(),
             **({"why_empty": self.why_empty} if self.why_empty else {}),
+            **({"left_out": self.left_out} if self.left_out else {}),
         }
 
     @property
@@ -121,10 +131,3 @@ def described(
 ) -> Description:
     """Describe a question without asking it; of the snapshot ``at`` as `ask`."""
     return describe(workspace.catalog, question, at, answered=answered)
-
-
-def reason_for_none(workspace: Workspace, selection: Selection) -> str:
-    """Why an answer has no frames; "" where it has some."""
-    if len(selection):
-        return ""
-    return why_empty(workspace.catalog, selection.question)

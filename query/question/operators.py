@@ -56,11 +56,17 @@ class Operator:
     pattern: str = ""
 
 
+NOT_KNOWN_TO_BE = "not_known_to_be"
+"""The operator that chooses frames of another value, and those of none."""
+
 OPERATORS: dict[str, Operator] = {
     operator.name: operator
     for operator in (
         Operator("=", _EVERY, "one", "{x} = {v}", "is {v}"),
         Operator("!=", _EVERY, "one", "{x} <> {v}", "is not {v}"),
+        Operator(
+            NOT_KNOWN_TO_BE, _EVERY, "one", "({x} is null or {x} <> {v})", "is not known to be {v}"
+        ),
         Operator("<", _ORDERED, "one", "{x} < {v}", "is below {v}"),
         Operator("<=", _ORDERED, "one", "{x} <= {v}", "is at most {v}"),
         Operator(">", _ORDERED, "one", "{x} > {v}", "is above {v}"),

@@ -26,6 +26,12 @@ SWEEPS = 300
 PROGRAM_CELLS = 20_000
 """Most cells for which the program is solved in whole numbers."""
 
+_WHOLE = 0.999
+"""Frames are whole: what is off by less than one cannot come nearer."""
+
+_NAMED = 5
+"""Categories that a sentence names."""
+
 _POOL = 20
 """Candidates kept for each frame wanted of a category, where there are more."""
 
@@ -74,7 +80,9 @@ class Shortfall:
         if self.available < self.target:
             reason = f"there are {self.available:,}"
         elif self.scarce:
-            reason = f"it stands in for what is missing of {', '.join(self.scarce)}"
+            more = len(self.scarce) - _NAMED
+            reason = f"it stands in for what is missing of {', '.join(self.scarce[:_NAMED])}"
+            reason += f" and {more} more" if more > 0 else ""
         else:
             reason = f"the other targets stand against it, of {self.available:,} that there are"
         side = "short" if self.achieved < target else "over"
@@ -94,7 +102,7 @@ class Matched:
         achieved: Frames of each category, a row per marginal.
         available: Candidates of each category.
         distances: Of each marginal's shares from those wanted.
-        shortfalls: The categories that miss the tolerance.
+        shortfalls: The categories that miss the tolerance, by a whole frame at least.
     """
 
     positions: npt.NDArray[np.int64]
@@ -194,13 +202,18 @@ def _choose(
     raked = _raked(cells, frames)
     ties = np.argsort(places(np.arange(len(raked), dtype=np.uint64), seed), kind="stable")
     taken = _exchanged(cells, systematic(raked, frames, seed), ties)
-    allowed = tolerance * frames
+    allowed = _allowed(tolerance, frames)
     if _excess(cells, taken, allowed) > 0:
         better = _program(cells, frames, allowed)
         if better is not None and _excess(cells, better, allowed) < _excess(cells, taken, allowed):
             taken = better
     # Another seed than the pool's would do as well: within a cell all frames are equal.
     return pool[draw(hashes[pool], cells.of_frame, taken, seed)]
+
+
+def _allowed(tolerance: float, frames: int) -> float:
+    """The number of frames by which a category may be off."""
+    return max(tolerance * frames, _WHOLE)
 
 
 def _cells(
@@ -385,9 +398,8 @@ def _judged(
         available.append(there)
         distances.append(distance(got.tolist(), marginal.shares.tolist()))
         scarce = np.flatnonzero(there < np.floor(marginal.shares * requested * (1 - tolerance)))
-        for code in np.flatnonzero(
-            np.abs(got - marginal.shares * frames) > tolerance * frames + 1e-9
-        ):
+        off = np.abs(got - marginal.shares * frames)
+        for code in np.flatnonzero(off > _allowed(tolerance, frames) + 1e-9):
             shortfalls.append(
                 Shortfall(
                     marginal.name,
@@ -402,7 +414,7 @@ def _judged(
 
 
 def report(marginals: Sequence[Marginal], match_: Matched, tolerance: float) -> dict[str, object]:
-    """Achieved against wanted, as a mapping: marginals, distances, what cannot be met."""
+    """Achieved against wanted, as a mapping: marginals, distances, what is missed, worst first."""
     frames = len(match_.positions)
     tables = []
     for marginal, achieved, available, apart in zip(
@@ -425,5 +437,8 @@ def report(marginals: Sequence[Marginal], match_: Matched, tolerance: float) -> 
         "tolerance": tolerance,
         "tolerance_met": not match_.shortfalls,
         "marginals": tables,
-        "unmet": [one.to_json() for one in match_.shortfalls],
+        "unmet": [
+            one.to_json()
+            for one in sorted(match_.shortfalls, key=lambda one: -abs(one.achieved - one.target))
+        ],
     }

@@ -40,3 +40,35 @@ def test_the_client_and_the_command_mark_alike(
         assert opened.stdout.replace("\n", "").startswith(f"{url}/frames/local:a2d2:")
     wrong = framesift(home, "tags", "set", fkeys[0])
     assert (wrong.returncode, "TAG=VALUE" in wrong.stderr) == (1, True)
+
+
+def test_frames_that_are_not_known_to_be_bad(shared_home: Path, shared_url: str) -> None:
+    """`!=` says by command and REST how many frames it leaves out, and what chooses them, too.
+
+    A tag whose name begins alike has another value, and stays out of it.
+    """
+    command = ("select", "--format", "csv", "--columns", "fkey")
+    with Client(shared_url) as client:
+        fkeys = [frame.fkey for frame in client.frames()]
+        client.tags.mark(fkeys[:1], {"look": "bad"})
+        client.tags.mark(fkeys, {"look_2": "bad"})
+        told = (
+            f"{len(fkeys) - 1} frames have no look, so they are left out: "
+            "'look not_known_to_be bad' chooses them, too"
+        )
+        different = {"kind": "tag", "tag": "look", "op": "!=", "value": "bad"}
+        answer = client.select(condition=different)
+        assert (len(answer), answer.left_out) == (0, told)
+        assert answer.why_empty == f"there are no frames whose look is not 'bad'; {told}"
+        for options in ([], ["--server", shared_url]):
+            none = framesift(shared_home, *options, *command, "--tag", "look!=bad")
+            assert none.stderr.replace("\n", " ").strip() == f"no frames: {answer.why_empty}"
+            chosen = framesift(
+                shared_home, *options, *command, "--tag", "look not_known_to_be bad"
+            )
+            assert (len(chosen.stdout.splitlines()), chosen.stderr) == (len(fkeys) - 1, "")
+        client.tags.mark(fkeys[1:3], {"look": "good"})
+        some = framesift(shared_home, *command, "--tag", "look!=bad")
+        assert len(some.stdout.splitlines()) == 2
+        assert some.stderr.startswith(f"{len(fkeys) - 3} frames have no look, so they are left")
+        assert client.select(condition={**different, "tag": "look_2"}).left_out == ""

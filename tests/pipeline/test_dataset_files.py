@@ -117,10 +117,8 @@ def test_tables_hold_the_manifests_rows(
     assert counted == lines[0]["sky"]
 
 
-def test_tables_in_their_readers(
-    exported: tuple[Manifest, list[str]], tmp_path: Path
-) -> None:
-    """pandas and DuckDB read CSV, Parquet and JSON lines alike: rows, columns, sums, splits."""
+def test_tables_in_their_readers(exported: tuple[Manifest, list[str]], tmp_path: Path) -> None:
+    """DuckDB and pandas read CSV, Parquet and JSON lines alike: rows, columns, sums, splits."""
     manifest, tags = exported
     for suffix in ("csv", "parquet", "jsonl"):
         write_export(manifest, tags, suffix, tmp_path / f"frames.{suffix}")
@@ -131,7 +129,8 @@ def test_tables_in_their_readers(
     }
     for table in read.values():
         assert list(table.columns) == list(whole.columns)
-        assert table[["fkey", "split", *tags]].equals(whole[["fkey", "split", *tags]])
+        same = [[*frame[name]] for frame in (table, whole) for name in ("fkey", "split", *tags)]
+        assert same[: len(same) // 2] == same[len(same) // 2 :]
     for suffix, reader in (("csv", "read_csv"), ("parquet", "read_parquet"),
                            ("jsonl", "read_json")):  # fmt: skip
         rows = duckdb.execute(

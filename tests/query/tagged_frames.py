@@ -142,6 +142,8 @@ def _compared(condition: TagIs, actual: Held) -> bool | None:
         return actual is None
     if condition.op == "is_not_null":
         return actual is not None
+    if condition.op == "not_known_to_be":
+        return _compared(condition.model_copy(update={"op": "="}), actual) is not True
     if actual is None:
         return None
     values = [

@@ -67,6 +67,8 @@ def select(
         )
     if not len(answer):
         stderr.print(f"no frames: {answer.why_empty}")
+    elif answer.left_out:
+        stderr.print(answer.left_out)
     if as_json:
         emit_json(_with_columns(answer.document, names))
     elif format_ == "table":

@@ -7,6 +7,7 @@ from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
 from api.cli.terminal import duration, stdout
 from catalog.text.visible_text import visible
+from query.sets.unmet import MOST_UNMET, unmet_sentences
 
 _MOST_ROWS = 40
 _MOST_FRAMES = 10
@@ -57,11 +58,11 @@ def _show_report(report: Mapping[str, Any]) -> None:
             f"{report['scores'].get('mean', 0):.4g}, of all frames "
             f"{report['scores_of_all'].get('mean', 0):.4g}"
         )
-    for one in report.get("unmet", ()):
-        name = one.get("demand") or f"{one['marginal']} {one['value']}"
-        missing = one.get("short_by")
-        reason = one.get("reason") or f"short by {missing:,} of {one['wanted']:,} frames"
-        stdout.print(f"not met: {name}: {reason}")
+    unmet = unmet_sentences(report)
+    for sentence in unmet[:MOST_UNMET]:
+        stdout.print(f"not met: {sentence}")
+    if len(unmet) > MOST_UNMET:
+        stdout.print(f"not met: {len(unmet) - MOST_UNMET:,} more, each off by no more (--json)")
     if "leakage" in report:
         _show_leakage(report["leakage"])
 

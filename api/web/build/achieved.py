@@ -6,9 +6,13 @@ from fractions import Fraction
 from typing import Any
 
 from api.schemas.datasets import DatasetBody
+from query.sets.unmet import off_by
 
 _MOST = 60
 """Bars of a group; a match to a dataset compares every class."""
+
+_FIRST = 10
+"""Bars that are shown at once; the others are folded."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +41,26 @@ class Group:
     Attributes:
         title: What they show.
         note: How near it is as a whole; empty where there is nothing to say.
-        bars: The bars, the largest targets first.
+        all_bars: The bars, the worst misses before the largest targets.
         more: Bars left out.
+        met: Whether it is a target that no value of it misses.
     """
 
     title: str
     note: str
-    bars: tuple[Bar, ...]
+    all_bars: tuple[Bar, ...]
     more: int = 0
+    met: bool = False
+
+    @property
+    def bars(self) -> tuple[Bar, ...]:
+        """The first ones."""
+        return self.all_bars[:_FIRST]
+
+    @property
+    def rest(self) -> tuple[Bar, ...]:
+        """The others."""
+        return self.all_bars[_FIRST:]
 
 
 def groups_of(dataset: DatasetBody) -> list[Group]:
@@ -66,17 +82,6 @@ def splits_of(dataset: DatasetBody) -> Group:
         mark = None if target is None else 100 * target
         bars.append(Bar(name, 100 * share, mark, False, told))
     return Group("Splits", "", tuple(bars))
-
-
-def unmet_of(report: Mapping[str, Any]) -> list[str]:
-    """The targets that could not be met, a sentence each."""
-    said = []
-    for one in report.get("unmet", ()):
-        name = one.get("demand") or f"{one['marginal']} {one['value']}"
-        reason = one.get("reason") or f"short by {one['short_by']:,} of {one['wanted']:,} frames"
-        # A bin's name may end in a colon: "1000:" is 1000 and more.
-        said.append(f"{name}{' ' if name.endswith(':') else ': '}{reason}")
-    return said
 
 
 def leakage_of(report: Mapping[str, Any]) -> str:
@@ -108,14 +113,15 @@ def _whole(report: Mapping[str, Any]) -> Iterator[Group]:
 
 def _marginals(report: Mapping[str, Any]) -> Iterator[Group]:
     for marginal in report.get("marginals", ()):
+        name = marginal["marginal"]
+        missed = {one["value"]: one for one in report["unmet"] if one["marginal"] == name}
         values = [row for row in marginal["values"] if row["wanted"] or row["frames"]]
-        values.sort(key=lambda row: -row["wanted"])
+        values.sort(key=lambda row: (-off_by(missed.get(row["value"], {})), -row["wanted"]))
         largest = max((max(row["wanted"], row["achieved"]) for row in values), default=1) or 1
-        tolerance = report["tolerance"]
         bars = tuple(
             Bar(
                 str(row["value"]), 100 * row["achieved"] / largest, 100 * row["wanted"] / largest,
-                row["wanted"] - row["achieved"] > tolerance + 1e-9,
+                missed.get(row["value"], {}).get("short_by", 0) > 0,
                 f"{_per_cent(row['achieved'])} of {_per_cent(row['wanted'])} wanted: "
                 f"{row['frames']:,} frames, {row['available']:,} available",
             )
@@ -125,7 +131,7 @@ def _marginals(report: Mapping[str, Any]) -> Iterator[Group]:
             f"largest difference {marginal['largest_difference']:.4f}, total variation "
             f"{marginal['total_variation']:.4f}, Jensen-Shannon {marginal['jensen_shannon']:.4f}"
         )
-        yield Group(str(marginal["marginal"]), note, bars, max(0, len(values) - _MOST))
+        yield Group(str(name), note, bars, max(0, len(values) - _MOST), met=not missed)
 
 
 def _strata(report: Mapping[str, Any]) -> Iterator[Group]:

@@ -17,7 +17,7 @@ from query.statistics.histogram_report import Bin
 HEIGHT = 40
 _PLAIN = ("camera", "scene")
 _VALUES = 60
-"""Values of a text that are shown; those ticked are shown always."""
+"""Values of a text that are shown; those ticked, or left out, are shown always."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,12 @@ class Plot:
 
 @dataclass(frozen=True)
 class Value:
-    """A value of a text, to be ticked."""
+    """A value of a text, to be ticked or left out."""
 
     text: str
     frames: int
     ticked: bool
+    left_out: bool
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def moved_of(report: FacetReport, search: UrlQuestion) -> dict[str, Any]:
         if not facet.asked and not _tells_apart(facet):
             continue
         if facet.scale == "categories":
-            values, _ = _values(facet, search.all(_field(facet)))
+            values, _ = _values(facet, search)
             for index, value in enumerate(values):
                 numbers[f"{number}-{index}"] = f"{value.frames:,}"
         else:
@@ -161,7 +162,7 @@ def _is_anywhere(facet: Facet) -> bool:
 def _shown(number: int, facet: Facet, search: UrlQuestion, *, is_class: bool) -> Shown:
     field = _field(facet)
     if facet.scale == "categories":
-        values, more = _values(facet, search.all(field))
+        values, more = _values(facet, search)
         return Shown(number, facet.tag, facet.name, is_class, None, values, more, field)
     plot = _plot(facet, search)
     return Shown(number, facet.tag, facet.name, is_class, plot, (), 0, field)
@@ -172,15 +173,24 @@ def _field(facet: Facet) -> str:
     return facet.tag if facet.tag in _PLAIN else f"is.{facet.tag}"
 
 
-def _values(facet: Facet, ticked: Sequence[str]) -> tuple[tuple[Value, ...], int]:
+def _values(facet: Facet, search: UrlQuestion) -> tuple[tuple[Value, ...], int]:
+    ticked, left_out = search.all(_field(facet)), search.all(f"not.{facet.tag}")
     counts = {
         bin_.value: count
         for bin_, count in zip(facet.bins, facet.counts, strict=True)
         if bin_.kind == "value" and bin_.value is not None
     }
-    known = [Value(text, frames, text in ticked) for text, frames in counts.items()]
-    unknown = [Value(text, 0, ticked=True) for text in ticked if text not in counts]
-    listed = [value for index, value in enumerate(known) if index < _VALUES or value.ticked]
+    known = [Value(text, n, text in ticked, text in left_out) for text, n in counts.items()]
+    unknown = [
+        Value(text, 0, text in ticked, text in left_out)
+        for text in dict.fromkeys((*ticked, *left_out))
+        if text not in counts
+    ]
+    listed = [
+        value
+        for index, value in enumerate(known)
+        if index < _VALUES or value.ticked or value.left_out
+    ]
     return tuple(listed + unknown), len(known) - len(listed)
 
 

@@ -35,6 +35,9 @@ def chips_of(search: UrlQuestion) -> list[Chip]:
     for tag in search.tags("is"):
         text = f"{tag} is {' or '.join(search.all(f'is.{tag}'))}"
         chips.append(Chip(text, search.without(f"is.{tag}").url, f"is.{tag}"))
+    for tag in search.tags("not"):
+        text = f"{tag} is not known to be {' or '.join(search.all(f'not.{tag}'))}"
+        chips.append(Chip(text, search.without(f"not.{tag}").url, f"is.{tag}"))
     for name in ("camera", "scene"):
         for value in search.all(name):
             chips.append(Chip(f"{name} {value}", search.without(name, value=value).url, name))

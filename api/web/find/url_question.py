@@ -2,6 +2,7 @@
 
     /?min.car=10000&max.car=20000&camera=front_center&has.bicycle=1&is.weather=rain&where=...
 
+``not.quality=bad`` leaves frames of that value out, and not those of none.
 ``question`` holds any other conditions as JSON, for links from other pages.
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from catalog.errors import InvalidInput
+from query.question.operators import NOT_KNOWN_TO_BE
 from query.question.question import Question
 from query.question.wrong_value import validation_message
 
@@ -20,6 +22,7 @@ _MOST = 2_000
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d")
 _ENDS = ("min", "max")
 _PRESENCE = ("has", "without")
+_VALUES = ("is", "not")
 _PLAIN = ("camera", "scene", "where", "question", "dataset", "split", "at")
 
 
@@ -47,10 +50,10 @@ class UrlQuestion:
             )
         for name, _ in parameters:
             kind, dot, tag = name.partition(".")
-            if name not in _PLAIN and not (dot and tag and kind in (*_ENDS, *_PRESENCE, "is")):
+            if name not in _PLAIN and not (dot and tag and kind in (*_ENDS, *_PRESENCE, *_VALUES)):
                 raise InvalidInput(
                     f"{name[:80]}: no parameter of this page; expected {', '.join(_PLAIN)}, or "
-                    "min.TAG, max.TAG, has.TAG, without.TAG, is.TAG"
+                    "min.TAG, max.TAG, has.TAG, without.TAG, is.TAG, not.TAG"
                 )
         return cls(parameters)
 
@@ -154,6 +157,9 @@ class UrlQuestion:
                 yield {"kind": kind, "tag": tag}
         for tag in self.tags("is"):
             yield _is(tag, self.all(f"is.{tag}"))
+        for tag in self.tags("not"):
+            for value in self.all(f"not.{tag}"):
+                yield {"kind": "tag", "tag": tag, "op": NOT_KNOWN_TO_BE, "value": value}
         for tag in self.tags(*_ENDS):
             if tag in classes:
                 continue

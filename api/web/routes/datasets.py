@@ -13,7 +13,7 @@ from api.http.routing import Router
 from api.http.rules import READ, WRITE, Api
 from api.schemas.datasets import DatasetBody
 from api.services.session import Session
-from api.web.build.achieved import groups_of, leakage_of, splits_of, unmet_of
+from api.web.build.achieved import groups_of, leakage_of, splits_of
 from api.web.build.dataset_forms import division, extension, new_dataset
 from api.web.build.gaps import rows_of
 from api.web.find.url_question import UrlQuestion
@@ -21,6 +21,7 @@ from api.web.forms import Form, form_of
 from api.web.pages import gone_on, page
 from catalog.errors import InvalidInput
 from query.question.question import Question
+from query.sets.unmet import MOST_UNMET, unmet_sentences
 
 router = Router(api=Api.WEB, include_in_schema=False)
 
@@ -90,7 +91,8 @@ async def get_dataset_page(name: str, request: Request, session: CurrentSession)
             "sentence": _sentence(session, dataset),
             "splits": splits_of(dataset),
             "groups": groups_of(dataset),
-            "unmet": unmet_of(dataset.report),
+            "unmet": unmet_sentences(dataset.report),
+            "most_unmet": MOST_UNMET,
             "leakage": leakage_of(dataset.report),
             "strata": dataset.report.get("split_strata") or [],
             "classes": _classes(session, dataset),

@@ -65,6 +65,11 @@ form.addEventListener("input", (event) => {
     // Both at once would be no frame.
     const other = target.name.replace(/^(has|without)/, (kind) => (kind === "has" ? "without" : "has"));
     form.elements[other].checked = false;
+  } else if (/^(is|not)\./.test(target.name) && target.checked) {
+    const other = target.name.replace(/^(is|not)/, (kind) => (kind === "is" ? "not" : "is"));
+    for (const box of form.querySelectorAll(`input[name="${CSS.escape(other)}"]`)) {
+      if (box.value === target.value) box.checked = false;
+    }
   }
 }, true);
 

@@ -1,5 +1,6 @@
 """The pages of datasets, without a browser: what they show, and what their forms do."""
 
+import json
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -10,6 +11,7 @@ from fastapi.testclient import TestClient
 
 from api.http.app import create_app
 from api.settings import Settings
+from tests.api.servers import framesift
 
 HERE = {"Sec-Fetch-Site": "same-origin"}
 ASKED = {"asked": "min.car=1000"}
@@ -71,6 +73,39 @@ def test_targets_stand_beside_what_was_achieved(browser: TestClient) -> None:
     made = browser.post("/new-dataset", data=sampled, headers=HERE)
     assert made.status_code == 303, made.text
     assert 'aria-label="frames: 6 of 6 wanted"' in shown(browser, "/datasets/sampled")
+
+
+def test_what_is_missed_most_is_shown_first(browser: TestClient, shared_home: Path) -> None:
+    """Ten misses of twelve on the page and by command, the rest folded; what is met is none."""
+    alike = {"asked": "", "name": "alike", "method": "match", "frames": "15", "like": "city",
+             "tolerance": "0.01", "targets": ""}  # fmt: skip
+    made = browser.post("/new-dataset", data=alike, headers=HERE)
+    assert made.status_code == 303, made.text
+    page = shown(browser, "/datasets/alike")
+    assert "wants 0 frames and gets 0" not in page
+    report = browser.get("/v1/datasets/alike", headers={"Accept": "application/json"}).json()[
+        "report"
+    ]
+    assert all(round(one["wanted"]) != one["achieved"] for one in report["unmet"])
+    met = int(re.search(r"(\d+) tags as wanted", page)[1])  # type: ignore[index]
+    assert met + len({one["marginal"] for one in report["unmet"]}) == len(report["marginals"])
+
+    noses = {f"nose{number:02}": 0.06 + 0.002 * number for number in range(12)}
+    targets = {"camera": {**noses, "front_center": 1 - sum(noses.values())}}
+    form = alike | {"name": "noses", "frames": "24", "like": "", "targets": json.dumps(targets)}
+    assert browser.post("/new-dataset", data=form, headers=HERE).status_code == 303
+    page = shown(browser, "/datasets/noses")
+    told = unescape(page)
+    missed = [int(one) for one in re.findall(r"Not met: .* wants (\d+) frames and gets 0", told)]
+    assert told.count("Not met: ") == 10
+    assert missed == sorted(missed, reverse=True)
+    more = re.search(r"(\d+) more are not met", told)
+    said = framesift(shared_home, "dataset", "show", "noses").stdout.splitlines()
+    lines = [line for line in said if line.startswith("not met: ")]
+    assert len(lines) == 11
+    assert more
+    assert lines[10].startswith(f"not met: {more[1]} more")
+    assert [line[9:] for line in lines[:10]] == re.findall(r"Not met: (.*?)</p>", told)
 
 
 def test_gaps_lead_to_frames_and_to_a_new_version(browser: TestClient) -> None:

@@ -59,6 +59,7 @@ def test_the_url_is_the_question() -> None:
     asked = UrlQuestion.of(
         [("min.car", "1,000"), ("max.car", ""), ("has.bicycle", "1"), ("without.truck", "1"),
          ("camera", "front_center"), ("camera", "rear_center"), ("is.weather", "rain"),
+         ("not.quality", "bad"), ("not.quality", "dark"),
          ("min.speed", "12.5"), ("max.mtime", "2026-01-01T00:00:00"), ("where", "size > 1"),
          ("question", '{"where": "size < 9", "scenes": ["s"]}')]
     )  # fmt: skip
@@ -73,6 +74,8 @@ def test_the_url_is_the_question() -> None:
         {"kind": "has", "tag": "bicycle", "pixels": 1},
         {"kind": "without", "tag": "truck", "pixels": 1},
         {"kind": "tag", "tag": "weather", "op": "=", "value": "rain"},
+        {"kind": "tag", "tag": "quality", "op": "not_known_to_be", "value": "bad"},
+        {"kind": "tag", "tag": "quality", "op": "not_known_to_be", "value": "dark"},
         {"kind": "tag", "tag": "speed", "op": ">=", "value": 12.5},
         {"kind": "tag", "tag": "mtime", "op": "<=", "value": "2026-01-01T00:00:00"},
     )
@@ -234,6 +237,12 @@ def test_marks_are_tags(browser: TestClient) -> None:
     assert matching(browser.get("/?is.quality=bad").text) == 2
     scanned = browser.post("/marks", data={**form, "tag": "car", "value": "1"}, headers=HERE)
     assert scanned.status_code == 400
+    # Two are bad: all others are left, also those that nobody has looked at.
+    others = browser.get("/?not.quality=bad").text
+    assert matching(others) == matching(browser.get("/").text) - 2
+    assert re.search(r'name="not.quality" value="bad" checked', others)
+    assert "quality is not known to be bad" in others
+    assert matching(browser.get("/?not.quality=bad&not.quality=good&is.quality=bad").text) == 0
 
 
 def test_the_first_page_is_small(browser: TestClient) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from query.sets.distances import distance
 from query.sets.matched import Marginal, Matched, match, report
+from query.sets.unmet import unmet_sentences
 from tests.query.sets.test_stratified import hashes
 
 
@@ -31,6 +32,11 @@ def problems(draw: st.DrawFn) -> tuple[list[Marginal], int, float]:
     return targets, draw(st.integers(1, 8)), draw(st.sampled_from([0.0, 0.1, 0.2, 0.34]))
 
 
+def allowed(tolerance: float, frames: int) -> float:
+    """The tolerance in frames; less than a whole frame is no miss."""
+    return max(tolerance * frames + 1e-9, 0.9995)
+
+
 def _feasible(targets: list[Marginal], frames: int, tolerance: float) -> bool:
     """Whether any set is within the tolerance, by trying how many frames each cell gives."""
     cells: dict[tuple[int, ...], int] = {}
@@ -42,7 +48,7 @@ def _feasible(targets: list[Marginal], frames: int, tolerance: float) -> bool:
         for position, target in enumerate(targets):
             for code, share in enumerate(target.shares):
                 got = sum(n for n, name in zip(taken, names, strict=True) if name[position] == code)
-                if abs(got - share * frames) > tolerance * frames + 1e-9:
+                if abs(got - share * frames) > allowed(tolerance, frames):
                     return False
         return True
 
@@ -70,7 +76,7 @@ def test_within_the_tolerance_wherever_any_set_is(
     for target, achieved in zip(targets, matched.achieved, strict=True):
         got = np.bincount(target.codes[matched.positions], minlength=len(target.labels))
         assert achieved.tolist() == got.tolist()
-        missed = np.abs(got - target.shares * frames) > tolerance * frames + 1e-9
+        missed = np.abs(got - target.shares * frames) > allowed(tolerance, frames)
         listed = [one.label for one in matched.shortfalls if one.marginal == target.name]
         assert [target.labels[code] for code in np.flatnonzero(missed)] == listed
     if cells <= 8:
@@ -136,6 +142,45 @@ def test_what_is_not_there_is_told() -> None:
     assert short["short_by"] == 2_000 - 212
     assert "wants 2,000 frames and gets 212: there are 212" in str(short["reason"])
     assert matched.distances[1].largest_difference < 0.001
+
+
+def test_what_is_met_to_the_frame_is_not_listed() -> None:
+    """Of 70 rare values half a frame each is wanted; those that differ stand first, worst first."""
+    values = [number // 20 for number in range(1_400)]
+    values += [70] * 5 + [71] * 60
+    shares = [0.5 / 400] * 70 + [40 / 400, 325 / 400]
+    targets = [marginal("sign", values, shares)]
+    matched = match(hashes(len(values)), targets, 400, 0.0001, 0)
+    told = report(targets, matched, 0.0001)
+    sentences = unmet_sentences(told)
+    assert sentences[0] == "sign 71: wants 325 frames and gets 60: there are 60"
+    assert sentences[1] == "sign 70: wants 40 frames and gets 5: there are 5"
+    assert "it stands in for what is missing of 70, 71" in sentences[2]
+    off = [one.get("short_by") or one.get("over_by") for one in told["unmet"]]  # type: ignore[attr-defined]
+    assert off == sorted(off, reverse=True)
+    assert all(off)
+    enough = [marginal("sign", values, [0.5 / 400] * 70 + [5 / 400, 360 / 400])]
+    fitting = match(hashes(len(values)), enough, 66, 0.0001, 0)
+    assert report(enough, fitting, 0.0001)["unmet"] == []
+
+
+def test_a_report_of_an_earlier_release_is_shown_without_what_is_met() -> None:
+    """It has misses by 0 frames; a bin's name that ends in a colon gets no other."""
+    unmet = [
+        {"marginal": "a", "value": "x", "wanted": 0, "achieved": 0, "short_by": 0, "reason": "no"},
+        {
+            "marginal": "car",
+            "value": "10:",
+            "wanted": 9,
+            "achieved": 7,
+            "short_by": 2,
+            "reason": "7",
+        },
+        {"demand": "nowhere", "wanted": 5, "achieved": 0, "short_by": 5},
+    ]
+    assert unmet_sentences({"unmet": unmet}) == [
+        "nowhere: short by 5 of 5 frames", "car 10: gets 7"
+    ]  # fmt: skip
 
 
 def test_targets_that_contradict_each_other() -> None:
