@@ -39,6 +39,18 @@ class Models:
         jobs = recorded_jobs(records, kind="train", states=["done"], before=before, limit=limit)
         return self._bodies(jobs)
 
+    def newest(self, *, limit: int, holding: str = "") -> builtins.list[str]:
+        """Names of the newest models, newest first.
+
+        Args:
+            limit: At most this many.
+            holding: Only those whose name holds this text, in whatever case.
+        """
+        records = self._workspace.records
+        refresh_all(records)
+        jobs = recorded_jobs(records, kind="train", states=["done"], limit=limit, holding=holding)
+        return [job.name for job in jobs]
+
     def get(self, name: str) -> ModelBody:
         """A model, by the name of its training job.
 

@@ -19,6 +19,7 @@ from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
 from api.web.pages import HEADERS, elsewhere, gone_on, is_part, page
+from api.web.run.choices import dataset_choices, model_choices
 from api.web.run.curves import curves_of, plots_of
 from api.web.run.job_form import new_job
 from api.web.run.matrix import cell_path, matrix_rows, question_path
@@ -89,9 +90,8 @@ async def get_new_job(
     def answer() -> Response:
         question = search.question(session.tags.class_names())
         context = {
-            "datasets": session.datasets.list(),
-            "models": session.models.list(),
-            "dataset": dataset,
+            "datasets": dataset_choices(session, chosen=dataset),
+            "models": model_choices(session, chosen=model),
             "model": model,
             "asked": search,
             "described": session.selections.describe(question, at=search.at),
@@ -100,6 +100,28 @@ async def get_new_job(
         return page(request, "job_new.html", context)
 
     return await run_in_threadpool(answer)
+
+
+@router.get("/new-job/datasets", rule=READ)
+async def get_dataset_choices(
+    request: Request, session: CurrentSession, holding: str = ""
+) -> Response:
+    """The newest datasets whose name holds a text: options of the form."""
+    return await run_in_threadpool(
+        lambda: page(
+            request, "_choices.html", {"choices": dataset_choices(session, holding=holding)}
+        )
+    )
+
+
+@router.get("/new-job/models", rule=READ)
+async def get_model_choices(
+    request: Request, session: CurrentSession, holding: str = ""
+) -> Response:
+    """The newest models whose name holds a text, likewise."""
+    return await run_in_threadpool(
+        lambda: page(request, "_choices.html", {"choices": model_choices(session, holding=holding)})
+    )
 
 
 @router.get("/new-job/plan", rule=READ)

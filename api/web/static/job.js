@@ -15,7 +15,16 @@ async function put(path, target) {
   if (text !== null) target.innerHTML = text;
 }
 
+// A log is read from its end, which it grows at; where the user has scrolled up, it stays.
+function lastLine() {
+  const text = logs.querySelector("pre");
+  if (text) text.scrollTop = text.scrollHeight;
+}
+
 async function putLog() {
+  const before = logs.querySelector("pre");
+  const top = before ? before.scrollTop : 0;
+  const scrolledUp = before && top + before.clientHeight < before.scrollHeight - 4;
   const choice = logs.querySelector("select");
   const query = new URLSearchParams({ log: choice ? choice.value : "" });
   const text = await part(`${job.dataset.output}?${query}`);
@@ -27,6 +36,13 @@ async function putLog() {
   if (inUse) logs.querySelector("#log-end").replaceWith(fresh.querySelector("#log-end"));
   else logs.replaceChildren(...fresh.childNodes);
   htmx.process(logs);
+  if (scrolledUp) logs.querySelector("pre").scrollTop = top;
+  else lastLine();
+}
+
+if (logs) {
+  lastLine();
+  logs.addEventListener("htmx:afterSwap", lastLine);
 }
 
 if (job && !("ended" in job.dataset)) {
