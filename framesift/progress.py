@@ -3,7 +3,10 @@
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
+
+from framesift.metrics import count_of, number_of
 
 _WIDTH = 24
 _EVERY_S = 15.0
@@ -37,13 +40,49 @@ class ProgressLine:
             sys.stderr.write("\n")
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is, as far as its metrics say it.
+
+    Attributes:
+        unit: What is counted: "step" or "files".
+        done: Of these so far.
+        total: Of these in all; None where nothing says it.
+        loss: The newest; None where there is none.
+    """
+
+    unit: str
+    done: int
+    total: int | None
+    loss: int | float | None
+
+    @classmethod
+    def of(cls, metrics: Mapping[str, Any]) -> "Progress":
+        """By what a training, a staging or a program has measured so far."""
+        unit, counts = "step", ("step", "max_steps")
+        if number_of(metrics, "max_steps") is None and number_of(metrics, "of_files") is not None:
+            unit, counts = "files", ("files", "of_files")
+        done, total = (count_of(metrics, name) for name in counts)
+        return cls(unit, done or 0, total or None, number_of(metrics, "loss"))
+
+    @property
+    def share(self) -> float | None:
+        """Of all that is done, 0 to 1; None where nothing says how much that is."""
+        return None if self.total is None else min(self.done / self.total, 1.0)
+
+    def __str__(self) -> str:
+        """The count and the loss, as far as they are known."""
+        of = "" if self.total is None else f"/{self.total:,}"
+        count = f"{self.unit} {self.done:,}{of}" if self.done or of else ""
+        loss = "" if self.loss is None else f"loss {self.loss:.4g}"
+        return " ".join(filter(None, (count, loss)))
+
+
 def state_of(job: Mapping[str, Any]) -> str:
-    """State, a bar where steps are counted, and the loss."""
-    metrics = job["metrics"]
-    step, steps = metrics.get("step"), metrics.get("max_steps")
-    if not step or not steps:
-        return str(job["state"])
-    full = round(_WIDTH * min(step / steps, 1))
-    bar = "#" * full + "-" * (_WIDTH - full)
-    loss = f" loss {metrics['loss']:.3f}" if "loss" in metrics else ""
-    return f"{job['state']} [{bar}] step {step:,}/{steps:,}{loss}"
+    """State, a bar where steps or files are counted, and the loss."""
+    progress = Progress.of(job["metrics"])
+    bar = ""
+    if progress.share is not None:
+        full = round(_WIDTH * progress.share)
+        bar = f"[{'#' * full}{'-' * (_WIDTH - full)}]"
+    return " ".join(filter(None, (str(job["state"]), bar, str(progress))))

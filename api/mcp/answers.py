@@ -67,7 +67,7 @@ def catalog_of(desk: Desk) -> dict[str, Any]:
         for tag in listed
         if tag.tag not in classes
     ]
-    datasets = [f"{one.name}@{one.version}" for one in desk.session.datasets.list()]
+    newest = desk.session.datasets.newest(limit=_MOST_VALUES)
     return {
         "snapshot": report.snapshot,
         "frames": report.frames,
@@ -78,7 +78,7 @@ def catalog_of(desk: Desk) -> dict[str, Any]:
         "tags": tags,
         "cameras": _values(desk, "camera", report.snapshot),
         "scenes": _values(desk, "scene", report.snapshot),
-        "datasets": datasets[-_MOST_VALUES:],
+        "datasets": [f"{one.name}@{one.version}" for one in reversed(newest)],
     }
 
 

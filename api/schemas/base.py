@@ -71,9 +71,14 @@ def iso_time(time: datetime) -> str:
 
 
 def finite(value: Any) -> Any:
-    """The same with null for what JSON has no number for, such as the loss of a bad training."""
+    """The same as JSON in UTF-8 has it: null for what it has no number for, such as a bad loss.
+
+    A half of a surrogate pair, which a program may write into a name or text, becomes "?".
+    """
     if isinstance(value, float) and not math.isfinite(value):
         return None
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="replace").decode()
     if isinstance(value, dict):
-        return {key: finite(element) for key, element in value.items()}
+        return {finite(key): finite(element) for key, element in value.items()}
     return [finite(element) for element in value] if isinstance(value, list | tuple) else value

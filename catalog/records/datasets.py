@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from sqlalchemy import Select, select, tuple_
+from sqlalchemy import Select, func, select, tuple_
 from sqlalchemy.orm import Session
 
 from catalog.errors import NotAllowed, NotFound
@@ -44,6 +44,29 @@ def recorded_datasets(
         if limit is None or len(seen) >= limit or len(recorded) < limit:
             return seen[:limit]
         after = (recorded[-1].name, recorded[-1].version)  # the user sees less than was read
+
+
+def newest_datasets(records: RecordStore, *, limit: int, holding: str = "") -> list[Dataset]:
+    """The versions of datasets that were made last, newest first.
+
+    Args:
+        records: Where.
+        limit: At most this many.
+        holding: Only of datasets whose name holds this text, in whatever case.
+    """
+    query = select(Dataset).where(Dataset.removed.is_(None))
+    query = query.order_by(Dataset.id.desc()).limit(limit)
+    if holding:
+        query = query.where(func.lower(Dataset.name).contains(holding.lower(), autoescape=True))
+    seen: list[Dataset] = []
+    rest = query
+    while True:
+        with records.reading() as session:
+            recorded = list(session.scalars(rest))
+        seen += filter(None, map(records.as_seen, recorded))
+        if len(seen) >= limit or len(recorded) < limit:
+            return seen[:limit]
+        rest = query.where(Dataset.id < recorded[-1].id)  # the user sees less than was read
 
 
 def datasets_by_id(records: RecordStore, ids: Collection[int | None]) -> dict[int, Dataset]:

@@ -39,6 +39,7 @@ def recorded_jobs(
     user: str | None = None,
     before: int | None = None,
     limit: int | None = None,
+    holding: str = "",
 ) -> list[Job]:
     """Jobs, newest first.
 
@@ -49,8 +50,11 @@ def recorded_jobs(
         user: Only those that this user began.
         before: Only those with a smaller id.
         limit: At most this many.
+        holding: Only those whose name holds this text, in whatever case.
     """
     query = jobs_of_user(records).order_by(Job.id.desc()).limit(limit)
+    if holding:
+        query = query.where(func.lower(Job.name).contains(holding.lower(), autoescape=True))
     if kind is not None:
         query = query.where(Job.kind == kind)
     if states is not None:

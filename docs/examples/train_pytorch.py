@@ -1,7 +1,7 @@
-"""A training in PyTorch: a DataLoader over framesift.data, one process per rank.
+r"""A training in PyTorch: a DataLoader over framesift.data, one process per rank.
 
-framesift run city --split train --ranks 2 --prepare 240x152 --command
-"python train_pytorch.py --frames {prepared} --out {job}"
+framesift run city --split train --ranks 2 --prepare 240x152 \
+    --command 'python train_pytorch.py --frames {prepared} --out {job}'
 """
 
 import argparse

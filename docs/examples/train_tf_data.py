@@ -1,7 +1,7 @@
-"""A training in TensorFlow: tf.data over framesift.data.
+r"""A training in TensorFlow: tf.data over framesift.data.
 
-framesift run city --split train --prepare 240x152 --command
-"python train_tf_data.py --frames {prepared} --out {job}"
+framesift run city --split train --prepare 240x152 \
+    --command 'python train_tf_data.py --frames {prepared} --out {job}'
 """
 
 import argparse

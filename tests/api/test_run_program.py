@@ -17,6 +17,9 @@ from tests.api.servers import framesift, serving
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
 
+ODD = '"loss": 1.17, "step": "last", "miou": "good", "warnings": "none", "below": 3'
+"""Metrics that a program may write."""
+
 BODY = {"kind": "run", "dataset": "all@1", "command": "wc -l {files}"}
 
 
@@ -75,16 +78,43 @@ def test_whose_programs_run(
     workspace.close()
 
 
+def test_a_program_measures_what_it_likes(catalogued: Path, tmp_path: Path) -> None:
+    """Proves that a loss without a step, as the PyTorch example writes it, is followed and shown.
+
+    A text of a megabyte is cut in the job's metrics, and whole in result.json.
+    """
+    home = copy_home(catalogued, tmp_path)
+    workspace = open_home(home)
+    make(workspace, "all")
+    workspace.close()
+    metrics = {"loss": 1.17, "steps": 6, "frames": 20, "note": "é" * 500_000, "car iou": 0.5}
+    (tmp_path / "metrics.json").write_text(json.dumps(metrics))
+    command = f"cp {tmp_path}/metrics.json {{job}}"
+    ran = framesift(home, "run", "all", "--command", command, "--name", "mine")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "loss          1.17" in ran.stdout
+    waited = framesift(home, "jobs", "wait", "mine", "--json")
+    assert (waited.returncode, waited.stderr) == (0, "")
+    job = json.loads(waited.stdout)
+    kept = {name: value for name, value in job["metrics"].items() if name in metrics}
+    assert kept == metrics | {"note": "é" * 4096}
+    result = json.loads((Path(job["paths"]["folder"]) / "result.json").read_text())
+    assert result["note"] == metrics["note"]
+
+
 @pytest.mark.wide
 def test_by_command_and_client(catalogued: Path, tmp_path: Path) -> None:
-    """Proves home, server and client run the same program alike, and give its outputs."""
+    """Proves home, server and client run the same program alike, and give its outputs.
+
+    Its metrics have names of ours, and other values.
+    """
     home = copy_home(catalogued, tmp_path)
     workspace = open_home(home)
     frames = make(workspace, "all").frames
     workspace.close()
     program = tmp_path / "count.sh"
     program.write_text(
-        f'wc -l < "$1" > "$2/lines-$RANK"; echo \'{{"seen": {frames}}}\' > "$2/metrics.json"'
+        f'wc -l < "$1" > "$2/lines-$RANK"; echo \'{{"seen": {frames}, {ODD}}}\' > "$2/metrics.json"'
     )
     command = "sh count.sh {files} {job}"
     done = framesift(
@@ -103,7 +133,7 @@ def test_by_command_and_client(catalogued: Path, tmp_path: Path) -> None:
     with serving(home, variables=variables) as (url, _), client_package.connect(url) as client:
         options = {"ranks": 2, "folder": str(tmp_path), "name": "by-client"}
         ran = client.datasets.get("all").run(["sh", "count.sh", "{files}", "{job}"], **options)
-        ran.wait(progress=False)
+        ran.wait()
         assert ran.metrics["seen"] == frames
         assert int(ran.file("output/lines-1")) == frames
         assert ran.result()["lineage"]["dataset"] == "all@1"
@@ -111,5 +141,5 @@ def test_by_command_and_client(catalogued: Path, tmp_path: Path) -> None:
             home, "run", "all", "--command", f"sh {program} {{files}} {{job}}",
             variables={"FRAMESIFT_SERVER": url, "FRAMESIFT_HOME": str(tmp_path / "none")},
         )  # fmt: skip
-        assert told.returncode == 0, told.stderr
+        assert (told.returncode, told.stderr) == (0, "")
         assert "done" in told.stdout

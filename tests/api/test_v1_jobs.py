@@ -22,12 +22,14 @@ from api.services.session import Session
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import JobFailed, NotFound
+from catalog.records.datasets import recorded_dataset
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job, now
 from pipeline.jobs.backends.registry import BACKENDS
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.jobs.workflow.moves import RUN, add_task
 from tests.api.servers import framesift, serving, wait_until
+from tests.api.test_statistics import a_report
 from tests.pipeline.homes import SAMPLE, copy_home, open_home
 from tests.pipeline.test_datasets import make
 
@@ -530,7 +532,9 @@ def test_models_and_reports(served: tuple[httpx.Client, Workspace]) -> None:
     recorded(workspace, "m-2", "train", "failed", model_dir="/models/m-2")
     validation = recorded(workspace, "v-1", "validate", "done")
     validation.report.mkdir()
-    write_json(validation.report / "report.json", {"mean_iou": 0.5})
+    city = recorded_dataset(workspace.records, "all")
+    report = a_report(Path(city.manifest), validation.report)
+    write_json(validation.report / "report.json", report)
     (validation.report / "report.html").write_text("<p>hi")
     (validation.report / "confusion_matrix.png").write_bytes(b"\x89PNG")
     (validation.folder / "request.json").write_text("{}")
@@ -549,7 +553,7 @@ def test_models_and_reports(served: tuple[httpx.Client, Workspace]) -> None:
         assert model[key] == dataset[origin]
     for name in ("m-2", "v-1", "none"):
         assert client.get(f"/v1/models/{name}").status_code == 404
-    assert client.get("/v1/jobs/v-1/report").json() == {"mean_iou": 0.5}
+    assert client.get("/v1/jobs/v-1/report").json() == report
     assert client.get("/v1/jobs/m-1/report").status_code == 404
     page = client.get("/v1/jobs/v-1/files/report.html")
     assert (page.text, page.headers["content-type"]) == ("<p>hi", "text/html; charset=utf-8")

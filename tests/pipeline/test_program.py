@@ -2,7 +2,6 @@
 
 import json
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -30,16 +29,11 @@ from pipeline.prepared.form import open_form
 from pipeline.prepared.prepare import prepare
 from pipeline.prepared.size import Size
 from pipeline.staging.stage import stage_dataset
-from tests.pipeline.homes import REPOSITORY
 from tests.pipeline.test_datasets import make
 from tests.pipeline.test_local_jobs import eventually
 from tests.pipeline.test_prepared import staged
 from tests.training.drawn_frames import draw_frames, every_fourth
 
-EXAMPLES = REPOSITORY / "docs" / "examples"
-
-DEBIAN = Path("/usr/lib/python3/dist-packages")
-"""Packages of Debian's Python 3.11, of which PyTorch comes without the 3 GB of CUDA's libraries."""
 SPLIT = "train=0.75,validation=0.25"
 
 WRITES_ALL = """
@@ -249,50 +243,3 @@ def test_the_request_says_how_ranks_are_started(workspace: Workspace) -> None:
         ("env", f"FRAMESIFT_RANK={rank}", "FRAMESIFT_RANKS=3") for rank in range(3)
     ]
     assert request.resources.ranks == 3
-
-
-def test_the_shell_example(workspace: Workspace) -> None:
-    """docs/examples/sizes_of_frames.sh, as a job of two ranks."""
-    dataset = make(workspace, "all")
-    job = run(
-        workspace, "sh", "sh", str(EXAMPLES / "sizes_of_frames.sh"), "{files}", "{job}", ranks=2
-    )
-    assert (job.state, job.error) == ("done", "")
-    output = ProgramPaths(Path(job.paths["folder"])).output
-    lines = [line for rank in range(2) for line in (output / f"sizes-{rank}.tsv").open()]
-    sizes = {line.split("\t")[0]: [int(n) for n in line.split("\t")[1].split()] for line in lines}
-    manifest = Manifest.read(Path(dataset.manifest))
-    pairs = zip(manifest.images(), manifest.labels(), strict=True)
-    assert sizes == {
-        image.path: [image.size] if label is None else [image.size, label.size]
-        for image, label in pairs
-    }
-
-
-@pytest.mark.training
-@pytest.mark.parametrize(
-    ("example", "module", "ranks", "made"),
-    [
-        ("train_tf_data.py", "tensorflow", 1, "weights.npz"),
-        ("train_pytorch.py", "torch", 2, "model.pt"),
-    ],
-)
-def test_the_training_examples(
-    workspace: Workspace, tmp_path: Path, example: str, module: str, ranks: int, made: str
-) -> None:
-    """docs/examples, each as a job on prepared arrays: it ends with weights and a loss."""
-    python = [sys.executable]
-    if find_spec(module) is None:
-        if not (DEBIAN / module).is_dir():
-            pytest.skip(f"{module} is not installed (Debian: python3-{module})")
-        (tmp_path / module).symlink_to(DEBIAN / module)
-        python = ["env", f"PYTHONPATH={tmp_path}", sys.executable]
-    make(workspace, "all", split=SPLIT)
-    stage_dataset(workspace.records, whole_dataset(workspace.records, "all"), workspace.cache)
-    job = run(
-        workspace, "example", *python, str(EXAMPLES / example), "--frames", "{prepared}",
-        "--out", "{job}", split="train", prepare=Size(30, 48), ranks=ranks,
-    )  # fmt: skip
-    assert (job.state, job.error) == ("done", ""), log(job, "run")
-    assert 0 < job.metrics["loss"] < 10
-    assert report_file(job, f"output/{made}", tells_paths=True).path.stat().st_size > 0

@@ -23,7 +23,7 @@ from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make
 from api.services.datasets.rebuild_dataset import rebuild_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
-from catalog.records.datasets import recorded_dataset, recorded_datasets
+from catalog.records.datasets import newest_datasets, recorded_dataset, recorded_datasets
 from catalog.records.jobs import models_of_datasets
 from catalog.records.tables import Dataset
 from pipeline.datasets.changes import describe_dataset, remove_dataset, rename_dataset
@@ -173,6 +173,11 @@ class Datasets:
         versions = recorded_datasets(records, name, after=after, limit=limit)
         models = models_of_datasets(records, [version.id for version in versions])
         return [self._body(version, models.get(version.id, ())) for version in versions]
+
+    def newest(self, *, limit: int, holding: str = "") -> builtins.list[DatasetBody]:
+        """The versions that were made last, newest first: catalog.records.datasets."""
+        versions = newest_datasets(self._workspace.records, limit=limit, holding=holding)
+        return [self._body(version) for version in versions]
 
     def get(self, name: str) -> DatasetBody:
         """A dataset's newest version, or NAME@VERSION.

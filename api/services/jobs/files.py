@@ -1,17 +1,13 @@
-"""Files that a job left on disk and callers may read: logs, and others by a list of names."""
+"""Files that a job left on disk and callers may read, by a list of names."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import InvalidInput, NotFound, UnknownName
+from catalog.errors import NotFound
 from catalog.records.tables import Job
 from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.request import JobPaths, read_json
-from pipeline.jobs.workflow.moves import POSITIONS, RUN, step_paths
-
-_CHUNK = 1 << 20
 
 _OUTPUT = "output/"
 """Begins the names of what a user's program made."""
@@ -111,85 +107,3 @@ def _output(job: Job, paths: JobPaths, name: str) -> JobFile:
             "file", name[:80], f"result.json names what {job.name} made; it is {job.state}"
         )
     return JobFile(path, "application/octet-stream")
-
-
-@dataclass(frozen=True)
-class LogEnd:
-    """The end of a log.
-
-    Attributes:
-        name: The command's, such as "train-0".
-        text: The end.
-        cut: Whether something stands before it.
-    """
-
-    name: str
-    text: str
-    cut: bool
-
-
-def log_ends(folder: Path, most_bytes: int) -> list[LogEnd]:
-    """The end of each of a job's logs; what is printed meanwhile may be left out."""
-    return [_end_of(name, path, most_bytes) for name, path in _logs(folder).items()]
-
-
-def _logs(folder: Path) -> dict[str, Path]:
-    """The logs in a job's folder, by name: those of its steps, and of its commands among them."""
-    logs: dict[str, Path] = {}
-    for step in sorted(POSITIONS, key=POSITIONS.__getitem__):
-        paths = step_paths(folder, step)
-        if step == RUN:
-            logs |= {path.stem: path for path in sorted(paths.logs.glob("*.log"))}
-        elif (log := paths.log(step, 0)).exists():
-            logs[step] = log
-    return logs
-
-
-def _end_of(name: str, path: Path, most_bytes: int) -> LogEnd:
-    with path.open("rb") as file:
-        begin = max(0, file.seek(0, 2) - most_bytes)
-        file.seek(begin)
-        return LogEnd(name, file.read(most_bytes).decode(errors="replace"), begin > 0)
-
-
-def log_sizes(folder: Path) -> dict[str, int]:
-    """Bytes of each of a job's logs, by name, in the order in which they are shown."""
-    return {name: path.stat().st_size for name, path in _logs(folder).items()}
-
-
-def joined_logs(folder: Path, command: str | None, offset: int) -> tuple[int, Iterator[bytes]]:
-    """Bytes of a job's logs as they are now: how many, and those.
-
-    Args:
-        folder: The job's.
-        command: Only this one, without ".log"; else all, each under a heading.
-        offset: Bytes of that one that are passed over.
-
-    Raises:
-        UnknownName: The job has no such log.
-        InvalidInput: The log is shorter than the offset.
-    """
-    logs = _logs(folder)
-    if command is None:
-        parts = [(f"==> {name}.log <==\n".encode(), path, 0) for name, path in logs.items()]
-    elif command in logs:
-        parts = [(b"", logs[command], offset)]
-    else:
-        raise UnknownName("log", command, logs)
-    # The size now: what is printed meanwhile belongs to the next answer.
-    sized = [(head, path, start, path.stat().st_size) for head, path, start in parts]
-    if command is not None and offset > sized[0][3]:
-        raise InvalidInput(f"offset {offset}: the log has {sized[0][3]:,} bytes")
-    return sum(len(head) + end - start for head, _, start, end in sized), _bytes(sized)
-
-
-def _bytes(parts: list[tuple[bytes, Path, int, int]]) -> Iterator[bytes]:
-    for head, path, start, end in parts:
-        if head:
-            yield head
-        with path.open("rb") as file:
-            file.seek(start)
-            left = end - start
-            while left and (chunk := file.read(min(left, _CHUNK))):
-                left -= len(chunk)
-                yield chunk

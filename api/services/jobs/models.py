@@ -39,6 +39,18 @@ class Models:
         jobs = recorded_jobs(records, kind="train", states=["done"], before=before, limit=limit)
         return self._bodies(jobs)
 
+    def newest(self, *, limit: int, holding: str = "") -> builtins.list[str]:
+        """Names of the newest models, newest first.
+
+        Args:
+            limit: At most this many.
+            holding: Only those whose name holds this text, in whatever case.
+        """
+        records = self._workspace.records
+        refresh_all(records)
+        jobs = recorded_jobs(records, kind="train", states=["done"], limit=limit, holding=holding)
+        return [job.name for job in jobs]
+
     def get(self, name: str) -> ModelBody:
         """A model, by the name of its training job.
 
@@ -111,11 +123,12 @@ def _settings(job: Job) -> dict[str, Any]:
     """The settings that a run had: what was asked for, and else what its run.json says."""
     settings: dict[str, Any] = dict(job.request.get("settings", {}))
     record = read_json(Path(job.paths["model_dir"]) / "run.json")
-    had: Mapping[str, Any] = record.get("settings", {})
+    told = record.get("settings")
+    had: Mapping[str, Any] = told if isinstance(told, dict) else {}
     for name in (field.name for field in fields(TrainSettings)):
         if had.get("exec_mode") != "train_and_evaluate" and name in _OF_EVALUATIONS:
             continue
         chosen = had.get(_NAMES_IN_RECORD.get(name, name))
         if settings.get(name) is None and chosen:
-            settings[name] = chosen.split(",") if name == "augment" else chosen
+            settings[name] = str(chosen).split(",") if name == "augment" else chosen
     return settings

@@ -7,15 +7,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from api.schemas.accounts.usage import By, UsageBody
 from api.schemas.comparisons import ComparisonBody
-from api.schemas.jobs import DryRunBody, DryStepBody, JobBody
+from api.schemas.jobs import DryRunBody, DryStepBody, JobBody, ReportAnswer
 from api.schemas.timeline import LogSizeBody, LogSizesAnswer, MoveBody, TimelineAnswer
 from api.services.jobs.compare import comparison
-from api.services.jobs.files import JobFile, LogEnd, joined_logs, log_ends, log_sizes, report_file
+from api.services.jobs.files import JobFile, report_file
+from api.services.jobs.logs import LogEnd, joined_logs, log_end, log_sizes
 from api.services.jobs.programs import need_programs
 from api.services.jobs.question_jobs import Asked, Foreseen, begin_with_steps, or_question
-from catalog.errors import InvalidInput, NotFound
+from catalog.errors import InvalidInput, NotFound, StorageError
 from catalog.records.datasets import whole_dataset
 from catalog.records.jobs import job_counts, recorded_job, recorded_jobs, recorded_moves
 from catalog.records.tables import Dataset, Job
@@ -525,7 +528,7 @@ class Jobs:
     def joined_logs(
         self, name: str, command: str | None, offset: int
     ) -> tuple[int, Iterator[bytes]]:
-        """Bytes of a job's logs: api.services.jobs.files.joined_logs."""
+        """Bytes of a job's logs: api.services.jobs.logs.joined_logs."""
         return joined_logs(Path(self._job(name).paths["folder"]), command, offset)
 
     def log_sizes(self, name: str) -> LogSizesAnswer:
@@ -549,9 +552,9 @@ class Jobs:
         """
         remove(self._workspace.records, self._job(name))
 
-    def log_ends(self, name: str, most_bytes: int) -> builtins.list[LogEnd]:
-        """Ends of a job's logs: api.services.jobs.files.log_ends."""
-        return log_ends(Path(self._job(name).paths["folder"]), most_bytes)
+    def log_end(self, name: str, log: str, most_bytes: int) -> LogEnd | None:
+        """The end of one of a job's logs: api.services.jobs.logs.log_end."""
+        return log_end(Path(self._job(name).paths["folder"]), log, most_bytes)
 
     def file(self, name: str, path: str) -> JobFile:
         """A file that a job made: api.services.jobs.files.report_file."""
@@ -563,8 +566,18 @@ class Jobs:
 
         Raises:
             NotFound: The job has none, or has not ended.
+            StorageError: It is damaged.
         """
-        return self.file(name, "report.json").document()
+        report = self.file(name, "report.json").document()
+        try:
+            ReportAnswer.model_validate(report)
+        except ValidationError as error:
+            path = ".".join(str(key) for key in error.errors()[0]["loc"])
+            raise StorageError(
+                f"report.json of job {name}: is none that this version reads, in '{path}': "
+                "validate again"
+            ) from error
+        return report
 
     def confused_frames(
         self, name: str, truth: str, predicted: str, *, begin: int = 0, most: int = 48

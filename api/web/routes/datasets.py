@@ -39,9 +39,10 @@ async def get_datasets_page(request: Request, session: CurrentSession) -> Respon
     """The newest version of each dataset, the newest first."""
 
     def answer() -> Response:
-        newest = {one.name: one for one in session.datasets.list(limit=_LISTED)}
-        listed = sorted(newest.values(), key=lambda one: one.created, reverse=True)
-        return page(request, "datasets.html", {"datasets": listed})
+        newest: dict[str, DatasetBody] = {}
+        for version in session.datasets.newest(limit=_LISTED):
+            newest.setdefault(version.name, version)
+        return page(request, "datasets.html", {"datasets": list(newest.values())})
 
     return await run_in_threadpool(answer)
 
@@ -196,7 +197,7 @@ def _title(dataset: DatasetBody) -> str:
 
 
 def _titles(session: Session) -> list[str]:
-    return [_title(one) for one in session.datasets.list(limit=_LISTED)]
+    return [_title(one) for one in session.datasets.newest(limit=_LISTED)]
 
 
 def _go_to(request: Request, dataset: DatasetBody) -> Response:

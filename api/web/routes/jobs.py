@@ -14,16 +14,17 @@ from api.http.dependencies import CurrentSession
 from api.http.routes.jobs import get_events, options_of
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS, Api
-from api.schemas.comparisons import ComparisonBody
 from api.schemas.jobs import JobBody, NewTraining, NewValidation
 from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
 from api.web.pages import HEADERS, elsewhere, gone_on, is_part, page
+from api.web.run.choices import dataset_choices, model_choices
 from api.web.run.curves import curves_of, plots_of
 from api.web.run.job_form import new_job
 from api.web.run.matrix import cell_path, matrix_rows, question_path
-from catalog.errors import FramesiftError, NotFound
+from api.web.run.measured import compared_rows, figures_of, progress_of, short_progress
+from catalog.errors import FramesiftError, NotFound, StorageError
 from pipeline.jobs.state import FINISHED
 
 router = Router(api=Api.WEB, include_in_schema=False)
@@ -33,16 +34,11 @@ _HERE = {"section": "/jobs"}
 """Entry of the navigation that is current on every page of jobs."""
 
 _LOG_BYTES = 32_768
-"""Bytes at the end of each log that the page shows."""
+"""Bytes at the end of a log that the page shows."""
+
+LogQuery = Annotated[str, Query(description="The log shown; the one written last by default.")]
 
 _MOST_COMPARED = 6
-
-_SCORES = (
-    ("state", "state"), ("loss", "loss"), ("step", "steps"), ("epochs", "epochs"),
-    ("images_per_s", "images a second"), ("miou", "mean IoU"),
-    ("frequency_weighted_iou", "frequency-weighted IoU"), ("boundary_iou", "boundary IoU"),
-    ("pixel_accuracy", "pixel accuracy"), ("frames", "frames"),
-)  # fmt: skip
 
 
 @router.get("/jobs", rule=READ)
@@ -57,7 +53,8 @@ async def get_jobs_page(
         jobs = session.jobs.list(limit=_LISTED)
         compared = session.jobs.compare((job or [])[:_MOST_COMPARED])
         context = {
-            "jobs": jobs, "compared": compared.jobs, "rows": _compared_rows(compared),
+            "jobs": jobs, "progress_of": short_progress,
+            "compared": compared.jobs, "rows": compared_rows(compared),
             "curves_path": _curves_path(compared.jobs) if "step" in compared.metrics else "",
         }  # fmt: skip
         return page(request, "jobs.html", context)
@@ -93,9 +90,8 @@ async def get_new_job(
     def answer() -> Response:
         question = search.question(session.tags.class_names())
         context = {
-            "datasets": session.datasets.list(),
-            "models": session.models.list(),
-            "dataset": dataset,
+            "datasets": dataset_choices(session, chosen=dataset),
+            "models": model_choices(session, chosen=model),
             "model": model,
             "asked": search,
             "described": session.selections.describe(question, at=search.at),
@@ -104,6 +100,28 @@ async def get_new_job(
         return page(request, "job_new.html", context)
 
     return await run_in_threadpool(answer)
+
+
+@router.get("/new-job/datasets", rule=READ)
+async def get_dataset_choices(
+    request: Request, session: CurrentSession, holding: str = ""
+) -> Response:
+    """The newest datasets whose name holds a text: options of the form."""
+    return await run_in_threadpool(
+        lambda: page(
+            request, "_choices.html", {"choices": dataset_choices(session, holding=holding)}
+        )
+    )
+
+
+@router.get("/new-job/models", rule=READ)
+async def get_model_choices(
+    request: Request, session: CurrentSession, holding: str = ""
+) -> Response:
+    """The newest models whose name holds a text, likewise."""
+    return await run_in_threadpool(
+        lambda: page(request, "_choices.html", {"choices": model_choices(session, holding=holding)})
+    )
 
 
 @router.get("/new-job/plan", rule=READ)
@@ -159,14 +177,15 @@ def _job_of(session: Session, form: Form) -> NewTraining | NewValidation:
 
 
 @router.get("/jobs/{name}", rule=READ)
-async def get_job_page(name: str, request: Request, session: CurrentSession) -> Response:
-    """A job: its state, curves, result and logs."""
+async def get_job_page(
+    name: str, request: Request, session: CurrentSession, log: LogQuery = ""
+) -> Response:
+    """A job: its state, curves, result, and the end of a log."""
 
     def answer() -> Response:
-        logs = session.jobs.log_ends(name, _LOG_BYTES)
         fields = _shown(session, name)
         path = _curves_path([name]) if fields["job"].kind == "train" else ""
-        context = {**fields, "logs": logs, "curves_path": path, **_HERE}
+        context = {**fields, **_output(session, name, log), "curves_path": path, **_HERE}
         return page(request, "job.html", context)
 
     return await run_in_threadpool(answer)
@@ -179,11 +198,11 @@ async def get_job_part(name: str, request: Request, session: CurrentSession) -> 
 
 
 @router.get("/jobs/{name}/output", rule=READ)
-async def get_job_output(name: str, request: Request, session: CurrentSession) -> Response:
-    """The ends of the logs: a part of the page."""
-    return await run_in_threadpool(
-        lambda: page(request, "_logs.html", {"logs": session.jobs.log_ends(name, _LOG_BYTES)})
-    )
+async def get_job_output(
+    name: str, request: Request, session: CurrentSession, log: LogQuery = ""
+) -> Response:
+    """The names of the logs and the end of one: a part of the page."""
+    return await run_in_threadpool(lambda: page(request, "_logs.html", _output(session, name, log)))
 
 
 router.get("/jobs/{name}/events", rule=READ)(get_events)
@@ -247,7 +266,8 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
     job = session.jobs.get(name)
     context: dict[str, Any] = {
         "job": job, "ended": job.state in FINISHED, "curves": curves_of(_files(session, job)),
-        "figures": _figures(job), "report": None, "columns": (), "matrix": [], "model": None,
+        "progress": progress_of(job), "figures": figures_of(job),
+        "report": None, "columns": (), "matrix": [], "model": None, "damage": "",
     }  # fmt: skip
     if job.kind != "validate" or job.state != "done":
         return context
@@ -255,9 +275,20 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         report = session.jobs.report(name)
     except NotFound:
         return context
+    except StorageError as error:
+        return context | {"damage": str(error)}
     model = _scored(session, report)
     columns, matrix = matrix_rows(report, name)
     return context | {"report": report, "columns": columns, "matrix": matrix, "model": model}
+
+
+def _output(session: Session, name: str, log: str) -> dict[str, Any]:
+    """The names of a job's logs, and the end of the one that is shown."""
+    sizes = session.jobs.log_sizes(name).logs
+    return {
+        "path": _path(name), "logs": [each.name for each in sizes], "log": log,
+        "end": session.jobs.log_end(name, log, _LOG_BYTES),
+    }  # fmt: skip
 
 
 def _scored(session: Session, report: dict[str, Any]) -> str | None:
@@ -277,31 +308,3 @@ def _files(session: Session, job: JobBody) -> list[Path]:
         with suppress(NotFound):
             paths.append(session.jobs.file(job.name, name).path)
     return paths
-
-
-def _figures(job: JobBody) -> list[tuple[str, Any]]:
-    """The job's metrics that are one value each."""
-    return [
-        (name.replace("_", " "), value)
-        for name, value in job.metrics.items()
-        if isinstance(value, str | int | float) and value != ""
-    ]
-
-
-def _compared_rows(compared: ComparisonBody) -> list[tuple[str, list[str]]]:
-    """A row for each score that one of the jobs has, and each setting in which they differ."""
-    measured = {**compared.metrics, "state": compared.job["state"]}
-    rows = [
-        (title, [_told(value) for value in measured[key]])
-        for key, title in _SCORES
-        if any(value is not None for value in measured.get(key, ()))
-    ]
-    for key, values in sorted(compared.settings.items()):
-        rows.append((key.replace("_", " "), [_told(value) for value in values]))
-    return rows
-
-
-def _told(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

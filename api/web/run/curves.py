@@ -3,9 +3,10 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any
+
+from framesift.metrics import count_of, number_of
 
 WIDTH, HEIGHT = 600, 140
 """Size of a curve [units of its viewBox]."""
@@ -61,9 +62,10 @@ def curves_of(paths: Sequence[Path]) -> list[Curve]:
     curves = []
     for key, name in _NAMES.items():
         points = [
-            (row["step"], float(row[key]))
+            (step, float(value))
             for row in rows
-            if isinstance(row.get(key), int | float) and isfinite(row[key])
+            if (step := count_of(row, "step")) is not None
+            and (value := number_of(row, key)) is not None
         ]
         if points:
             curves.append(Curve(name, [step for step, _ in points], [value for _, value in points]))
@@ -100,9 +102,9 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
     for line in _lines(path):
         try:
             row = json.loads(line)
-        except ValueError:  # the line that is being written
+        except (ValueError, RecursionError):  # the line that is being written, or none of ours
             continue
-        if isinstance(row, dict) and isinstance(row.get("step"), int):
+        if isinstance(row, dict):
             yield row
 
 

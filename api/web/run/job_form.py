@@ -33,9 +33,11 @@ def new_job(form: Form, question: Question | None = None) -> NewTraining | NewVa
         question: Its frames, in the place of a dataset's; they are saved under the form's name.
 
     Raises:
-        InvalidInput: A value cannot be used.
+        InvalidInput: The form begins no job of that kind, or a value cannot be used.
     """
-    kind = form.get("kind") if form.get("kind") in _FIELDS else "train"
+    kind = form.get("kind")
+    if kind not in _FIELDS:
+        raise InvalidInput(f"kind '{kind[:80]}': expected {' or '.join(_FIELDS)}")
     body: dict[str, Any] = {"kind": kind, "stage": not form.get("unstaged")}
     body |= {name: value for name in _FIELDS[kind] if (value := form.get(name))}
     if kind == "train" and (augment := names(form.get("augment"))):

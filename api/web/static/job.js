@@ -2,15 +2,47 @@
 "use strict";
 
 const job = document.getElementById("job");
+const logs = document.getElementById("logs");
 
-async function put(path, target) {
+async function part(path) {
   const answer = await fetch(path, { headers: { "HX-Request": "true" } });
   if (answer.status === 401) location.reload();
-  if (!answer.ok) return;
-  const text = await answer.text();
-  const open = [...target.querySelectorAll("details")].map((each) => each.open);
-  target.innerHTML = text;
-  target.querySelectorAll("details").forEach((each, n) => { if (n in open) each.open = open[n]; });
+  return answer.ok ? answer.text() : null;
+}
+
+async function put(path, target) {
+  const text = await part(path);
+  if (text !== null) target.innerHTML = text;
+}
+
+// A log is read from its end, which it grows at; where the user has scrolled up, it stays.
+function lastLine() {
+  const text = logs.querySelector("pre");
+  if (text) text.scrollTop = text.scrollHeight;
+}
+
+async function putLog() {
+  const before = logs.querySelector("pre");
+  const top = before ? before.scrollTop : 0;
+  const scrolledUp = before && top + before.clientHeight < before.scrollHeight - 4;
+  const choice = logs.querySelector("select");
+  const query = new URLSearchParams({ log: choice ? choice.value : "" });
+  const text = await part(`${job.dataset.output}?${query}`);
+  if (text === null) return;
+  const fresh = document.createElement("div");
+  fresh.innerHTML = text;
+  // The list of logs stays as it is while it is in use.
+  const inUse = choice && choice === document.activeElement;
+  if (inUse) logs.querySelector("#log-end").replaceWith(fresh.querySelector("#log-end"));
+  else logs.replaceChildren(...fresh.childNodes);
+  htmx.process(logs);
+  if (scrolledUp) logs.querySelector("pre").scrollTop = top;
+  else lastLine();
+}
+
+if (logs) {
+  lastLine();
+  logs.addEventListener("htmx:afterSwap", lastLine);
 }
 
 if (job && !("ended" in job.dataset)) {
@@ -22,7 +54,7 @@ if (job && !("ended" in job.dataset)) {
     busy = true;
     try {
       await put(job.dataset.part, job);
-      await put(job.dataset.output, document.getElementById("logs"));
+      await putLog();
     } catch { /* the server restarts: the next event comes when it is back */ }
     busy = false;
     if (again) { again = false; follow(); }

@@ -11,6 +11,8 @@ from api.cli.sigint import leave_driven, leaving_job_running
 from api.cli.tables.table import emit_table
 from api.cli.terminal import emit_json, stdout
 from catalog.errors import JobFailed
+from framesift.metrics import count_of, list_of, number_of
+from framesift.progress import Progress
 
 
 def follow(jobs: Jobs, job: Record, detach: bool, as_json: bool) -> None:
@@ -37,18 +39,20 @@ def followed(jobs: Jobs, job: Record, quiet: bool) -> Record:
     with progress_bar(f"{job['kind']} {job['name']}", quiet=quiet) as bar:
 
         def show_progress(now: Record) -> None:
-            metrics = now["metrics"]
-            if metrics.get("loss") is not None:
-                note = f"step {metrics['step']:,} loss {metrics['loss']:.3f}"
-                frames, seen = metrics.get("frames", 0), metrics.get("frames_seen", 0)
-                if seen < frames:
-                    note += f", of {frames:,} frames it will see {seen:,}"
-                bar.show(metrics["step"], metrics.get("max_steps"), note)
-            else:
-                bar.show(0, None, f"{now['state']} {now.get('waits') or ''}".strip())
+            progress = Progress.of(now["metrics"])
+            note = f"{progress}{_unseen(now)}" or f"{now['state']} {now.get('waits') or ''}".strip()
+            bar.show(progress.done, progress.total, note)
 
         with leaving_job_running(job["name"]):
             return jobs.wait(job["name"], progress=show_progress)
+
+
+def _unseen(job: Record) -> str:
+    """What a training says that sees fewer frames than there are; else empty."""
+    frames, seen = (count_of(job["metrics"], name) for name in ("frames", "frames_seen"))
+    if frames is None or seen is None or seen >= frames:
+        return ""
+    return f", of {frames:,} frames it will see {seen:,}"
 
 
 def check_scores(job: Record) -> None:
@@ -57,17 +61,16 @@ def check_scores(job: Record) -> None:
     Raises:
         JobFailed: They are.
     """
-    below = job["metrics"].get("below")
-    if below:
-        scores = ", ".join(
-            f"{row['score']} is {_shown_score(row['value'])}, below {row['least']:g}"
-            for row in below
-        )
+    below = [row for row in list_of(job["metrics"], "below") if isinstance(row, Mapping)]
+    if job["kind"] == "validate" and below:
+        scores = ", ".join(map(_below, below))
         raise JobFailed(job["name"], f"job {job['name']}: {scores}")
 
 
-def _shown_score(value: float | None) -> str:
-    return "unknown (its class has no truth in the split)" if value is None else f"{value:.4f}"
+def _below(row: Mapping[str, Any]) -> str:
+    value, least = number_of(row, "value"), number_of(row, "least")
+    score = "unknown (its class has no truth in the split)" if value is None else f"{value:.4f}"
+    return f"{row.get('score')} is {score}, below {'' if least is None else f'{least:g}'}"
 
 
 def show_job(job: Record, as_json: bool) -> None:
@@ -86,7 +89,7 @@ def show_job(job: Record, as_json: bool) -> None:
     for line in (job["error"], f"waits {job['waits']}" if job.get("waits") else ""):
         if line:
             stdout.print(line)
-    for warning in job["metrics"].get("warnings", ()):
+    for warning in list_of(job["metrics"], "warnings"):
         stdout.print(f"warning: {warning}")
     if regressed := told_regressions(job):
         stdout.print(regressed)
@@ -116,14 +119,17 @@ def told_regressions(job: Record) -> str:
 
     Or that nobody can tell.
     """
+    if job["kind"] != "validate":
+        return ""
     metrics = job["metrics"]
-    worse = metrics.get("regressions")
-    if worse is None and metrics.get("compared_with") is not None:
+    other, worse = metrics.get("compared_with"), metrics.get("regressions")
+    if worse is None and other is not None:
         return (
-            f"unknown whether worse than {metrics['compared_with']}: frames of one scene have no "
+            f"unknown whether worse than {other}: frames of one scene have no "
             "intervals; validate on several scenes"
         )
-    return f"worse than {metrics['compared_with']}: {', '.join(worse)}" if worse else ""
+    scores = ", ".join(map(str, list_of(metrics, "regressions")))
+    return f"worse than {other}: {scores}" if scores else ""
 
 
 def plain(value: object) -> object:

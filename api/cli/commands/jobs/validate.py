@@ -37,6 +37,7 @@ from api.cli.tables.table import emit_table
 from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, stdout
 from catalog.errors import InvalidInput
+from framesift.metrics import count_of, list_of, number_of
 from pipeline.jobs.attempts import ATTEMPTS
 from pipeline.jobs.state import FINISHED
 from pipeline.runs.score_thresholds import parse_thresholds
@@ -201,7 +202,7 @@ def _show_table(ended: Sequence[Record]) -> None:
     for job in ended:
         if regressed := told_regressions(job):
             stdout.print(f"{job['dataset']}: {regressed}")
-        for warning in job["metrics"].get("warnings", ()):
+        for warning in list_of(job["metrics"], "warnings"):
             stdout.print(f"warning: {job['dataset']}: {warning}")
         if job["error"]:
             stdout.print(f"{job['state']}: {job['dataset']}: {job['error']}")
@@ -218,10 +219,10 @@ _OF_COMPARISON = ("difference", "its 95 %")
 
 def _row(job: Record, compares: bool) -> list[object]:
     metrics = job["metrics"]
-    low, high = (_share(metrics.get(f"miou_{end}")) for end in ("low", "high"))
-    scores = [_share(metrics.get(name)) for name in ("pixel_accuracy", "boundary_iou", "ece")]
+    low, high = (_share(metrics, f"miou_{end}") for end in ("low", "high"))
+    scores = [_share(metrics, name) for name in ("pixel_accuracy", "boundary_iou", "ece")]
     within = f"{low} to {high}" if low else ""
-    frames, miou = metrics.get("frames"), _share(metrics.get("miou"))
+    frames, miou = count_of(metrics, "frames"), _share(metrics, "miou")
     row = [
         job["dataset"], job["split"], frames, miou, within, *scores, job["name"], job["state"],
     ]  # fmt: skip
@@ -230,15 +231,16 @@ def _row(job: Record, compares: bool) -> list[object]:
 
 def _difference(metrics: Mapping[str, Any]) -> tuple[str, str]:
     """Mean IoU less that of the model compared with, and its interval."""
-    names = ("miou_difference", "miou_difference_low", "miou_difference_high")
     apart, low, high = (
-        "" if metrics.get(name) is None else f"{metrics[name]:+.4f}" for name in names
+        _share(metrics, f"miou_difference{end}", "+") for end in ("", "_low", "_high")
     )
     return apart, f"{low} to {high}" if low else ""
 
 
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
+def _share(metrics: Mapping[str, Any], name: str, sign: str = "") -> str:
+    """A score for people; empty where there is none."""
+    value = number_of(metrics, name)
+    return "" if value is None else f"{value:{sign}.4f}"
 
 
 def refuse_foreign_model() -> None:

@@ -103,6 +103,8 @@ async def post_user_change_page(
     elif action in ("disable", "enable"):
         disabled = action == "disable"
         await run_in_threadpool(lambda: session.users.set(name, disabled=disabled))
+    else:
+        raise InvalidInput(f"action '{action[:40]}': expected roles, disable, enable or remove")
     return gone_on(request, "/operate/users")
 
 

@@ -13,6 +13,7 @@ from api.http.rules import READ, READ_ALL_ROWS, WRITE_ALL_ROWS, Api
 from api.web.forms import form_of
 from api.web.operate import shown_to
 from api.web.pages import elsewhere, gone_on, page
+from catalog.errors import InvalidInput
 
 router = Router(api=Api.WEB, prefix="/operate", include_in_schema=False)
 
@@ -91,8 +92,9 @@ async def post_cache_page(
         "unpin": session.cache.unpin,
         "evict": session.cache.evict,
     }
-    if action in actions:
-        await run_in_threadpool(actions[action], dataset)
+    if action not in actions:
+        raise InvalidInput(f"action '{action[:40]}': expected {', '.join(actions)}")
+    await run_in_threadpool(actions[action], dataset)
     return gone_on(request, "/operate/cache")
 
 

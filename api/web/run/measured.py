@@ -1,0 +1,69 @@
+"""What jobs have measured, as pages show it: programs may have written anything under any name."""
+
+from typing import Any
+
+from api.schemas.comparisons import ComparisonBody
+from api.schemas.jobs import JobBody
+from framesift.metrics import number_of
+from framesift.progress import Progress
+
+_SCORES = (
+    ("state", "state"), ("loss", "loss"), ("step", "steps"), ("epochs", "epochs"),
+    ("images_per_s", "images a second"), ("miou", "mean IoU"),
+    ("frequency_weighted_iou", "frequency-weighted IoU"), ("boundary_iou", "boundary IoU"),
+    ("pixel_accuracy", "pixel accuracy"), ("frames", "frames"),
+)  # fmt: skip
+
+_MOST_CHARACTERS = 200
+"""Of a text that a page shows; REST has all of it."""
+
+
+def progress_of(job: JobBody) -> Progress:
+    """How far a job is."""
+    return Progress.of(job.metrics)
+
+
+def short_progress(job: JobBody) -> str:
+    """How far a job is, or its score, in a few words; empty where it measures neither."""
+    miou, progress = number_of(job.metrics, "miou"), progress_of(job)
+    if miou is not None:
+        return f"mIoU {miou:.3f}"
+    if progress.total is None:
+        return ""
+    files = " files" if progress.unit == "files" else ""
+    return f"{progress.done:,} of {progress.total:,}{files}"
+
+
+def figures_of(job: JobBody) -> list[tuple[str, str]]:
+    """The job's metrics that are one value each, by their names with blanks."""
+    return [
+        (_cut(name.replace("_", " ")), _told(value))
+        for name, value in job.metrics.items()
+        if not isinstance(value, dict | list) and value not in (None, "")
+    ]
+
+
+def compared_rows(compared: ComparisonBody) -> list[tuple[str, list[str]]]:
+    """A row for each score that one of the jobs has, and each setting in which they differ."""
+    measured = {**compared.metrics, "state": compared.job["state"]}
+    rows = [
+        (title, [_told(value) for value in measured[key]])
+        for key, title in _SCORES
+        if any(value is not None for value in measured.get(key, ()))
+    ]
+    for key, values in sorted(compared.settings.items()):
+        rows.append((key.replace("_", " "), [_told(value) for value in values]))
+    return rows
+
+
+def _told(value: Any) -> str:
+    """A value for people; empty for none."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return _cut(f"{value:.4g}" if isinstance(value, float) else str(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"

@@ -1,0 +1,95 @@
+"""Pages of jobs in a browser: odd metrics, many logs, many datasets."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from catalog.records.datasets import recorded_dataset
+from catalog.records.tables import Dataset, Job
+from pipeline.jobs.request import JobPaths
+from tests.api.every_job import METRICS, EveryJob, home_with_every_job
+from tests.api.servers import serving
+from tests.browser.conftest import NARROW, WIDE, overflow, serious
+from tests.pipeline.homes import open_home
+
+pytestmark = pytest.mark.browser
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server of jobs of every kind.
+
+    Attributes:
+        url: Its URL.
+        jobs: Its jobs.
+    """
+
+    url: str
+    jobs: EveryJob
+
+
+@pytest.fixture(scope="module")
+def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One job of it has 1,024 logs, and there are 150 datasets."""
+    jobs = home_with_every_job(catalogued, tmp_path_factory.mktemp("every"))
+    logs = JobPaths(jobs.home / "jobs" / "run-nothing").logs
+    logs.mkdir(parents=True, exist_ok=True)
+    for rank in range(1024):
+        (logs / f"run-{rank}.log").write_text(f"rank {rank}\n" * 4_000)
+    workspace = open_home(jobs.home)
+    city = recorded_dataset(workspace.records, "city")
+    names = [column.name for column in Dataset.__table__.columns if column.name != "id"]
+    values = {name: getattr(city, name) for name in names}
+    with workspace.records.session() as session:
+        session.add_all(Dataset(**values | {"name": f"night-{n}"}) for n in range(150))
+    workspace.close()
+    with serving(jobs.home) as (url, _):
+        yield Served(url, jobs)
+
+
+def test_odd_metrics_fit_into_the_page(served: Served, tab: Page) -> None:
+    """Each page is no wider than its window, and has no serious fault of accessibility."""
+    pages = ["/jobs", *(f"/jobs/run-{title.replace(' ', '-')}" for title in METRICS)]
+    for size in (WIDE, NARROW):
+        tab.set_viewport_size(size)  # type: ignore[arg-type]  # it is a mapping
+        for page in pages:
+            tab.goto(served.url + page)
+            assert overflow(tab) <= 0, page
+    for page in ("/jobs", "/jobs/run-nothing", "/jobs/run-names", "/jobs/validate-begun"):
+        tab.goto(served.url + page)
+        assert serious(tab) == [], page
+
+
+def test_one_log_of_many_is_chosen_and_followed(served: Served, tab: Page) -> None:
+    """The last line is in sight; a log that was chosen stays chosen while the job goes on."""
+    tab.goto(f"{served.url}/jobs/run-nothing")
+    log = tab.locator("#log-end pre")
+    expect(log).to_contain_text("rank 1023")
+    assert log.evaluate("(e) => e.scrollTop + e.clientHeight >= e.scrollHeight - 4")
+    tab.select_option("select[name=log]", "run-7")
+    expect(log).to_contain_text("rank 7\n")
+    path = JobPaths(served.jobs.home / "jobs" / "run-nothing").logs / "run-7.log"
+    with path.open("a") as file:
+        file.write("the next line\n")
+    workspace = open_home(served.jobs.home)
+    with workspace.records.session() as session:
+        session.query(Job).filter_by(name="run-nothing").update({"metrics": {"loss": 0.25}})
+    workspace.close()
+    expect(tab.locator(".figures")).to_contain_text("0.25")
+    expect(log).to_contain_text("the next line")
+    expect(tab.locator("select[name=log]")).to_have_value("run-7")
+    assert log.evaluate("(e) => e.scrollTop + e.clientHeight >= e.scrollHeight - 4")
+
+
+def test_a_dataset_is_searched_for(served: Served, tab: Page) -> None:
+    """What a name brings up is chosen, and its staging planned."""
+    tab.goto(f"{served.url}/new-job")
+    training = tab.locator("form", has=tab.get_by_role("heading", name="Train a network"))
+    expect(training.locator(".plan")).to_contain_text("night-149@1")
+    training.get_by_role("searchbox").fill("ITY")
+    expect(training.locator("select[name=dataset]")).to_have_value("city@1")
+    expect(training.locator(".plan")).to_contain_text("city@1")
+    assert serious(tab) == []
