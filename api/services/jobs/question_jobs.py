@@ -186,7 +186,10 @@ def begin_with_steps(
     settings = {name: value for name, value in options.items() if name != "name"}
     if jobs.queue.dry_run:
         raise _described(jobs, order, steps, saved, settings)
-    of_caller = {"caller": session.caller.user, "is_command": session.is_command}
+    caller = session.caller
+    of_caller = {
+        "caller": caller.user, "scope": caller.scope, "is_command": session.is_command,
+    }  # fmt: skip
     return submit_steps(
         records, jobs.queue, order, steps, {**saved, **of_caller, "options": settings}
     )
@@ -233,7 +236,7 @@ def _foreseen_dataset(
     name = saved["save_as"] or job.removeprefix(session.records.own_names)
     question = Question.model_validate(saved["question"])
     request = NewDataset(name=name, question=question, seed=question.seed)
-    return foreseen_dataset(session.workspace, request, saved["at"], session.caller.user)
+    return foreseen_dataset(session.workspace, request, saved["at"], session.caller.owner)
 
 
 def _base(kind: str, whole: Dataset | None, save_as: str | None) -> str:
