@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from api.machine import memory_mb
 from api.settings import Settings
+from catalog.accounts.owner import Owner
 from catalog.errors import NotAllowed, NotMade, StorageError
 from catalog.records import sqlite_reader
 from catalog.records.home_places import HomePlaces
@@ -177,7 +178,7 @@ class Workspace:
         budget = self.settings.snapshot_memory_mb
         return (memory_mb() // 4 if budget is None else budget) // self._processes
 
-    def limited_to(self, rules: tuple[str, ...], user: str) -> "Workspace":
+    def limited_to(self, rules: tuple[str, ...], owner: Owner) -> "Workspace":
         """The same home for a user who sees the rows of collections with these rules, or none."""
         from catalog.limited_store import LimitedStore
         from pipeline.datasets.seen_datasets import SeenDatasets, seen_by
@@ -198,7 +199,7 @@ class Workspace:
                 self._limited.put(rules, rows)
         limited = copy(self)
         limited._seen, seen = rows
-        limited.records = self.records.limited_to(user, seen_by(user, seen))
+        limited.records = self.records.limited_to(owner, seen_by(owner, seen))
         return limited
 
     @cached_property

@@ -30,9 +30,13 @@ def main(arguments: Sequence[str]) -> int:
     """Stage until told to end by SIGTERM; the exit status."""
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _end)
+    from api.services.jobs.owners import check_begin  # with the home's stores
+
     said = _Said(options.said or JobPaths(options.folder).staging)
     try:
-        home_session().stagings.beside(
+        session = home_session()
+        check_begin(session.whole, options.folder.name)
+        session.stagings.beside(
             options.dataset,
             job_folder=options.folder,
             cache=options.cache,

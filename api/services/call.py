@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from api.services.accounts.callers import NOBODY_ASKED, Caller
 from api.workspace import Workspace
+from catalog.accounts.owner import COMMAND, Owner
 
 if TYPE_CHECKING:
     from catalog.records.store import RecordStore
@@ -35,9 +36,14 @@ class Call:
         """
         sees_all = caller.sees_all
         self.whole = workspace
-        self.workspace = workspace if sees_all else workspace.limited_to(caller.rules, caller.user)
+        self.workspace = workspace if sees_all else workspace.limited_to(caller.rules, caller.owner)
         self.caller = caller
         self.is_command = is_command
+
+    @property
+    def owner(self) -> Owner:
+        """The owner of jobs, triggers and webhooks: the caller; of commands the machine's user."""
+        return Owner(user_here(), COMMAND) if self.is_command else self.caller.owner
 
     @property
     def records(self) -> "RecordStore":
@@ -50,17 +56,19 @@ class Call:
 
         A user of a server may have as many as their account says, else as settings say.
         """
-        queue, name = self.workspace.job_queue, self.caller.user
+        queue, name, owner = self.workspace.job_queue, self.caller.user, self.owner
         if self.is_command or not name:
-            user = user_here() if self.is_command else name
-            return replace(queue, user=user, jobs_each=None, ranks_each=None)
+            return replace(
+                queue, user=owner.name, account=owner.account, jobs_each=None, ranks_each=None
+            )
         from catalog.accounts.users import quota
 
         jobs, ranks = quota(self.whole.records, name)
         of_settings = None if self.caller.sees_all else queue.jobs_each
         return replace(
             queue,
-            user=name,
+            user=owner.name,
+            account=owner.account,
             jobs_each=jobs or of_settings,
             ranks_each=ranks or queue.ranks_each,
         )

@@ -180,7 +180,7 @@ class Session(Call):
         """Datasets."""
         from api.services.datasets.service import Datasets
 
-        return Datasets(self.workspace, self.caller.user)
+        return Datasets(self.workspace, self.caller.owner)
 
     @cached_property
     def frames(self) -> "Frames":

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
-from catalog.accounts.accounts import ROLES
-from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
+from catalog.accounts.accounts import ROLES, SCOPES, level_of
+from catalog.accounts.owner import Owner
+from catalog.errors import AlreadyExists, InvalidInput, NotAllowed, NotFound, UnknownName
 from catalog.records.automation.tables import Trigger, Webhook
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.policy_tables import Policy
 from catalog.records.store import RecordStore
-from catalog.records.tables import Dataset, Job
+from catalog.records.tables import Dataset
 from catalog.records.user_tables import Collection, CollectionUser, Token, User
 from catalog.records.versions import new_version
 from catalog.text.account_name import check_name, is_name
@@ -155,8 +156,8 @@ def change(
     return user
 
 
-def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = None) -> None:
-    """Remove a user and their tokens; what the audit log says of them stays.
+def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = None) -> User:
+    """Remove a user and their tokens; the user. What the audit log says of them stays.
 
     What they made belongs to nobody from here on: a later user of the name is no heir.
 
@@ -171,8 +172,38 @@ def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = N
             collection.version = new_version()
         with _an_admin_left(session, user):
             session.delete(user)
-            for kind in (Dataset, Job, Policy, Trigger, Webhook):
-                session.execute(update(kind).where(kind.owner == name).values(owner=""))
+            for kind in (Dataset, Policy, Trigger, Webhook):
+                theirs = kind.account == user.account
+                session.execute(update(kind).where(theirs).values(owner=""))
+    return user
+
+
+def active(
+    records: RecordStore, owner: Owner, of: str, remedy: str, scope: str = SCOPES[-1]
+) -> User:
+    """The user of an account, for whom work is to go on.
+
+    Args:
+        records: Where.
+        owner: Whose account.
+        of: What the user owns, for the error: "job train-1".
+        remedy: What to do, for the error.
+        scope: Of the token by which the work was ordered.
+
+    Raises:
+        NotAllowed: The user was removed, is disabled, or may not write any more.
+    """
+    with records.reading() as session:
+        user = _of_name(session, owner.name)
+    if user is None or user.account != owner.account:
+        why = "was removed"
+    elif user.disabled:
+        why = "is disabled"
+    elif level_of(user.roles, scope) == SCOPES[0]:
+        why = "may not write any more"
+    else:
+        return user
+    raise NotAllowed(f"{of}: its {f'owner {owner.name}'.rstrip()} {why}; {remedy}")
 
 
 def with_password(records: RecordStore, name: str, password: str) -> User | None:

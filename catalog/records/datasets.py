@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from sqlalchemy import Select, func, select, tuple_
 from sqlalchemy.orm import Session
 
+from catalog.accounts.owner import Owner
 from catalog.errors import NotAllowed, NotFound
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
@@ -109,7 +110,7 @@ def own_dataset(records: RecordStore, name: str) -> Dataset:
         NotAllowed: The user does not see all of its frames, or did not make it.
     """
     dataset = whole_dataset(records, name)
-    if records.user and dataset.owner != records.user:
+    if records.user and Owner(dataset.owner, dataset.account) != records.owner:
         raise NotAllowed(
             f"dataset {dataset.name}@{dataset.version}: user '{records.user}' did not make it: "
             f"{_OWN}"

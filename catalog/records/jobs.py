@@ -10,20 +10,20 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job, TaskMove
 
 
-def recorded_job(records: RecordStore, name: str, *, user: str | None = None) -> Job:
+def recorded_job(records: RecordStore, name: str, *, account: str | None = None) -> Job:
     """The job of that name.
 
     Args:
         records: Where.
         name: The job's.
-        user: Who must have begun it; None for anybody.
+        account: Of the user who must have begun it; None for anybody.
 
     Raises:
         NotFound: There is none.
     """
     query = jobs_of_user(records).where(Job.name == name)
-    if user is not None:
-        query = query.where(Job.user == user)
+    if account is not None:
+        query = query.where(Job.account == account)
     with records.reading() as session:
         job = session.scalar(query)
     if job is None:
@@ -36,7 +36,7 @@ def recorded_jobs(
     *,
     kind: str | None = None,
     states: Sequence[str] | None = None,
-    user: str | None = None,
+    account: str | None = None,
     before: int | None = None,
     limit: int | None = None,
     holding: str = "",
@@ -47,7 +47,7 @@ def recorded_jobs(
         records: Where.
         kind: Only of this kind.
         states: Only in one of these states.
-        user: Only those that this user began.
+        account: Only those that the user of this account began.
         before: Only those with a smaller id.
         limit: At most this many.
         holding: Only those whose name holds this text, in whatever case.
@@ -59,8 +59,8 @@ def recorded_jobs(
         query = query.where(Job.kind == kind)
     if states is not None:
         query = query.where(Job.state.in_(states))
-    if user is not None:
-        query = query.where(Job.user == user)
+    if account is not None:
+        query = query.where(Job.account == account)
     if before is not None:
         query = query.where(Job.id < before)
     with records.reading() as session:
@@ -99,6 +99,8 @@ def jobs_of_user(records: RecordStore) -> Select[Job]:
     """Jobs; a limited user's own, as long as they see its dataset whole: jobs log files."""
     if not records.user:
         return select(Job)
-    own = select(Job.dataset_id).where(Job.owner == records.user)
+    owner = records.owner
+    is_own = (Job.owner == owner.name) & (Job.account == owner.account)
+    own = select(Job.dataset_id).where(is_own)
     whole = ids_of_whole(records, select(Dataset).where(Dataset.id.in_(own)))
-    return select(Job).where(Job.owner == records.user, Job.dataset_id.in_(whole))
+    return select(Job).where(is_own, Job.dataset_id.in_(whole))

@@ -9,10 +9,10 @@ from sqlalchemy import Engine
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-def upgrade(engine: Engine) -> None:
-    """Run every migration that the database has not seen, in one transaction."""
+def upgrade(engine: Engine, to: str = "head") -> None:
+    """Run every migration up to a revision that the database has not seen, in one transaction."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        command.upgrade(config, to)

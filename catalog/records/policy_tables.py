@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, String
+from sqlalchemy import JSON, BigInteger, ForeignKey, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from catalog.records.tables import Base, now
@@ -30,6 +30,8 @@ class Policy(VersionedRecord, Base):
     # Names of collections; every file where there are none.
     collections: Mapped[list[Any]] = mapped_column(default=list)
     owner: Mapped[str] = mapped_column(String(128))
+    # Which user of that name (catalog.accounts.owner).
+    account: Mapped[str] = mapped_column(String(64), default="", server_default=text("''"))
     updated_by: Mapped[str] = mapped_column(String(128))
     updated: Mapped[datetime] = mapped_column(default=now)
     created: Mapped[datetime] = mapped_column(default=now)

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 import catalog.records.automation.tables
 import catalog.records.policy_tables
 import catalog.records.user_tables  # noqa: F401
+from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import CatalogDamaged, StorageError
 from catalog.records.engine import (
     KIND,
@@ -29,7 +30,7 @@ from catalog.storage.postgres import Postgres
 from catalog.storage.private_files import make_private_file, make_private_folder
 from catalog.storage.write_lock import write_lock
 
-NEWEST = "0018"
+NEWEST = "0019"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 
@@ -53,7 +54,7 @@ class RecordStore:
     What they hold is read and changed by functions of it, a module for each noun.
 
     Attributes:
-        user: The user limited to collections whose records these are; empty for all records.
+        owner: The user limited to collections whose records these are; nobody for all records.
         as_seen: Gives a dataset as that user sees it; None where the user sees no frame of it.
         places: Where the datasets, jobs and caches that they name lie; None where that is not
             known, and paths are as the database has them.
@@ -80,7 +81,7 @@ class RecordStore:
             CatalogDamaged: It is no such database, or one of a later version.
         """
         self.place = place
-        self.user = ""
+        self.owner = NOBODY
         self.as_seen: Callable[[Dataset], Dataset | None] = _whole
         if places is None and isinstance(place, Path) and place.parent.name == "records":
             places = HomePlaces(place.parent.parent)
@@ -99,11 +100,18 @@ class RecordStore:
         with translated(place):
             self._migrate(lock_wait_s)
 
-    def limited_to(self, user: str, as_seen: Callable[[Dataset], Dataset | None]) -> "RecordStore":
+    def limited_to(
+        self, owner: Owner, as_seen: Callable[[Dataset], Dataset | None]
+    ) -> "RecordStore":
         """The same records for a user who is limited to collections."""
         limited = copy(self)
-        limited.user, limited.as_seen = user, as_seen
+        limited.owner, limited.as_seen = owner, as_seen
         return limited
+
+    @property
+    def user(self) -> str:
+        """The name of the user limited to collections; empty for all records."""
+        return self.owner.name
 
     @property
     def own_names(self) -> str:

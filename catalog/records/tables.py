@@ -126,8 +126,11 @@ class Dataset(Base):
     parents: Mapped[list[Any]] = mapped_column(default=list)
     # What was achieved of what was wanted, and how its splits are kept apart.
     report: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    # Name of the user who made it; empty where it was made on the machine's own command line.
+    # Name of the user who made it; empty where it was made on the machine's own command line, or
+    # the user was removed.
     owner: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
+    # Which user of that name (catalog.accounts.owner): the account owns it, and not the name.
+    account: Mapped[str] = mapped_column(String(64), default="", server_default=text("''"))
     created: Mapped[datetime] = mapped_column(default=now)
     # What its users say of it; no part of its id.
     description: Mapped[str] = mapped_column(String(4096), default="", server_default=text("''"))
@@ -185,8 +188,12 @@ class Job(Base):
     error: Mapped[str] = mapped_column(default="")
     # Name of the user who began it, where that user is limited to collections; else empty.
     owner: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
-    # Name of the user who began it; empty where the machine's own command line did.
+    # Name of the user who began it: of a command, the machine's.
     user: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
+    # Which user of that name (catalog.accounts.owner): the account owns it, and not the name.
+    account: Mapped[str] = mapped_column(
+        String(64), default="", server_default=text("''"), index=True
+    )
     # Whether a user asked it to end.
     is_cancelled: Mapped[bool] = mapped_column(default=False, server_default=false())
     created: Mapped[datetime] = mapped_column(default=now)

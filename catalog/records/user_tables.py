@@ -27,6 +27,11 @@ class User(VersionedRecord, Base):
     most_ranks: Mapped[int] = mapped_column(default=0, server_default=text("0"))
     created: Mapped[datetime] = mapped_column(default=now)
 
+    @property
+    def account(self) -> str:
+        """Tells users apart who had the same name, or the same id, one after the other."""
+        return f"{self.id} {self.created.isoformat()}"
+
 
 class Token(VersionedRecord, Base):
     """A token, which a request carries instead of a password; the token itself is not kept."""

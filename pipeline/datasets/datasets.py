@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
+from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import InvalidInput, NotFound
 from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
@@ -45,14 +46,14 @@ class Provenance:
         seed: Decided between frames that fitted equally.
         parents: The datasets that it was made from.
         report: What was achieved of what was wanted.
-        owner: Name of the user who makes it; empty on the machine's own command line.
+        owner: The user who makes it; nobody on the machine's own command line.
     """
 
     built: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     parents: Sequence[Dataset] = ()
     report: Mapping[str, Any] = field(default_factory=dict)
-    owner: str = ""
+    owner: Owner = NOBODY
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,8 @@ def _dataset_of(
         seed=str(provenance.seed),
         parents=parents,
         report=dict(provenance.report),
-        owner=provenance.owner,
+        owner=provenance.owner.name,
+        account=provenance.owner.account,
     )
     return dataset, Manifest(header, rows)
 

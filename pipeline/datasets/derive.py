@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import InvalidInput, UnknownName
 from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
@@ -55,14 +56,16 @@ class Stores:
     records: RecordStore
 
 
-def split_dataset(stores: Stores, dataset: Dataset, division: Division, owner: str = "") -> Dataset:
+def split_dataset(
+    stores: Stores, dataset: Dataset, division: Division, owner: Owner = NOBODY
+) -> Dataset:
     """A dataset's frames divided again, as a new version of it.
 
     Args:
         stores: The stores.
         dataset: The dataset.
         division: How.
-        owner: Name of the user who does it; empty on the machine's own command line.
+        owner: The user who does it; nobody on the machine's own command line.
 
     Raises:
         UnknownName: The division names a column that there is not.
@@ -175,7 +178,7 @@ class Gap:
 
 
 def extend_dataset(
-    stores: Stores, dataset: Dataset, gap: Gap, at: int | None = None, owner: str = ""
+    stores: Stores, dataset: Dataset, gap: Gap, at: int | None = None, owner: Owner = NOBODY
 ) -> Dataset:
     """Add as few frames as close the gap, as a new version; the report says what stays open.
 
@@ -184,7 +187,7 @@ def extend_dataset(
         dataset: The dataset.
         gap: What it lacks.
         at: The catalog snapshot that the new frames are of; the newest when None.
-        owner: Name of the user who does it; empty on the machine's own command line.
+        owner: The user who does it; nobody on the machine's own command line.
 
     Raises:
         InvalidInput: Nothing is missing, nothing that is missing can be had, it has several splits

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import NothingToAdd
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH
@@ -87,7 +88,7 @@ def improve_dataset(
     improvement: Improvement,
     held_splits: list[Held],
     at: int | None = None,
-    owner: str = "",
+    owner: Owner = NOBODY,
 ) -> Dataset:
     """Add frames where a model is weak, as a new version; its report says what to expect.
 
@@ -97,7 +98,7 @@ def improve_dataset(
         improvement: How many frames, and by what.
         held_splits: What it is validated with: no frame, scene, drive or moment of it is added.
         at: The catalog snapshot that the frames are of; the newest when None.
-        owner: Name of the user who does it; empty on the machine's own command line.
+        owner: The user who does it; nobody on the machine's own command line.
 
     Raises:
         NothingToAdd: There is no frame to add.

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import InvalidInput
 from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.tables import Dataset
@@ -55,7 +56,7 @@ class Reduction:
 
 
 def reduce_dataset(
-    stores: Stores, dataset: Dataset, reduction: Reduction, owner: str = ""
+    stores: Stores, dataset: Dataset, reduction: Reduction, owner: Owner = NOBODY
 ) -> Dataset:
     """Keep the most informative frames of a split, as a new version; its report says what it lost.
 
@@ -63,7 +64,7 @@ def reduce_dataset(
         stores: The stores.
         dataset: The dataset.
         reduction: How many frames, and by what.
-        owner: Name of the user who does it; empty on the machine's own command line.
+        owner: The user who does it; nobody on the machine's own command line.
 
     Raises:
         InvalidInput: The split has no more frames than are to be kept, or one has no label.

@@ -21,6 +21,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.accounts.owner import Owner
 from catalog.errors import BadFile, NotFound, StorageError
 from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
@@ -163,19 +164,20 @@ class SeenDatasets:
             shutil.rmtree(manifest.path, ignore_errors=True)
 
 
-def seen_by(user: str, seen: SeenDatasets) -> Callable[[Dataset], Dataset | None]:
+def seen_by(owner: Owner, seen: SeenDatasets) -> Callable[[Dataset], Dataset | None]:
     """A function that turns a dataset into the record that a user sees (docs/decisions/0020)."""
 
     def as_seen(dataset: Dataset) -> Dataset | None:
         portion = seen.of(dataset)
-        return None if portion is None else _record_of(dataset, portion, user)
+        return None if portion is None else _record_of(dataset, portion, owner)
 
     return as_seen
 
 
-def _record_of(dataset: Dataset, seen: Seen, user: str) -> Dataset:
+def _record_of(dataset: Dataset, seen: Seen, owner: Owner) -> Dataset:
     """The visible part, as a record without the question, which tells of other rows."""
-    if dataset.owner == user and seen.frames == dataset.frames:
+    is_own = Owner(dataset.owner, dataset.account) == owner
+    if is_own and seen.frames == dataset.frames:
         return dataset
     return Dataset(
         id=dataset.id,
@@ -192,9 +194,10 @@ def _record_of(dataset: Dataset, seen: Seen, user: str) -> Dataset:
         seed="0",
         parents=[],
         report={},
-        owner=user if dataset.owner == user else "",
+        owner=owner.name if is_own else "",
+        account=owner.account if is_own else "",
         created=dataset.created,
-        description=dataset.description if dataset.owner == user else "",
+        description=dataset.description if is_own else "",
         first_name=dataset.first_name,
     )
 

@@ -50,6 +50,7 @@ class JobQueue:
             secret.
         user: The user who submits jobs, and to whom caches count their datasets; empty where the
             server does not authenticate.
+        account: Which user of that name (catalog.accounts.owner).
         dry_run: Whether a submission only describes its job and records none
             (pipeline.jobs.submit.DryRun).
         begun: Name of the job of several steps whose next step is being planned
@@ -69,6 +70,7 @@ class JobQueue:
     cache: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     user: str = ""
+    account: str = ""
     dry_run: bool = False
     begun: str = ""
     foreseen: "Manifest | None" = None

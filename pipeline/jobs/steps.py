@@ -87,6 +87,7 @@ def submit_steps(
                 paths={"folder": str(paths.folder), "logs": str(paths.logs)},
                 owner=records.user,
                 user=queue.user or records.user,
+                account=queue.account or records.owner.account,
             )
             session.add(job)
             session.flush()

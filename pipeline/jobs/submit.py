@@ -171,6 +171,7 @@ def submit(
                 paths={"folder": str(paths.folder), "logs": str(paths.logs), **planned.shown},
                 owner=records.user,
                 user=queue.user or records.user,
+                account=queue.account or records.owner.account,
             )
             session.add(job)
             session.flush()

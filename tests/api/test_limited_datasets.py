@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -26,6 +26,7 @@ from sqlalchemy import select, update
 from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
+from catalog.accounts.owner import Owner
 from catalog.errors import AlreadyExists, InvalidInput
 from catalog.records.datasets import recorded_dataset, recorded_datasets
 from catalog.records.store import RecordStore
@@ -465,15 +466,17 @@ def assert_running_is_seen_as_done_is(served: Served) -> None:
 def test_a_job_s_name_tells_of_no_other_s(served: Served) -> None:
     """One that somebody else gave is free; a validation is of one's own model."""
     records = RecordStore(served.home / "records" / "records.sqlite")
+    owner = Owner("cora", users.recorded(records, "cora").account)
+    mine = ("cora~model", *astuple(owner))
     with records.session() as session:
-        for name, owner in (("model", ""), ("cora~model", "cora")):
+        for name, owner_name, account in (("model", "", ""), mine):
             folder = served.home / "jobs" / name
             of = select(Dataset.id).where(Dataset.name == "inside")
             session.add(
                 Job(
                     name=name, kind="train", backend="local", state="done", request={},
                     paths={"folder": str(folder), "logs": str(folder), "model_dir": str(folder)},
-                    owner=owner, dataset_id=session.scalar(of),
+                    owner=owner_name, account=account, dataset_id=session.scalar(of),
                 )
             )  # fmt: skip
     assert [one["name"] for one in served.get("cora", "/v1/models")["models"]] == ["cora~model"]
@@ -491,7 +494,7 @@ def test_a_job_s_name_tells_of_no_other_s(served: Served) -> None:
             "cora", "GET", "/v1/statistics/correlation", params={"validation": model}
         )
         assert answer.status_code == 404
-    workspace = cast(FastAPI, served.client.app).state.workspace.limited_to((), "cora")
+    workspace = cast(FastAPI, served.client.app).state.workspace.limited_to((), owner)
 
     def named(name: str) -> Job:
         return submit_command(
@@ -554,7 +557,8 @@ def test_what_is_seen_follows_the_collections(served: Served) -> None:
         of = select(Dataset.id).where(Dataset.name == dataset["name"])
         session.add(
             Job(name="carl~job", kind="validate", backend="local", state="done", request={},
-                owner="carl", dataset_id=session.scalar(of))
+                owner="carl", account=users.recorded(records, "carl").account,
+                dataset_id=session.scalar(of))
         )  # fmt: skip
     assert served.get("carl", "/v1/jobs/carl~job")["state"] == "done"
     path = f"/v1/collections/{HIDDEN}/users/carl"
@@ -645,7 +649,7 @@ def test_many_at_once(served: Served) -> None:
     rule = f"{RULES[SEEN[0]]} and size >= 0"  # nobody asked by it before
 
     def look(number: int) -> list[tuple[str, int, str]]:
-        records = workspaces[number % 2].limited_to((rule,), f"u{number}").records
+        records = workspaces[number % 2].limited_to((rule,), Owner(f"u{number}", "1")).records
         answers = []
         for dataset in recorded_datasets(records):
             manifest = Manifest.read(Path(dataset.manifest))

@@ -18,6 +18,7 @@ from fastapi.testclient import TestClient
 from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
+from catalog.accounts.owner import Owner
 from catalog.errors import NotAllowed
 from catalog.limited_store import LimitedStore
 from catalog.records.store import RecordStore
@@ -129,7 +130,7 @@ def test_the_whole_catalog_is_refused(limited: Asked) -> None:
     """A limited workspace gives no catalog that could be written, or that has other rows."""
     app = limited.client.app
     assert isinstance(app, FastAPI)
-    workspace = app.state.workspace.limited_to(tuple(RULES.values()), "otto")
+    workspace = app.state.workspace.limited_to(tuple(RULES.values()), Owner("otto", "1"))
     assert isinstance(workspace.catalog, LimitedStore)
     for refused in ("whole_catalog", "opened_catalog"):
         with pytest.raises(NotAllowed, match="every row"):

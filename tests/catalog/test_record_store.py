@@ -13,6 +13,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import func, inspect, select, text
 
+from catalog.accounts import users
+from catalog.accounts.owner import Owner
 from catalog.errors import (
     AlreadyExists,
     CatalogBusy,
@@ -21,9 +23,11 @@ from catalog.errors import (
     NotFound,
     StorageError,
 )
+from catalog.records.automation.tables import Webhook
 from catalog.records.datasets import recorded_dataset, recorded_datasets
+from catalog.records.engine import sqlite_engine
 from catalog.records.jobs import recorded_job, recorded_jobs
-from catalog.records.migrate import MIGRATIONS
+from catalog.records.migrate import MIGRATIONS, upgrade
 from catalog.records.scans import last_scan, recorded_problems, replace_problems
 from catalog.records.sources import add_source, recorded_source, recorded_sources
 from catalog.records.store import NEWEST, RecordStore
@@ -106,6 +110,48 @@ def test_the_models_are_the_migrated_schema(records: RecordStore) -> None:
     assert sorted(rule["column_names"] for rule in unique) == [["cluster", "datasource"], ["name"]]
 
 
+def test_owners_of_before_get_their_accounts(tmp_path: Path) -> None:
+    """What is younger than the user of its owner's name is that user's; older, or nobody's, not."""
+    engine = sqlite_engine(tmp_path / "records" / "records.sqlite")
+    (tmp_path / "records").mkdir()
+    upgrade(engine, "0018")
+    rows = [("mine", "anna", 3), ("former", "anna", 1), ("hers", "anna-lena", 3), ("house", "", 3)]
+    with engine.begin() as connection:
+        for name, day in (("anna", 2), ("anna-lena", 3), ("otto", 4)):
+            connection.execute(
+                text(
+                    "INSERT INTO users (name, password, roles, disabled, created, version) VALUES "
+                    "(:name, '', '[]', 0, :created, 'v')"
+                ),
+                {"name": name, "created": f"2026-01-0{day} 00:00:00.000000"},
+            )
+        for name, owner, day in rows:
+            values = {"name": name, "owner": owner, "at": f"2026-01-0{day} 00:00:00.000001"}
+            connection.execute(
+                text(
+                    "INSERT INTO jobs (name, kind, backend, state, request, handle, metrics, paths,"
+                    " error, owner, \"user\", created, waits) VALUES (:name, 'run', 'local',"
+                    " 'done', '{}', '', '{}', '{}', '', '', :owner, :at, '')"
+                ),
+                values,
+            )
+            connection.execute(
+                text(
+                    "INSERT INTO webhooks (name, url, states, secret, owner, created) VALUES "
+                    "(:name, 'https://x', '[]', '', :owner, :at)"
+                ),
+                values,
+            )
+    engine.dispose()
+    records = RecordStore(tmp_path / "records" / "records.sqlite")
+    anna, lena = (users.recorded(records, name).account for name in ("anna", "anna-lena"))
+    expected = {"mine": anna, "former": "", "hers": lena, "house": ""}
+    with records.reading() as session:
+        for kind in (Job, Webhook):
+            found = session.execute(select(kind.name, kind.account)).all()
+            assert {row.name: row.account for row in found} == expected
+
+
 def test_sources_are_unique(records: RecordStore) -> None:
     """A name is taken once, and so is a cluster's datasource, because every fkey begins with it."""
     add_source(records, source())
@@ -146,7 +192,7 @@ def test_a_page_of_datasets_reads_no_others(records: RecordStore) -> None:
         looked.append(dataset)
         return dataset if dataset.version % 3 == 1 else None
 
-    limited = records.limited_to("u", as_seen)
+    limited = records.limited_to(Owner("u", "1"), as_seen)
     for view, pairs in (
         (records, expected),
         (limited, [(name, number) for name, number in expected if number % 3 == 1]),

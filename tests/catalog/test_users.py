@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from catalog.accounts import (
     tokens,
     users,
 )
+from catalog.accounts.owner import COMMAND
 from catalog.errors import (
     AlreadyExists,
     FramesiftError,
@@ -27,6 +28,7 @@ from catalog.errors import (
     UnknownName,
 )
 from catalog.records.automation.tables import Trigger, Webhook
+from catalog.records.jobs import recorded_jobs
 from catalog.records.policy_tables import Policy
 from catalog.records.store import RecordStore
 from catalog.records.tables import Base, Dataset, Job, now
@@ -37,7 +39,7 @@ from tests.postgres_server import postgres
 
 PASSWORD = "a sentence is a good one"
 DAY = timedelta(days=1)
-OWNED = (Dataset, Job, Policy, Trigger, Webhook)
+OWNED = (Dataset, Policy, Trigger, Webhook)
 """What has an owner."""
 
 
@@ -108,12 +110,13 @@ def test_users_are_checked(records: RecordStore) -> None:
     assert user.roles == ["admin", "datauser"]
     with pytest.raises(AlreadyExists, match="user 'anna'"):
         users.add(records, "anna", ["admin"], None)
-    for change in (
+    changes: list[Callable[[], object]] = [
         lambda: users.change(records, "otto", password=PASSWORD),
         lambda: users.change(records, "otto", roles=["admin"]),
         lambda: users.change(records, "otto", disabled=True),
         lambda: users.remove(records, "otto"),
-    ):
+    ]
+    for change in changes:
         with pytest.raises(NotFound, match="no user named 'otto'"):
             change()
 
@@ -125,11 +128,12 @@ def test_an_admin_is_always_left(records: RecordStore) -> None:
     users.add(records, "anna", ["admin"], None)
     users.add(records, "berta", ["admin"], None)
     users.change(records, "berta", disabled=True)
-    for change in (
+    changes: list[Callable[[], object]] = [
         lambda: users.remove(records, "anna"),
         lambda: users.change(records, "anna", disabled=True),
         lambda: users.change(records, "anna", roles=["dataadmin"]),
-    ):
+    ]
+    for change in changes:
         with pytest.raises(InvalidInput, match="'anna' is the last admin"):
             change()
     record = users.recorded(records, "anna")
@@ -174,37 +178,66 @@ def test_a_token_counts_until_it_does_not(records: RecordStore) -> None:
 def test_a_later_user_of_the_name_is_no_heir(records: RecordStore) -> None:
     """What a removed user made is nobody's, also when the name is given again; others keep theirs.
 
-    A dataset, a job and a policy, which all have an owner.
+    Beside anna is otto, whose rows stay his, and anna-lena, whose name begins alike; and rows of
+    the machine's command line, whose user has the name of the removed one, stay as they are.
     """
     users.add(records, "root", ["admin"], None)
-    for name in ("anna", "otto"):
-        users.add(records, name, ["dataadmin"], None)
+    owners = [("machine", "anna", COMMAND)]
+    for name in ("anna", "anna-lena", "otto"):
+        user = users.add(records, name, ["dataadmin"], None)
+        owners.append((name, name, user.account))
+    for row, name, account in owners:
         with records.session() as session:
             session.add_all(
                 [
-                    Dataset(name=name, version=1, content_id="x", question={}, snapshot=1,
-                            frames=0, splits={}, class_pixels={}, manifest="m", owner=name),
-                    Job(name=name, kind="run", backend="local", state="done", request={},
-                        owner=name),
-                    Policy(name=name, action="AUTOTAG", parameters={}, condition="",
-                           schedule="NOW", state="active", owner=name, updated_by=name),
-                    Trigger(name=name, condition="", min_frames=0, quiet_s=60, split="", steps=[],
-                            owner=name, account=name, scope="write"),
-                    Webhook(name=name, url="https://x", states=[], secret="", owner=name),
+                    Dataset(name=row, version=1, content_id="x", question={}, snapshot=1,
+                            frames=0, splits={}, class_pixels={}, manifest="m", owner=name,
+                            account=account),
+                    Policy(name=row, action="AUTOTAG", parameters={}, condition="",
+                           schedule="NOW", state="active", owner=name, account=account,
+                           updated_by=name),
+                    Trigger(name=row, condition="", min_frames=0, quiet_s=60, split="", steps=[],
+                            owner=name, account=account, scope="write"),
+                    Webhook(name=row, url="https://x", states=[], secret="", owner=name,
+                            account=account),
+                    Job(name=row, kind="run", backend="local", state="done", request={},
+                        owner=name, user=name, account=account),
                 ]
             )  # fmt: skip
+    former = users.recorded(records, "anna").account
     users.remove(records, "anna")
-    users.add(records, "anna", ["dataadmin"], None)
+    later = users.add(records, "anna", ["dataadmin"], None)
+    assert later.account != former
     with records.reading() as session:
         for kind in OWNED:
             rows = session.execute(select(kind.name, kind.owner).order_by(kind.name)).all()
-            assert list(map(tuple, rows)) == [("anna", ""), ("otto", "otto")]
+            expected = {"anna": "", "anna-lena": "anna-lena", "machine": "anna", "otto": "otto"}
+            assert {row.name: row.owner for row in rows} == expected
+    assert [job.name for job in recorded_jobs(records, account=former)] == ["anna"]
+    assert recorded_jobs(records, account=later.account) == []
 
 
 def test_every_table_with_an_owner_is_known() -> None:
-    """What gets an owner some day has to lose it with its user, too."""
+    """What gets an owner some day has the account, too, and loses the name with its user."""
     owned = {table.name for table in Base.metadata.tables.values() if "owner" in table.columns}
-    assert owned == {kind.__tablename__ for kind in OWNED}
+    assert owned == {"jobs", *(kind.__tablename__ for kind in OWNED)}
+    assert all("account" in Base.metadata.tables[name].columns for name in owned)
+
+
+def test_one_user_s_new_password_ends_no_other_s_logins(records: RecordStore) -> None:
+    """Nor the user's own tokens with a name; two others are logged in, one with a like name."""
+    for name in ("anna", "anna-lena", "otto"):
+        users.add(records, name, ["datauser"], PASSWORD)
+    texts = {
+        name: tokens.log_in(records, users.recorded(records, name))
+        for name in ("anna", "anna-lena", "otto")
+    }
+    _, named = tokens.create(records, "anna", "loader", "read", DAY)
+    users.change(records, "anna", password=f"{PASSWORD} and more")
+    assert tokens.holder(records, texts["anna"]) is None
+    for name in ("anna-lena", "otto"):
+        assert tokens.holder(records, texts[name]) is not None
+    assert tokens.holder(records, named) is not None
 
 
 def test_tokens_are_checked(records: RecordStore) -> None:

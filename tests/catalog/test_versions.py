@@ -108,7 +108,7 @@ def test_exactly_one_of_many_at_once_wins(records: RecordStore, kind: str) -> No
 
 def test_removal_takes_one_version(records: RecordStore) -> None:
     """And the version of what was removed is not that of another of its name and number."""
-    removals: list[tuple[Callable[[], VersionedRecord], Callable[[ExpectedVersion], None]]] = [
+    removals: list[tuple[Callable[[], VersionedRecord], Callable[[ExpectedVersion], object]]] = [
         (
             lambda: users.recorded(records, "ida"),
             lambda expected: users.remove(records, "ida", expected),
@@ -154,7 +154,7 @@ def test_what_gives_a_record_another_version(records: RecordStore) -> None:
         tokens.revoke(records, token.id, of(token.version))
 
     versions = [row_collections.recorded(records, "munich")[0].version]
-    changes: list[Callable[[], None]] = [
+    changes: list[Callable[[], object]] = [
         lambda: row_collections.assign(records, "munich", "ida"),
         lambda: row_collections.withdraw(records, "munich", "ida"),
         lambda: row_collections.assign(records, "munich", "ida"),

@@ -11,6 +11,7 @@ from api.services.call import Call
 from api.services.datasets.new_dataset import make_dataset
 from api.workspace import Workspace
 from catalog.accounts import users
+from catalog.accounts.owner import Owner
 from catalog.errors import InvalidInput, TooManyJobs
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Dataset
@@ -34,7 +35,7 @@ def dataset(workspace: Workspace) -> Dataset:
 @pytest.mark.attacks
 def test_jobs_of_one_user(workspace: Workspace, dataset: Dataset) -> None:
     """Two of anna's at most, waiting or running; a cancelled one does not count."""
-    records = workspace.limited_to(("1 = 1",), "anna").records
+    records = workspace.limited_to(("1 = 1",), Owner("anna")).records
     queue = replace(workspace.job_queue, jobs_each=2)
 
     def begin() -> str:

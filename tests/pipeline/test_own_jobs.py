@@ -9,6 +9,7 @@ from api.services.accounts.callers import Caller
 from api.services.jobs.service import Jobs
 from api.services.session import Session
 from api.workspace import Workspace
+from catalog.accounts import users
 from catalog.errors import InUse, NotFound
 from catalog.records.jobs import recorded_job, recorded_moves
 from catalog.records.tables import Job
@@ -29,7 +30,11 @@ def begun(workspace: Workspace, user: str, name: str, script: str) -> Job:
 
 def jobs_of(workspace: Workspace, user: str, role: str = "dataadmin") -> Jobs:
     """The jobs as a user of a role sees them."""
-    return Session(workspace, Caller(user, frozenset({role}), "admin", logged_in=True)).jobs
+    try:
+        account = users.recorded(workspace.records, user)
+    except NotFound:
+        account = users.add(workspace.records, user, [role], None)
+    return Session(workspace, Caller.of(account, "admin", logged_in=True)).jobs
 
 
 def test_users_see_their_own_jobs_and_admins_all(workspace: Workspace) -> None:

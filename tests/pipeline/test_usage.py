@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from api.http.app import create_app
 from api.settings import Settings
 from api.workspace import Workspace
+from catalog.accounts.owner import Owner
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Job, now
 from pipeline.jobs.accounting.usage import job_usage
@@ -22,7 +23,7 @@ from tests.pipeline.test_local_jobs import shell
 
 def test_each_attempt_adds_what_it_reserved(workspace: Workspace, tmp_path: Path) -> None:
     """Two ranks count twice, a failed attempt as well as a done one; sums are by what is asked."""
-    records, queue = workspace.records, replace(workspace.job_queue, user="anna")
+    records, queue = workspace.records, replace(workspace.job_queue, user="anna", account="command")
     dataset = make(workspace, "all")
     script = f"sleep 0.3; [ -e {tmp_path}/again ] || {{ touch {tmp_path}/again; exit 1; }}"
     plan = Plan((Stage("train", (shell(script),)),))
@@ -44,7 +45,7 @@ def test_each_attempt_adds_what_it_reserved(workspace: Workspace, tmp_path: Path
     assert both.wait_s > first.wait_s
     used = job_usage(records, "user", "dataset")
     assert used["anna", "all@1"].core_s == both.core_s
-    assert job_usage(records.limited_to("otto", lambda _: None), "user") == {}
+    assert job_usage(records.limited_to(Owner("otto"), lambda _: None), "user") == {}
 
 
 def test_sums_over_rest_and_in_metrics(workspace: Workspace) -> None:

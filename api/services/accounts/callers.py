@@ -4,14 +4,12 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from catalog.accounts.accounts import SCOPES
+from catalog.accounts.accounts import SCOPES, level_of
+from catalog.accounts.owner import Owner
 from catalog.errors import NotAllowed
 
 if TYPE_CHECKING:  # commands on one of the two stores do without the other's database
     from catalog.records.user_tables import User
-
-_HIGHEST = {"admin": "admin", "dataadmin": "write", "collectionadmin": "write", "datauser": "read"}
-"""Highest of SCOPES that each role allows."""
 
 _SEE_ALL = frozenset({"admin", "dataadmin"})
 """Roles that see every row; others see those of their collections."""
@@ -40,7 +38,7 @@ class Caller:
         scope: What the token may do at most, of catalog.accounts.accounts.SCOPES.
         logged_in: Whether it came by a password, and not by a token that was made to be kept.
         rules: Of the user's collections, where the roles do not see every row.
-        account: Tells users apart who had the same name one after the other.
+        account: Tells users apart who had the same name one after the other: `User.account`.
     """
 
     user: str
@@ -53,8 +51,12 @@ class Caller:
     @classmethod
     def of(cls, user: "User", scope: str, *, logged_in: bool) -> "Caller":
         """A user, by a token of that scope; whose rules are not looked up."""
-        account = f"{user.id} {user.created.isoformat()}"
-        return cls(user.name, frozenset(user.roles), scope, logged_in, account=account)
+        return cls(user.name, frozenset(user.roles), scope, logged_in, account=user.account)
+
+    @property
+    def owner(self) -> Owner:
+        """The caller as the owner of what the request makes."""
+        return Owner(self.user, self.account)
 
     @property
     def view(self) -> str:
@@ -66,8 +68,7 @@ class Caller:
     @property
     def level(self) -> str:
         """The most that this caller may do: what both roles and token allow."""
-        of_roles = max((SCOPES.index(_HIGHEST[role]) for role in self.roles), default=0)
-        return SCOPES[min(of_roles, SCOPES.index(self.scope))]
+        return level_of(self.roles, self.scope)
 
     @property
     def sees_all(self) -> bool:

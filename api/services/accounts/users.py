@@ -1,14 +1,18 @@
 """Users, and the caller's own account: what can be done with them."""
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from api.schemas.accounts.users import MeBody, UserBody
 from catalog.accounts import login_throttle, users
+from catalog.errors import FramesiftError
 from catalog.records.expected_version import ExpectedVersion
 
 if TYPE_CHECKING:
     from api.services.call import Call
+
+_log = logging.getLogger(__name__)
 
 
 class Users:
@@ -78,8 +82,25 @@ class Users:
         return UserBody.of(user)
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
-        """Remove a user and their tokens: catalog.accounts.users.remove."""
-        users.remove(self._session.records, name, expected)
+        """Remove a user and their tokens, and cancel their jobs that have not ended.
+
+        Raises:
+            NotFound: There is none of that name.
+            PreconditionFailed: It is another version.
+            InvalidInput: No admin would be left.
+        """
+        from catalog.records.jobs import recorded_jobs  # with jobs' backends, as below
+        from pipeline.jobs.follow import cancel
+        from pipeline.jobs.state import UNFINISHED
+
+        records = self._session.records
+        user = users.remove(records, name, expected)
+        login_throttle.forget(records, name)
+        for job in recorded_jobs(records, account=user.account, states=UNFINISHED):
+            try:
+                cancel(records, job)
+            except FramesiftError as error:  # none of its further steps begins
+                _log.warning("job %s of removed user %s: %s", job.name, name, error)
 
     def me(self) -> MeBody:
         """The caller, and what roles and token allow; without a name where nobody logs in."""

@@ -181,7 +181,7 @@ def _dataset(session: "Session", trigger: Trigger, run: TriggerRun) -> str:
     request = NewDataset(
         name=trigger.name, question=Question(where=trigger.condition), split=trigger.split or None
     )
-    saved = make_dataset(session.workspace, request, run.snapshot, session.caller.user)
+    saved = make_dataset(session.workspace, request, run.snapshot, session.caller.owner)
     return f"{saved.name}@{saved.version}"
 
 

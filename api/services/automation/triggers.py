@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from api.schemas.automation.triggers import NewTrigger, TriggerBody, TriggerRunBody
-from api.services.call import user_here
 from api.services.jobs.programs import need_programs
 from catalog.errors import InvalidInput
 from catalog.records.automation import triggers as records_of
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from api.services.call import Call
 
 _MOST_RUNS = 1_000
-
-COMMAND = "command"
-"""In place of an account: who gives commands on a home may do everything there."""
 
 
 class Triggers:
@@ -127,10 +123,8 @@ class Triggers:
 
 def _owner_of(call: "Call") -> dict[str, str]:
     """The columns of a trigger that say whose it is."""
-    if call.is_command:
-        return {"owner": user_here(), "account": COMMAND, "scope": "admin"}
-    caller = call.caller
-    return {"owner": caller.user, "account": caller.account, "scope": caller.scope}
+    owner = call.owner
+    return {"owner": owner.name, "account": owner.account, "scope": call.caller.scope}
 
 
 def _check(request: NewTrigger) -> None:

@@ -15,7 +15,6 @@ from api.schemas.automation.webhooks import (
     NewWebhookBody,
     WebhookBody,
 )
-from api.services.call import user_here
 from catalog.errors import InvalidInput
 from catalog.records.automation import webhooks as records_of
 from catalog.records.automation.tables import Webhook
@@ -69,13 +68,14 @@ class Webhooks:
             raise InvalidInput(validation_message(error)) from error
         check_url(request.url, self._call.whole.settings.webhook_hosts)
         secret = secrets.token_urlsafe(32)
-        owner = user_here() if self._call.is_command else self._call.caller.user
+        owner = self._call.owner
         webhook = Webhook(
             name=request.name,
             url=request.url,
             states=[*dict.fromkeys(request.states)],
             secret=seal(AccessKeys("webhook", secret)),
-            owner=owner,
+            owner=owner.name,
+            account=owner.account,
         )
         self._call.whole.job_queue.make_folder()  # without it nothing drives a home
         records_of.add(self._records, webhook)

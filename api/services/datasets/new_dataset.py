@@ -6,6 +6,7 @@ from typing import Any
 
 from api.schemas.datasets import Divided, NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
+from catalog.accounts.owner import NOBODY, Owner
 from catalog.records.datasets import own_dataset, recorded_dataset
 from catalog.records.tables import Dataset
 from pipeline.datasets.datasets import (
@@ -32,7 +33,7 @@ from query.sets.select_set import SetRequest, select_set, with_columns
 
 
 def make_dataset(
-    workspace: Workspace, request: NewDataset, at: int | None = None, owner: str = ""
+    workspace: Workspace, request: NewDataset, at: int | None = None, owner: Owner = NOBODY
 ) -> Dataset:
     """Choose frames, of the snapshot ``at`` where one is given, and save them for a user."""
     selection, provenance = _chosen(workspace, request, at, owner)
@@ -40,7 +41,7 @@ def make_dataset(
 
 
 def foreseen_dataset(
-    workspace: Workspace, request: NewDataset, at: int | None = None, owner: str = ""
+    workspace: Workspace, request: NewDataset, at: int | None = None, owner: Owner = NOBODY
 ) -> tuple[Dataset, Manifest | None]:
     """The dataset that `make_dataset` would save, unwritten: pipeline's `foresee_dataset`."""
     selection, provenance = _chosen(workspace, request, at, owner)
@@ -53,7 +54,7 @@ def foreseen_dataset(
 
 
 def _chosen(
-    workspace: Workspace, request: NewDataset, at: int | None, owner: str
+    workspace: Workspace, request: NewDataset, at: int | None, owner: Owner
 ) -> tuple[Selection, Provenance]:
     """The frames that a dataset is asked to have, and how they were come by."""
     name_of_new(workspace.records, request.name)
@@ -153,7 +154,9 @@ def _with_columns(workspace: Workspace, selection: Selection, division: Division
         return with_versions(snapshot, selection)
 
 
-def divide_dataset(workspace: Workspace, name: str, request: NewSplit, owner: str = "") -> Dataset:
+def divide_dataset(
+    workspace: Workspace, name: str, request: NewSplit, owner: Owner = NOBODY
+) -> Dataset:
     """Divide a dataset's frames again, as a new version of it, for a user."""
     dataset = own_dataset(workspace.records, name)
     divided = split_dataset(stores_of(workspace), dataset, _division(request), owner)
@@ -165,7 +168,7 @@ def grow_dataset(
     name: str,
     request: NewExtension,
     at: int | None = None,
-    owner: str = "",
+    owner: Owner = NOBODY,
 ) -> Dataset:
     """Add the frames that a dataset lacks, as a new version of it, for a user."""
     gap = Gap(

@@ -9,6 +9,7 @@ from api.services.jobs.improve import (
     trained_model,
 )
 from api.workspace import Workspace
+from catalog.accounts.owner import NOBODY, Owner
 from catalog.records.datasets import own_dataset, recorded_dataset
 from catalog.records.tables import Dataset
 from pipeline.datasets.frame_worth import Worth
@@ -16,7 +17,7 @@ from pipeline.datasets.reduce import Reduction, reduce_dataset
 
 
 def make_smaller(
-    workspace: Workspace, name: str, request: NewReduction, owner: str = ""
+    workspace: Workspace, name: str, request: NewReduction, owner: Owner = NOBODY
 ) -> Dataset:
     """Keep the most informative frames of a dataset's split, as a new version, for a user.
 

@@ -22,6 +22,7 @@ from api.schemas.datasets import (
 from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
 from api.services.datasets.rebuild_dataset import rebuild_dataset
 from api.workspace import Workspace
+from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import InvalidInput
 from catalog.records.datasets import newest_datasets, recorded_dataset, recorded_datasets
 from catalog.records.jobs import models_of_datasets
@@ -46,7 +47,7 @@ _CHUNK_BYTES = 1 << 20
 class Datasets:
     """Datasets of a home."""
 
-    def __init__(self, workspace: Workspace, owner: str = "") -> None:
+    def __init__(self, workspace: Workspace, owner: Owner = NOBODY) -> None:
         """Those that the workspace's caller may see.
 
         Args:

@@ -10,6 +10,7 @@ from api.schemas.improvements import ImprovementBody
 from api.services.datasets.new_dataset import stores_of
 from api.services.jobs.validated_with import dataset_of, validated_with
 from api.workspace import Workspace
+from catalog.accounts.owner import Owner
 from catalog.errors import InvalidInput, NotFound, NothingToAdd
 from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.jobs import recorded_job, recorded_jobs
@@ -65,9 +66,8 @@ def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody
     grown, reason = None, None
     if request.frames:
         try:
-            grown = improve_dataset(
-                stores, dataset, improvement, held_splits, request.at, dataset.owner
-            )
+            owner = Owner(dataset.owner, dataset.account)
+            grown = improve_dataset(stores, dataset, improvement, held_splits, request.at, owner)
         except NothingToAdd as error:
             if not to_label:
                 raise

@@ -212,7 +212,10 @@ def begin_with_steps(
     settings = {name: value for name, value in options.items() if name != "name"}
     if jobs.queue.dry_run:
         raise _described(jobs, order, steps, saved, settings)
-    of_caller = {"caller": session.caller.user, "is_command": session.is_command}
+    caller = session.caller
+    of_caller = {
+        "caller": caller.user, "scope": caller.scope, "is_command": session.is_command,
+    }  # fmt: skip
     return submit_steps(
         records, jobs.queue, order, steps, {**saved, **of_caller, "options": settings}
     )
@@ -257,7 +260,7 @@ def _foreseen_dataset(
     from api.services.datasets.new_dataset import foreseen_dataset
 
     request = new_dataset(session.records, job, saved)
-    return foreseen_dataset(session.workspace, request, saved["at"], session.caller.user)
+    return foreseen_dataset(session.workspace, request, saved["at"], session.caller.owner)
 
 
 def new_dataset(records: RecordStore, job: str, saved: Mapping[str, Any]) -> NewDataset:

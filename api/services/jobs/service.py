@@ -76,7 +76,7 @@ class Jobs:
         refresh_all(records)
         states = None if state is None else [state]
         jobs = recorded_jobs(
-            records, kind=kind, states=states, user=self._user, before=before, limit=limit
+            records, kind=kind, states=states, account=self._account, before=before, limit=limit
         )
         return [self._body(job) for job in jobs]
 
@@ -102,7 +102,7 @@ class Jobs:
                 gpu_seconds=round(used.gpu_s, 3),
                 wait_seconds=round(used.wait_s, 3),
             )
-            for (name,), used in job_usage(records, by, user=self._user).items()
+            for (name,), used in job_usage(records, by, account=self._account).items()
         ]
 
     def usage_of_all(self) -> Mapping[tuple[str, ...], Usage]:
@@ -608,12 +608,12 @@ class Jobs:
         return partial(slice_values, stores_of(self._workspace), manifest, names=names)
 
     @property
-    def _user(self) -> str | None:
-        """The user whose jobs alone the caller may see and end; None for those of all."""
+    def _account(self) -> str | None:
+        """The account whose jobs alone the caller may see and end; None for those of all."""
         is_admin = self.session.is_command or "admin" in self.session.caller.roles
         # The records of a limited user hold no others' jobs.
         sees_all = is_admin or self._workspace.is_limited
-        return None if sees_all else self.session.caller.user
+        return None if sees_all else self.session.caller.account
 
     def _job(self, name: str) -> Job:
         """A job that the caller may see.
@@ -621,7 +621,7 @@ class Jobs:
         Raises:
             NotFound: There is none of that name, or another user began it.
         """
-        return recorded_job(self._workspace.records, name, user=self._user)
+        return recorded_job(self._workspace.records, name, account=self._account)
 
     def _body(self, job: Job) -> JobBody:
         return JobBody.of(job, self._workspace.place)

@@ -1,17 +1,14 @@
 """The steps of a job that begins with a question: what each does, once or again."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from api.services.accounts.callers import NOBODY_ASKED, Caller
 from api.services.datasets.new_dataset import make_dataset
+from api.services.jobs.owners import session_of
 from api.services.jobs.question_jobs import new_dataset
 from api.services.jobs.service import Jobs
 from api.services.session import Session
 from api.workspace import Workspace
-from catalog.accounts.row_collections import rules_of
 from catalog.errors import FramesiftError, NotFound
 from catalog.records.datasets import whole_dataset
 from catalog.records.jobs import recorded_job
@@ -38,11 +35,10 @@ def do_step(home: Workspace, folder: Path, step: str, say: Say) -> None:
         say: Told what came of it, in lines.
 
     Raises:
-        FramesiftError: It cannot be done.
+        FramesiftError: It cannot be done, or the user may not have it done any more.
     """
     job = recorded_job(home.records, folder.name)
-    submission = job.request[ASKED]
-    session = Session(home, _caller(home, job, submission), is_command=submission["is_command"])
+    session = session_of(home, job)
     steps: Mapping[str, Callable[[Session, Job, Say], None]] = {
         "select": _select,
         "stage": _stage,
@@ -53,20 +49,11 @@ def do_step(home: Workspace, folder: Path, step: str, say: Say) -> None:
     steps[step](session, job, say)
 
 
-def _caller(home: Workspace, job: Job, submission: Mapping[str, Any]) -> Caller:
-    """The user who began a job, with the rows that one sees now."""
-    if not job.owner:
-        return replace(NOBODY_ASKED, user=submission["caller"])
-    return Caller(
-        job.owner, frozenset(), "write", logged_in=False, rules=rules_of(home.records, job.owner)
-    )
-
-
 def _select(session: Session, job: Job, say: Say) -> None:
     """Save the frames that answer the question, of the snapshot at which it was asked."""
     submission = job.request[ASKED]
     request = new_dataset(session.records, job.name, submission)
-    saved = make_dataset(session.workspace, request, submission["at"], submission["caller"])
+    saved = make_dataset(session.workspace, request, submission["at"], session.caller.owner)
     with session.whole.records.session() as writing:
         writing.get_one(Job, job.id).dataset_id = saved.id
     say(f"{saved.name}@{saved.version}: {saved.frames:,} frames of snapshot {submission['at']}")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from api.services.accounts.callers import Caller
 from api.workspace import Workspace
 from catalog.accounts import row_collections
+from catalog.accounts.owner import Owner
 from catalog.errors import NotAllowed
 from catalog.policies.policies import none_named
 from catalog.records.policy_tables import Policy
@@ -27,25 +28,30 @@ class PolicyRights:
     """Rights of a caller to policies.
 
     Attributes:
-        user: Who asks.
+        owner: Who asks.
         mine: Names of the collections whose rows they see; None where they see every row.
     """
 
-    user: str
+    owner: Owner
     mine: frozenset[str] | None
 
     @classmethod
     def of(cls, caller: Caller, records: RecordStore) -> "PolicyRights":
         """The rights of a caller, as the records are now."""
         if caller.sees_all:
-            return cls(caller.user, None)
+            return cls(caller.owner, None)
         listed = row_collections.listed(records)
         mine = frozenset(one.name for one, users in listed if caller.user in users)
-        return cls(caller.user, mine)
+        return cls(caller.owner, mine)
+
+    @property
+    def user(self) -> str:
+        """Name of who asks."""
+        return self.owner.name
 
     def sees(self, policy: Policy) -> bool:
         """Return whether the policy is shown."""
-        return self._shares(policy) or policy.owner == self.user
+        return self._shares(policy) or Owner(policy.owner, policy.account) == self.owner
 
     def check_seen(self, policy: Policy) -> None:
         """Go on only with a policy that is shown.

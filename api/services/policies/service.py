@@ -79,8 +79,8 @@ class Policies:
             columns: By column of catalog.records.policy_tables.Policy.
             starts: Whether it begins to run at once where its schedule is NOW.
         """
-        user, records = self._session.caller.user, self._workspace.records
-        policy = Policy(owner=user, updated_by=user, **columns)
+        owner, records = self._session.caller.owner, self._workspace.records
+        policy = Policy(owner=owner.name, account=owner.account, updated_by=owner.name, **columns)
         self._rights.limit(self._workspace, policy)
         check(self._workspace, policy)
         policy_records.add(records, policy)
@@ -260,7 +260,8 @@ class Policies:
         workspace = self._workspace
         store, records = workspace.whole_catalog, workspace.records
         queue = self._session.job_queue
-        queue = replace(queue, user=queue.user or policy.owner)
+        if not queue.user:
+            queue = replace(queue, user=policy.owner, account=policy.account)
         run = runs.start(store, records, queue, policy, workspace.variables)
         return policy_runs.recorded(records, run.run_id) or run
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, String, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, ForeignKey, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from catalog.records.tables import Base, now
@@ -30,7 +30,7 @@ class Trigger(Base):
     steps: Mapped[list[Any]]
     enabled: Mapped[bool] = mapped_column(default=True)
     owner: Mapped[str] = mapped_column(String(128))
-    # Which user of that name, and what the token may do (api.services.automation).
+    # Which user of that name (catalog.accounts.owner), and what the token may do.
     account: Mapped[str] = mapped_column(String(128))
     scope: Mapped[str] = mapped_column(String(16))
     # The snapshot in which frames were counted last, and how many there were.
@@ -85,6 +85,8 @@ class Webhook(Base):
     # By which bodies are signed; encrypted (ingest.sources.sealed_keys).
     secret: Mapped[str]
     owner: Mapped[str] = mapped_column(String(128))
+    # Which user of that name (catalog.accounts.owner).
+    account: Mapped[str] = mapped_column(String(64), default="", server_default=text("''"))
     # It is told of jobs that ended later.
     created: Mapped[datetime] = mapped_column(default=now)
 

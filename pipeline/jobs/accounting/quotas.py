@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import select
 
+from catalog.accounts.owner import Owner
 from catalog.errors import TooManyJobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
@@ -18,14 +19,14 @@ def check_quota(records: RecordStore, queue: JobQueue, ranks: int) -> None:
     Raises:
         TooManyJobs: The user may not.
     """
-    user = queue.user or records.user
-    if not user or (queue.jobs_each is None and queue.ranks_each is None):
+    owner = Owner(queue.user, queue.account) if queue.user else records.owner
+    if not owner.name or (queue.jobs_each is None and queue.ranks_each is None):
         return
-    had = _ranks_of_jobs(records, user)
+    had = _ranks_of_jobs(records, owner)
     if queue.jobs_each is not None and len(had) >= queue.jobs_each:
-        raise TooManyJobs(user, queue.jobs_each)
+        raise TooManyJobs(owner.name, queue.jobs_each)
     if queue.ranks_each is not None and sum(had) + ranks > queue.ranks_each:
-        raise TooManyJobs(user, queue.ranks_each, sum(had))
+        raise TooManyJobs(owner.name, queue.ranks_each, sum(had))
 
 
 def ranks_of(request: Mapping[str, Any]) -> int:
@@ -33,8 +34,9 @@ def ranks_of(request: Mapping[str, Any]) -> int:
     return int((request.get("resources") or {}).get("ranks", 1))
 
 
-def _ranks_of_jobs(records: RecordStore, user: str) -> list[int]:
+def _ranks_of_jobs(records: RecordStore, owner: Owner) -> list[int]:
     """Ranks of each of a user's jobs that wait or run."""
-    requests = select(Job.request).where(Job.state.in_(UNFINISHED), Job.user == user)
+    own = Job.state.in_(UNFINISHED), Job.user == owner.name, Job.account == owner.account
+    requests = select(Job.request).where(*own)
     with records.reading() as session:
         return [ranks_of(request) for request in session.scalars(requests)]

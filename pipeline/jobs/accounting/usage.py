@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, case, func, select
 
+from catalog.accounts.owner import COMMAND
 from catalog.records.jobs import jobs_of_user
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
+from catalog.records.user_tables import User
 
 By = Literal["user", "dataset", "kind"]
 
@@ -31,23 +33,30 @@ class Usage:
 
 
 def job_usage(
-    records: RecordStore, *by: By, user: str | None = None
+    records: RecordStore, *by: By, account: str | None = None
 ) -> Mapping[tuple[str, ...], Usage]:
     """Sums for each combination of values that jobs have; "" for no user, or no dataset.
+
+    A user who was removed is "NAME (removed)", whoever has the name now.
 
     Args:
         records: Where.
         by: What the sums are of.
-        user: Only of jobs that this user began.
+        account: Only of jobs that the user of this account began.
     """
     query = jobs_of_user(records)
-    jobs = (query if user is None else query.where(Job.user == user)).subquery()
-    names = [func.coalesce(jobs.c[name], "").label(name) for name in by]
+    jobs = (query if account is None else query.where(Job.account == account)).subquery()
+    with records.reading() as session:
+        accounts = [user.account for user in session.scalars(select(User))]
+    is_there = jobs.c.account.in_(["", COMMAND, *accounts])
+    columns: dict[str, ColumnElement[str]] = {name: jobs.c[name] for name in by}
+    columns["user"] = case((is_there, jobs.c.user), else_=jobs.c.user + " (removed)")
+    names = [func.coalesce(columns[name], "").label(f"by_{name}") for name in by]
     sums = [func.sum(jobs.c[name]) for name in ("core_s", "gpu_s", "wait_s")]
     summed = select(*names, func.count(), *sums).group_by(*names).order_by(*names)
     count = len(by)
     with records.reading() as session:
         return {
-            tuple(row[:count]): Usage(row[count], *map(float, row[count + 1 :]))
+            tuple(map(str, row[:count])): Usage(int(row[count]), *map(float, row[count + 1 :]))
             for row in session.execute(summed)
         }

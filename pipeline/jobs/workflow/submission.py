@@ -24,6 +24,7 @@ from pipeline.jobs.workflow.moves import (
     show,
     tasks_of,
 )
+from pipeline.jobs.workflow.owners import check_owner
 
 _LOCKS = ".submitting"
 _WAIT_S = 60.0
@@ -62,6 +63,7 @@ def submit_attempt(records: RecordStore, queue: JobQueue, job_id: int, *, is_new
         is_new: Whether nobody can have submitted it before.
 
     Raises:
+        NotAllowed: The job's owner may not have it go on any more; the task has failed.
         StorageError: The job's folder cannot be written; the task has failed.
         JobFailed: The backend refuses it, and the task has failed; or it does not say whether it
             knows the attempt, and nothing has changed.
@@ -75,6 +77,7 @@ def submit_attempt(records: RecordStore, queue: JobQueue, job_id: int, *, is_new
     handle = None if is_new else chosen.find(name, paths)
     if handle is None:
         try:
+            check_owner(records, job)
             paths.folder.mkdir(parents=True, exist_ok=True)
             request = replace(request_of(job, task), attempt=task.attempt)
             handle = chosen.submit(request, paths, queue, name)

@@ -1,0 +1,45 @@
+"""The session of a job's owner: what the account may do when a step of the job begins."""
+
+from typing import TYPE_CHECKING
+
+from api.services.accounts.callers import NOBODY_ASKED
+from api.services.accounts.owners import caller_of
+from api.services.session import Session
+from catalog.accounts.owner import Owner
+from catalog.errors import NotFound
+from catalog.records.jobs import recorded_job
+from pipeline.jobs.workflow.moves import ASKED
+from pipeline.jobs.workflow.owners import REMEDY, check_owner
+
+if TYPE_CHECKING:
+    from api.workspace import Workspace
+    from catalog.records.tables import Job
+
+
+def session_of(home: "Workspace", job: "Job") -> Session:
+    """The services of a home for the owner of a job of several steps.
+
+    Raises:
+        NotAllowed: The owner was removed, is disabled, or may not write any more.
+    """
+    asked = job.request[ASKED]
+    if asked["is_command"]:
+        return Session(home, is_command=True)
+    if not asked["caller"]:  # a server that does not authenticate
+        return Session(home, NOBODY_ASKED)
+    owner = Owner(asked["caller"], job.account)
+    scope = asked.get("scope", "admin")  # jobs that an earlier version began do not say it
+    return Session(home, caller_of(home.records, owner, scope, f"job {job.name}", REMEDY))
+
+
+def check_begin(home: "Workspace", name: str) -> None:
+    """Go on only where a job's owner may still begin what a process of this machine does for it.
+
+    Raises:
+        NotAllowed: The owner was removed, is disabled, or may not write any more.
+    """
+    try:
+        job = recorded_job(home.records, name)
+    except NotFound:  # of a script that starts its training by itself
+        return
+    check_owner(home.records, job)
