@@ -23,7 +23,7 @@ from api.discover.db2whrest.tasks import PATIENCE_S, Task, Tasks
 from api.http.fair_queue import FairQueue
 from catalog.errors import InvalidInput, ServerBusy
 from catalog.lake.statement_watch import Cancellation
-from tests.api.servers import counted, serving, sleep_through, wait_until
+from tests.api.servers import catch_up, counted, serving, sleep_through, wait_until
 from tests.pipeline.homes import copy_home
 
 pytestmark = pytest.mark.wide
@@ -226,7 +226,7 @@ def test_nobody_waits_for_a_task_whose_address_did_not_go_out(
         tasks = home / "tasks"
         wait_until(lambda: tasks.exists() and list(tasks.iterdir()) != [])
         assert counted(url) == (1, others)
-        time.sleep(0.5)  # until the 202 stands there: nothing shows it
+        catch_up(url)  # the 202 stands there
         client.close()
         wait_until(lambda: counted(url) == (others, 0))
         wait_until(lambda: list(tasks.iterdir()) == [])

@@ -3,7 +3,6 @@
 import io
 import re
 import socket
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from catalog.storage.location import WRITE_LOCK
-from tests.api.servers import serving, wait_until
+from tests.api.servers import catch_up, serving, wait_until
 from tests.catalog.test_write_lock import has_tickets
 from tests.pipeline.homes import copy_home, open_home
 
@@ -72,7 +71,7 @@ def test_a_client_that_leaves(
             wait_until(lambda: has_tickets(lock, 1))
             port = connection.getsockname()[1]
         wait_until(lambda: is_closed(where.port or 0, port))
-        time.sleep(1.0)  # until its request knows, too: nothing shows it
+        catch_up(shared_url)  # its request has been told, too
     workspace.close()
     with httpx.Client(base_url=shared_url, timeout=300) as client:
         pattern = re.compile(rf'framesift_requests_total\{{[^}}]*{path}"[^}}]*status="499"\}} 1')

@@ -106,6 +106,46 @@ def test_fewer_frames_begin_nothing(home: Workspace, tmp_path: Path) -> None:
     assert start_triggers(home) == 0
 
 
+def with_cars(workspace: Workspace, frames: int) -> None:
+    """So many of the sample's frames have cars, the first ones; the others have none."""
+    with workspace.whole_catalog.writing("cars") as connection:
+        connection.execute(
+            "UPDATE lake.main.class_pixels SET car = CASE WHEN fkey IN (SELECT fkey FROM "
+            "lake.main.class_pixels ORDER BY fkey LIMIT ?) THEN 9 ELSE 0 END",
+            [frames],
+        )
+
+
+def test_frames_count_from_the_lowest_number_that_there_was(home: Workspace) -> None:
+    """Of ten frames five go away: two that are added begin nothing, three do, below ten again."""
+    session = Session(home, is_command=True)
+    with_cars(home, 10)
+    session.triggers.add("bikes", when="car>0", min_frames=3, quiet_s=0, then=COUNT)
+    session.triggers.add("others", when="car=0", min_frames=20, quiet_s=0, then=COUNT)
+    begun = []
+    for number in (5, 7, 8):
+        with_cars(home, number)
+        begun.append(start_triggers(home))
+    assert begun == [0, 0, 1]
+    run = session.triggers.get("bikes").last_run
+    assert run is not None
+    assert run.frames == 8
+    assert session.triggers.get("others").last_run is None
+
+
+def test_what_a_trigger_missed_while_it_was_off_is_not_caught_up_on(home: Workspace) -> None:
+    """Enabled again, it waits for the next time; one that was on all the time begins at once."""
+    session = Session(home, is_command=True)
+    for name in ("off", "off-too-but-not-again", "on"):
+        session.triggers.add(name, schedule={"hour": "*"}, then=[{**COUNT[0], "dataset": "x"}])
+        session.triggers.enable(name, enabled=name == "on")
+        back(home, name, hours=5)
+    session.triggers.enable("off", enabled=True)
+    start_triggers(home)
+    began = {one.name for one in session.triggers.list() if one.last_run is not None}
+    assert began == {"on"}
+
+
 def test_a_catalog_that_changes_is_waited_for(home: Workspace, tmp_path: Path) -> None:
     """Until it is quiet, or has changed for ten times as long; so a long ingest begins one job."""
     session = Session(home, is_command=True)

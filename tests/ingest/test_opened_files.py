@@ -78,6 +78,7 @@ def test_links_that_lead_out_are_not_read(root: Path) -> None:
         for entry in source.list(key):
             assert entry.permissions.startswith("l"), key
             assert entry.size != len(SECRET) or key == "absolute", key
+    assert [*source.list("folder/"), *source.list("twins/")] == []
     listed = {entry.key: entry.permissions[0] for entry in source.list()}
     assert listed.pop("a/f") == "-"
     assert set(listed.values()) == {"l"}

@@ -23,11 +23,17 @@ from catalog.records.datasets import recorded_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset, Job, now
 from catalog.tags.model_scores import write_scores
+from pipeline.datasets.datasets import class_matrix
+from pipeline.datasets.derive import Stores
 from pipeline.datasets.frame_worth import Worth, worth_of
+from pipeline.datasets.improve import Improvement, improved_content
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.manifest import Manifest
+from query.frames.sampling import hashes_of
 from query.question.question import Question
+from query.sets.coverage import cover, packed
 from tests.pipeline.synthetic import synthetic
+from tests.query.catalogs import class_names
 
 
 @pytest.fixture(scope="module")
@@ -274,6 +280,47 @@ def test_unlabelled_frames_are_unlike_each_other(validated: Validated) -> None:
     write_scores(many.whole_catalog, "first", "aa", scores, pa.table(found))
     body = Session(many, is_command=True).models.improve("first", frames=0, label=4)
     assert sorted(kinds[fkey] for fkey in body.to_label) == ["bicycle", "car", "sky", "truck"]
+
+
+def test_the_same_frame_is_not_added_again(workspace: Workspace) -> None:
+    """Neither the copy of one that is trained with nor a second copy; a frame that has none is."""
+    stores = Stores(workspace.catalog, workspace.records)
+    every = make_dataset(workspace, NewDataset(name="every", question=Question()))
+    fkeys = Manifest.read(Path(every.manifest)).frames["fkey"].to_pylist()
+    trained = make_dataset(workspace, NewDataset(name="few", question=Question(limit=3)))
+    few = Manifest.read(Path(trained.manifest)).frames["fkey"].to_pylist()
+    fkeys = [*few, *(fkey for fkey in fkeys if fkey not in few)]
+    marks = {"a": (fkeys[0], fkeys[3]), "b": (fkeys[4], fkeys[5]), "ab": (fkeys[6],)}
+    with workspace.whole_catalog.writing("marks") as connection:
+        for mark, of in marks.items():
+            connection.execute(
+                "UPDATE lake.main.files SET duplicate = ? WHERE list_contains(?, fkey)",
+                [mark, [*of]],
+            )
+    content, report = improved_content(stores, trained, Improvement(100, {"car": 1.0}), [], None)
+    rows = content.rows["fkey"].to_pylist()
+    assert len(rows) == len({*rows}) == len(fkeys) - 2
+    assert fkeys[3] not in rows
+    assert len({fkeys[4], fkeys[5]} & {*rows}) == 1
+    assert {*fkeys[:3], *fkeys[6:]} <= {*rows}
+    assert report["added"] == len(fkeys) - 2 - 3
+
+
+def test_a_smaller_set_keeps_each_class_though_it_is_rare(many: Workspace) -> None:
+    """Of no more frames than have every class, none is left for what is only unlike the others."""
+    question = Question(where="scene <= '20180807_1512'", sample=300, seed=2)
+    split = "train=0.75,validation=0.25"
+    wide = make_dataset(many, NewDataset(name="wide", question=question, split=split))
+    train = Manifest.read(Path(wide.manifest)).split("train").frames
+    has = class_matrix(train, len(class_names())) > 0
+    hashes = hashes_of(train["fkey"].to_pylist())
+    targets = has.any(axis=0).astype(np.int64)
+    needed = len(cover(packed(iter(has.T), len(hashes)), hashes, targets, 1).positions)
+    assert 1 < needed < 20
+    small = Session(many, is_command=True).datasets.reduce("wide", needed, seed=1)
+    assert small.report is not None
+    assert all(row["kept"] for row in small.report["classes"])
+    assert len(small.report["classes"]) == targets.sum()
 
 
 def test_a_training_set_keeps_what_says_most(validated: Validated) -> None:

@@ -17,8 +17,9 @@ from pipeline.jobs.backends.interface import JobStatus
 from pipeline.jobs.backends.local import LocalBackend
 from pipeline.jobs.backends.process import ProcessId
 from pipeline.jobs.backends.registry import backend
+from pipeline.jobs.backends.turn import turn
 from pipeline.jobs.environment import Need, inherited
-from pipeline.jobs.queue import JobQueue
+from pipeline.jobs.queue import JobQueue, Slots
 from pipeline.jobs.request import JobPaths, JobRequest, Stage, read_json
 from pipeline.jobs.resources import Resources
 from pipeline.jobs.state import FINISHED
@@ -492,8 +493,32 @@ def test_jobs_wait_for_a_slot_in_their_order(tmp_path: Path) -> None:
     assert not list((queue.slots("train").folder / "slot.waiting").iterdir())
 
 
+def test_all_that_run_are_counted_whatever_their_slot(tmp_path: Path) -> None:
+    """Where fewer may run than before, a free slot below a taken one is no place; of two, it is."""
+    fewer, more = Slots(tmp_path, 1), Slots(tmp_path, 2)
+    with turn(more) as place:
+        first, second = place.slot(), place.slot()
+        assert first is not None
+        assert second is not None
+        assert place.slot() is None
+        os.close(first)
+    with turn(fewer) as place:
+        assert place.slot() is None
+        with turn(more) as later:
+            assert later.slot() is None  # one came before it
+    with turn(more) as place:
+        again = place.slot()
+        assert again is not None
+        os.close(again)
+    os.close(second)
+    with turn(fewer) as place:
+        last = place.slot()
+        assert last is not None
+        os.close(last)
+
+
 def test_more_slots_run_more_jobs_and_fewer_fewer(tmp_path: Path) -> None:
-    """Each submission brings the number that counts for it; what runs is counted, whatever slot."""
+    """Each submission brings the number that counts for it."""
     stage = Stage("only", (shell("exec sleep 600"),))
 
     def begun(name: str, slots: int) -> str:
@@ -506,11 +531,10 @@ def test_more_slots_run_more_jobs_and_fewer_fewer(tmp_path: Path) -> None:
     eventually(lambda: state("a") == state("b") == "running")
     handles["c"] = begun("c", 1)
     eventually(lambda: read_json(JobPaths(tmp_path / "c").status).get("waits"))
-    LOCAL.cancel(handles["a"], JobPaths(tmp_path / "a"))
-    ended(handles["a"], tmp_path / "a")
-    time.sleep(0.5)
-    assert state("c") == "queued"
-    LOCAL.cancel(handles["b"], JobPaths(tmp_path / "b"))
+    for name in "ab":
+        assert state("c") == "queued"
+        LOCAL.cancel(handles[name], JobPaths(tmp_path / name))
+        ended(handles[name], tmp_path / name)
     eventually(lambda: state("c") == "running")
     LOCAL.cancel(handles["c"], JobPaths(tmp_path / "c"))
     ended(handles["c"], tmp_path / "c")

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,8 @@ from catalog.errors import BadFile, CacheFull, NotFound, StagingCancelled, Stora
 from catalog.records.sources import recorded_source
 from catalog.records.tables import Dataset, Staging
 from ingest.scan.scan import scan_source
+from ingest.sources.local_folder import LocalFolder
+from ingest.sources.opened_file import OpenedFile
 from pipeline.cache.checksums import recording
 from pipeline.cache.lease import Holder, leased
 from pipeline.cache.limits import Limits, write_limits
@@ -31,7 +33,7 @@ from pipeline.cache.stager import stager
 from pipeline.cache.verify import READ_AT_ONCE, Verifier
 from pipeline.manifest import Manifest
 from pipeline.staging.check_present import without_damaged
-from pipeline.staging.fetch import fetch_files
+from pipeline.staging.fetch import FailedFile, fetch_files
 from pipeline.staging.opened_sources import OpenedSources
 from pipeline.staging.plan import StagingPlan, make_cache, plan_staging
 from pipeline.staging.progress import Progress
@@ -84,6 +86,51 @@ def test_everything_is_copied_and_the_staged_manifest_finds_it(
         assert Path(str(there)).read_bytes() == Path(str(here)).read_bytes()
     assert len(copies(tmp_path / "cache")) == 2 * FRAMES
     assert newest_manifest(workspace.records, dataset) == Path(staging.manifest)
+
+
+@pytest.mark.parametrize(("fails", "ends_after"), [("FFSFFSFF", None), ("SFFSFFF", 7), ("FFF", 3)])
+def test_a_source_is_down_where_files_fail_in_a_row(
+    workspace: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fails: str,
+    ends_after: int | None,
+) -> None:
+    """At the third failure after one another the staging ends; six that successes part do not."""
+    monkeypatch.setattr("pipeline.staging.fetch._FAILURES_IN_A_ROW", 3)
+    monkeypatch.setattr("pipeline.staging.fetch._FIRST_PAUSE_S", 0.0)
+    manifest, cache = Manifest.read(Path(make(workspace).manifest)), tmp_path / "cache"
+    whole = plan_staging(manifest, cache)
+    plan = replace(whole, missing=whole.missing[: len(fails)])
+    order = [item.key for item in plan.missing]
+    taken = 0
+
+    class Flaky(LocalFolder):
+        """Files come and fail in the plan's order, each when the one before has been counted."""
+
+        @contextmanager
+        def open_file(
+            self, key: str, version: str | None = None, start: int = 0, length: int | None = None
+        ) -> Iterator[OpenedFile]:
+            wait_until(lambda: taken >= order.index(key))
+            if fails[order.index(key)] == "F":
+                raise StorageError("input/output error", self.root)
+            with super().open_file(key, version, start, length) as opened:
+                yield opened
+
+    def told(progress: Progress) -> None:
+        nonlocal taken
+        taken = progress.failed + progress.files - (plan.files - len(plan.missing))
+
+    failed: list[FailedFile] = []
+    source = Flaky(Path(manifest.header.roots["a2d2"]))
+    make_cache(cache)
+    ends = nullcontext() if ends_after is None else pytest.raises(StorageError, match="one file af")
+    with stager(cache) as own, recording(cache, own.name) as checksums, ends:
+        fetch_files(plan, own, checksums, lambda _: source, progress=told, failed=failed.append)
+    assert len(failed) == fails[:ends_after].count("F")
+    assert all(one.of_source for one in failed)
+    assert len(copies(cache)) == fails[:ends_after].count("S")
 
 
 def test_a_second_time_copies_nothing(workspace: Workspace, tmp_path: Path) -> None:

@@ -1,5 +1,10 @@
 """Searches of any content: refused in Db2's words or answered, and never read as other SQL."""
 
+import operator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,8 +14,13 @@ from catalog.store import CatalogStore
 from query.discover.buckets import BUCKETS
 from query.discover.search import FACETS, Filter, Search, to_sql
 from query.run.run_sql import run_sql, stream_on
-from tests.query.catalogs import rows
+from tests.query.catalogs import rows as rows_of
+from tests.query.oracle import check_refusal
 
+_HOLDS: dict[str, Any] = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 ONE = "(select {value} as {name} from metaocean fetch first 1 rows only) x"
 NAMES = st.one_of(
     st.sampled_from(
@@ -44,19 +54,74 @@ SEARCHES = st.builds(
 )
 
 
+GOOD = st.builds(
+    Search,
+    filters=st.lists(
+        st.builds(
+            Filter,
+            key=st.just("size"),
+            operator=st.sampled_from([*_HOLDS]),
+            value=st.sampled_from([-1, 0, 97, 1_000, 20_000, 10**9]) | st.integers(0, 60_000),
+        ),
+        max_size=2,
+    ),
+    group_by=st.lists(st.sampled_from(["owner", "sizerange", "platform", "filetype"]), max_size=2),
+    sort_by=st.just([]),
+    limit=st.none() | st.integers(0, 90),
+)
+"""Searches that are answered."""
+
+
+def answer(store: CatalogStore, search: Search) -> dict[str, pa.Table]:
+    """The rows of each of a search's statements.
+
+    Raises:
+        FramesiftError: One of them is refused.
+    """
+    tables = {}
+    with store.reading() as cursor:
+        search_sql = to_sql(search, cursor.schema)
+        for name in ("rows", "facets", "counting"):
+            statement = getattr(search_sql, name)
+            if statement is not None:
+                with stream_on(cursor, statement, timeout_s=120) as stream:
+                    tables[name] = pa.Table.from_batches(stream.batches, stream.schema)
+    return tables
+
+
 @given(SEARCHES)
 @settings(max_examples=150, deadline=None)
 def test_every_search_is_answered_or_refused(store: CatalogStore, search: Search) -> None:
     """Nothing but the documented errors, in all of its statements."""
-    with store.reading() as cursor:
-        try:
-            search_sql = to_sql(search, cursor.schema)
-            for statement in (search_sql.rows, search_sql.facets, search_sql.counting):
-                if statement is not None:
-                    with stream_on(cursor, statement, timeout_s=120) as stream:
-                        list(stream.batches)
-        except FramesiftError:
-            pass
+    try:
+        tables = answer(store, search)
+    except FramesiftError as error:
+        check_refusal(error)
+        return
+    if not search.group_by:
+        matching = int(str(tables["counting"].column(0)[0]))
+        limit = matching if search.limit is None else search.limit
+        assert len(tables["rows"]) == min(matching, limit)
+
+
+@given(GOOD)
+@settings(max_examples=60, deadline=None)
+def test_a_search_that_makes_sense_is_answered(store: CatalogStore, search: Search) -> None:
+    """With as many files in all of its statements as Python finds, and no more rows than asked."""
+    tables = answer(store, search)
+    sizes = [int(str(row[0])) for row in rows_of(store, "select size from metaocean")]
+    matching = sum(
+        all(_HOLDS[of.operator](size, of.value) for of in search.filters) for size in sizes
+    )
+    limit = 10**9 if search.limit is None else search.limit
+    assert int(str(tables["counting"].column(0)[0])) == matching
+    if not search.group_by:
+        assert len(tables["rows"]) == min(matching, limit)
+        return
+    assert pc.sum(tables["facets"]["count"].cast("int64")).as_py() == (matching or None)
+    in_groups = sum(int(str(count)) for count in tables["rows"]["count"])
+    assert len(tables["rows"]) <= limit
+    assert in_groups == matching or (in_groups < matching and len(tables["rows"]) == limit)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30))
@@ -79,7 +144,7 @@ def test_a_number_is_that_number(store: CatalogStore, value: float) -> None:
     search = Search(filters=[Filter(key="size", operator=">", value=value)])
     with store.reading() as cursor:
         statement = to_sql(search, cursor.schema).counting
-    sizes = [int(str(row[0])) for row in rows(store, "select size from metaocean")]
+    sizes = [int(str(row[0])) for row in rows_of(store, "select size from metaocean")]
     expected = sum(size > value for size in sizes)
     assert run_sql(store, statement).rows.column(0)[0].as_py() == expected
 

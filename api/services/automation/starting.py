@@ -102,7 +102,7 @@ def _due(workspace: "Workspace", trigger: Trigger) -> TriggerRun | None:
         return None
     frames, snapshot = count_frames(session.workspace.catalog, Question(where=trigger.condition))
     _keep(workspace, trigger, frames=frames, snapshot=snapshot, changed=None)
-    # Frames that went away count no second time when they come back, and those after them do.
+    # The number falls where frames go away: what is added after that counts from there.
     if frames < trigger.base_frames:
         _keep(workspace, trigger, base_frames=frames)
     enough = frames - min(frames, trigger.base_frames) >= trigger.min_frames and frames > 0
