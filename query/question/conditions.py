@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from catalog.errors import UnknownName
 from catalog.lake.frames_relation import FramesRelation
@@ -14,6 +15,7 @@ from query.question.condition import CameraIn, Group, Leaf, SceneIn, leaves
 from query.question.condition_sql import conjuncts
 from query.question.question import Question
 from query.question.vocabulary import Vocabulary
+from query.run.collection_column import fill
 from query.run.preparation import preparing
 from query.run.templates import Templates
 
@@ -65,6 +67,7 @@ class _Named:
     """Names that conditions may use, and the SQL of conditions with those names."""
 
     schema: Views
+    collection: str = ""
     templates: Templates = field(default_factory=lambda: Templates(_SHAPES))
 
     def engine(self, body: str) -> str:
@@ -75,7 +78,7 @@ class _Named:
         with preparing(_PREPARE_S, lambda: current().cancelled):
             query = read_only.parse_condition(body, self.schema)
             read_only.check(query, self.schema)
-            return condition_to_duckdb(query, self.schema)
+            return condition_to_duckdb(query, self.schema, partial(fill, value=self.collection))
 
 
 def _frames(snapshot: Snapshot, relation: FramesRelation) -> _Named:
@@ -88,7 +91,8 @@ def _frames(snapshot: Snapshot, relation: FramesRelation) -> _Named:
 def _everything(snapshot: Snapshot, relation: FramesRelation) -> _Named:
     """The names that a user's WHERE body may use: a sub-select asks the views."""
     return snapshot.once(
-        "frames and views", lambda: _Named(Views(snapshot.schema, frames=relation.columns))
+        f"frames and views {snapshot.collection}",
+        lambda: _Named(Views(snapshot.schema, frames=relation.columns), snapshot.collection),
     )
 
 

@@ -6,6 +6,7 @@ from catalog.lake.snapshot import Snapshot
 from query.db2 import read_only
 from query.db2.names import Views
 from query.db2.semantics import to_duckdb
+from query.run.collection_column import may_name_it
 from query.run.join_elimination import Tables
 from query.run.open_tags import join_open_tags, open_tags
 from query.run.templates import Templates
@@ -37,10 +38,12 @@ def prepare(snapshot: Snapshot, text: str) -> str:
     Raises:
         SqlError: The statement is refused or wrong.
     """
-    known = snapshot.once("statements", lambda: _of(snapshot))
+    collection = snapshot.collection if may_name_it(text) else ""
+    known = snapshot.once(f"statements {collection}", lambda: _of(snapshot, collection))
     return known.templates.rewritten(text, known.rewritten)
 
 
-def _of(snapshot: Snapshot) -> _Known:
+def _of(snapshot: Snapshot, collection: str) -> _Known:
     tags = {name.lower(): column for name, column in snapshot.tags.items()}
-    return _Known(Views(snapshot.schema), Tables(tags, snapshot.layout), open_tags(snapshot))
+    tables = Tables(tags, snapshot.layout, collection)
+    return _Known(Views(snapshot.schema), tables, open_tags(snapshot))
