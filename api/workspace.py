@@ -64,6 +64,9 @@ def data_at(text: str | None, access: S3Access) -> Path | S3Prefix | None:
 
 _HOME = "FRAMESIFT_HOME"
 
+_Rows = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
+"""Rules of collections, and the names by which a user knows them."""
+
 _LIMITED = 16
 """Different sets of rows that are kept open for those who may see no others."""
 
@@ -93,7 +96,7 @@ class Workspace:
         self.settings, self.serves, self._processes = settings, serves, processes
         self.on_making = on_making
         self.home = settings.home.expanduser().absolute()
-        self._limited: Lru[tuple[str, ...], tuple[LimitedStore, SeenDatasets]] = Lru(_LIMITED)
+        self._limited: Lru[_Rows, tuple[LimitedStore, SeenDatasets]] = Lru(_LIMITED)
         self._seen: LimitedStore | None = None
         self._limiting = threading.Lock()
         key = settings.secret_key.get_secret_value() if settings.secret_key else ""
@@ -164,6 +167,7 @@ class Workspace:
             share_budget=self.serves,
             timeout_s=self.settings.query_timeout_s,
             class_names=self.class_names,
+            collection_column=self._collection_column,
         )
         if self.serves:
             from query.statistics.facets import prepare
@@ -180,23 +184,27 @@ class Workspace:
 
     def limited_to(self, rules: tuple[str, ...], owner: Owner) -> "Workspace":
         """The same home for a user who sees the rows of collections with these rules, or none."""
+        from catalog.accounts.row_collections import named_rules
         from catalog.limited_store import LimitedStore
         from pipeline.datasets.seen_datasets import SeenDatasets, seen_by
         from pipeline.manifest_store import read_manifest
-        from query.question.collection_rule import rows_of
+        from query.question.collection_rule import collection_column, rows_of
 
+        # Of a change of which the caller's rules do not know yet: nothing.
+        named = tuple(pair for pair in named_rules(self.records, user) if pair[1] in rules)
         with self._limiting:
-            rows = self._limited.get(rules)
+            rows = self._limited.get((rules, named))
             if rows is None:
                 limits = {
                     "memory_limit": self.settings.query_memory,
                     "max_temp_directory_size": self.settings.query_spill,
                 }
-                catalog = LimitedStore(self.whole_catalog, rows_of(rules), limits)
+                column = collection_column(named)
+                catalog = LimitedStore(self.whole_catalog, rows_of(rules), limits, column)
                 folder = self.home / "seen"
                 read = partial(read_manifest, self.records)
                 rows = catalog, SeenDatasets(catalog, folder, read)
-                self._limited.put(rules, rows)
+                self._limited.put((rules, named), rows)
         limited = copy(self)
         limited._seen, seen = rows
         limited.records = self.records.limited_to(owner, seen_by(owner, seen))
@@ -251,6 +259,22 @@ class Workspace:
         from catalog.records.tag_definitions import recorded_class_names
 
         return recorded_class_names(self.records)
+
+    def _collection_column(self) -> str:
+        """Value of the column `collection`, for who sees every row; see TableLayout."""
+        place = self.records_place
+        if isinstance(place, Path) and not place.exists():
+            return ""
+        named = None if self._records_are_open else sqlite_reader.named_rules(place)
+        if named is None:
+            from catalog.accounts.row_collections import named_rules
+
+            named = named_rules(self.records)
+        if not named:
+            return ""
+        from query.question.collection_rule import collection_column
+
+        return collection_column(named)
 
     def record_counts(self) -> tuple[int, int, int]:
         """Numbers of sources, versions of datasets, and jobs that may be seen.

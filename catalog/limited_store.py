@@ -11,6 +11,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,7 +28,7 @@ from catalog.lake.connection import (
     close,
     translated,
 )
-from catalog.lake.layouts import JOINED, WideInPart
+from catalog.lake.layouts import JOINED, ROW, WideInPart
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import FactsOfSnapshots, Snapshot
 from catalog.lake.sql_guard import SelectOnly, nodes
@@ -36,9 +37,6 @@ from catalog.store import CatalogStore
 
 STORED = "stored"
 """Name of the whole catalog where LAKE is a part of it."""
-
-ROW = "metaocean"
-"""Alias by which conditions refer to a row of the files."""
 
 _SNAPSHOTS = 2
 """Snapshots kept open: opening one takes 0.2 s."""
@@ -71,6 +69,15 @@ _RULE_FAILS = (
 _SCHEMAS = (LAKE, "main", DISCOVER)
 
 
+@dataclass
+class _Asked:
+    """What a limited catalog's snapshots ask it: Opened."""
+
+    timeout_s: float
+    class_names: Callable[[], Mapping[str, str]]
+    collection_column: Callable[[], str]
+
+
 class LimitedStore:
     """The rows of a catalog for which a condition holds: a Catalog, which cannot be written.
 
@@ -78,7 +85,9 @@ class LimitedStore:
         condition: Which rows, in DuckDB's SQL over the columns of ROW.
     """
 
-    def __init__(self, whole: CatalogStore, condition: str, limits: dict[str, str]) -> None:
+    def __init__(
+        self, whole: CatalogStore, condition: str, limits: dict[str, str], collection: str = ""
+    ) -> None:
         """Open nothing yet.
 
         Args:
@@ -86,7 +95,10 @@ class LimitedStore:
             condition: In DuckDB's SQL, over the columns of ROW; never a user's own text. It fails
                 for no row (query.question.collection_rule): its errors would tell of them.
             limits: DuckDB's settings of memory and threads.
+            collection: Value of the column of that name, of those collections that its user may
+                know; see layouts.TableLayout.
         """
+        self._asked = _Asked(whole.timeout_s, whole.class_names, lambda: collection)
         self._facts, self._facts_in_memory = FactsOfSnapshots(), FactsOfSnapshots(capacity=1)
         self._whole, self.condition, self._limits = whole, condition, limits
         self._opened: Lru[int, Lake] = Lru(_SNAPSHOTS)
@@ -102,8 +114,8 @@ class LimitedStore:
         with self._whole.memory.held(at) as pinned:
             if pinned is not None:
                 cursor, in_memory = pinned
-                layout, facts = WideInPart(self.condition, ROW), self._facts_in_memory.of
-                yield FramesInPart(cursor, layout, facts, self._whole, in_memory.number)
+                layout, facts = WideInPart(self.condition), self._facts_in_memory.of
+                yield FramesInPart(cursor, layout, facts, self._asked, in_memory.number)
                 return
         with self.reading_files(at) as snapshot:
             yield snapshot
@@ -122,7 +134,7 @@ class LimitedStore:
                     self._whole.compaction_noticed(),
                 ):
                     limited = SelectLimited(cursor)
-                    yield Snapshot(limited, JOINED, self._facts.of, self._whole, number)
+                    yield Snapshot(limited, JOINED, self._facts.of, self._asked, number)
         except (StorageError, CatalogDamaged):
             with self._opening:
                 self._opened.pop(number)

@@ -69,6 +69,7 @@ class CatalogStore:
         share_budget: bool = False,
         timeout_s: float = TIMEOUT_S,
         class_names: Callable[[], Mapping[str, str]] = dict,
+        collection_column: Callable[[], str] = str,
     ) -> None:
         """Open the catalog.
 
@@ -85,6 +86,7 @@ class CatalogStore:
             timeout_s: How long a statement of a question may take [s].
             class_names: Gives the class name of each class tag, in class order; what has no name
                 is no class.
+            collection_column: Gives the value of the column `collection`; see Opened.
 
         Raises:
             InvalidInput: A limit is none that DuckDB knows.
@@ -94,7 +96,7 @@ class CatalogStore:
         """
         self.location = location
         self.lock_wait_s, self.timeout_s = lock_wait_s, timeout_s
-        self.class_names = class_names
+        self.class_names, self.collection_column = class_names, collection_column
         self._facts = FactsOfSnapshots()
         self._limits = {"memory_limit": memory_limit, "max_temp_directory_size": spill_limit}
         if threads is not None:

@@ -55,6 +55,11 @@ class JobBody(Numbered):
         description="What was asked for; empty for jobs of the first releases.",
         examples=[{"split": "train", "max_steps": 300, "batch_size": 4, "workers": 2, "seed": 0}],
     )
+    notes: list[str] = Field(
+        default=[],
+        description="When a validation or prediction is submitted: which version of the dataset it "
+        "takes, and whether its model was trained on frames of it; else empty.",
+    )
     created: str = Field(examples=[EXAMPLE_TIME])
     started: str | None = Field(examples=[EXAMPLE_TIME])
     finished: str | None = Field(examples=[None])
@@ -194,6 +199,7 @@ class DryRunBody(Schema):
         examples=["bikes@1"],
     )
     frames: int = Field(description="Of the dataset.", examples=[320])
+    notes: list[str] = Field(default=[], description="As of a job that is submitted.")
     submission: str = Field(
         description="What the backend of `run` would be handed: command lines and scripts.",
         examples=[_SUBMISSION],

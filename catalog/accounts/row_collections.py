@@ -40,6 +40,19 @@ def listed(records: RecordStore) -> list[tuple[Collection, list[str]]]:
         return [(collection, _user_names(session, collection)) for collection in collections]
 
 
+def named_rules(records: RecordStore, user_name: str | None = None) -> tuple[tuple[str, str], ...]:
+    """Name and rule of every collection, or of a user's, in the order in which they were made."""
+    query = select(Collection.name, Collection.rule).order_by(Collection.id)
+    if user_name is not None:
+        query = (
+            query.join(CollectionUser, CollectionUser.collection_id == Collection.id)
+            .join(User, CollectionUser.user_id == User.id)
+            .where(User.name == user_name)
+        )
+    with records.reading() as session:
+        return tuple((name, rule) for name, rule in session.execute(query))
+
+
 def rules_of(records: RecordStore, user_name: str) -> tuple[str, ...]:
     """The rules of a user's collections, in an order of their own."""
     query = (

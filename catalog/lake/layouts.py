@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
+from typing_extensions import override
 
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Rows
@@ -43,6 +44,9 @@ MADE = {
     FKEY_HASH: ("UBIGINT", HASH_OF_FKEY),
 }
 """Columns that frames have beside metaocean's and their tags: type, and value."""
+
+ROW = "metaocean"
+"""Alias by which conditions refer to a row of the files."""
 
 _CHOSEN = "chosen_frames"
 _CHOSEN_FKEYS = "chosen_fkeys"
@@ -85,6 +89,8 @@ class TableLayout(Protocol):
     """The layout of a snapshot's frames in tables.
 
     Attributes:
+        collection: Value of the column of that name, in DuckDB's SQL over the files' columns of
+            ROW; empty where there are no collections.
         columns: DuckDB type of columns that its frames have besides those of every layout.
         has_label: The condition that a frame's label is in the catalog, too.
         encodes_texts: A text tag may lie as an ENUM, which is no text before it is cast.
@@ -92,10 +98,14 @@ class TableLayout(Protocol):
             gives them in the same order.
     """
 
+    collection: str
     columns: Mapping[str, str]
     has_label: str
     encodes_texts: bool
     in_memory: bool
+
+    def naming(self, collection: str) -> "TableLayout":
+        """The same, with another value of that attribute."""
 
     def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
         """Type of each column of the tables that `scan` names."""
@@ -142,6 +152,14 @@ class Joined:
     encodes_texts = False
     in_memory = False
 
+    def __init__(self, collection: str = "") -> None:
+        """Lay nothing out yet."""
+        self.collection = collection
+
+    def naming(self, collection: str) -> "Joined":
+        """See TableLayout."""
+        return Joined(collection) if collection != self.collection else self
+
     def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
         """See TableLayout."""
         tables_ = {FILES: dict(FILES_COLUMNS)}
@@ -156,19 +174,20 @@ class Joined:
 
     def frames(self, tags: Tags, *, labelled: bool) -> str:
         """See TableLayout."""
-        return _joined(tags, labelled)
+        return _joined(tags, labelled, self.collection)
 
     def needed(self, tags: Tags, statement: str, *, labelled: bool) -> str:
         """See TableLayout: every table is joined by a text, and DuckDB leaves none out."""
         families = {tag.table for name, tag in tags.items() if f'"{name}"' in statement}
         if not _OF_FILES.search(statement):
             return _without_files(_of(tags, families), labelled)
-        return _joined(_of(tags, families | {CLASS_PIXELS, FRAME_TAGS}), labelled)
+        families |= {CLASS_PIXELS, FRAME_TAGS}
+        return _joined(_of(tags, families), labelled, self.collection)
 
     def chosen(self, tags: Tags, table: str, *, labelled: bool) -> str:
         """See TableLayout: each table is read by itself, so that few rows are joined."""
         few = f"(FROM {LAKE}.main.{{}} WHERE fkey IN (FROM {table}))"
-        return _joined(tags, labelled, few)
+        return _joined(tags, labelled, self.collection, few)
 
     @contextmanager
     def laid_beside(self, snapshot: Asked, rows: pa.Table) -> Iterator[str]:
@@ -206,11 +225,19 @@ class Wide:
         rows: The table, as FROM names it.
     """
 
-    rows = f"{LAKE}.main.{TAGGED_FILES}"
     columns: Mapping[str, str] = {LABEL_SIZE: "BIGINT"}
     has_label = f"{LABEL_SIZE} > -1"
     encodes_texts = True
     in_memory = True
+
+    def __init__(self, collection: str = "") -> None:
+        """Lay nothing out yet."""
+        self.collection = collection
+        self.rows = with_collection(f"{LAKE}.main.{TAGGED_FILES}", collection)
+
+    def naming(self, collection: str) -> "Wide":
+        """See TableLayout."""
+        return Wide(collection) if collection != self.collection else self
 
     def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
         """See TableLayout."""
@@ -271,14 +298,36 @@ class Wide:
 class WideInPart(Wide):
     """Those of the rows for which a condition holds: for frames alone, not for views and tables."""
 
-    def __init__(self, condition: str, row: str) -> None:
+    def __init__(self, condition: str, collection: str = "") -> None:
         """Lay nothing out yet.
 
         Args:
-            condition: Which rows, in DuckDB's SQL over the files' columns.
-            row: What the condition calls a row.
+            condition: Which rows, in DuckDB's SQL over the files' columns of ROW.
+            collection: See TableLayout.
         """
-        self.rows = f"(SELECT * FROM {Wide.rows} AS {row} WHERE ({condition}))"
+        super().__init__()
+        self.collection, self._condition = collection, condition
+        every = f"{self.rows} AS {ROW} WHERE ({condition})"
+        self.rows = f"(SELECT {_columns(collection)} FROM {every})"
+
+    @override
+    def naming(self, collection: str) -> "WideInPart":
+        """See TableLayout."""
+        return WideInPart(self._condition, collection)
+
+
+def with_collection(rows: str, collection: str) -> str:
+    """Rows of files as FROM names them, with their collection.
+
+    Args:
+        rows: The same, without.
+        collection: See TableLayout.
+    """
+    return f"(SELECT {_columns(collection)} FROM {rows} AS {ROW})" if collection else rows
+
+
+def _columns(collection: str) -> str:
+    return f"* REPLACE ({collection} AS collection)" if collection else "*"
 
 
 JOINED, WIDE = Joined(), Wide()
@@ -329,8 +378,9 @@ def _without_files(tags: Tags, labelled: bool) -> str:
     )
 
 
-def _joined(tags: Tags, labelled: bool, source: str = _EVERY_ROW) -> str:
+def _joined(tags: Tags, labelled: bool, collection: str, source: str = _EVERY_ROW) -> str:
     """Over the catalog's own tables, each read as ``source`` says."""
+    files = with_collection(source.format(FILES), collection)
     families = dict.fromkeys(tag.table for tag in tags.values())
     of_files = ", ".join(f'f."{name}"' for name in FILES_COLUMNS)
     of_tags = ", ".join(f'{tag.table}."{tag.tag}"' for tag in tags.values())
@@ -341,4 +391,4 @@ def _joined(tags: Tags, labelled: bool, source: str = _EVERY_ROW) -> str:
         for table in families
     )
     only = f" WHERE {FRAME_TAGS}.{LABELLED} = 1" if labelled else ""
-    return f"SELECT {of_files}, {of_tags}, {computed} FROM {source.format(FILES)} AS f{joins}{only}"
+    return f"SELECT {of_files}, {of_tags}, {computed} FROM {files} AS f{joins}{only}"

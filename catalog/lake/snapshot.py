@@ -77,10 +77,13 @@ class Opened(Protocol):
         timeout_s: How long a statement of a question may take [s].
         class_names: Gives the class name of each class tag, in class order. They are the records',
             and may change while snapshots do not.
+        collection_column: Gives the value of the column `collection`, as layouts.TableLayout has
+            it; it is the records', too.
     """
 
     timeout_s: float
     class_names: Callable[[], Mapping[str, str]]
+    collection_column: Callable[[], str]
 
 
 class Snapshot(CursorRows):
@@ -150,6 +153,11 @@ class Snapshot(CursorRows):
             if tag in tags and tags[tag].table == CLASS_PIXELS
         }
 
+    @cached_property
+    def collection(self) -> str:
+        """Value of the column of that name; see layouts.TableLayout. Asked once by each reader."""
+        return self._catalog.collection_column()
+
     @property
     def pixel_tags(self) -> tuple[str, ...]:
         """Tags that are numbers of pixels: those of classes, and unknown_pixels."""
@@ -167,12 +175,19 @@ class Snapshot(CursorRows):
     @property
     def relation(self) -> FramesRelation:
         """The labelled frames as one relation."""
-        return self.once("frames", lambda: FramesRelation.of(self.tags, self.layout, every=False))
+        return self._relation(every=False)
 
     @property
     def every_frame(self) -> FramesRelation:
         """`relation` with the frames without a label."""
-        return self.once("every", lambda: FramesRelation.of(self.tags, self.layout, every=True))
+        return self._relation(every=True)
+
+    def _relation(self, *, every: bool) -> FramesRelation:
+        layout = self.layout.naming(self.collection)
+        return self.once(
+            f"frames {every} {self.collection}",
+            lambda: FramesRelation.of(self.tags, layout, every=every),
+        )
 
     @property
     def timeout_s(self) -> float:

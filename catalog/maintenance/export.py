@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.errors import AlreadyExists, InvalidInput, not_installed
-from catalog.lake.connection import LAKE, snapshot_of
+from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
+from catalog.lake.layouts import with_collection
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.lake.views import tag_columns
 from catalog.maintenance.backup_files import cleared, disk
@@ -131,6 +132,7 @@ class _Wide:
     snapshot: int
     columns: tuple[str, ...]
     tables: tuple[str, ...]
+    collection: str
 
     def parts(self) -> Iterator[pa.Table]:
         """Its rows, in no order; one part at least."""
@@ -154,7 +156,8 @@ class _Wide:
             f" LEFT JOIN {LAKE}.main.{table} AS {table} ON {table}.fkey = f.fkey"
             for table in self.tables
         )
-        return f"SELECT {', '.join(self.columns)} FROM {LAKE}.main.{FILES} AS f{joins}"
+        files = with_collection(f"{LAKE}.main.{FILES}", self.collection)
+        return f"SELECT {', '.join(self.columns)} FROM {files} AS f{joins}"
 
 
 @contextmanager
@@ -164,7 +167,7 @@ def _wide(store: CatalogStore, at: int | None) -> Iterator[_Wide]:
         columns = [_column("f", name, kind) for name, kind in FILES_COLUMNS.items()]
         columns += [_column(tag.table, tag.tag, tag.type) for tag in tags]
         tables = dict.fromkeys(tag.table for tag in tags)
-        yield _Wide(cursor, snapshot_of(cursor), tuple(columns), tuple(tables))
+        yield _Wide(cursor, cursor.number, tuple(columns), tuple(tables), cursor.collection)
 
 
 def _column(table: str, name: str, kind: str) -> str:

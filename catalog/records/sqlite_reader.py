@@ -25,6 +25,12 @@ def class_names(database: Path | Postgres) -> dict[str, str] | None:
     return None if rows is None else {str(tag): str(title) for tag, title in rows}
 
 
+def named_rules(database: Path | Postgres) -> tuple[tuple[str, str], ...] | None:
+    """Name and rule of every collection, in the order in which they were made."""
+    rows = _rows(database, "SELECT name, rule FROM collections ORDER BY id")
+    return None if rows is None else tuple((str(name), str(rule)) for name, rule in rows)
+
+
 def counts(database: Path | Postgres) -> tuple[int, int, int] | None:
     """Numbers of sources, versions of datasets, and jobs."""
     rows = _rows(

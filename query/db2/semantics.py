@@ -66,6 +66,9 @@ class Tables(Protocol):
     def exchange_views(self, query: exp.Query) -> None:
         """Rewrite in place a query whose columns have their tables, so that it reads the tables."""
 
+    def finish(self, query: exp.Query) -> None:
+        """Rewrite in place a query in DuckDB's terms, where its tables lack a column's values."""
+
 
 def to_duckdb(query: exp.Query, schema: Views, tables: Tables | None = None) -> str:
     """The query in DuckDB's SQL with Db2's meaning; it must have passed read_only.check.
@@ -81,8 +84,11 @@ def to_duckdb(query: exp.Query, schema: Views, tables: Tables | None = None) -> 
     """
     with _limited():
         qualified, typing = _rewritten(query, schema, tables)
+        is_wide = typing.widths.may_be_wide(qualified)
+        if tables is not None:
+            tables.finish(qualified)
         statement: str = qualified.sql(dialect="duckdb")
-        if typing.widths.may_be_wide(qualified):
+        if is_wide:
             return guarded(statement, typing.of_query(qualified))
         return statement
 

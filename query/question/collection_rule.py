@@ -8,6 +8,7 @@ that asks a null: the row is seen where the rest decides so whatever that part i
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import lru_cache
 
 import duckdb
 from sqlglot import exp
@@ -15,12 +16,14 @@ from sqlglot import exp
 from catalog.errors import CollectionFails, InvalidInput, SqlError
 from catalog.lake.catalog import Catalog
 from catalog.lake.connection import LAKE, SAFE, one_line
+from catalog.lake.layouts import ROW
 from catalog.lake.schema import FILES, FILES_COLUMNS
-from catalog.limited_store import ROW
+from catalog.text.quoting import literal
 from query.db2 import read_only
 from query.db2.names import Views
 from query.db2.semantics import condition_to_duckdb
 from query.db2.templates import fill
+from query.run.collection_column import COLLECTION
 from query.run.run_sql import execute
 
 _SCHEMA = Views({ROW: {name.lower(): kind for name, kind in FILES_COLUMNS.items()}})
@@ -116,6 +119,40 @@ def rows_of(rules: Sequence[str]) -> str:
     return " OR ".join(f"({rule})" for rule in rewritten) or "false"
 
 
+@lru_cache(maxsize=64)
+def collection_column(named_rules: tuple[tuple[str, str], ...]) -> str:
+    """The name of the first of some collections that a row is in, null where it is in none.
+
+    Args:
+        named_rules: Name and rule of each collection, the first one first.
+
+    Returns:
+        A value in DuckDB's SQL over the columns of ROW; empty where there are no collections.
+    """
+    cases = []
+    for name, rule in named_rules:
+        try:
+            holds = _in_duckdb(rule, _never_failing)
+            if holds != _in_duckdb(rule, _may_fail):  # TRY holds in WHERE only: see _TRIED
+                of_files = f'{LAKE}.main.{FILES} AS "{ROW}" WHERE {holds}'
+                holds = f'"{ROW}"."fkey" IN (SELECT "{ROW}"."fkey" FROM {of_files})'
+        except InvalidInput:
+            continue  # of an earlier release: it holds for no row, as for its users
+        cases.append(f"WHEN {holds} THEN {literal(name)}")
+    return f"CASE {' '.join(cases)} END" if cases else ""
+
+
+def files_in(rule: str, catalog: Catalog) -> int:
+    """The number of files for which a rule holds now.
+
+    Raises:
+        SqlError: It takes longer than a statement may.
+    """
+    of_files = f'{LAKE}.main.{FILES} AS "{ROW}" WHERE {rows_of([rule])}'
+    with catalog.reading() as snapshot:
+        return int(execute(snapshot, f"SELECT count(*) FROM {of_files}").column(0)[0].as_py())
+
+
 def _tried(rule: str, failing: str) -> tuple[str, bool]:
     """The rule's type, and whether it fails for a file of which nothing is known."""
     settings: dict[str, str | bool | int | float | list[str]] = {
@@ -152,8 +189,10 @@ def _check(where: exp.Where) -> None:
         if column.table or column.name.lower() not in _SCHEMA[ROW]:
             raise InvalidInput(
                 f"{column.sql()} is no column of metaocean; expected some such as datasource, "
-                "path, filename, site, owner, collection"
+                "path, filename, site, owner"
             )
+        if column.name.lower() == COLLECTION:
+            raise InvalidInput("it names collection, which rules decide; compare other columns")
     for node in where.walk():
         node.comments = None
 

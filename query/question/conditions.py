@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from catalog.errors import UnknownName
 from catalog.lake.frames_relation import FramesRelation
@@ -15,6 +16,7 @@ from query.question.condition import CameraIn, Group, Leaf, SceneIn, leaves
 from query.question.condition_sql import conjuncts
 from query.question.question import Question
 from query.question.vocabulary import Vocabulary
+from query.run.collection_column import fill
 from query.run.open_tags import join_open_tags, open_tags
 from query.run.preparation import preparing
 from query.run.templates import Templates
@@ -68,6 +70,7 @@ class _Named:
 
     schema: Views
     open_tags: frozenset[str] = frozenset()
+    collection: str = ""
     templates: Templates = field(default_factory=lambda: Templates(_SHAPES))
 
     def engine(self, body: str) -> str:
@@ -79,7 +82,7 @@ class _Named:
             query = read_only.parse_condition(body, self.schema)
             read_only.check(query, self.schema)
             join_open_tags(query, self.schema, self.open_tags)
-            return condition_to_duckdb(query, self.schema)
+            return condition_to_duckdb(query, self.schema, partial(fill, value=self.collection))
 
 
 def _frames(snapshot: Snapshot, relation: FramesRelation) -> _Named:
@@ -92,8 +95,12 @@ def _frames(snapshot: Snapshot, relation: FramesRelation) -> _Named:
 def _everything(snapshot: Snapshot, relation: FramesRelation) -> _Named:
     """The names that a user's WHERE body may use: a sub-select asks the views."""
     return snapshot.once(
-        "frames and views",
-        lambda: _Named(Views(snapshot.schema, frames=relation.columns), open_tags(snapshot)),
+        f"frames and views {snapshot.collection}",
+        lambda: _Named(
+            Views(snapshot.schema, frames=relation.columns),
+            open_tags(snapshot),
+            snapshot.collection,
+        ),
     )
 
 

@@ -25,9 +25,9 @@ from catalog.lake.layouts import Scan, TableLayout
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.values import TagColumn
 from query.db2.calls import VIEW_TEXT, Db2Cast
+from query.run.collection_column import FILE_VIEWS, fill
 
 _FKEY = "fkey"
-_FILE_VIEWS = ("metaocean", "metaocean_view")
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,12 @@ class Tables:
     Attributes:
         tags: The column behind every tag, by its name in lower case.
         layout: How the files and these columns lie in tables.
+        collection: Value of the column of that name; see layouts.TableLayout.
     """
 
     tags: Mapping[str, TagColumn]
     layout: TableLayout
+    collection: str = ""
 
     def schema(self) -> dict[str, dict[str, str]]:
         """Column types of the tables, as read_only.Schema has those of the views."""
@@ -56,6 +58,10 @@ class Tables:
         for scope in traverse_scope(query):
             if isinstance(scope.expression, exp.Select):
                 count = _Rewrite(scope, self, count).run()
+
+    def finish(self, query: exp.Query) -> None:
+        """Give files their collection, in place."""
+        fill(query, self.collection, self.schema())
 
 
 @dataclass
@@ -140,12 +146,12 @@ class _Rewrite:
             alias, view = source.alias_or_name, source.name.lower()
             if not isinstance(self.scope.sources.get(alias), exp.Table):
                 continue  # a common table expression of that name
-            known = view in _FILE_VIEWS or (view[:2] == "t_" and view[2:] in self.tags)
+            known = view in FILE_VIEWS or (view[:2] == "t_" and view[2:] in self.tags)
             if not known or self._is_shadowed(alias):
                 continue
             if join is None or _is_inner(join):
                 members[alias] = _Member(alias, view)
-            elif join.side == "LEFT" and view not in _FILE_VIEWS:
+            elif join.side == "LEFT" and view not in FILE_VIEWS:
                 members[alias] = _Member(alias, view, optional=True)
         return members
 
@@ -225,7 +231,7 @@ class _Rewrite:
         derived.set("this", self._derived(row))
 
     def _require(self, row: _Row, member: _Member) -> None:
-        if member.view in _FILE_VIEWS:
+        if member.view in FILE_VIEWS:
             return
         tag = self.tags[member.view[2:]]
         if member.optional:
@@ -242,7 +248,7 @@ class _Rewrite:
             value = self._tag(row, self.tags[member.view[2:]])
             fkey = self._of(row, _FKEY, row.anchor, _FKEY)
             return exp.Case(ifs=[exp.If(this=_is_present(value), true=fkey)])
-        if member.view not in _FILE_VIEWS:
+        if member.view not in FILE_VIEWS:
             tag = self.tags[member.view[2:]]
             return _text(self._tag(row, tag), tag.type)
         if name in FILES_COLUMNS:

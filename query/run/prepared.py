@@ -9,6 +9,7 @@ from query.db2 import read_only
 from query.db2.names import Views, columns_given
 from query.db2.semantics import to_duckdb
 from query.db2.typography import as_typed
+from query.run.collection_column import may_name_it
 from query.run.join_elimination import Tables
 from query.run.open_tags import join_open_tags, open_tags
 from query.run.templates import Templates
@@ -44,8 +45,9 @@ def prepare(snapshot: Snapshot, text: str) -> str:
     Raises:
         SqlError: The statement is refused or wrong.
     """
-    known = _known(snapshot)
-    return known.templates.rewritten(as_typed(text), known.rewritten)
+    plain = as_typed(text)
+    known = _known(snapshot, snapshot.collection if may_name_it(plain) else "")
+    return known.templates.rewritten(plain, known.rewritten)
 
 
 def result_columns(snapshot: Snapshot, text: str) -> list[str]:
@@ -58,10 +60,11 @@ def result_columns(snapshot: Snapshot, text: str) -> list[str]:
     return columns_given(known.checked(text), known.schema)
 
 
-def _known(snapshot: Snapshot) -> _Known:
-    return snapshot.once("statements", lambda: _of(snapshot))
+def _known(snapshot: Snapshot, collection: str = "") -> _Known:
+    return snapshot.once(f"statements {collection}", lambda: _of(snapshot, collection))
 
 
-def _of(snapshot: Snapshot) -> _Known:
+def _of(snapshot: Snapshot, collection: str) -> _Known:
     tags = {name.lower(): column for name, column in snapshot.tags.items()}
-    return _Known(Views(snapshot.schema), Tables(tags, snapshot.layout), open_tags(snapshot))
+    tables = Tables(tags, snapshot.layout, collection)
+    return _Known(Views(snapshot.schema), tables, open_tags(snapshot))

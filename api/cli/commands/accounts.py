@@ -204,7 +204,8 @@ def collection_add(
     as_json: JsonFlag = False,
 ) -> None:
     """Add a collection: the rows that meet a rule."""
-    _emit(target().collections.add(name, rule), as_json, f"added collection {name}: {rule}")
+    body = target().collections.add(name, rule)
+    _emit(body, as_json, f"added collection {name}: {rule}; {body['note']}")
 
 
 @collection_app.command("list")

@@ -15,6 +15,11 @@ class CollectionBody(Versioned):
     name: str = Field(examples=["munich"])
     rule: str = Field(examples=["datasource = 'a2d2' and filename like 'camera%'"])
     users: list[str] = Field(examples=[["anna"]])
+    note: str = Field(
+        default="",
+        description="When it is made: for how many files its rule holds; else empty.",
+        examples=["its rule holds for 41,277 files"],
+    )
 
     @classmethod
     def of(cls, collection: Collection, users: Sequence[str]) -> "CollectionBody":

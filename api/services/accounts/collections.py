@@ -47,17 +47,22 @@ class Collections:
             name: Its name.
             rule: A WHERE body over metaocean's columns, which is tried.
 
+        Returns:
+            The collection; its note says how many files meet the rule.
+
         Raises:
             NotAllowed: The caller is no admin.
             SqlError: The rule is none.
         """
         # It imports the catalog's database, which all else here does without.
-        from query.question.collection_rule import try_rule
+        from query.question.collection_rule import files_in, try_rule
 
         self._check_admin()
         workspace = self._session.workspace
         try_rule(rule, lambda: workspace.catalog)
-        return CollectionBody.of(row_collections.add(self._session.records, name, rule), ())
+        files = files_in(rule, workspace.catalog)
+        body = CollectionBody.of(row_collections.add(self._session.records, name, rule), ())
+        return body.model_copy(update={"note": _note(files)})
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
         """Remove a collection; its users lose access to its rows.
@@ -107,3 +112,12 @@ class Collections:
         own = [collection.name for collection, users in listed if caller.user in users]
         if "collectionadmin" not in caller.roles or name not in own:
             raise NotAllowed(f"user '{caller.user}' is no collection admin of '{name}'")
+
+
+def _note(files: int) -> str:
+    if files:
+        return f"its rule holds for {files:,} files"
+    return (
+        'its rule holds for no file now; framesift sql "select platform, datasource, path, '
+        'filename from metaocean fetch first 9 rows only" shows what a rule can compare'
+    )

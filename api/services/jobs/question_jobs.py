@@ -51,6 +51,12 @@ class Beginner(Protocol):
     def model(self, name: str) -> str:
         """A model as a job takes it."""
 
+    def version(self, kind: str, options: Mapping[str, Any]) -> str:
+        """The dataset of a job's options, with the version that is meant beside its model."""
+
+    def notes(self, kind: str, options: Mapping[str, Any]) -> list[str]:
+        """Statements that the user should know before a job with these options runs."""
+
     def foresee(
         self, kind: str, job: str, foreseen: "Foreseen", options: Mapping[str, Any]
     ) -> Described:
@@ -111,6 +117,10 @@ def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
         options |= dict(zip(names, arguments, strict=False))
         dataset = options.get("dataset")
         kind = method.__name__
+        notes: list[str] = []
+        if dataset and question is None and not jobs.queue.begun:
+            notes = jobs.notes(kind, options)
+            dataset = options["dataset"] = jobs.version(kind, options)
         if (dataset is None) == (question is None):
             raise InvalidInput(
                 f"{kind}: give a dataset, or the question of a selection; and not both"
@@ -122,9 +132,12 @@ def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
                 "divide: goes with a question; framesift dataset split divides a dataset again"
             )
         if question is None and not evict and not _staged_before(jobs, dataset, options):
-            return method(jobs, **options)
-        options.pop("dataset", None)
-        return jobs.ask(kind, Asked(dataset, question, divide, save_as, evict), options)
+            body = method(jobs, **options)
+        else:
+            options.pop("dataset", None)
+            asked = Asked(dataset, question, divide, save_as, evict)
+            body = jobs.ask(kind, asked, options)
+        return body.model_copy(update={"notes": notes})
 
     return begun
 

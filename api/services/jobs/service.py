@@ -40,6 +40,9 @@ from pipeline.jobs.workflow.remove import remove
 from pipeline.prepared.size import Size
 from pipeline.runs.checkpoint_steps import named_checkpoint
 
+_MODEL_KINDS = ("validate", "predict")
+"""Kinds of jobs that put a dataset through a model."""
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -406,8 +409,33 @@ class Jobs:
         return DryRunBody(
             dataset=f"{dataset.name}@{dataset.version}",
             frames=dataset.frames,
+            notes=self.notes(kind, options),
             submission=next(step.submission for step in steps if step.name == RUN),
             steps=[DryStepBody(**vars(step)) for step in steps],
+        )
+
+    def version(self, kind: str, options: Mapping[str, Any]) -> str:
+        """The dataset of a job's options, with the version that is meant beside its model."""
+        if kind not in _MODEL_KINDS:
+            return str(options["dataset"])
+        # With pyarrow, which those who list jobs do without.
+        from api.services.jobs.trained_frames import version_for
+
+        model = self.model(options["model"])
+        return version_for(self._workspace, model, options["dataset"], options.get("split"))
+
+    def notes(self, kind: str, options: Mapping[str, Any]) -> builtins.list[str]:
+        """Statements that the user should know before a job with these options runs."""
+        if kind not in _MODEL_KINDS or not options.get("dataset"):
+            return []
+        from api.services.jobs.trained_frames import notes_on
+
+        return notes_on(
+            self._workspace,
+            self.model(options["model"]),
+            options["dataset"],
+            options.get("split"),
+            scores=kind == "validate",
         )
 
     def foresee(

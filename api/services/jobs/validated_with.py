@@ -28,7 +28,7 @@ def validated_with(workspace: Workspace, training: Job) -> list[Held]:
     """
     records = workspace.records
     datasets = {dataset.id: dataset for dataset in recorded_datasets(records)}
-    line = [training, *_parents(recorded_jobs(records, kind="train"), training)]
+    line = [training, *parents_of(recorded_jobs(records, kind="train"), training)]
     names = {job.name for job in line}
     folders = {
         Path(job.paths[key]).resolve()
@@ -65,7 +65,7 @@ def dataset_of(datasets: dict[int, Dataset], job: Job) -> Dataset:
     return datasets[job.dataset_id]
 
 
-def _parents(trainings: list[Job], training: Job) -> Iterator[Job]:
+def parents_of(trainings: list[Job], training: Job) -> Iterator[Job]:
     """The trainings that a training continued from, the nearest first."""
     of_folder = {Path(job.paths["model_dir"]).resolve(): job for job in trainings}
     parent: Job | None = training

@@ -29,7 +29,7 @@ from pipeline.policies.actions import (
 )
 from pipeline.policies.matching import check_condition, matching
 from pipeline.policies.report import Killed, Report
-from query.question.collection_rule import rows_of
+from query.question.collection_rule import collection_column, rows_of
 
 
 def check(workspace: Workspace, policy: Policy) -> None:
@@ -86,13 +86,14 @@ def _seen(workspace: Workspace, policy: Policy) -> Catalog:
     """The rows that a run of the policy may look at: all, or those of its collections."""
     if not policy.collections:
         return workspace.catalog
-    collections = (
-        row_collections.recorded(workspace.records, name)[0] for name in policy.collections
+    collections = sorted(
+        (row_collections.recorded(workspace.records, name)[0] for name in policy.collections),
+        key=lambda collection: collection.id,
     )
     condition = rows_of([collection.rule for collection in collections])
-    return LimitedStore(
-        workspace.whole_catalog, condition, {"memory_limit": workspace.settings.query_memory}
-    )
+    column = collection_column(tuple((one.name, one.rule) for one in collections))
+    limits = {"memory_limit": workspace.settings.query_memory}
+    return LimitedStore(workspace.whole_catalog, condition, limits, column)
 
 
 def _tag_file(records: RecordStore, action: ImportTags) -> tuple[Source, str]:

@@ -7,7 +7,7 @@ import typer
 
 from api.cli.shapes.jobs import Jobs
 from api.cli.shapes.record import Record
-from api.cli.terminal import emit_json, emit_text
+from api.cli.terminal import emit_json, emit_text, stdout
 from catalog.errors import InvalidInput, UnknownName
 
 ResourceOption = Annotated[
@@ -98,7 +98,11 @@ def begun(
     """
     if not dry_run:
         begin: Callable[..., Record] = getattr(jobs, kind)
-        return begin(**options)
+        job = begin(**options)
+        if not as_json:
+            for note in job["notes"]:
+                stdout.print(f"note: {note}")
+        return job
     told = jobs.dry_run(kind, **options)
     if as_json:
         emit_json(told)
@@ -109,10 +113,11 @@ def begun(
 
 def _shown(told: Record) -> str:
     """A description as the command prints it."""
+    notes = "".join(f"# note: {note}\n" for note in told["notes"])
     if len(told["steps"]) == 1:
-        return str(told["submission"]) + "\n"
+        return f"{notes}{told['submission']}\n"
     steps = [
         f"==> {one['name']}, on {one['backend']} <==\n{one['submission']}\n"
         for one in told["steps"]
     ]
-    return f"# {told['dataset']}: {told['frames']:,} frames\n" + "\n".join(steps)
+    return f"{notes}# {told['dataset']}: {told['frames']:,} frames\n" + "\n".join(steps)
