@@ -333,10 +333,16 @@ class Workspace:
     @property
     def afm_access(self) -> "AfmAccess":
         """The way from this machine to AFM."""
+        from pipeline.afm.mmafmctl import PrefetchOptions
         from pipeline.afm.stage import AfmAccess
 
+        settings = self.settings
         return AfmAccess(
-            self.settings.afm_command, self.list_folder, self.settings.jobs_in_container
+            settings.afm_command,
+            self.list_folder,
+            settings.jobs_in_container,
+            settings.afm_cos_command,
+            PrefetchOptions(settings.afm_gateway, settings.afm_force),
         )
 
     @property
@@ -347,7 +353,9 @@ class Workspace:
 
         settings = self.settings
         restore = RestoreRequest(settings.restore_days, settings.restore_tier)
-        return ArchiveAccess(settings.recall_command, self.list_folder, restore)
+        return ArchiveAccess(
+            settings.recall_command, self.list_folder, restore, settings.migrate_command
+        )
 
     @property
     def list_folder(self) -> Path:
