@@ -13,6 +13,7 @@ from api.services.jobs.programs import need_programs
 from catalog.errors import InvalidInput
 from catalog.records.datasets import whole_dataset
 from catalog.records.tables import Dataset, Job
+from pipeline.archive.migrate import check_migration
 from pipeline.jobs.attempts import ATTEMPTS
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.inference.prediction import check_model
@@ -59,10 +60,10 @@ class Beginner(Protocol):
         question: Question | None,
         dataset: str | None,
         save_as: str | None,
-        evict: bool,
+        afterwards: Sequence[str],
         options: Mapping[str, Any],
     ) -> JobBody:
-        """Begin it."""
+        """Begin it; `afterwards` are the steps that follow when it is done."""
 
 
 def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
@@ -72,6 +73,7 @@ def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
         question: The frames that answer it are saved as a dataset, which the job works on.
         save_as: Name of that dataset; the job's own by default, and predict-MODEL of a prediction.
         evict: Remove the dataset from the cache when the job is done.
+        migrate: Have its files migrated back to tape then.
 
     A dataset that is not staged gets the same steps, where its backend fetches nothing beside a
     job.
@@ -89,6 +91,7 @@ def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
         question: Question | None = None,
         save_as: str | None = None,
         evict: bool = False,
+        migrate: bool = False,
         **options: Any,
     ) -> JobBody:
         names = [*inspect.signature(method).parameters][1:]
@@ -101,10 +104,11 @@ def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
             )
         if save_as is not None and question is None:
             raise InvalidInput(f"save as {save_as}: goes with a question, and not with a dataset")
-        if question is None and not evict and not _staged_before(jobs, dataset, options):
+        afterwards = [*(["evict"] if evict else []), *(["migrate"] if migrate else [])]
+        if question is None and not afterwards and not _staged_before(jobs, dataset, options):
             return method(jobs, **options)
         options.pop("dataset", None)
-        return jobs.ask(kind, question, dataset, save_as, evict, options)
+        return jobs.ask(kind, question, dataset, save_as, afterwards, options)
 
     return begun
 
@@ -132,7 +136,7 @@ def begin_with_steps(
     question: Question | None,
     dataset: str | None,
     save_as: str | None,
-    evict: bool,
+    afterwards: Sequence[str],
     options: Mapping[str, Any],
 ) -> Job:
     """Begin a job with its steps, once what can be checked is; see or_question.
@@ -150,8 +154,10 @@ def begin_with_steps(
             "frames are staged; leave it out"
         )
     stages = options.get("stage", True) and start_after is None
-    if evict and not options.get("stage", True):
+    if "evict" in afterwards and not options.get("stage", True):
         raise InvalidInput("evict: goes with staging, and nothing is staged; leave one out")
+    if "migrate" in afterwards:
+        check_migration(session.workspace.archive_access)
     saved: dict[str, Any] = {}
     if question is not None:
         # With DuckDB, which those who list jobs do without.
@@ -181,7 +187,7 @@ def begin_with_steps(
         "prepare",
         "run",
         *(["collect"] if kind != "run" else []),
-        *(["evict"] if evict else []),
+        *afterwards,
     ]
     settings = {name: value for name, value in options.items() if name != "name"}
     if jobs.queue.dry_run:

@@ -458,11 +458,13 @@ class Jobs:
         question: Question | None,
         dataset: str | None,
         save_as: str | None,
-        evict: bool,
+        afterwards: Sequence[str],
         options: Mapping[str, Any],
     ) -> JobBody:
         """Begin a job of several steps: api.services.jobs.question_jobs."""
-        return self._body(begin_with_steps(self, kind, question, dataset, save_as, evict, options))
+        return self._body(
+            begin_with_steps(self, kind, question, dataset, save_as, afterwards, options)
+        )
 
     def planned(self, name: str, kind: str, **options: Any) -> JobBody:
         """Plan what a job of several steps, which has begun, hands to its backend.

@@ -31,6 +31,12 @@ EvictFlag = Annotated[
     bool,
     typer.Option("--evict", help="Remove the dataset from the cache when the job is done."),
 ]
+MigrateFlag = Annotated[
+    bool,
+    typer.Option(
+        "--migrate", help="Have the dataset's files migrated back to tape when the job is done."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class FrameOptions:
     sample: SampleOption = None
     save_as: SaveAsOption = None
     evict: EvictFlag = False
+    migrate: MigrateFlag = False
 
 
 with_frame_options = with_options("frame_options", FrameOptions)
@@ -68,4 +75,6 @@ def dataset_or_question(dataset: str | None, frame_options: FrameOptions) -> Map
         chosen["save_as"] = frame_options.save_as
     if frame_options.evict:
         chosen["evict"] = True
+    if frame_options.migrate:
+        chosen["migrate"] = True
     return chosen

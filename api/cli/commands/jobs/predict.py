@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from api.cli.commands.jobs.follow import follow
-from api.cli.commands.jobs.frame_options import EvictFlag, SaveAsOption
+from api.cli.commands.jobs.frame_options import EvictFlag, MigrateFlag, SaveAsOption
 from api.cli.commands.jobs.options import (
     AttemptsOption,
     BackendOption,
@@ -64,6 +64,7 @@ def predict(
     bad_frames: BadFramesOption = None,
     save_as: SaveAsOption = None,
     evict: EvictFlag = False,
+    migrate: MigrateFlag = False,
     name: NameOption = None,
     backend: BackendOption = "local",
     resource: ResourceOption = None,
@@ -103,6 +104,8 @@ def predict(
         chosen["stage"] = False
     if evict:
         chosen["evict"] = True
+    if migrate:
+        chosen["migrate"] = True
     if trust_model:
         refuse_foreign_model()
         chosen["trust_model"] = True
