@@ -191,6 +191,24 @@ def _bring(
     staging.bytes_copied = _size(file for files in missing.values() for file in files)
 
 
+def cached_in_afm(
+    records: RecordStore, dataset: Dataset, targets: Sequence[str]
+) -> tuple[list[FrameFile], list[FrameFile]]:
+    """A dataset's files that filesets have cached, and the others; their blocks tell.
+
+    Raises:
+        InvalidInput: A target is none, or a source has no mount.
+        StorageError: A mount is not there.
+        BadFile: The dataset's manifest is damaged.
+    """
+    files = [
+        file for some in _Brought.of(records, dataset, targets).files.values() for file in some
+    ]
+    uncached = without_blocks(files)
+    missing = set(uncached)
+    return [file for file in files if file not in missing], uncached
+
+
 @dataclass(frozen=True)
 class Evicted:
     """The files that were evicted.

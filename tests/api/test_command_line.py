@@ -29,7 +29,7 @@ COMMANDS = (
     "dataset", "dataset create",
     "dataset list", "dataset show", "dataset split", "dataset extend", "dataset diff",
     "dataset export", "stage", "cache", "cache verify", "cache status", "cache limit", "cache pin",
-    "cache unpin", "cache evict",
+    "cache unpin", "cache evict", "cache contents",
     "stagings", "stagings list", "stagings running", "stagings cancel", "train",
     "validate", "predict", "improve", "jobs", "jobs list", "jobs usage",
     "jobs show", "jobs logs", "jobs wait", "jobs cancel", "jobs resume", "models",

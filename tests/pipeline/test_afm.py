@@ -232,6 +232,30 @@ def test_objects_come_and_go_by_mmafmcosctl(
     assert access.cos_command == ("ssh", "root@ess", "mmafmcosctl")
 
 
+def test_what_filesets_have_cached_is_listed(storage: Storage) -> None:
+    """Each file of the dataset by its blocks, without a command of AFM; the others likewise."""
+    cache = Session(storage.workspace, is_command=True).cache
+    labels = {
+        (name, path.relative_to(storage.junction[name]).as_posix())
+        for name in NAMES
+        for path in storage.junction[name].rglob("*_label_*.png")
+    }
+    assert cache.contents("streets", filesets=TARGETS) == []
+    storage.stage()
+    image = next(storage.junction["nas"].rglob("*_camera_*.png"))
+    fake_mmafmctl.evicted(image)
+    asked = {name: len(storage.commands(name)) for name in NAMES}
+    (missing,) = cache.contents("streets", filesets=TARGETS, missing=True)
+    key = image.relative_to(storage.junction["nas"]).as_posix()
+    assert (missing.source, missing.file, missing.bytes) == ("nas", key, image.stat().st_size)
+    cached = {(file.source, file.file) for file in cache.contents("streets", filesets=TARGETS)}
+    assert len(cached) == 4 * FRAMES - 1
+    assert labels < cached
+    assert ("nas", key) not in cached
+    assert {name: len(storage.commands(name)) for name in NAMES} == asked
+    assert cache.contents("streets") == []  # nothing of it is in the own cache
+
+
 def test_what_is_cached_is_not_listed_again(storage: Storage) -> None:
     """A second staging asks AFM for what it cannot tell of alone: labels of a few bytes."""
     storage.stage()
