@@ -144,10 +144,30 @@ class Settings(BaseModel):
         description="mmafmctl, and what leads to it, such as 'ssh root@node "
         "/usr/lpp/mmfs/bin/mmafmctl'.",
     )
+    afm_cos_command: tuple[str, ...] = Field(
+        default=("/usr/lpp/mmfs/bin/mmafmcosctl",),
+        min_length=1,
+        description="mmafmcosctl, and what leads to it, for targets afmcos:FILESYSTEM/FILESET.",
+    )
+    afm_gateway: str = Field(
+        default="",
+        pattern=r"^[A-Za-z0-9_.-]*$",
+        description="Gateway node that prefetches run on: local, all, or a node's name; AFM's own "
+        "choice where empty.",
+    )
+    afm_force: bool = Field(
+        default=False,
+        description="Whether prefetches fetch whatever AFM's own restrictions are (--force).",
+    )
     recall_command: tuple[str, ...] = Field(
         default=(),
         description="What recalls files from tape by a list, such as 'ssh archi@node sudo "
         "/opt/ibm/ltfsee/bin/eeadm recall'; without it reading a file recalls it.",
+    )
+    migrate_command: tuple[str, ...] = Field(
+        default=(),
+        description="What migrates files to tape by a list, such as 'ssh archi@node sudo "
+        "/opt/ibm/ltfsee/bin/eeadm migrate {list} -p pool1': a job's last step with --migrate.",
     )
     restore_days: int = Field(
         default=7, ge=1, description="How long restored objects of S3 archives stay [days]."
@@ -291,7 +311,9 @@ class Settings(BaseModel):
             return value
         return tuple(piece.strip() for piece in value.split(",") if piece.strip())
 
-    @field_validator("afm_command", "recall_command", mode="before")
+    @field_validator(
+        "afm_command", "afm_cos_command", "recall_command", "migrate_command", mode="before"
+    )
     @classmethod
     def _words(cls, value: Any) -> Any:
         return tuple(shlex.split(value)) if isinstance(value, str) else value

@@ -191,7 +191,7 @@ class Workspace:
         from query.question.collection_rule import collection_column, rows_of
 
         # Of a change of which the caller's rules do not know yet: nothing.
-        named = tuple(pair for pair in named_rules(self.records, user) if pair[1] in rules)
+        named = tuple(pair for pair in named_rules(self.records, owner.name) if pair[1] in rules)
         with self._limiting:
             rows = self._limited.get((rules, named))
             if rows is None:
@@ -358,10 +358,16 @@ class Workspace:
     @property
     def afm_access(self) -> "AfmAccess":
         """The way from this machine to AFM."""
+        from pipeline.afm.mmafmctl import PrefetchOptions
         from pipeline.afm.stage import AfmAccess
 
+        settings = self.settings
         return AfmAccess(
-            self.settings.afm_command, self.list_folder, self.settings.jobs_in_container
+            settings.afm_command,
+            self.list_folder,
+            settings.jobs_in_container,
+            settings.afm_cos_command,
+            PrefetchOptions(settings.afm_gateway, settings.afm_force),
         )
 
     @property
@@ -372,7 +378,9 @@ class Workspace:
 
         settings = self.settings
         restore = RestoreRequest(settings.restore_days, settings.restore_tier)
-        return ArchiveAccess(settings.recall_command, self.list_folder, restore)
+        return ArchiveAccess(
+            settings.recall_command, self.list_folder, restore, settings.migrate_command
+        )
 
     @property
     def list_folder(self) -> Path:

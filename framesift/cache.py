@@ -1,9 +1,10 @@
 """The cache of a server: datasets' files near the jobs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from framesift.http.pages import paged
 from framesift.http.transport import Transport
 
 
@@ -69,6 +70,25 @@ class Cache:
             FramesiftServerError: The server refuses, or does not answer.
         """
         return self._transport.json("DELETE", f"/v1/cache/pins/{quote(dataset, safe='')}")
+
+    def contents(
+        self, dataset: str, *, filesets: Sequence[str] = (), missing: bool = False
+    ) -> Iterator[Mapping[str, Any]]:
+        """A dataset's files that are cached, fetched as they are wanted: source, file, bytes.
+
+        Args:
+            dataset: NAME, or NAME@VERSION.
+            filesets: AFM filesets that are looked at, in place of the cache, each
+                [SOURCE=]afm:FILESYSTEM/FILESET.
+            missing: Those that are not cached instead.
+
+        Raises:
+            NotFound: There is no such dataset.
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        path = f"/v1/cache/datasets/{quote(dataset, safe='')}"
+        query = {"from": [*filesets] or None, "missing": missing or None}
+        return paged(self._transport, path, "files", **query)
 
     def evict(self, dataset: str, *, filesets: Sequence[str] = ()) -> Mapping[str, Any]:
         """Remove a dataset from the cache; files that other staged datasets name stay.

@@ -363,7 +363,8 @@ class Jobs:
                 ("validation" by default), bad_frames ("fail", "skip" or "skip:20"), target_miou,
                 horovod ({"fusion_mb": 32, "cycle_ms": 1, "compression": "fp16", "reduce":
                 "average"}), precision ("auto", "float32" or "mixed_float16"), save_as, evict (True:
-                remove the dataset from the cache when the job is done).
+                remove the dataset from the cache when the job is done), migrate (True: have its
+                files migrated back to tape then).
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -394,7 +395,7 @@ class Jobs:
                 report's "comparison" and the job's metrics say where this one is worse), slices
                 (tags by whose values the report scores parts, ["weather"], or ["all"]),
                 augment_test ("mirror": how many pixels change in the mirrored image), save_as,
-                evict.
+                evict, migrate.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.

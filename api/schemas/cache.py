@@ -2,13 +2,16 @@
 
 from pydantic import ConfigDict, Field
 
-from api.schemas.base import EXAMPLE_TIME, Schema
+from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema
 from pipeline.afm.target import TARGET
 
 _NONE = "null: not limited."
 
 FILESETS = f"AFM filesets that release it, in place of the cache: {TARGET}."
 """The query parameter of an eviction."""
+
+FILESETS_WITH = f"AFM filesets that are looked at, in place of the cache: {TARGET}."
+"""The query parameter of a list of contents."""
 
 _DATASET = "NAME@VERSION; for the NAME of a removed dataset its versions, with commas."
 
@@ -60,6 +63,23 @@ class CacheEviction(Schema):
     dataset: str = Field(description=_DATASET, examples=["bikes@1"])
     bytes: int = Field(description="That are free now.", examples=[912345678])
     files: int = Field(description="That are gone.", examples=[320])
+
+
+class CachedFile(Schema):
+    """A file of a dataset that is cached, or is not."""
+
+    source: str = Field(examples=["a2d2"])
+    file: str = Field(
+        description="Its key below the source.",
+        examples=["20180807_145028/label/cam_front_center/x.png"],
+    )
+    bytes: int = Field(examples=[2_987_654])
+
+
+class CacheContents(PageAnswer):
+    """Files of a dataset by source and key."""
+
+    files: list[CachedFile]
 
 
 class CacheSpace(Schema):

@@ -183,7 +183,9 @@ _SUBMISSION = "sbatch --parsable --job-name=framesift-train-bikes-7-1 --ntasks=2
 class DryStepBody(Schema):
     """A step of a job that was described."""
 
-    name: str = Field(description="select, stage, prepare, run, collect or evict", examples=["run"])
+    name: str = Field(
+        description="select, stage, prepare, run, collect, evict or migrate", examples=["run"]
+    )
     backend: str = Field(description="Where it would run.", examples=["slurm"])
     submission: str = Field(
         description="What its backend would be handed: command lines and scripts.",
@@ -233,6 +235,11 @@ class _NewJob(QuestionInside):
     )
     evict: bool = Field(
         default=False, description="Remove the dataset from the cache when the job is done."
+    )
+    migrate: bool = Field(
+        default=False,
+        description="Have the dataset's files migrated back to tape when the job is done, by "
+        "FRAMESIFT_MIGRATE_COMMAND; what another job reads stays.",
     )
     name: Name | None = Field(default=None, description="The job's; made up by default.")
     backend: Name = Field(default="local", description="Where it runs.")

@@ -15,7 +15,9 @@ if TYPE_CHECKING:  # commands that ask a server do without the records' database
 class TaskBody(Schema):
     """A step of a job."""
 
-    name: str = Field(description="select, stage, prepare, run, collect or evict", examples=["run"])
+    name: str = Field(
+        description="select, stage, prepare, run, collect, evict or migrate", examples=["run"]
+    )
     state: JobState = Field(examples=["running"])
     attempt: int = Field(description="How often it was started.", examples=[1])
     attempts: int = Field(description="How often it may start without a user's word.", examples=[3])

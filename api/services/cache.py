@@ -1,6 +1,6 @@
 """The cache near the jobs: what can be done with it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from api.schemas.base import iso_time
 from api.schemas.cache import (
     CachedDatasetBody,
+    CachedFile,
     CachedSource,
     CacheEviction,
     CacheLease,
@@ -19,7 +20,7 @@ from api.schemas.cache import (
 )
 from catalog.errors import NotFound
 from catalog.records.datasets import recorded_dataset
-from pipeline.afm.stage import evict_from_afm
+from pipeline.afm.stage import cached_in_afm, evict_from_afm
 from pipeline.cache.contents import staged_manifests
 from pipeline.cache.entry_name import IN_PLACE
 from pipeline.cache.lease import Holder, leased
@@ -27,6 +28,10 @@ from pipeline.cache.limits import Limits, change_limits, read_limits
 from pipeline.cache.pin import pin, unpin
 from pipeline.cache.room import Room
 from pipeline.cache.status import CacheStatus, DatasetSpace, Space, cache_status
+from pipeline.manifest import FrameFile
+from pipeline.manifest_store import read_manifest
+from pipeline.staging.opened_sources import OpenedSources
+from pipeline.staging.plan import WantedFile, plan_staging
 from pipeline.staging.stage import staged_name
 
 if TYPE_CHECKING:
@@ -121,6 +126,41 @@ class Cache:
         for name in names:
             unpin(self._folder, name)
         return CachePin(dataset=reference, pinned=False)
+
+    def contents(
+        self,
+        dataset: str,
+        *,
+        filesets: Sequence[str] = (),
+        missing: bool = False,
+    ) -> list[CachedFile]:
+        """A dataset's files that are cached, by source and key.
+
+        Args:
+            dataset: NAME, or NAME@VERSION.
+            filesets: AFM filesets that are looked at, in place of the cache, as
+                pipeline.afm.target writes them.
+            missing: Those that are not cached instead.
+
+        Raises:
+            NotFound: There is no such dataset.
+            InvalidInput: A fileset is none, or a source has no mount.
+            StorageError: The cache or a mount cannot be read.
+            BadFile: The dataset's manifest is damaged.
+        """
+        records = self._workspace.records
+        record = recorded_dataset(records, dataset)
+        listed: Iterable[FrameFile | WantedFile]
+        if filesets:
+            cached, uncached = cached_in_afm(records, record, filesets)
+            listed = uncached if missing else cached
+        else:
+            manifest = read_manifest(records, record)
+            sources = OpenedSources(records, manifest.header)
+            plan = plan_staging(manifest, self._folder, sources.files, keep_present=True)
+            listed = plan.missing if missing else plan.present
+        files = sorted((file.source, file.key, file.size) for file in listed)
+        return [CachedFile(source=source, file=key, bytes=size) for source, key, size in files]
 
     def evict(self, dataset: str, *, filesets: Sequence[str] = ()) -> CacheEviction:
         """Remove a dataset from the cache; files that other staged datasets name stay.

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from catalog.errors import BadFile
 from ingest.extractors.base import CataloguedFrame, Extractor, SourceFiles
+from ingest.labels.other_content import not_json
 
 CLASSES: dict[str, str] = {
     "Car": "n_car",
@@ -86,7 +87,7 @@ def read_boxes(content: bytes) -> list[Mapping[str, Any]]:
     try:
         parsed = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise BadFile(f"is not JSON: {error}") from error
+        raise BadFile(f"is {not_json(content, error)}") from error
     if not isinstance(parsed, dict) or not all(isinstance(box, dict) for box in parsed.values()):
         raise BadFile('expected an object of boxes, {"box_0": {"class": "Car", ...}, ...}')
     return list(parsed.values())

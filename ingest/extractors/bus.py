@@ -21,6 +21,7 @@ import numpy.typing as npt
 from catalog.errors import BadFile
 from catalog.storage.lru import Lru
 from ingest.extractors.base import CataloguedFrame, Extractor, SourceFiles
+from ingest.labels.other_content import not_json
 
 PLAIN = {
     "vehicle_speed_kmh": ("vehicle_speed", "Unit_KiloMeterPerHour"),
@@ -161,7 +162,7 @@ def read_recording(content: bytes) -> Recording:
     try:
         parsed = json.loads(content, object_hook=_signal_or_dict)
     except (ValueError, RecursionError) as error:
-        raise BadFile(f"is not JSON: {error}") from error
+        raise BadFile(f"is {not_json(content, error)}") from error
     if isinstance(parsed, dict):
         samples = {name: [signal] for name, signal in parsed.items() if isinstance(signal, Signal)}
         named: dict[tuple[str, int], int] = {}

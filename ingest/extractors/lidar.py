@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from catalog.errors import BadFile
 from ingest.extractors.base import CataloguedFrame, Extractor, SourceFiles
+from ingest.labels.other_content import kind_of_content
 
 POINTS = ("points", "pcloud_points")
 DISTANCE = ("distance", "pcloud_attr.distance")
@@ -59,7 +60,7 @@ def read_points(npz: bytes) -> tuple[int, npt.NDArray[np.float64]]:
         BadFile: It is no npz file, damaged, or has neither points nor distances.
     """
     if not npz.startswith(b"PK"):
-        raise BadFile("is no npz file, a zip of arrays")
+        raise BadFile(f"is no npz file, a zip of arrays, but {kind_of_content(npz)}")
     try:
         with np.load(io.BytesIO(npz), allow_pickle=False) as arrays:
             name = next((name for name in DISTANCE if name in arrays.files), None)

@@ -11,6 +11,7 @@ from catalog.errors import (
     UnreadableFile,
 )
 from catalog.values import File
+from ingest.labels.other_content import not_json
 from ingest.sources.listed_read import read_listed
 from ingest.sources.source_files import SourceFiles
 
@@ -39,7 +40,7 @@ def read_class_list(files: SourceFiles, path: Path | None) -> dict[str, str]:
     try:
         parsed = json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{name}: not JSON: {error}") from error
+        raise InvalidInput(f"{name}: {not_json(text, error)}") from error
     except InvalidInput as error:
         raise InvalidInput(f"{name}: {error}") from error
     if not isinstance(parsed, dict):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from catalog.errors import BadFile
+from ingest.labels.other_content import kind_of_content
 
 MAX_PIXELS = 2**25
 MAX_INFLATED_BYTES = 2**27
@@ -79,7 +80,7 @@ def read_header(png: bytes) -> PngHeader:
     if not png:
         raise BadFile("is empty (0 bytes), expected a PNG image")
     if not png.startswith(SIGNATURE):
-        raise BadFile("is not a PNG image: it does not begin like one")
+        raise BadFile(f"is not a PNG image but {kind_of_content(png)}")
     if len(png) < HEADER_BYTES:
         raise BadFile(f"PNG is truncated: its header is incomplete after {len(png)} bytes")
     if png[8:16] != b"\0\0\0\rIHDR" or not _checksum_fits(png, 12, HEADER_BYTES, zlib.crc32):

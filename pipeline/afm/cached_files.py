@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from catalog.storage.file_version import fits, shown, version_of
 from ingest.sources.local_folder import is_stub
-from pipeline.afm.mmafmctl import FAILED_LIST
+from pipeline.afm import mmafmcosctl, mmafmctl
 from pipeline.manifest import FrameFile
 
 _Found = TypeVar("_Found")
@@ -73,9 +73,18 @@ def failed_list(folder: str) -> set[str]:
     for above in (Path(folder), *Path(folder).parents):
         with suppress(OSError):
             if (above / ".afm").is_dir():
-                text = (above / FAILED_LIST).read_text(errors="surrogateescape")
-                return {line.strip() for line in text.splitlines() if line.strip()}
+                return _lines(above / mmafmctl.FAILED_LIST) | _lines(
+                    above / mmafmcosctl.FAILED_LIST
+                )
     return set()
+
+
+def _lines(path: Path) -> set[str]:
+    try:
+        text = path.read_text(errors="surrogateescape")
+    except OSError:
+        return set()
+    return {line.strip() for line in text.splitlines() if line.strip()}
 
 
 def _by_many(

@@ -28,6 +28,19 @@ _COLUMN = re.compile(r"Async\s+Read\s*\(([^)]*)\)")
 
 
 @dataclass(frozen=True, slots=True)
+class PrefetchOptions:
+    """Options of prefetches that a site needs.
+
+    Attributes:
+        gateway: Node that they run on: "local", "all" or its name; AFM's choice where empty.
+        force: Fetch whatever AFM's own restrictions are.
+    """
+
+    gateway: str = ""
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Queued:
     """Files that a prefetch has queued so far.
 
@@ -75,13 +88,18 @@ _NAMES = {
 class Mmafmctl:
     """Runs mmafmctl through a prefix."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        options: PrefetchOptions = PrefetchOptions(),
+    ) -> None:
         """Run nothing yet.
 
         Args:
             command: The program, and what leads to it.
+            options: Of prefetches.
         """
-        self._command = tuple(command)
+        self._command, self._options = tuple(command), options
 
     def check(self, fileset: Fileset) -> None:
         """Ask for the state of a fileset, which only one that is there has.
@@ -119,12 +137,12 @@ class Mmafmctl:
         arguments = [
             fileset.device, "prefetch", "-j", fileset.name, "--enable-failed-file-list",
             "--list-file", str(list_file), *(["--policy"] if is_escaped else []),
+            *(["--force"] if self._options.force else []),
+            *(["--gateway", self._options.gateway] if self._options.gateway else []),
             "--prefetch-threads", str(min(threads, MOST_THREADS)),
         ]  # fmt: skip
         with self._running(arguments) as lines:
-            for line in lines:
-                if match := _QUEUED.fullmatch(line):
-                    queued(Queued(*(int(number) for number in match.groups())))
+            tell_queued(lines, queued)
 
     def statistics(self, fileset: Fileset) -> PrefetchStatistics:
         """State of the last prefetch of a fileset.
@@ -134,7 +152,7 @@ class Mmafmctl:
         """
         with self._running([fileset.device, "prefetch", "-j", fileset.name]) as lines:
             printed = list(lines)
-        return _statistics(fileset, printed)
+        return read_statistics(fileset, printed)
 
     def evict(self, fileset: Fileset, list_file: Path) -> None:
         """Release the blocks of the files of a list; home has their content.
@@ -153,7 +171,14 @@ class Mmafmctl:
         return running([*self._command, *arguments], "FRAMESIFT_AFM_COMMAND", advice)
 
 
-def _statistics(fileset: Fileset, printed: Sequence[str]) -> PrefetchStatistics:
+def tell_queued(lines: Iterator[str], queued: Callable[[Queued], None]) -> None:
+    """Tell how far the queueing is, as a command prints it."""
+    for line in lines:
+        if match := _QUEUED.fullmatch(line):
+            queued(Queued(*(int(number) for number in match.groups())))
+
+
+def read_statistics(fileset: Fileset, printed: Sequence[str]) -> PrefetchStatistics:
     """The statistics in what the command prints: a heading, and a line for the fileset.
 
     Columns are told by their headings: releases have added some.
@@ -172,6 +197,6 @@ def _statistics(fileset: Fileset, printed: Sequence[str]) -> PrefetchStatistics:
             except (KeyError, ValueError):
                 break
     raise StorageError(
-        f"{fileset}: mmafmctl printed no statistics of a prefetch: {' '.join(printed)[:300]}",
+        f"{fileset}: AFM printed no statistics of a prefetch: {' '.join(printed)[:300]}",
         str(fileset),
     )

@@ -8,7 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from catalog.errors import InUse, StorageError
@@ -18,7 +18,8 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Staging
 from pipeline.afm.cached_files import failed_list, faults, without_blocks
 from pipeline.afm.fileset_lock import fileset_lock
-from pipeline.afm.mmafmctl import Mmafmctl, PrefetchStatistics, Queued
+from pipeline.afm.mmafmcosctl import Mmafmcosctl
+from pipeline.afm.mmafmctl import Mmafmctl, PrefetchOptions, PrefetchStatistics, Queued
 from pipeline.afm.target import Fileset, filesets_of
 from pipeline.archive.recall import ArchiveAccess, recall_archived
 from pipeline.cache.running import Announcement, StagingAbout
@@ -45,11 +46,25 @@ class AfmAccess:
         command: mmafmctl, and what leads to it.
         lists: Folder of list files, which this machine and the storage node have.
         in_container: Whether jobs read sources at their folders in containers.
+        cos_command: mmafmcosctl, and what leads to it.
+        prefetch: Options of prefetches.
     """
 
     command: tuple[str, ...]
     lists: Path
     in_container: bool = False
+    cos_command: tuple[str, ...] = ("mmafmcosctl",)
+    prefetch: PrefetchOptions = field(default_factory=PrefetchOptions)
+
+    @property
+    def mmafmctl(self) -> Mmafmctl:
+        """Runs mmafmctl."""
+        return Mmafmctl(self.command, self.prefetch)
+
+    @property
+    def mmafmcosctl(self) -> Mmafmcosctl:
+        """Runs mmafmcosctl."""
+        return Mmafmcosctl(self.cos_command)
 
 
 def stage_to_afm(
@@ -135,10 +150,10 @@ def _bring(
     staging: Staging,
 ) -> None:
     """Do so, and say in the record what was done."""
-    mmafmctl, failures = Mmafmctl(access.command), list[FailedFile]()
+    failures = list[FailedFile]()
     # Files that are cached are not asked for: a misspelt fileset would not be noticed.
     for fileset in brought.files:
-        mmafmctl.check(fileset)
+        access.mmafmctl.check(fileset)
     watch = _Watch(brought.files, progress)
     staging.files, staging.bytes = watch.files, watch.bytes
     missing = {fileset: without_blocks(files) for fileset, files in brought.files.items()}
@@ -152,7 +167,7 @@ def _bring(
     for fileset, files in missing.items():
         if files:
             with fileset_lock(access.lists, fileset):
-                _prefetch(mmafmctl, fileset, files, access.lists, workers, watch)
+                _fetch(access, fileset, files, workers, watch)
         refused = failed_list(files[0].root) if files else set()
         bad = faults(brought.files[fileset])
         for file, fault in bad:
@@ -174,6 +189,24 @@ def _bring(
     staging.manifest = str(placed_manifest(records, dataset, manifest, "mounted"))
     staging.files_copied = sum(map(len, missing.values()))
     staging.bytes_copied = _size(file for files in missing.values() for file in files)
+
+
+def cached_in_afm(
+    records: RecordStore, dataset: Dataset, targets: Sequence[str]
+) -> tuple[list[FrameFile], list[FrameFile]]:
+    """A dataset's files that filesets have cached, and the others; their blocks tell.
+
+    Raises:
+        InvalidInput: A target is none, or a source has no mount.
+        StorageError: A mount is not there.
+        BadFile: The dataset's manifest is damaged.
+    """
+    files = [
+        file for some in _Brought.of(records, dataset, targets).files.values() for file in some
+    ]
+    uncached = without_blocks(files)
+    missing = set(uncached)
+    return [file for file in files if file not in missing], uncached
 
 
 @dataclass(frozen=True)
@@ -202,28 +235,29 @@ def evict_from_afm(
     """
     brought = _Brought.of(records, dataset, targets)
     _check_unused(records, dataset, brought.manifest)
-    mmafmctl = Mmafmctl(access.command)
     for fileset in brought.files:
-        mmafmctl.check(fileset)
+        access.mmafmctl.check(fileset)
     evicted = left = size = 0
     for fileset, files in brought.files.items():
         uncached = set(without_blocks(files))
         cached = [file for file in files if file not in uncached]
         if not cached:
             continue
-        paths = [file.path for file in cached]
-        if needs_escapes(paths):
-            odd = next(path for path in paths if needs_escapes([path]))
-            raise StorageError(f"{odd!r}: mmafmctl evict takes no such name in a list", odd)
-        with fileset_lock(access.lists, fileset), list_file(access.lists, paths) as listed:
-            mmafmctl.evict(fileset, listed)
+        paths = _listable([file.path for file in cached])
+        if paths:
+            with fileset_lock(access.lists, fileset), list_file(access.lists, paths) as listed:
+                if fileset.is_cos:
+                    access.mmafmcosctl.evict(fileset, cached[0].root, listed)
+                else:
+                    access.mmafmctl.evict(fileset, listed)
         stays = [file for file in cached if file not in set(without_blocks(cached))]
         left += len(stays)
         evicted, size = evicted + len(cached) - len(stays), size + _size(cached) - _size(stays)
     if left:
         raise StorageError(
             f"dataset {dataset.name}@{dataset.version}: {left:,} files stay cached, {evicted:,} "
-            "were evicted; AFM evicts no file with changes that home has not got yet",
+            "were evicted; AFM evicts no file with changes that home has not got yet, and none "
+            "whose name has a line break or a backslash",
             dataset.name,
         )
     return Evicted(evicted, size)
@@ -247,7 +281,9 @@ class _Brought:
     def of(cls, records: RecordStore, dataset: Dataset, targets: Sequence[str]) -> "_Brought":
         own = read_manifest(records, dataset)
         filesets = filesets_of(targets, sorted(own.header.roots))
-        manifest = mounted_manifest(own, mounts_of(records, own.header))
+        downloaded = [source for source, fileset in filesets.items() if fileset.is_cos]
+        mounts = mounts_of(records, own.header)
+        manifest = mounted_manifest(own, mounts, downloaded=downloaded)
         files: dict[Fileset, dict[str, FrameFile]] = defaultdict(dict)
         for file in (*manifest.images(), *manifest.labels()):
             if file is not None:
@@ -320,36 +356,43 @@ class _Watch:
         )
 
 
-def _prefetch(
-    mmafmctl: Mmafmctl,
-    fileset: Fileset,
-    files: Sequence[FrameFile],
-    lists: Path,
-    workers: int,
-    watch: _Watch,
+def _fetch(
+    access: AfmAccess, fileset: Fileset, files: Sequence[FrameFile], workers: int, watch: _Watch
 ) -> None:
     """Queue files of a fileset, and wait until AFM has none of them pending."""
     paths = [file.path for file in files]
-    is_escaped = needs_escapes(paths)
-    lines = [escaped(path) for path in paths] if is_escaped else paths
-    with list_file(lists, lines) as listed:
-        mmafmctl.prefetch(
-            fileset, listed, threads=workers, is_escaped=is_escaped, queued=watch.queued
-        )
+    is_escaped = not fileset.is_cos and needs_escapes(paths)
+    lines = [escaped(path) for path in paths] if is_escaped else _listable(paths)
+    if not lines:
+        return
+    with list_file(access.lists, lines) as listed:
+        if fileset.is_cos:
+            access.mmafmcosctl.download(
+                fileset, files[0].root, listed, threads=workers, queued=watch.queued
+            )
+        else:
+            access.mmafmctl.prefetch(
+                fileset, listed, threads=workers, is_escaped=is_escaped, queued=watch.queued
+            )
+        command = access.mmafmcosctl if fileset.is_cos else access.mmafmctl
         pause = _FIRST_LOOK_S
-        while (statistics := mmafmctl.statistics(fileset)).pending:
+        while (statistics := command.statistics(fileset)).pending:
             watch.fetched(fileset, statistics)
             time.sleep(pause)
             pause = min(_LONGEST_LOOK_S, pause * 1.5)
         watch.fetched(fileset, statistics)
 
 
+def _listable(paths: Sequence[str]) -> list[str]:
+    """Those that a list without escapes can name; the others stay as they are, and are named."""
+    return [path for path in paths if not needs_escapes([path])]
+
+
 def _reason(file: FrameFile, fault: str, fileset: Fileset, refused: set[str]) -> str:
     if file.path in refused or escaped(file.path) in refused:
         return (
-            f"AFM could not fetch it into {fileset}: {fault}; is it at home? mmafmctl "
-            f"{fileset.device} prefetch -j {fileset.name} --retry-failed-file-list asks again, and "
-            "so does staging again"
+            f"AFM could not fetch it into {fileset}: {fault}; is it at home? Staging again asks "
+            "again"
         )
     return f"{fault} in {fileset}; stage again, or make a dataset of what is there now"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from catalog.errors import InvalidInput
 
 TARGET = "[SOURCE=]afm:FILESYSTEM/FILESET"
-"""Format of a target."""
+"""Format of a target; `afmcos:` in place of `afm:` where mmafmcosctl fetches the objects."""
 
-_SCHEME = "afm:"
+_SCHEME, _COS_SCHEME = "afm:", "afmcos:"
 # Names of file systems and filesets have these characters; so no shell reads anything into them.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
 
@@ -21,13 +21,15 @@ class Fileset:
     Attributes:
         device: Its file system, as mmafmctl takes it.
         name: Its name.
+        is_cos: Whether objects of a cloud object storage come into it by mmafmcosctl.
     """
 
     device: str
     name: str
+    is_cos: bool = False
 
     def __str__(self) -> str:
-        return f"{_SCHEME}{self.device}/{self.name}"
+        return f"{_COS_SCHEME if self.is_cos else _SCHEME}{self.device}/{self.name}"
 
 
 def filesets_of(targets: Sequence[str], sources: Sequence[str]) -> Mapping[str, Fileset]:
@@ -43,12 +45,14 @@ def filesets_of(targets: Sequence[str], sources: Sequence[str]) -> Mapping[str, 
     chosen: dict[str, Fileset] = {}
     for target in targets:
         source, equals, rest = target.rpartition("=")
-        device, slash, name = rest.removeprefix(_SCHEME).partition("/")
-        is_named = rest.startswith(_SCHEME) and slash and (source or not equals)
+        is_cos = rest.startswith(_COS_SCHEME)
+        scheme = _COS_SCHEME if is_cos else _SCHEME
+        device, slash, name = rest.removeprefix(scheme).partition("/")
+        is_named = rest.startswith(scheme) and slash and (source or not equals)
         if not is_named or not _NAME.fullmatch(device) or not _NAME.fullmatch(name):
             raise InvalidInput(
                 f"target {target}: expected {TARGET}, such as afm:fs1/a2d2_cos or "
-                "cos=afm:fs1/a2d2_cos"
+                "cos=afm:fs1/a2d2_cos; afmcos: in place of afm: for mmafmcosctl"
             )
         if source and source not in sources:
             raise InvalidInput(
@@ -57,7 +61,7 @@ def filesets_of(targets: Sequence[str], sources: Sequence[str]) -> Mapping[str, 
             )
         if source in chosen:
             raise InvalidInput(f"target {target}: {source or 'all sources'} has a target already")
-        chosen[source] = Fileset(device, name)
+        chosen[source] = Fileset(device, name, is_cos)
     without = [source for source in sources if source not in chosen]
     if without and "" not in chosen:
         raise InvalidInput(

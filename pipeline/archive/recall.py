@@ -44,11 +44,13 @@ class ArchiveAccess:
             read.
         lists: Folder of list files, which this machine and the archive's node have.
         restore: How object stores are asked.
+        migrate: `eeadm migrate` with its pool, and what leads to it; see `eeadm.migrate`.
     """
 
     command: tuple[str, ...] = ()
     lists: Path = Path()
     restore: RestoreRequest = field(default_factory=RestoreRequest)
+    migrate: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

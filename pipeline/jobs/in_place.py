@@ -3,13 +3,18 @@
 A lease on such a manifest holds the forms of its frames; its files it does not name as the cache's.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from catalog.errors import FramesiftError
+from catalog.records.jobs import recorded_jobs
+from catalog.records.store import RecordStore
 from pipeline.cache.entry_name import IN_PLACE
 from pipeline.cache.lease import MANIFESTS
 from pipeline.jobs.job_input import JobInput
-from pipeline.manifest import HEADER_FILE
+from pipeline.jobs.state import UNFINISHED
+from pipeline.manifest import HEADER_FILE, Manifest
 from pipeline.staging.plan import make_cache
 from pipeline.staging.stage import staged_name
 
@@ -30,3 +35,21 @@ def in_cache(frames: JobInput, cache: Path, *, writes: bool = True) -> JobInput:
         make_cache(cache)
         frames.whole.write(folder)
     return replace(frames, manifest=folder)
+
+
+def paths_in_use(records: RecordStore, own: str) -> set[str]:
+    """Paths of files that jobs which have not ended read where they lie, or where they are staged.
+
+    Args:
+        records: Of the jobs.
+        own: Name of a job that does not count.
+    """
+    paths: set[str] = set()
+    for job in recorded_jobs(records, states=UNFINISHED):
+        folder = job.paths.get("manifest")
+        if folder and job.name != own:
+            with suppress(FramesiftError):  # it was removed, and is read no longer
+                manifest = Manifest.read(Path(folder))
+                files = (*manifest.images(), *manifest.labels())
+                paths.update(file.path for file in files if file)
+    return paths

@@ -1,6 +1,6 @@
 """A manifest whose files are read where its sources are mounted, without any copy."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,7 +50,11 @@ def mounts_of(records: RecordStore, header: ManifestHeader) -> dict[str, Mount]:
 
 
 def mounted_manifest(
-    manifest: Manifest, mounts: Mapping[str, Mount], *, in_container: bool = False
+    manifest: Manifest,
+    mounts: Mapping[str, Mount],
+    *,
+    in_container: bool = False,
+    downloaded: Container[str] = (),
 ) -> Manifest:
     """The manifest with its sources' roots at their mounts.
 
@@ -61,6 +65,8 @@ def mounted_manifest(
         manifest: Not staged.
         mounts: Of each of its sources.
         in_container: Whether containers and pods read it, and not the host.
+        downloaded: Sources whose files show at their mounts when they have been downloaded: only
+            the folders are looked for.
 
     Raises:
         StorageError: The host reads it, and a folder, or its first file, is not there.
@@ -79,11 +85,11 @@ def mounted_manifest(
         rows = rows.set_column(rows.column_names.index(column), rows.schema.field(column), known)
     mounted = Manifest(replace(header, roots=roots, within=within), rows)
     if not in_container:
-        _check_there(mounted)
+        _check_there(mounted, downloaded)
     return mounted
 
 
-def _check_there(manifest: Manifest) -> None:
+def _check_there(manifest: Manifest, downloaded: Container[str]) -> None:
     """Look for the first file of each source: a file system that is away is found before a job."""
     first: dict[str, FrameFile] = {}
     for file in (*manifest.images(), *manifest.labels()):
@@ -91,14 +97,14 @@ def _check_there(manifest: Manifest) -> None:
             first.setdefault(file.source, file)
     for name, file in first.items():
         try:
-            status = Path(file.path).stat()
+            status = Path(file.root if name in downloaded else file.path).stat()
         except OSError as error:
             raise StorageError(
                 f"{file.path}: {error.strerror}: source {name} is read at {file.root} without "
                 "staging; is it mounted? framesift source set NAME --mount says where",
                 file.path,
             ) from error
-        if status.st_size != file.size:
+        if status.st_size != file.size and name not in downloaded:
             raise StorageError(
                 f"{file.path}: has {status.st_size:,} bytes, the dataset's file {file.size:,}: "
                 f"does the mount of source {name} begin where its root does?",

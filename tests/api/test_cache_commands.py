@@ -59,12 +59,22 @@ def test_home_and_server_say_the_same(home: Path, tmp_path: Path) -> None:
         ["stage", "streets", "--dry-run", "--workers", "2", "--json"],
         ["stage", "none", "--dry-run"],
     ]
+    listed = [
+        ["cache", "contents", "streets"],
+        ["cache", "contents", "streets@1", "--json"],
+        ["cache", "contents", "streets", "--missing", "--json"],
+        ["cache", "contents", "none"],
+        ["cache", "contents", "streets", "--from", "fs1/a2d2"],
+    ]
+    commands = [*listed, *commands, listed[2]]
     other = tmp_path / "other"
     shutil.copytree(home, other)
     here = several(home, *commands)
     with serving(other) as (url, _), client_package.connect(url) as client:
         there = several(tmp_path / "empty", *[["--server", url, *command] for command in commands])
         limits = client.cache.limits()
+        pages = client.cache.contents("streets", missing=True)
+        assert len([*pages]) == 2 * FRAMES
         assert client.cache.limit(user_bytes=None) == {**limits, "user_bytes": None}
         with pytest.raises(client_package.FramesiftServerError, match="soft limit of"):
             client.cache.limit(hard_bytes=1)
@@ -79,6 +89,15 @@ def test_home_and_server_say_the_same(home: Path, tmp_path: Path) -> None:
         for run in (there, here)
     )
     assert shown == expected
+    assert f"{2 * FRAMES} files, " in here[0][1]
+    contents = json.loads(here[1][1])["files"]
+    assert len(contents) == len({file["file"] for file in contents}) == 2 * FRAMES
+    assert sum(file["bytes"] for file in contents) > 0
+    assert json.loads(here[2][1]) == {"files": []}
+    assert "no dataset named 'none'" in here[3][2]
+    assert "target fs1/a2d2: expected" in here[4][2]
+    assert json.loads(here[-1][1])["files"] == contents  # evicted meanwhile
+    here = here[len(listed) :]
     assert here[0][1].splitlines()[:2] == ["soft bytes: none", "hard bytes: none"]
     assert json.loads(here[1][1]) == {
         "cache": str(home / "cache"), "soft_bytes": 1_500_000_000, "hard_bytes": 2_000_000_000,

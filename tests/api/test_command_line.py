@@ -29,7 +29,7 @@ COMMANDS = (
     "dataset", "dataset create",
     "dataset list", "dataset show", "dataset split", "dataset extend", "dataset diff",
     "dataset export", "stage", "cache", "cache verify", "cache status", "cache limit", "cache pin",
-    "cache unpin", "cache evict",
+    "cache unpin", "cache evict", "cache contents",
     "stagings", "stagings list", "stagings running", "stagings cancel", "train",
     "validate", "predict", "improve", "jobs", "jobs list", "jobs usage",
     "jobs show", "jobs logs", "jobs wait", "jobs cancel", "jobs resume", "models",
@@ -198,6 +198,20 @@ def test_bad_labels_are_recorded_and_the_scan_goes_on(tmp_path: Path) -> None:
     assert listed["problems"] == report["problems"]
     output = framesift(home, "ingest", "a2d2", "--errors").stdout
     assert all(key in output for key in bad)
+
+
+def test_a_source_without_a_usable_label_is_not_blamed_for_its_names(tmp_path: Path) -> None:
+    """Labels that are pointers of Git LFS: what they are and what to do, not that names are odd."""
+    root = tmp_path / "source"
+    shutil.copytree(SAMPLE, root)
+    for label in root.rglob("*_label_*.png"):
+        label.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n")
+    home = tmp_path / "home"
+    framesift(home, "source", "add", "a2d2", root)
+    output = framesift(home, "ingest", "a2d2").stdout
+    assert "no frames: no label or image could be used; what was wrong with them" in output
+    assert "is not a PNG image but a Git LFS pointer, which stands for the file: git lfs" in output
+    assert "naming rules" not in output
 
 
 @pytest.mark.parametrize(

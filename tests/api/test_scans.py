@@ -1,6 +1,7 @@
 """Scans over REST."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,6 @@ from ingest.scan.scan import scan_source
 from tests.api.servers import framesift, wait_until
 from tests.ingest.scene_folders import SCENE, frame_key, make_tree, put
 from tests.pipeline.homes import copy_home, open_home
-
-ENDED = ("done", "failed", "cancelled")
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +84,10 @@ def test_a_scan_and_its_problems(settings: Settings) -> None:
         assert client.get("/v1/scans/4/problems").status_code == 404
 
 
+def _has_ended(client: TestClient, job: str) -> bool:
+    return client.get(job).json()["state"] in ("done", "failed", "cancelled")
+
+
 def test_scans_without_a_look_at_the_images(settings: Settings, scanned: Path) -> None:
     """`check_images` over REST and in Discover's scans, whole and in part: the job's command."""
     asked = [
@@ -102,7 +105,7 @@ def test_scans_without_a_look_at_the_images(settings: Settings, scanned: Path) -
             commands.append(newest.request["stages"][0]["commands"][0])
             place = f"/v1/jobs/{newest.name}"
             client.post(f"{place}/cancel")
-            wait_until(lambda place=place: client.get(place).json()["state"] in ENDED)
+            wait_until(partial(_has_ended, client, place))
         refused = client.post("/connmgr/v1/scan/one?check_images=perhaps")
     assert ["--no-check-images" in command for command in commands] == [
         True, True, False, True,

@@ -80,8 +80,8 @@ def test_images_on_tape_are_checked_when_they_are_back(
     assert (first.counts.frames, first.counts.images_archived) == (4, 3)
     assert home.problems(first.scan) == []
     assert counted(home) == ALL
-    states = dict(home.rows("SELECT state, count(*) FROM metaocean GROUP BY 1"))
-    assert states == {"migrtd": 3, "resdnt": 6}
+    states = home.rows("SELECT state, count(*) FROM metaocean GROUP BY 1 ORDER BY 1")
+    assert states == [("migrtd", 3), ("resdnt", 6)]
     from_tape(tape, right)
     damaged = tape / str(wrong).removeprefix("/")
     content = damaged.read_bytes()

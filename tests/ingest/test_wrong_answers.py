@@ -159,6 +159,15 @@ def test_a_class_list_that_comes_wrong_ends_the_scan_and_nothing_else(
     assert home.scan(source).counts.bytes_read == 0
 
 
+def test_a_class_list_that_may_not_be_read_is_not_called_missing(
+    home: Home, source: Source, proxy: FaultyS3
+) -> None:
+    """The listing shows it, and the server refuses it (403)."""
+    proxy.fault = lambda path: "403" if path.endswith("class_list.json") else ""
+    with pytest.raises(StorageError, match=r"class_list\.json: cannot be read: access denied"):
+        home.scan(source)
+
+
 def test_members_of_an_archive_are_asked_for_again(
     home: Home, source: Source, proxy: FaultyS3, tmp_path: Path
 ) -> None:

@@ -1,11 +1,14 @@
 """A program that stands for mmafmctl of IBM Spectrum Scale, as strict as its manual.
 
+With the first argument "mmafmcosctl" it stands for that command, and takes what that one takes.
+
 It knows filesets from the JSON file named by FAKE_AFM: "DEVICE/FILESET" -> its junction, its home
 folder, how many files it fetches between two looks. Uncached files are sparse, without a block. A
 prefetch only queues: files come while its statistics are asked for. What is done is appended to
 `<junction>/.afm/log`, as JSON lines.
 
-Source: https://www.ibm.com/docs/en/storage-scale/5.2.0?topic=reference-mmafmctl-command
+Source: https://www.ibm.com/docs/en/storage-scale/5.2.0?topic=reference-mmafmctl-command and
+https://www.ibm.com/docs/en/storage-scale/5.2.1?topic=reference-mmafmcosctl-command
 """
 
 import argparse
@@ -76,6 +79,32 @@ def arguments() -> Any:
     return parser.parse_args()
 
 
+def cos_arguments(words: list[str]) -> Any:
+    """The command line of mmafmcosctl, by the synopsis of its manual."""
+    parser = Parser(add_help=False, allow_abbrev=False)
+    parser.add_argument("device")
+    parser.add_argument("fileset")
+    if "--download-stats" in words:
+        parser.add_argument("--download-stats", action="store_true", required=True)
+        return parser.parse_args(words)
+    parser.add_argument("path", type=Path)
+    actions = parser.add_subparsers(dest="action", required=True, parser_class=Parser)
+    download = actions.add_parser("download", add_help=False, allow_abbrev=False)
+    evict = actions.add_parser("evict", add_help=False, allow_abbrev=False)
+    for action in (download, evict):
+        amount = action.add_mutually_exclusive_group(required=True)
+        amount.add_argument("--object-list", dest="list_file", type=Path)
+        amount.add_argument("--all", action="store_true")
+    part = download.add_mutually_exclusive_group()
+    part.add_argument("--metadata", action="store_true")
+    part.add_argument("--data", action="store_true")
+    download.add_argument("--threads", type=int, choices=range(1, 256))
+    download.add_argument("--enable-failed-object-list", action="store_true")
+    evict.add_argument("--metadata", action="store_true")
+    evict.add_argument("--validate", action="store_true")
+    return parser.parse_args(words)
+
+
 def listed(path: Path, junction: Path, *, is_escaped: bool) -> list[Path]:
     """The files of a list: absolute paths of the fileset, one a line."""
     files = []
@@ -105,9 +134,10 @@ def prefetch(asked: Any, fileset: dict[str, Any], junction: Path) -> None:
     size, cached, queue = 0, 0, []
     for number, file in enumerate(files):
         say(f"    {number}        ({len(files)})           0                     {size} ")
-        status = file.stat()
+        is_shown = file.exists() or not fileset.get("cos")
+        status = (file if is_shown else Path(fileset["home"], file.relative_to(junction))).stat()
         size += status.st_size
-        if status.st_blocks and status.st_size:
+        if is_shown and status.st_blocks and status.st_size:
             cached += 1
         else:
             queue.append(str(file))
@@ -161,7 +191,8 @@ def evict(asked: Any, fileset: dict[str, Any], junction: Path) -> None:
 
 def main() -> None:
     """Do what is asked."""
-    asked = arguments()
+    is_cos = sys.argv[1:2] == ["mmafmcosctl"]
+    asked = cos_arguments(sys.argv[2:]) if is_cos else arguments()
     filesets = json.loads(Path(os.environ["FAKE_AFM"]).read_text())
     fileset = filesets.get(f"{asked.device}/{asked.fileset}")
     if fileset is None:
@@ -169,7 +200,9 @@ def main() -> None:
     junction = Path(fileset["junction"])
     with (junction / ".afm" / "log").open("a") as log:
         log.write(json.dumps(sys.argv[1:]) + "\n")
-    if asked.action == "getstate":
+    if is_cos:
+        cos(asked, fileset, junction)
+    elif asked.action == "getstate":
         getstate(asked, fileset, junction)
     elif asked.action == "evict":
         evict(asked, fileset, junction)
@@ -177,6 +210,19 @@ def main() -> None:
         statistics(asked, fileset, junction)
     else:
         prefetch(asked, fileset, junction)
+
+
+def cos(asked: Any, fileset: dict[str, Any], junction: Path) -> None:
+    """Do what mmafmcosctl is asked: the same in other words, below a folder of the fileset."""
+    if not fileset.get("cos"):
+        refuse(f"Fileset {asked.fileset} is not an AFM to cloud object storage fileset.")
+    if "path" not in asked:
+        statistics(asked, fileset, junction)
+        return
+    if not asked.path.is_relative_to(junction):
+        refuse(f"{asked.path}: not in the fileset")
+    asked.policy = False
+    (evict if asked.action == "evict" else prefetch)(asked, fileset, junction)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from catalog.records.sources import recorded_source
 from catalog.records.tables import Staging
 from framesift import connect
 from ingest.scan.scan import ScanOptions, scan_source
-from pipeline.afm.mmafmctl import Mmafmctl
+from pipeline.afm.mmafmctl import Mmafmctl, PrefetchOptions
 from pipeline.afm.stage import AfmAccess, evict_from_afm, stage_to_afm
 from pipeline.afm.target import Fileset, filesets_of
 from pipeline.jobs.backends.registry import BACKENDS
@@ -74,16 +74,17 @@ class Storage:
         asked = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         return [words for words in asked if len(words) > 4]
 
-    def access(self) -> AfmAccess:
+    def access(self, **more: Any) -> AfmAccess:
         """How AFM is reached."""
-        return AfmAccess(FAKE, self.workspace.home / "lists")
+        lists = self.workspace.home / "lists"
+        return AfmAccess(FAKE, lists, cos_command=(*FAKE, "mmafmcosctl"), **more)
 
-    def stage(self, *targets: str, **more: Any) -> Staging:
+    def stage(self, *targets: str, access: AfmAccess | None = None, **more: Any) -> Staging:
         """The dataset, brought into the filesets."""
         records = self.workspace.records
         dataset = recorded_dataset(records, "streets")
         targets = targets or TARGETS
-        return stage_to_afm(records, dataset, targets, self.access(), **more)
+        return stage_to_afm(records, dataset, targets, access or self.access(), **more)
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +180,80 @@ def test_a_dataset_is_brought_into_filesets(storage: Storage) -> None:
     assert last.bytes == last.of_bytes == last.fetched_bytes == staging.bytes
     assert [p.files for p in told] == sorted(p.files for p in told)
     assert any(0 < p.files < 4 for p in told)
+
+
+def test_a_site_says_gateway_and_force(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the proof of concept ran it: options of the prefetch alone, from variables."""
+    monkeypatch.setenv("FRAMESIFT_AFM_GATEWAY", "local")
+    monkeypatch.setenv("FRAMESIFT_AFM_FORCE", "true")
+    options = Workspace(Settings(home=storage.workspace.home)).afm_access.prefetch
+    assert options == PrefetchOptions("local", force=True)
+    storage.stage(access=storage.access(prefetch=options), workers=16)
+    for name in NAMES:
+        (words,) = storage.commands(name)
+        listed = words[words.index("--list-file") + 1]
+        assert words == [
+            "fs1", "prefetch", "-j", f"{name}_fset", "--enable-failed-file-list",
+            "--list-file", listed, "--force", "--gateway", "local", "--prefetch-threads", "16",
+        ]  # fmt: skip
+    monkeypatch.setenv("FRAMESIFT_AFM_GATEWAY", "gw1; rm")
+    with pytest.raises(ValueError, match="afm_gateway"):
+        Settings(home=storage.workspace.home)
+
+
+def test_objects_come_and_go_by_mmafmcosctl(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a fileset that shows no object before it is downloaded; another one's by mmafmctl."""
+    targets = ("nas=afm:fs1/nas_fset", "cos=afmcos:fs1/cos_fset")
+    with pytest.raises(StorageError, match="is not an AFM to cloud object storage fileset"):
+        storage.stage(*targets)
+    storage.change("cos", cos=True)
+    (storage.junction["cos"] / ".afm" / "log").unlink()
+    image = next(storage.junction["cos"].rglob("*_camera_*.png"))
+    image.unlink()
+    staging = storage.stage(*targets, workers=7)
+    (words,) = storage.commands("cos")
+    listed = words[words.index("--object-list") + 1]
+    assert words == [
+        "mmafmcosctl", "fs1", "cos_fset", str(storage.junction["cos"]), "download",
+        "--object-list", listed, "--threads", "7", "--enable-failed-object-list",
+    ]  # fmt: skip
+    assert staging.cache == "afmcos:fs1/cos_fset, afm:fs1/nas_fset"
+    files = Manifest.read(Path(staging.manifest)).images()
+    assert all(Path(file.path).stat().st_blocks for file in files)
+    records = storage.workspace.records
+    dataset = recorded_dataset(records, "streets")
+    evicted = evict_from_afm(records, dataset, targets, storage.access())
+    assert (evicted.files, storage.commands("cos")[-1][4]) == (4 * FRAMES, "evict")
+    assert not image.stat().st_blocks
+    monkeypatch.setenv("FRAMESIFT_AFM_COS_COMMAND", "ssh root@ess mmafmcosctl")
+    access = Workspace(Settings(home=storage.workspace.home)).afm_access
+    assert access.cos_command == ("ssh", "root@ess", "mmafmcosctl")
+
+
+def test_what_filesets_have_cached_is_listed(storage: Storage) -> None:
+    """Each file of the dataset by its blocks, without a command of AFM; the others likewise."""
+    cache = Session(storage.workspace, is_command=True).cache
+    labels = {
+        (name, path.relative_to(storage.junction[name]).as_posix())
+        for name in NAMES
+        for path in storage.junction[name].rglob("*_label_*.png")
+    }
+    assert cache.contents("streets", filesets=TARGETS) == []
+    storage.stage()
+    image = next(storage.junction["nas"].rglob("*_camera_*.png"))
+    fake_mmafmctl.evicted(image)
+    asked = {name: len(storage.commands(name)) for name in NAMES}
+    (missing,) = cache.contents("streets", filesets=TARGETS, missing=True)
+    key = image.relative_to(storage.junction["nas"]).as_posix()
+    assert (missing.source, missing.file, missing.bytes) == ("nas", key, image.stat().st_size)
+    cached = {(file.source, file.file) for file in cache.contents("streets", filesets=TARGETS)}
+    assert len(cached) == 4 * FRAMES - 1
+    assert labels < cached
+    assert ("nas", key) not in cached
+    assert {name: len(storage.commands(name)) for name in NAMES} == asked
+    assert cache.contents("streets") == []  # nothing of it is in the own cache
 
 
 def test_what_is_cached_is_not_listed_again(storage: Storage) -> None:
@@ -323,6 +398,7 @@ def test_eviction(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
         (["afm:-x/a"], "expected"),
         (["=afm:fs1/a"], "expected"),
         (["x=afm:fs1/a"], "has no files of source 'x'"),
+        (["afmcos:fs1"], "expected"),
         (["a=afm:fs1/a"], "no target for source b"),
         (["afm:fs1/a", "afm:fs1/b"], "has a target already"),
     ],
@@ -331,8 +407,8 @@ def test_what_is_no_target(targets: list[str], reason: str) -> None:
     """Each source has one fileset; names mean nothing to a shell."""
     with pytest.raises(InvalidInput, match=reason):
         filesets_of(targets, ["a", "b"])
-    both = filesets_of(["afm:fs1/x", "b=afm:fs2/y"], ["a", "b"])
-    assert both == {"a": Fileset("fs1", "x"), "b": Fileset("fs2", "y")}
+    both = filesets_of(["afm:fs1/x", "b=afmcos:fs2/y"], ["a", "b"])
+    assert both == {"a": Fileset("fs1", "x"), "b": Fileset("fs2", "y", is_cos=True)}
 
 
 @pytest.mark.wide

@@ -6,6 +6,7 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ import pytest
 from api.services.session import Session
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog.errors import StagingCancelled, StorageError
+from catalog.errors import InvalidInput, StagingCancelled, StorageError
 from catalog.records.datasets import recorded_dataset
+from catalog.records.jobs import recorded_job
 from catalog.records.sources import recorded_source
 from catalog.records.tables import Staging
 from ingest.scan.scan import ScanOptions, scan_source
@@ -22,7 +24,13 @@ from ingest.sources.archived import RestoreRequest
 from ingest.sources.s3.s3_source import S3Folder
 from ingest.sources.source_options import SourceOptions
 from pipeline.afm.stage import AfmAccess, stage_to_afm
+from pipeline.archive.migrate import Migrated, migrate_dataset
 from pipeline.archive.recall import ArchiveAccess
+from pipeline.jobs.backends.registry import BACKENDS
+from pipeline.jobs.follow import refresh, wait
+from pipeline.jobs.in_place import paths_in_use
+from pipeline.jobs.run import submit_training
+from pipeline.jobs.train_settings import TrainSettings
 from pipeline.manifest import Manifest
 from pipeline.staging.beside import BesideTold
 from pipeline.staging.fetch import FailedFile
@@ -30,7 +38,7 @@ from pipeline.staging.progress import Progress
 from pipeline.staging.stage import stage_dataset
 from pipeline.staging.stage_beside import BesideOptions, SplitReading, stage_beside
 from tests.ingest.s3_server import moto
-from tests.pipeline import fake_eeadm
+from tests.pipeline import fake_eeadm, test_run
 from tests.pipeline.fake_mmafmctl import evicted
 from tests.pipeline.homes import open_home
 from tests.pipeline.test_afm import FAKE as MMAFMCTL
@@ -38,6 +46,7 @@ from tests.pipeline.test_datasets import make
 from tests.pipeline.test_staged_sources import draw_source
 
 EEADM = (sys.executable, "-S", fake_eeadm.__file__, "recall")
+MIGRATE = (*EEADM[:-1], "migrate", "{list}", "-p", "pool1")
 FRAMES = 2
 
 
@@ -266,6 +275,71 @@ def test_what_an_object_says_of_itself(tmp_path: Path, monkeypatch: pytest.Monke
         files.restored("gone", RestoreRequest())
     (_, about) = "", server.client().head_object(Bucket=bucket, Key="cold")
     assert 'ongoing-request="false"' in about["Restore"]
+
+
+def test_a_datasets_files_go_back_to_tape_but_for_those_in_use(
+    home: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By one list; what another job reads there stays, and what the archive refuses is counted."""
+    root = draw_source(tmp_path / "gpfs", 1)
+    dataset_of(home, str(root))
+    images, labels = (sorted(root.glob(f"*/{kind}/*/*.png")) for kind in ("camera", "label"))
+    on_tape, refused = images
+    evicted(on_tape)
+    refused.chmod(0o400)
+    access = ArchiveAccess((), home.home / "lists", migrate=MIGRATE)
+    records, dataset = home.records, recorded_dataset(home.records, "streets")
+    monkeypatch.setitem(BACKENDS, "keeping", f"{test_run.__name__}:Keeping")
+    reader = submit_training(
+        records, home.job_queue, dataset, TrainSettings(workers=1),
+        name="reader", backend_name="keeping",
+    )  # fmt: skip
+    in_use = paths_in_use(records, "another")
+    assert migrate_dataset(records, dataset, access, in_use) == Migrated(0, 0, 3, 0)
+    assert paths_in_use(records, "reader") == set()
+    (Path(reader.paths["folder"]) / "status.json").write_text('{"state": "done"}')
+    refresh(records, reader)
+    size = sum(path.stat().st_size for path in labels)
+    migrated = migrate_dataset(records, dataset, access, paths_in_use(records, "another"))
+    assert replace(migrated, cause="") == Migrated(2, size, 0, 1)
+    assert "1 file(s) failed" in migrated.cause
+    listed = (tmp_path / "tape" / "migrated").read_text().splitlines()
+    assert sorted(listed) == sorted(str(path) for path in (refused, *labels))
+    with pytest.raises(InvalidInput, match="FRAMESIFT_MIGRATE_COMMAND is not set"):
+        migrate_dataset(records, dataset, ArchiveAccess())
+
+
+@pytest.mark.wide
+def test_a_job_recalls_what_it_reads_in_place_and_migrates_it_when_it_is_done(
+    home: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One list before it runs, and one afterwards."""
+    monkeypatch.setenv("FRAMESIFT_RECALL_COMMAND", " ".join(EEADM))
+    monkeypatch.setenv("FRAMESIFT_MIGRATE_COMMAND", " ".join(MIGRATE))
+    monkeypatch.setenv("FRAMESIFT_JOB_ENVIRONMENT", "FAKE_TAPE")
+    root = draw_source(tmp_path / "gpfs", 1)
+    dataset_of(home, str(root))
+    images = to_tape(root, tmp_path / "tape")
+    opened = open_home(home.home)
+    jobs = Session(opened, is_command=True).jobs
+    name = jobs.run("streets", "sh -c 'cat {files} > {job}/list.txt'", migrate=True).name
+    job = wait(opened.records, recorded_job(opened.records, name), queue=opened.job_queue)
+    assert [task.name for task in job.tasks] == ["stage", "prepare", "run", "migrate"]
+    assert (tmp_path / "tape" / "log").read_text().splitlines() == [str(path) for path in images]
+    assert not any(path.stat().st_blocks for path in root.rglob("*.png"))
+    log = b"".join(jobs.log_chunks(name)).decode()
+    assert "2 files were recalled from their archive" in log
+    assert "4 files, " in log
+    opened.close()
+
+
+def test_a_migration_without_a_command_is_refused_before_the_job(home: Workspace) -> None:
+    """Whoever asks for it is told what to set."""
+    dataset_of(home, str(draw_source(home.home.parent / "gpfs", 1)))
+    jobs = Session(home, is_command=True).jobs
+    with pytest.raises(InvalidInput, match="FRAMESIFT_MIGRATE_COMMAND is not set"):
+        jobs.run("streets", "true", migrate=True)
+    assert jobs.list() == []
 
 
 def test_settings_of_archives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

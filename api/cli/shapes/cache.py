@@ -1,6 +1,6 @@
 """The cache: api.services.cache and framesift.cache."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from api.cli.shapes.record import Record
@@ -18,5 +18,9 @@ class Cache(Protocol):
     def pin(self, dataset: str) -> Record: ...
 
     def unpin(self, dataset: str) -> Record: ...
+
+    def contents(
+        self, dataset: str, *, filesets: Sequence[str] = (), missing: bool = False
+    ) -> Iterable[Record]: ...
 
     def evict(self, dataset: str, *, filesets: Sequence[str] = ()) -> Record: ...

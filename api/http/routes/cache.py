@@ -7,11 +7,14 @@ from fastapi import Query
 from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import CurrentSession
+from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import ADMIN_WRITE, READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.schemas.base import set_fields
 from api.schemas.cache import (
     FILESETS,
+    FILESETS_WITH,
+    CacheContents,
     CacheEviction,
     CacheLimits,
     CacheLimitsChange,
@@ -56,6 +59,32 @@ async def put_pin(dataset: CachedDataset, session: CurrentSession) -> CachePin:
 async def delete_pin(dataset: CachedDataset, session: CurrentSession) -> CachePin:
     """Let a dataset be evicted again."""
     return await run_in_threadpool(session.cache.unpin, dataset)
+
+
+@router.get("/datasets/{dataset}", rule=READ_ALL_ROWS.but(work="statistics"))
+async def get_cached(
+    dataset: CachedDataset,
+    session: CurrentSession,
+    page: CurrentPage,
+    filesets: Annotated[
+        list[str] | None,
+        Query(
+            alias="from",
+            max_length=100,
+            description=FILESETS_WITH,
+            examples=[["afm:ess3000_4M/a2d2_cos"]],
+        ),
+    ] = None,
+    missing: Annotated[bool, Query(description="The files that are not cached instead.")] = False,
+) -> CacheContents:
+    """The files of a dataset that are cached, by source and key."""
+    files = await run_in_threadpool(
+        lambda: session.cache.contents(dataset, filesets=filesets or (), missing=missing)
+    )
+    passed = page.number_after("files") or 0
+    numbered = list(enumerate(files, 1))[max(0, passed) : passed + page.limit + 1]
+    listed, follows = page.page("files", numbered, lambda each: (each[0],))
+    return CacheContents(files=[file for _, file in listed], next=follows)
 
 
 @router.delete("/datasets/{dataset}", rule=WRITE_ALL_ROWS)

@@ -15,6 +15,7 @@ from catalog.errors import InvalidInput
 from catalog.records.datasets import whole_dataset
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
+from pipeline.archive.migrate import check_migration
 from pipeline.jobs.attempts import ATTEMPTS
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.inference.prediction import check_model
@@ -75,14 +76,14 @@ class Asked:
         question: The question; None where there is a dataset.
         divide: Its division, as a NewSplit's data; None for none.
         save_as: Name of the question's dataset; None for the job's own.
-        evict: The dataset is removed from the cache when the job is done.
+        afterwards: The steps that follow when the job is done: "evict", "migrate".
     """
 
     dataset: str | None
     question: Question | None
     divide: Mapping[str, Any] | None
     save_as: str | None
-    evict: bool
+    afterwards: Sequence[str]
 
 
 def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
@@ -93,6 +94,7 @@ def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
         divide: Their division into splits, as a NewSplit's data.
         save_as: Name of that dataset; the job's own by default, and predict-MODEL of a prediction.
         evict: Remove the dataset from the cache when the job is done.
+        migrate: Have its files migrated back to tape then.
 
     A dataset that is not staged gets the same steps, where its backend fetches nothing beside a
     job.
@@ -111,6 +113,7 @@ def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
         divide: Mapping[str, Any] | None = None,
         save_as: str | None = None,
         evict: bool = False,
+        migrate: bool = False,
         **options: Any,
     ) -> JobBody:
         names = [*inspect.signature(method).parameters][1:]
@@ -131,11 +134,12 @@ def or_question(method: Callable[..., JobBody]) -> Callable[..., JobBody]:
             raise InvalidInput(
                 "divide: goes with a question; framesift dataset split divides a dataset again"
             )
-        if question is None and not evict and not _staged_before(jobs, dataset, options):
+        afterwards = [*(["evict"] if evict else []), *(["migrate"] if migrate else [])]
+        if question is None and not afterwards and not _staged_before(jobs, dataset, options):
             body = method(jobs, **options)
         else:
             options.pop("dataset", None)
-            asked = Asked(dataset, question, divide, save_as, evict)
+            asked = Asked(dataset, question, divide, save_as, afterwards)
             body = jobs.ask(kind, asked, options)
         return body.model_copy(update={"notes": notes})
 
@@ -181,8 +185,10 @@ def begin_with_steps(
             "frames are staged; leave it out"
         )
     stages = options.get("stage", True) and start_after is None
-    if asked.evict and not options.get("stage", True):
+    if "evict" in asked.afterwards and not options.get("stage", True):
         raise InvalidInput("evict: goes with staging, and nothing is staged; leave one out")
+    if "migrate" in asked.afterwards:
+        check_migration(session.workspace.archive_access)
     saved: dict[str, Any] = {}
     if question is not None:
         # With DuckDB, which those who list jobs do without.
@@ -220,7 +226,7 @@ def begin_with_steps(
         "prepare",
         "run",
         *(["collect"] if kind != "run" else []),
-        *(["evict"] if asked.evict else []),
+        *asked.afterwards,
     ]
     settings = {name: value for name, value in options.items() if name != "name"}
     if jobs.queue.dry_run:

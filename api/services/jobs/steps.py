@@ -13,11 +13,16 @@ from catalog.errors import FramesiftError, NotFound
 from catalog.records.datasets import whole_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset, Job
+from pipeline.archive.migrate import migrate_dataset
+from pipeline.archive.recall import recall_archived
+from pipeline.jobs.in_place import paths_in_use
 from pipeline.jobs.job_input import is_at_hand
 from pipeline.jobs.program.collect import described_files
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.jobs.workflow.moves import ASKED
+from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
+from pipeline.staging.opened_sources import OpenedSources
 
 _FETCHERS = 4
 """Files that are fetched at once, as `framesift stage` does."""
@@ -31,7 +36,7 @@ def do_step(home: Workspace, folder: Path, step: str, say: Say) -> None:
     Args:
         home: The whole home.
         folder: Of the job.
-        step: "select", "stage", "prepare", "collect" or "evict".
+        step: "select", "stage", "prepare", "collect", "evict" or "migrate".
         say: Told what came of it, in lines.
 
     Raises:
@@ -45,6 +50,7 @@ def do_step(home: Workspace, folder: Path, step: str, say: Say) -> None:
         "prepare": _prepare,
         "collect": _collect,
         "evict": _evict,
+        "migrate": _migrate,
     }
     steps[step](session, job, say)
 
@@ -63,7 +69,9 @@ def _stage(session: Session, job: Job, say: Say) -> None:
     """Bring the dataset's files into the cache, where they are not folders of this machine."""
     dataset = _dataset(session, job)
     name = f"{dataset.name}@{dataset.version}"
-    if is_at_hand(read_manifest(session.records, dataset).header):
+    manifest = read_manifest(session.records, dataset)
+    if is_at_hand(manifest.header):
+        _recall(session, manifest, say)
         say(f"{name} is read where it lies: its sources are folders of this machine")
         return
     staged = session.stagings.run(
@@ -75,6 +83,20 @@ def _stage(session: Session, job: Job, say: Say) -> None:
         job_folder=Path(job.paths["folder"]),
     )
     say(f"{name} is staged: {staged.files_copied:,} of {staged.files:,} files were fetched")
+
+
+def _recall(session: Session, manifest: Manifest, say: Say) -> None:
+    """Have the archive bring back what is about to be read where it lies, by one list."""
+    files = (*manifest.images(), *manifest.labels())
+    recalled = recall_archived(
+        [(file.source, file.key) for file in files if file],
+        OpenedSources(session.records, manifest.header).files,
+        session.workspace.archive_access,
+    )
+    if recalled.files:
+        say(f"{recalled.files - len(recalled.causes):,} files were recalled from their archive")
+    for (_, key), cause in recalled.causes.items():
+        say(f"failed: {key}: {cause}")
 
 
 def _prepare(session: Session, job: Job, say: Say) -> None:
@@ -113,6 +135,23 @@ def _evict(session: Session, job: Job, say: Say) -> None:
         say(f"it stays in the cache: {error}")
     else:
         say(f"{evicted.files:,} files, {evicted.bytes:,} bytes")
+
+
+def _migrate(session: Session, job: Job, say: Say) -> None:
+    """Send the dataset's files back to tape; where the archive fails, the job is done as well."""
+    access, records = session.workspace.archive_access, session.records
+    try:
+        in_use = paths_in_use(records, job.name)
+        migrated = migrate_dataset(records, _dataset(session, job), access, in_use)
+    except FramesiftError as error:
+        say(f"they stay on disk: {error}")
+        return
+    say(f"{migrated.files:,} files, {migrated.bytes:,} bytes are on tape")
+    if migrated.in_use:
+        say(f"{migrated.in_use:,} files stay on disk: other jobs read them")
+    if migrated.left:
+        cause = migrated.cause or "the archive's own log says why"
+        say(f"{migrated.left:,} files were not migrated: {cause}")
 
 
 def _dataset(session: Session, job: Job) -> Dataset:

@@ -22,7 +22,9 @@ RUN = "run"
 _FETCHING = ("stage", "prepare")
 """Tasks that bring frames near the job: while one runs, the job is staging."""
 
-POSITIONS = {"select": 10, "stage": 20, "prepare": 30, RUN: 40, "collect": 50, "evict": 60}
+POSITIONS = {
+    "select": 10, "stage": 20, "prepare": 30, RUN: 40, "collect": 50, "evict": 60, "migrate": 70,
+}  # fmt: skip
 """Tasks in their order, with room for more."""
 
 

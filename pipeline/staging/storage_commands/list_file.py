@@ -26,6 +26,18 @@ def escaped(path: str) -> str:
     return path.replace("\\", "\\\\").replace("\n", "\\n")
 
 
+def check_plain(path: str, what: str, advice: str) -> None:
+    """Refuse a path that means something to a shell, which a command that goes through ssh meets.
+
+    Raises:
+        InvalidInput: It does.
+    """
+    if not _PLAIN.fullmatch(path):
+        raise InvalidInput(
+            f"{what}: expected letters, digits, '.', '_', '-' and '/' alone; {advice}"
+        )
+
+
 @contextmanager
 def list_file(folder: Path, lines: Sequence[str]) -> Iterator[Path]:
     """A file with a line for each path, for the block; other users may read it.
@@ -35,11 +47,7 @@ def list_file(folder: Path, lines: Sequence[str]) -> Iterator[Path]:
             through ssh meets.
         StorageError: It cannot be written.
     """
-    if not _PLAIN.fullmatch(str(folder)):
-        raise InvalidInput(
-            f"list folder {folder}: expected letters, digits, '.', '_', '-' and '/' alone; set "
-            "FRAMESIFT_LIST_FOLDER"
-        )
+    check_plain(str(folder), f"list folder {folder}", "set FRAMESIFT_LIST_FOLDER")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix="list-", suffix=".txt", dir=folder)

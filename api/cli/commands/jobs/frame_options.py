@@ -35,6 +35,12 @@ class FrameOptions(DivisionOptions, QuestionOptions):
         bool,
         typer.Option("--evict", help="Remove the dataset from the cache when the job is done."),
     ] = False
+    migrate: Annotated[
+        bool,
+        typer.Option(
+            "--migrate", help="Have the dataset's files migrated back to tape when the job is done."
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,8 @@ def dataset_or_question(dataset: str | None, frame_options: FrameOptions) -> Map
         chosen["save_as"] = frame_options.save_as
     if frame_options.evict:
         chosen["evict"] = True
+    if frame_options.migrate:
+        chosen["migrate"] = True
     return chosen
 
 

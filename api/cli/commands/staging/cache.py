@@ -162,6 +162,36 @@ def unpin(dataset: DatasetArgument, cache: CacheOption = None, as_json: JsonFlag
         stdout.print(f"unpinned {unpinned['dataset']}")
 
 
+@cache_app.command("contents")
+def contents(
+    dataset: DatasetArgument,
+    cache: CacheOption = None,
+    filesets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from",
+            metavar=TARGET,
+            help="Look at its files in this AFM fileset, in place of the cache; repeatable.",
+        ),
+    ] = None,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="List the files that are not cached instead.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the files of a dataset that are cached."""
+    if filesets and cache is not None:
+        raise InvalidInput(f"--cache {cache} and --from {filesets[0]}: give one of them")
+    files = list(_cache(cache).contents(dataset, filesets=filesets or (), missing=missing))
+    if as_json:
+        emit_json({"files": files})
+        return
+    rows = [(one["source"], one["file"], size(one["bytes"])) for one in files]
+    emit_table(("source", "file", "size"), rows)
+    are = "are not cached" if missing else "are cached"
+    stdout.print(f"{len(files):,} files, {size(sum(one['bytes'] for one in files))} {are}")
+
+
 @cache_app.command("evict")
 def evict(
     dataset: DatasetArgument,

@@ -1,0 +1,88 @@
+"""The command mmafmcosctl of IBM Spectrum Scale: objects of a cloud object storage, by lists.
+
+For filesets without --object-fs: they show nothing of the bucket before it is downloaded, or, with
+the metadata, no content.
+
+Source: https://www.ibm.com/docs/en/storage-scale/5.2.1?topic=reference-mmafmcosctl-command and
+https://www.ibm.com/docs/en/storage-scale/5.2.3?topic=storage-downloading-objects
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from pipeline.afm.mmafmctl import PrefetchStatistics, Queued, read_statistics, tell_queued
+from pipeline.afm.target import Fileset
+from pipeline.staging.storage_commands.command import running
+from pipeline.staging.storage_commands.list_file import check_plain
+
+FAILED_LIST = ".afm/.mmafmcosctl_failedQueuingList"
+"""File below a fileset in which a download lists the objects that it could not have."""
+
+
+class Mmafmcosctl:
+    """Runs mmafmcosctl through a prefix."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Run nothing yet.
+
+        Args:
+            command: The program, and what leads to it.
+        """
+        self._command = tuple(command)
+
+    def download(
+        self,
+        fileset: Fileset,
+        folder: str,
+        list_file: Path,
+        *,
+        threads: int,
+        queued: Callable[[Queued], None],
+    ) -> None:
+        """Queue the objects of a list to be downloaded; AFM goes on with them afterwards.
+
+        Args:
+            fileset: Where they lie.
+            folder: In the fileset, above all of them.
+            list_file: A path of a file a line.
+            threads: Objects downloaded at once.
+            queued: Told how far the queueing is.
+
+        Raises:
+            InvalidInput: The folder's name means something to a shell.
+            StorageError: The command is not there, or fails.
+        """
+        check_plain(folder, f"mount {folder}", "mount the fileset at another folder")
+        arguments = (
+            folder, "download", "--object-list", str(list_file), "--threads", str(threads),
+            "--enable-failed-object-list",
+        )  # fmt: skip
+        with self._running(fileset, *arguments) as lines:
+            tell_queued(lines, queued)
+
+    def statistics(self, fileset: Fileset) -> PrefetchStatistics:
+        """State of the last download into a fileset.
+
+        Raises:
+            StorageError: The command is not there, fails, or prints something else.
+        """
+        with self._running(fileset, "--download-stats") as lines:
+            printed = list(lines)
+        return read_statistics(fileset, printed)
+
+    def evict(self, fileset: Fileset, folder: str, list_file: Path) -> None:
+        """Release the blocks of the files of a list; the object storage has their content.
+
+        Raises:
+            InvalidInput: The folder's name means something to a shell.
+            StorageError: The command is not there, or fails.
+        """
+        check_plain(folder, f"mount {folder}", "mount the fileset at another folder")
+        with self._running(fileset, folder, "evict", "--object-list", str(list_file)) as lines:
+            for _ in lines:
+                pass
+
+    def _running(self, fileset: Fileset, *arguments: str) -> AbstractContextManager[Iterator[str]]:
+        argv = [*self._command, fileset.device, fileset.name, *arguments]
+        return running(argv, "FRAMESIFT_AFM_COS_COMMAND")
