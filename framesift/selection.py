@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_TEXTS = (
+    "fkey", "platform", "cluster", "datasource", "path", "filename", "scene", "camera",
+)  # fmt: skip
+COLUMN_TYPES = {
+    **dict.fromkeys(_TEXTS, "string"),
+    **dict.fromkeys(("frame_number", "image_width", "image_height"), "int32"),
+    **dict.fromkeys(("image_file", "label_file"), "string"),
+    **dict.fromkeys(("image_size", "label_size"), "int64"),
+}
+"""Columns of each frame before its classes, in order, and names of the catalog's Arrow types."""
+
 _FULFILS = "none fulfils the question"
 """Said where the server does not say more."""
 
@@ -110,7 +121,14 @@ class Selection:
         Raises:
             MissingPackage: There is no pyarrow.
         """
-        return imported("pyarrow").Table.from_pylist([dict(frame) for frame in self.frames])
+        pa = imported("pyarrow")
+        if self.frames:
+            return pa.Table.from_pylist([dict(frame) for frame in self.frames])
+        # No value tells a type: JSON's integers are of 64 bits, as those of frames are.
+        types = COLUMN_TYPES | dict.fromkeys(self.classes, "int64")
+        whole = {name: "string" if kind == "string" else "int64" for name, kind in types.items()}
+        fields = [(name, pa.type_for_alias(kind)) for name, kind in whole.items()]
+        return pa.schema(fields).empty_table()
 
     def to_pandas(self) -> "pd.DataFrame":
         """The frames as a pandas.DataFrame; integers stay integers, where some are missing, too.
