@@ -158,7 +158,7 @@ def _all(conditions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 
 def _pixels(tag: str, value: PixelRange) -> dict[str, Any]:
-    is_exact = isinstance(value, Integral) and not isinstance(value, bool)  # NumPy's, too
+    is_exact = isinstance(value, int | Integral) and not isinstance(value, bool)  # NumPy's, too
     return _range(tag, (value, value) if is_exact else value, tag)
 
 

@@ -153,17 +153,21 @@ class Selections:
         """The server; nothing is asked."""
         return f"<Selections of {self._transport.url}>"
 
-    def ask(self, question: Asked, *, at: int | None = None) -> Selection:
+    def ask(
+        self, question: Asked, *, at: int | None = None, columns: Sequence[str] = ()
+    ) -> Selection:
         """The frames that answer a question given as data, as a selection has it.
 
         Args:
             question: See docs/selections.md.
             at: The catalog snapshot to ask; the question's or the newest when None.
+            columns: Tags and columns of each frame beside its files and classes.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        body = self._transport.json("POST", "/v1/selections", data_of(question), query={"at": at})
+        query = {"at": at, "columns": ",".join(columns) or None}
+        body = self._transport.json("POST", "/v1/selections", data_of(question), query=query)
         return Selection.of(body, self._transport)
 
     def describe(self, question: Asked, *, at: int | None = None) -> Mapping[str, Any]:

@@ -29,10 +29,11 @@ def rows_of(answer: Answer, columns: Sequence[str]) -> Sequence[Mapping[str, Any
     return [{column: frame[column] for column in columns} for frame in answer.document["frames"]]
 
 
-def table_of(answer: Answer) -> "pa.Table":
-    """The frames, typed as the catalog has them."""
+def table_of(answer: Answer, columns: Sequence[str]) -> "pa.Table":
+    """The frames, typed as the catalog has them; some columns, or all where none is named."""
     if destination.server() is None:
-        return answer.to_arrow()
+        table = answer.to_arrow()
+        return table.select(columns) if columns else table
     import pyarrow as pa
 
     from framesift.selection import COLUMN_TYPES
@@ -40,7 +41,7 @@ def table_of(answer: Answer) -> "pa.Table":
     frames = answer.document["frames"]
     aliases = {**COLUMN_TYPES, **dict.fromkeys(answer.classes, "int32")}
     types = {name: pa.type_for_alias(alias) for name, alias in aliases.items()}
-    names = columns_of(answer)
+    names = columns or columns_of(answer)
     # A newer server may have columns that this version does not know.
     new = {name: pa.infer_type([f[name] for f in frames]) for name in names if name not in types}
     schema = pa.schema([(name, (types | new)[name]) for name in names])
