@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 import pytest
 
 import framesift
@@ -166,7 +166,7 @@ def test_a_selection_as_a_table(client: framesift.Client) -> None:
     assert frame.dtypes.equals(chosen.to_pandas().dtypes)
 
 
-def test_numbers_of_numpy_and_columns_of_pandas_are_taken(client: framesift.Client) -> None:
+def test_numbers_of_numpy_and_columns_of_pandas_are_taken(client: Any) -> None:
     """Wherever a request has a value: ranges, shares, conditions, parameters, marks, statistics."""
     plain = client.select(car=(1, 50_000), limit=5, share={"sky": (0.01, None)})
     asked = client.select(
