@@ -1,6 +1,7 @@
 """A question, built from keywords."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, Protocol
 
 from framesift.errors import InvalidQuestion
@@ -151,7 +152,7 @@ def _all(conditions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 
 def _pixels(tag: str, value: PixelRange) -> dict[str, Any]:
-    is_exact = isinstance(value, int) and not isinstance(value, bool)
+    is_exact = isinstance(value, int | Integral) and not isinstance(value, bool)  # NumPy's, too
     return _range(tag, (value, value) if is_exact else value, tag)
 
 
@@ -161,6 +162,7 @@ def _range(tag: str, value: object, what: str) -> dict[str, Any]:
 
 
 def _ends(what: str, value: object, form: str) -> Sequence[Any]:
-    if isinstance(value, tuple | list) and len(value) == 2:
-        return value
+    ends = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(ends, tuple | list) and len(ends) == 2:
+        return ends
     raise InvalidQuestion(f"{what}={value!r}: expected {form}, with None for an open end")

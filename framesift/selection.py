@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_TEXTS = (
+    "fkey", "platform", "cluster", "datasource", "path", "filename", "scene", "camera",
+)  # fmt: skip
+COLUMN_TYPES = {
+    **dict.fromkeys(_TEXTS, "string"),
+    **dict.fromkeys(("frame_number", "image_width", "image_height"), "int32"),
+    **dict.fromkeys(("image_file", "label_file"), "string"),
+    **dict.fromkeys(("image_size", "label_size"), "int64"),
+}
+"""Columns of each frame before its classes, in order, and names of the catalog's Arrow types."""
+
 _FULFILS = "none fulfils the question"
 """Said where the server does not say more."""
 
@@ -110,7 +121,14 @@ class Selection:
         Raises:
             MissingPackage: There is no pyarrow.
         """
-        return imported("pyarrow").Table.from_pylist([dict(frame) for frame in self.frames])
+        pa = imported("pyarrow")
+        if self.frames:
+            return pa.Table.from_pylist([dict(frame) for frame in self.frames])
+        # No value tells a type: JSON's integers are of 64 bits, as those of frames are.
+        types = COLUMN_TYPES | dict.fromkeys(self.classes, "int64")
+        whole = {name: "string" if kind == "string" else "int64" for name, kind in types.items()}
+        fields = [(name, pa.type_for_alias(kind)) for name, kind in whole.items()]
+        return pa.schema(fields).empty_table()
 
     def to_pandas(self) -> "pd.DataFrame":
         """The frames as a pandas.DataFrame; integers stay integers, where some are missing, too.
@@ -135,17 +153,21 @@ class Selections:
         """The server; nothing is asked."""
         return f"<Selections of {self._transport.url}>"
 
-    def ask(self, question: Asked, *, at: int | None = None) -> Selection:
+    def ask(
+        self, question: Asked, *, at: int | None = None, columns: Sequence[str] = ()
+    ) -> Selection:
         """The frames that answer a question given as data, as a selection has it.
 
         Args:
             question: See docs/selections.md.
             at: The catalog snapshot to ask; the question's or the newest when None.
+            columns: Tags and columns of each frame beside its files and classes.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        body = self._transport.json("POST", "/v1/selections", data_of(question), query={"at": at})
+        query = {"at": at, "columns": ",".join(columns) or None}
+        body = self._transport.json("POST", "/v1/selections", data_of(question), query=query)
         return Selection.of(body, self._transport)
 
     def describe(self, question: Asked, *, at: int | None = None) -> Mapping[str, Any]:

@@ -1,10 +1,10 @@
 """Statistics of the frames of a catalog, a question or a dataset."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from framesift.http.json_text import json_text
 from framesift.http.transport import Transport
 from framesift.jobs import reference
 from framesift.question import Asked, Names, data_of, names_of
@@ -25,12 +25,21 @@ def asked_frames(
         at: The snapshot to ask.
     """
     data = {} if question is None else data_of(question)
-    conditions = {key: value for key, value in data.items() if value not in (None, [])}
+    conditions = _said(data)
     return {
-        "question": json.dumps(conditions) if conditions else None,
+        "question": json_text(conditions) if conditions else None,
         "dataset": None if dataset is None else reference(dataset),
         "split": split,
         "at": at,
+    }
+
+
+def _said(question: Mapping[str, Any]) -> dict[str, Any]:
+    """The conditions that a question has."""
+    return {
+        key: value
+        for key, value in question.items()
+        if not (value is None or (isinstance(value, list) and not value))
     }
 
 
@@ -135,7 +144,7 @@ class Statistics:
         """
         data = {} if question is None else data_of(question)
         body = {
-            "question": {key: value for key, value in data.items() if value not in (None, [])},
+            "question": _said(data),
             "tags": list(tags) or None,
             "dataset": None if dataset is None else reference(dataset),
             "split": split,

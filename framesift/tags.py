@@ -1,11 +1,11 @@
 """Named values on frames."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from framesift.http.json_text import json_text
 from framesift.http.pages import paged
 from framesift.http.transport import Transport
 from framesift.jobs import Job, start
@@ -186,7 +186,7 @@ class Tags:
         answer = self._transport.send(
             "POST",
             "/v1/tags/map",
-            content=json.dumps({"type": "FeatureCollection", "features": shapes}),
+            content=json_text({"type": "FeatureCollection", "features": shapes}),
             headers={"Content-Type": "application/geo+json"},
             params={"family": family, "within": within_m, **parameters},
         )

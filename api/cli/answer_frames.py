@@ -9,25 +9,16 @@ from api.cli.shapes.selections import Answer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_TEXTS = (
-    "fkey", "platform", "cluster", "datasource", "path", "filename", "scene", "camera",
-)  # fmt: skip
-_TYPES = {
-    **dict.fromkeys(_TEXTS, "string"),
-    **dict.fromkeys(("frame_number", "image_width", "image_height"), "int32"),
-    **dict.fromkeys(("image_file", "label_file"), "string"),
-    **dict.fromkeys(("image_size", "label_size"), "int64"),
-}
-"""Column -> name of its Arrow type."""
-
 
 def columns_of(answer: Answer) -> list[str]:
     """Names of the frames' columns."""
     if destination.server() is None:
         names: list[str] = answer.to_arrow().column_names
         return names
+    from framesift.selection import COLUMN_TYPES  # and with it httpx, which a home does without
+
     frames = answer.document["frames"]
-    return list(frames[0]) if frames else [*_TYPES, *answer.classes]
+    return list(frames[0]) if frames else [*COLUMN_TYPES, *answer.classes]
 
 
 def rows_of(answer: Answer, columns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
@@ -38,16 +29,19 @@ def rows_of(answer: Answer, columns: Sequence[str]) -> Sequence[Mapping[str, Any
     return [{column: frame[column] for column in columns} for frame in answer.document["frames"]]
 
 
-def table_of(answer: Answer) -> "pa.Table":
-    """The frames, typed as the catalog has them."""
+def table_of(answer: Answer, columns: Sequence[str]) -> "pa.Table":
+    """The frames, typed as the catalog has them; some columns, or all where none is named."""
     if destination.server() is None:
-        return answer.to_arrow()
+        table = answer.to_arrow()
+        return table.select(columns) if columns else table
     import pyarrow as pa
 
+    from framesift.selection import COLUMN_TYPES
+
     frames = answer.document["frames"]
-    aliases = {**_TYPES, **dict.fromkeys(answer.classes, "int32")}
+    aliases = {**COLUMN_TYPES, **dict.fromkeys(answer.classes, "int32")}
     types = {name: pa.type_for_alias(alias) for name, alias in aliases.items()}
-    names = columns_of(answer)
+    names = columns or columns_of(answer)
     # A newer server may have columns that this version does not know.
     new = {name: pa.infer_type([f[name] for f in frames]) for name in names if name not in types}
     schema = pa.schema([(name, (types | new)[name]) for name in names])

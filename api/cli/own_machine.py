@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from catalog.text.visible_text import without_user
+
 REASONS: Mapping[str, str] = {
     "serve": "a server is started on the machine that has the home",
     "watch": "it runs until somebody stops it: start it on the server's machine",
@@ -26,6 +28,6 @@ def refusal(command: str, url: str, *, is_default: bool) -> str:
         else "leave --server and FRAMESIFT_SERVER out"
     )
     return (
-        f"server {url}: 'framesift {command}' works on a home on its own machine{reason}: run it "
-        f"there, or {instead}"
+        f"server {without_user(url)}: 'framesift {command}' works on a home on its own machine"
+        f"{reason}: run it there, or {instead}"
     )

@@ -65,7 +65,7 @@ class SelectionAnswer(DescriptionAnswer):
         examples=["157 frames have no quality, so they are left out: 'quality not_known..."],
     )
     frames: list[dict[str, Any]] = Field(
-        description="Each with its files, and every tag.",
+        description="Each with its files, its pixels of each class, and the columns asked for.",
         examples=[[{"fkey": _FKEY, "scene": "20180807_145028", "frame_number": 91, "car": 37833}]],
     )
 

@@ -102,9 +102,17 @@ class Selections:
         """Over the rows that the workspace's caller may see."""
         self._workspace = workspace
 
-    def ask(self, question: Question, *, at: int | None = None) -> Answer:
-        """The frames that answer a question, of a catalog snapshot or the newest."""
-        return Answer(self._workspace, ask(self._workspace, question, at))
+    def ask(
+        self, question: Question, *, at: int | None = None, columns: Sequence[str] = ()
+    ) -> Answer:
+        """The frames that answer a question, of a catalog snapshot or the newest.
+
+        Args:
+            question: What is wanted.
+            at: The snapshot to ask; the newest when None.
+            columns: Tags and columns beside those of every answer.
+        """
+        return Answer(self._workspace, ask(self._workspace, question, at, columns))
 
     def describe(self, question: Question, *, at: int | None = None) -> DescriptionAnswer:
         """Describe a question; it is checked, and not asked."""
@@ -115,15 +123,18 @@ class Selections:
         return OperatorsAnswer.all()
 
 
-def ask(workspace: Workspace, question: Question, at: int | None = None) -> Selection:
+def ask(
+    workspace: Workspace, question: Question, at: int | None = None, columns: Sequence[str] = ()
+) -> Selection:
     """The answer to a question, within the settings' limits.
 
     Args:
         workspace: The home.
         question: What is wanted.
         at: The snapshot to ask; the newest when None.
+        columns: Tags and columns beside those of every selection.
     """
-    return select_frames(workspace.catalog, question, at)
+    return select_frames(workspace.catalog, question, at, columns)
 
 
 def described(

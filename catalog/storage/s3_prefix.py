@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from catalog.errors import InvalidInput, StorageError, not_installed
+from catalog.storage.s3_keys import check_keys
 
 _AT_ONCE = 8
 
@@ -205,11 +206,13 @@ class S3Prefix:
         except ImportError as error:
             raise not_installed("S3", "team") from error
         try:
-            return boto3.Session(profile_name=self.access.profile or None)
+            session = boto3.Session(profile_name=self.access.profile or None)
         except ProfileNotFound as error:
             raise InvalidInput(
                 f"profile '{self.access.profile}' is not in ~/.aws/config or ~/.aws/credentials"
             ) from error
+        check_keys(session)
+        return session
 
     @cached_property
     def _client(self) -> Any:

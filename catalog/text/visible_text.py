@@ -13,6 +13,7 @@ _CONTROLS = (
 )
 _IN_LINES = re.compile(f"[{_CONTROLS}]")
 _IN_A_LINE = re.compile(rf"[\t\n{_CONTROLS}]")
+_USER = re.compile(r"//[^/?#\s]*@")
 _SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
 
@@ -28,6 +29,11 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> str:
     """`visible`, of a text whose line feeds and tabs are our own."""
     return _IN_LINES.sub(_escaped, text)
+
+
+def without_user(text: str) -> str:
+    """A text whose URLs have no user and password any more."""
+    return _USER.sub("//", text)
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -1,5 +1,6 @@
 """Requests to one server, and its answers or errors."""
 
+import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from framesift.errors import (
     WrongVersion,
     of_problem,
 )
+from framesift.http.json_text import json_text, plain
 from framesift.http.versions import HEADER, difference, documents_of, is_older, major, own_version
 
 _WAITS_S = (0.1, 0.5)
@@ -25,6 +27,8 @@ _WAITS_S = (0.1, 0.5)
 
 _SCHEMES = ("http", "https")
 _EXPECTED_URL = "expected one such as http://127.0.0.1:8008 or https://framesift.example:8008"
+
+_USER = re.compile(r"//[^/?#\s]*@")
 
 _NO_CONTENT = 204
 _NOT_OF_SCHEMA = 422
@@ -47,22 +51,24 @@ class Transport:
             FramesiftServerError: The URL, token or file of authorities cannot be one.
         """
         headers = {"User-Agent": f"framesift/{own_version()}"}
+        token = (token or "").strip()  # a file's or a secret's line end is no part of it
         if token:
+            if not (token.isascii() and token.isprintable() and " " not in token):
+                raise FramesiftServerError(
+                    "token: holds a blank, a line end or a character that no token has; expected "
+                    "one such as fs_..."
+                )
             headers["Authorization"] = f"Bearer {token}"
         try:
             self._http = httpx.Client(
                 base_url=url, headers=headers, timeout=timeout_s, verify=_trusted(ca_bundle)
             )
         except httpx.InvalidURL as error:
-            raise FramesiftServerError(f"url '{url}': {error}; {_EXPECTED_URL}") from error
-        except UnicodeEncodeError as error:
-            raise FramesiftServerError(
-                "token: holds characters that no token has; expected one such as fs_..."
-            ) from error
+            raise FramesiftServerError(f"url '{_shown(url)}': {error}; {_EXPECTED_URL}") from error
         base = self._http.base_url
         if base.scheme not in _SCHEMES or not base.host:
-            raise FramesiftServerError(f"url '{url}': {_EXPECTED_URL}")
-        self.url = str(base).rstrip("/")
+            raise FramesiftServerError(f"url '{_shown(url)}': {_EXPECTED_URL}")
+        self.url = _shown(base).rstrip("/")
 
     def close(self) -> None:
         """Close the connections."""
@@ -108,7 +114,7 @@ class Transport:
         for wait_s in (*_WAITS_S, None):
             self._need_open()
             try:
-                answer = self._http.request(method, path, **request)
+                answer = self._http.request(method, path, **_sent(request))
             except _LOST as error:
                 if wait_s is None:
                     raise self._no_answer(error) from error
@@ -133,7 +139,7 @@ class Transport:
             request["timeout"] = timeout_s
         self._need_open()
         try:
-            with self._http.stream(method, path, **request) as answer:
+            with self._http.stream(method, path, **_sent(request)) as answer:
                 if not answer.is_success:
                     answer.read()
                 self._check(answer)
@@ -170,12 +176,31 @@ class Transport:
         reason = str(error) or type(error).__name__
         if "CERTIFICATE_VERIFY_FAILED" in reason:
             return NoAnswer(
-                f"{self._http.base_url}: its certificate is not trusted: {reason}; give the PEM "
+                f"{self.url}: its certificate is not trusted: {reason}; give the PEM "
                 "file to trust (ca_bundle; for commands FRAMESIFT_SERVER_CA_BUNDLE)"
             )
-        return NoAnswer(
-            f"{self._http.base_url}: no answer: {reason}; is 'framesift serve' running there?"
-        )
+        return NoAnswer(f"{self.url}: no answer: {reason}; is 'framesift serve' running there?")
+
+
+def _shown(url: str | httpx.URL) -> str:
+    """A URL without the password that it may hold."""
+    return _USER.sub("//", str(url), count=1)
+
+
+def _sent(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a request, with ``json`` as its text and parameters as plain values."""
+    sent = dict(request)
+    body = sent.pop("json", None)
+    if body is not None:
+        headers = {"Content-Type": "application/json", **(sent.get("headers") or {})}
+        sent |= {"content": json_text(body).encode(), "headers": headers}
+    if sent.get("params"):
+        sent["params"] = {name: _parameter(value) for name, value in sent["params"].items()}
+    return sent
+
+
+def _parameter(value: object) -> Any:
+    return value if isinstance(value, str | int | float | list | tuple) else plain(value)
 
 
 def _present(parameters: Mapping[str, object]) -> dict[str, Any]:
@@ -209,7 +234,7 @@ def _with_versions(message: str, answer: httpx.Response) -> str:
 
 def _foreign(answer: httpx.Response) -> NoAnswer:
     return NoAnswer(
-        f"{answer.url}: {answer.status_code} {answer.reason_phrase}, and no answer of a "
+        f"{_shown(answer.url)}: {answer.status_code} {answer.reason_phrase}, and no answer of a "
         "Framesift server; is the URL right?",
         answer.status_code,
     )
@@ -236,8 +261,9 @@ def _check_version(answer: httpx.Response) -> None:
     """
     theirs, ours = answer.headers.get(HEADER, ""), own_version()
     if theirs and major(theirs) != major(ours):
+        server = _shown(answer.url.copy_with(path="/", query=None))
         raise WrongVersion(
-            f"{answer.url.copy_with(path='/', query=None)}: a server of version {theirs}, and this "
-            f"client is {ours}: install the framesift {major(theirs)}.* package",
+            f"{server}: a server of version {theirs}, and this client is {ours}: install "
+            f"the framesift {major(theirs)}.* package",
             answer.status_code,
         )

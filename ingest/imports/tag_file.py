@@ -203,8 +203,8 @@ def _check_encoding(file: Path, content: bytes) -> None:
             shown = f"byte 0x{content[error.start]:02x}, '{text}' if it is Windows-1252"
         number = content.count(b"\n", 0, begin) + 1
         raise InvalidInput(
-            f"{file}: cannot be read: line {number} is not UTF-8 ({shown}); save the file as UTF-8: "
-            f"iconv -f {name} -t UTF-8"
+            f"{file}: cannot be read: line {number} is not UTF-8 ({shown}); save the file as "
+            f"UTF-8: iconv -f {name} -t UTF-8"
         ) from error
 
 

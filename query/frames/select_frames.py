@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from catalog.errors import UnknownName
 from catalog.lake.catalog import Catalog
 from catalog.lake.connection import LAKE
 from catalog.lake.frames_relation import FramesRelation
@@ -33,6 +34,7 @@ def select_frames(
     store: Catalog,
     question: Question,
     at: int | None = None,
+    columns: Sequence[str] = (),
 ) -> Selection:
     """The frames that answer a question, in its order, then by fkey.
 
@@ -40,6 +42,7 @@ def select_frames(
         store: The catalog.
         question: What is wanted.
         at: The snapshot to ask where the question names none; the newest when None.
+        columns: Tags and columns of the file that a selection does not have by itself.
 
     Raises:
         NotFound: There is no such snapshot.
@@ -50,11 +53,12 @@ def select_frames(
     with asking(store, question, at) as (snapshot, plain):
         relation = relation_for(snapshot, plain)
         classes = tuple(snapshot.classes)
+        more = _more(columns, relation, classes)
         with _chosen_rows(snapshot, relation, plain) as chosen:
             asked_of, condition, values = chosen
             items = order_items(plain, vocabulary_of(snapshot))
             order = [_order(item) for item in items]
-            fetch = _Fetch(snapshot, asked_of, classes)
+            fetch = _Fetch(snapshot, asked_of, classes, more)
             frames = fetch.frames(condition, values, order, question.limit)
         resolved = question.model_copy(update={"snapshot": snapshot.number})
         return Selection(resolved, snapshot.number, frames, classes)
@@ -71,6 +75,18 @@ def frames_of(snapshot: Snapshot, hashes: Hashes) -> tuple[pa.Table, tuple[str, 
     classes = tuple(snapshot.classes)
     with only(snapshot, relation, hashes) as few:
         return _Fetch(snapshot, few, classes).frames("true", []), classes
+
+
+def _more(
+    columns: Sequence[str], relation: FramesRelation, classes: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The columns that are asked for beside those of every selection."""
+    known = [name for name in relation.columns if name != FKEY_HASH]
+    names = dict.fromkeys(name.strip().lower() for name in columns if name.strip())
+    for name in names:
+        if name not in known and name not in _COLUMNS:
+            raise UnknownName("column", name[:80], [*_COLUMNS, *known])
+    return tuple(name for name in names if name not in _COLUMNS and name not in classes)
 
 
 @contextmanager
@@ -98,11 +114,13 @@ class _Fetch:
         snapshot: What is asked.
         relation: Its frames.
         classes: The class tags.
+        more: Further columns.
     """
 
     snapshot: Snapshot
     relation: FramesRelation
     classes: tuple[str, ...]
+    more: tuple[str, ...] = ()
 
     def frames(
         self,
@@ -115,7 +133,8 @@ class _Fetch:
         sized = LABEL_SIZE in self.relation.columns
         if sized:
             condition = f"({condition}) AND {self.relation.has_label}"
-        columns = [name for name in (*_COLUMNS, *self.classes) if name != LABEL_SIZE or sized]
+        all_columns = (*_COLUMNS, *self.classes, *self.more)
+        columns = [name for name in all_columns if name != LABEL_SIZE or sized]
         by, listed = ", ".join([*order, "fkey"]), ", ".join(map(_quoted, columns))
         frames = execute(
             self.snapshot,
@@ -145,7 +164,7 @@ class _Fetch:
         if len(sizes) < len(frames):
             frames = frames.take(sizes["place"])
         sized = frames.append_column(LABEL_SIZE, sizes["size"])
-        return sized.select([*_COLUMNS, *self.classes])
+        return sized.select([*_COLUMNS, *self.classes, *self.more])
 
     @contextmanager
     def _labels(self, named: pa.Table) -> Iterator[tuple[str, list[object]]]:

@@ -19,7 +19,7 @@ class Selection:
         frames: One row per frame, in order: fkey, platform, cluster, datasource, path, filename,
             scene, camera, frame_number, image_width, image_height [pixels], image_file,
             label_file (keys below the source's root), image_size, label_size [bytes], and one
-            column per class tag [pixels].
+            column per class tag [pixels], then what was asked for beside these.
         classes: The class tags, in class order.
     """
 

@@ -63,12 +63,41 @@ def test_frames_that_are_not_known_to_be_bad(shared_home: Path, shared_url: str)
         for options in ([], ["--server", shared_url]):
             none = framesift(shared_home, *options, *command, "--tag", "look!=bad")
             assert none.stderr.replace("\n", " ").strip() == f"no frames: {answer.why_empty}"
-            chosen = framesift(
-                shared_home, *options, *command, "--tag", "look not_known_to_be bad"
-            )
+            chosen = framesift(shared_home, *options, *command, "--tag", "look not_known_to_be bad")
             assert (len(chosen.stdout.splitlines()), chosen.stderr) == (len(fkeys) - 1, "")
         client.tags.mark(fkeys[1:3], {"look": "good"})
         some = framesift(shared_home, *command, "--tag", "look!=bad")
         assert len(some.stdout.splitlines()) == 2
         assert some.stderr.startswith(f"{len(fkeys) - 3} frames have no look, so they are left")
         assert client.select(condition={**different, "tag": "look_2"}).left_out == ""
+
+
+def test_columns_of_an_answer_may_be_tags(shared_home: Path, shared_url: str) -> None:
+    """In each format, on a home and a server, of no frames, too; unknown names are named."""
+    with Client(shared_url) as client:
+        fkeys = sorted(frame.fkey for frame in client.frames())
+        client.tags.mark(fkeys[:2], {"haze": "3", "first-seen": "2018-08-07 12:00:00+02:00"})
+        answer = client.selections.ask({"order": ["haze"], "limit": 3}, columns=["HAZE", "sky"])
+        assert [frame["haze"] for frame in answer] == [3, 3, None]
+        assert list(answer.frames[0])[-1] == "haze"
+    wanted = ("select", "--columns", "fkey,haze", "--columns", "first-seen,mtime")
+    marked = ("--tag", "haze is_not_null", "--order", "fkey")
+    for options in ([], ["--server", shared_url]):
+        table = framesift(shared_home, *options, *wanted, *marked, "--format", "csv-named")
+        assert table.stdout.splitlines()[0] == '"fkey","haze","first-seen","mtime"', table.stderr
+        # A server's times come as texts, and are quoted.
+        told = [line.replace('"', "") for line in table.stdout.splitlines()[1:]]
+        assert [line.rpartition(",")[0] for line in told] == [
+            f"{fkey},3,2018-08-07 10:00:00" for fkey in fkeys[:2]
+        ]
+        body = json.loads(framesift(shared_home, *options, *wanted, *marked, "--json").stdout)
+        assert [list(frame) for frame in body["frames"]] == [
+            ["fkey", "haze", "first-seen", "mtime"]
+        ] * 2
+        shown = framesift(shared_home, *options, *wanted, *marked).stdout
+        assert shown.count("2018-08-07") == 2
+        none = framesift(shared_home, *options, *wanted, "--tag", "haze=9", "--format", "csv-named")
+        assert none.stdout == '"fkey","haze","first-seen","mtime"\n'
+        wrong = framesift(shared_home, *options, "select", "--columns", "fkey,hase")
+        assert "unknown column 'hase': did you mean haze?" in wrong.stderr
+        assert wrong.returncode == 1

@@ -8,6 +8,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 import pytest
 
 import framesift
@@ -157,7 +159,42 @@ def test_a_selection_as_a_table(client: framesift.Client) -> None:
     table = chosen.to_arrow()
     assert table.num_rows == len(chosen)
     assert table["car"].to_pylist() == [frame["car"] for frame in chosen]
-    assert client.select(car=(9_000_000, None)).to_arrow().num_rows == 0
+    none = client.select(car=(9_000_000, None))
+    assert none.to_arrow().schema == table.schema
+    frame = none.to_pandas()
+    assert (len(frame), list(frame.columns)) == (0, table.column_names)
+    assert frame.dtypes.equals(chosen.to_pandas().dtypes)
+
+
+def test_numbers_of_numpy_and_columns_of_pandas_are_taken(client: Any) -> None:
+    """Wherever a request has a value: ranges, shares, conditions, parameters, marks, statistics."""
+    plain = client.select(car=(1, 50_000), limit=5, share={"sky": (0.01, None)})
+    asked = client.select(
+        car=(np.int64(1), np.uint16(50_000)),
+        limit=np.int32(5),
+        share={"sky": (np.float64(0.01), None)},
+    )
+    assert [frame.fkey for frame in asked] == [frame.fkey for frame in plain]
+    assert len(plain) > 1
+    numbers = pd.Series([frame["frame_number"] for frame in plain])
+    some = {"kind": "tag", "tag": "frame_number", "op": "in", "value": numbers}
+    cameras = np.array(["front_center", "front_left"])
+    exact = client.select(car=np.int64(plain.frames[0]["car"]), at=np.int64(plain.snapshot))
+    assert plain.frames[0].fkey in [frame.fkey for frame in exact]
+    both = client.select(car=np.array([1, 50_000]), condition=some, camera=cameras)
+    assert {frame["frame_number"] for frame in both} <= set(numbers)
+    assert len(list(client.frames(question={"ranges": [], "condition": some}))) >= len(numbers)
+    edges = {"car": np.array([0, 1_000, 50_000])}
+    assert client.histogram("car", edges=edges, bins=np.int64(4))["axes"]
+    when = pd.Timestamp("2001-01-01")
+    late = {"kind": "tag", "tag": "mtime", "op": ">", "value": when}
+    assert len(client.select(condition=late)) == FRAMES
+    late["value"] = when.to_datetime64()
+    assert len(client.select(condition=late)) == FRAMES
+    with pytest.raises(InvalidQuestion, match="is a set: expected a text, a number"):
+        client.select(condition={**late, "value": {1}})
+    with pytest.raises(InvalidQuestion, match="not finite"):
+        client.select(car=(np.nan, None))
 
 
 def test_classes(client: framesift.Client) -> None:

@@ -155,3 +155,42 @@ def test_a_self_signed_certificate_is_trusted_by_file(home: Path) -> None:
             framesift.connect(url).classes()
     with pytest.raises(FramesiftServerError, match="ca_bundle"):
         framesift.connect(url, ca_bundle=str(home / "none.pem"))
+
+
+@pytest.mark.parametrize("token", ["fs_SECRET\n", "\r\nfs_SECRET \r\n"])
+def test_a_tokens_line_end_is_no_part_of_it(token: str) -> None:
+    """As `cat` and a Kubernetes secret leave it; what the server gets has none."""
+    with _answering(_answer({"user": "a"})) as (url, requests):
+        framesift.connect(url, token).me()
+    assert b"\r\nAuthorization: Bearer fs_SECRET\r\n" in requests[0]
+
+
+@pytest.mark.parametrize("token", ["fs_SEC\nRET", "fs_SEC RET", "fs_SECR\u00e9T", "fs_SEC\x00RET"])
+def test_a_token_that_none_can_be_is_not_shown(token: str) -> None:
+    """No library's text either, which would show the header."""
+    with pytest.raises(FramesiftServerError, match="token: holds a blank, a line end or") as error:
+        framesift.connect("http://127.0.0.1:9", token)
+    assert "SEC" not in str(error.value)
+    assert error.value.__cause__ is None
+
+
+def test_a_password_in_the_url_is_not_shown() -> None:
+    """Where the server is away, is another one, of another version, or the URL is none."""
+    said = []
+    with _answering(b"HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n",
+                    _answer({}, Framesift_Version="99.0.0")) as (url, requests):  # fmt: skip
+        held = url.replace("//", "//user:secretword@")
+        client = framesift.connect(held)
+        said.append(repr(client) + client.url if hasattr(client, "url") else repr(client))
+        for _ in range(2):
+            with pytest.raises(FramesiftServerError) as error:
+                client.me()
+            said.append(str(error.value))
+    assert b"Authorization: Basic" in requests[0]  # for a proxy that asks for it
+    for url in ("http://user:secretword@127.0.0.1:9", "http://user:secretword@127.0.0.1:xx",
+                "ftp://user:secretword@127.0.0.1"):  # fmt: skip
+        with pytest.raises(FramesiftServerError) as error:
+            framesift.connect(url).me()
+        said.append(str(error.value))
+    assert all("127.0.0.1" in each for each in said)
+    assert "secretword" not in " ".join(said)

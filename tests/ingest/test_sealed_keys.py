@@ -9,6 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from catalog.errors import InvalidInput, StorageError
+from catalog.storage.s3_prefix import S3Prefix
 from ingest.sources import sealed_keys
 from ingest.sources.s3.s3_bucket import session_of
 from ingest.sources.schemes import open_source
@@ -120,3 +121,29 @@ def test_a_server_takes_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert open_with(AccessKeys(ceph_server.access_key, ceph_server.secret_key)) == b"1"
     with pytest.raises(StorageError, match="secret key is wrong"):
         open_with(AccessKeys(ceph_server.access_key, "wrong"))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "named"),
+    [
+        ("AWS_ACCESS_KEY_ID", "SECRETWORD\n", "access key"),
+        ("AWS_SECRET_ACCESS_KEY", "SECRETWORD\r\n", "secret key"),
+        ("AWS_SESSION_TOKEN", "SECRET\nWORD", "session token"),
+    ],
+)
+def test_keys_that_no_header_takes_are_refused_unseen(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, named: str
+) -> None:
+    """Of a source and of the catalog: the libraries' errors would show the header whole."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "plain")
+    session_of(SourceOptions())
+    assert S3Prefix.parse("s3://bucket/x").keys().token == "plain"
+    monkeypatch.setenv(variable, value)
+    session_of(SourceOptions(anonymous=True))
+    for ask in (lambda: session_of(SourceOptions()), S3Prefix.parse("s3://bucket/x").keys):
+        with pytest.raises(InvalidInput, match=f"the S3 {named} holds a line end") as refused:
+            ask()
+        assert "WORD" not in str(refused.value)
+    with pytest.raises(InvalidInput, match="the S3 secret key holds a line end"):
+        session_of(SourceOptions(sealed_keys=seal(AccessKeys("plain", "SECRETWORD\n"))))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest

@@ -71,3 +71,18 @@ def test_a_training_does_without(
     said = capsys.readouterr().out
     assert said.count("warning: ") == 1
     assert (tmp_path / FILE).exists()
+
+
+def test_no_token_and_no_password_is_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a token with a line end, which a library shows whole, and of a password in the URL."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://user:secretword@127.0.0.1:9")
+    assert mlflow_log(tmp_path, 0, {}, {}) is None
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "secretword\n")
+    assert mlflow_log(tmp_path, 0, {}, {}) is None
+    told = "".join(capsys.readouterr())
+    assert told.count("MLflow does not take this run's metrics") == 2
+    assert "127.0.0.1" in told
+    assert "secretword" not in told

@@ -6,6 +6,7 @@ The run's id is kept in ``mlflow.json`` in the model's folder: a run that goes o
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json
+from catalog.text.visible_text import without_user
 from training.command import Interrupted, say
 from training.folder_file import read_folder_file
 
@@ -24,6 +26,7 @@ _PATIENCE = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "10", "MLFLOW_HTTP_REQUEST_MAX_RETRI
 """Settings of MLflow's client where the user sets none: each step waits for the server, too."""
 _MOST_BYTES = 1 << 16
 _LONGEST_PARAM = 6000
+_HEADER = re.compile(r"header value.*")
 _PARAMS_AT_ONCE = 100
 
 
@@ -103,7 +106,9 @@ def mlflow_log(
         params = [Param(key, str(each)[:_LONGEST_PARAM]) for key, each in about.items()]
         for first in range(0, len(params), _PARAMS_AT_ONCE):
             client.log_batch(run_id, params=params[first : first + _PARAMS_AT_ONCE])
-        atomic_write(model_dir / FILE, json.dumps({"uri": uri, "run_id": run_id}), parents=True)
+        atomic_write(
+            model_dir / FILE, json.dumps({"uri": without_user(uri), "run_id": run_id}), parents=True
+        )
         begun.append(MlflowLog(client, run_id))
 
     return begun[0] if _reached(begin) else None
@@ -141,7 +146,8 @@ def _reached(write: Callable[[], None]) -> bool:
     try:
         write()
     except (MlflowException, OSError, ValueError) as error:  # requests' are OSError
-        reason = " ".join(str(error).split())[:300]
+        # Of MLflow's token and of a password in its URL the libraries show either.
+        reason = _HEADER.sub("header value", without_user(" ".join(str(error).split())))[:300]
         say(f"warning: MLflow does not take this run's metrics any more: {reason}")
         return False
     return True
@@ -157,6 +163,6 @@ def _run_of(model_dir: Path, uri: str) -> str | None:
     """The id of the run that this one was there, when it began."""
     try:
         record = parsed_json(read_folder_file(model_dir, FILE, _MOST_BYTES))
-        return str(record["run_id"]) if record["uri"] == uri else None
+        return str(record["run_id"]) if without_user(record["uri"]) == without_user(uri) else None
     except (BadFile, FileNotFoundError, ValueError, KeyError, TypeError):
         return None

@@ -10,6 +10,7 @@ from api.cli.default_server import default_server, keep_default_server
 from api.cli.terminal import JsonFlag, emit_json, stdout
 from api.cli.tokens import keep_token, token_of
 from catalog.errors import InvalidInput
+from catalog.text.visible_text import without_user
 
 UrlArgument = Annotated[
     str | None,
@@ -43,7 +44,9 @@ def login(
     keep_token(settings.config, server, token)
     keep_default_server(settings.config, server)
     lasts = "" if user is None else " for an hour"
-    stdout.print(f"the token for {server} is kept in {settings.config.expanduser()}{lasts}")
+    stdout.print(
+        f"the token for {without_user(server)} is kept in {settings.config.expanduser()}{lasts}"
+    )
     stdout.print(_default_words(server))
 
 
@@ -54,7 +57,9 @@ def logout(url: UrlArgument = None) -> None:
     keep_token(folder, server, None)
     if default_server(folder) == server:
         keep_default_server(folder, None)
-    stdout.print(f"{'forgot the token' if was_kept else 'no token is kept'} for {server}")
+    stdout.print(
+        f"{'forgot the token' if was_kept else 'no token is kept'} for {without_user(server)}"
+    )
 
 
 def context(
@@ -79,16 +84,17 @@ def context(
     if as_json:
         emit_json({"server": server, "home": home, "default_server": default})
         return
-    stdout.print(f"commands ask {f'the home {home}' if server is None else server}")
+    stdout.print(f"commands ask {f'the home {home}' if server is None else without_user(server)}")
     if default is not None and server != default:
         stdout.print(_default_words(default))
 
 
 def _default_words(server: str) -> str:
     """A sentence on the default server that a login sets."""
+    shown = without_user(server)
     if destination.server() == server:
-        return f"commands ask {server} from now on; 'framesift context home' ends that"
-    return f"{server} is the default, but FRAMESIFT_SERVER or FRAMESIFT_HOME is set and comes first"
+        return f"commands ask {shown} from now on; 'framesift context home' ends that"
+    return f"{shown} is the default, but FRAMESIFT_SERVER or FRAMESIFT_HOME is set and comes first"
 
 
 def _server(url: str | None) -> str:

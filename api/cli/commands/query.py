@@ -16,7 +16,7 @@ from api.cli.shapes.selections import Answer
 from api.cli.tables.table import emit_table
 from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, stderr, stdout
-from catalog.errors import InvalidInput, UnknownName
+from catalog.errors import InvalidInput
 from query.question.condition import leaves
 from query.question.question import Question
 
@@ -38,8 +38,8 @@ def select(
         list[str] | None,
         typer.Option(
             "--columns",
-            help="Of the answer, such as fkey,filename,car; repeatable. In a table else the "
-            "file's name and the classes asked for, in other formats all.",
+            help="Columns and tags, such as fkey,filename,car; repeatable. In a table else the "
+            "file's name and the classes asked for, in other formats all but other tags.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
@@ -57,7 +57,10 @@ def select(
         _emit_meaning(selections.describe(question, at=at), as_json)
         return
     answer = selections.ask(question, at=at)
-    names = _known(columns or (), columns_of(answer))
+    names = _listed(columns or ())
+    tags = [name for name in names if name not in columns_of(answer)]
+    if tags:  # an older server knows those of the answer only
+        answer = selections.ask(question, at=answer.snapshot, columns=tags)
     if save is not None:
         # Before anything is printed: a reader that goes away must not cost the dataset.
         dataset = answer.save(save)
@@ -74,19 +77,14 @@ def select(
     elif format_ == "table":
         _emit_answer(answer, names or _usual(question, answer.classes))
     else:
-        table = table_of(answer)
-        table = table.select(names) if names else table
+        table = table_of(answer, names)
         emit_rows(table.schema, table.to_batches(), format_, out)
     end(ExitCode.NOTHING_FOUND, when=strict and not len(answer))
 
 
-def _known(texts: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """The columns that are asked for, each one of an answer's."""
-    names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in columns:
-            raise UnknownName("column", name, columns, "It is given with --columns.")
-    return list(dict.fromkeys(names))
+def _listed(texts: Sequence[str]) -> list[str]:
+    names = [name.strip().lower() for text in texts for name in text.split(",")]
+    return [name for name in dict.fromkeys(names) if name]
 
 
 def _with_columns(body: Mapping[str, Any], columns: Sequence[str]) -> Mapping[str, Any]:

@@ -39,6 +39,8 @@ class Answer(Protocol):
 class Selections(Protocol):
     """See api.services.selections.Selections."""
 
-    def ask(self, question: "Question", *, at: int | None = None) -> Answer: ...
+    def ask(
+        self, question: "Question", *, at: int | None = None, columns: Sequence[str] = ()
+    ) -> Answer: ...
 
     def describe(self, question: "Question", *, at: int | None = None) -> Record: ...

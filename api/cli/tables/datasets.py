@@ -6,8 +6,8 @@ from typing import Any
 from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
 from api.cli.terminal import duration, stdout
+from api.schemas.unmet import MOST_UNMET, unmet_sentences
 from catalog.text.visible_text import visible
-from query.sets.unmet import MOST_UNMET, unmet_sentences
 
 _MOST_ROWS = 40
 _MOST_FRAMES = 10

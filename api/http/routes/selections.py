@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
-from fastapi import Request
+from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
@@ -42,6 +42,17 @@ _ENCODED_ROWS = 2_000
 run until it has done: 41,277 frames took it seconds."""
 
 
+Columns = Annotated[
+    str,
+    Query(
+        max_length=20_000,
+        description="Tags and columns of metaocean, with commas between, beside those that each "
+        "frame has.",
+        examples=["frame_number,mtime"],
+    ),
+]
+
+
 @router.post(
     "/selections",
     rule=READ.but(work="selection"),
@@ -50,14 +61,19 @@ run until it has done: 41,277 frames took it seconds."""
     example=QUESTION,
 )
 async def post_selection(
-    request: Request, question: Question, session: CurrentSession, at: At = None
+    request: Request,
+    question: Question,
+    session: CurrentSession,
+    at: At = None,
+    columns: Columns = "",
 ) -> Response:
     """The frames that answer a question, the snapshot they are of, and what was asked.
 
     Other formats than JSON hold the frames alone.
     """
     format_ = row_format(request)
-    answer = await run_in_threadpool(session.selections.ask, question, at=at)
+    more = columns.split(",")
+    answer = await run_in_threadpool(session.selections.ask, question, at=at, columns=more)
     if format_ != "json":
         headers = {"Framesift-Snapshot": str(answer.snapshot)}
         return rows_answer(format_, answer.to_arrow(), headers)

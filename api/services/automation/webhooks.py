@@ -18,6 +18,7 @@ from api.schemas.automation.webhooks import (
 from catalog.errors import InvalidInput
 from catalog.records.automation import webhooks as records_of
 from catalog.records.automation.tables import Webhook
+from catalog.text.visible_text import without_user
 from ingest.sources.sealed_keys import AccessKeys, seal
 from query.question.wrong_value import validation_message
 
@@ -110,12 +111,12 @@ def check_url(url: str, hosts: Sequence[str]) -> None:
     Raises:
         InvalidInput: It is none, has what should not be kept, or its host is not among them.
     """
-    excerpt = " ".join(url[:200].split())
+    excerpt = without_user(" ".join(url[:200].split()))
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
-    except ValueError as error:
-        raise InvalidInput(f"webhook {excerpt}: {error}; expected https://HOST/PATH") from error
+    except ValueError:  # it may show what stands before an "@"
+        raise InvalidInput(f"webhook {excerpt}: expected https://HOST/PATH") from None
     is_plain = url.isascii() and url.isprintable() and " " not in url and "\\" not in url
     if parts.scheme not in _PORTS or not host or not is_plain:
         raise InvalidInput(f"webhook {excerpt}: expected https://HOST/PATH or http://HOST/PATH")

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from api.services.accounts.callers import Caller
 from api.settings import Settings
 from catalog.errors import InvalidInput, NotAllowed
+from catalog.text.visible_text import without_user
 from ingest.sources.endpoint_proxy import ENDPOINT, PUBLIC
 from ingest.sources.local_folder import path_of
 from ingest.sources.public_address import is_public
@@ -127,8 +128,8 @@ def _host_and_port(endpoint: str) -> tuple[str, int | None]:
     try:
         parts = urlsplit(endpoint)
         host, port = (parts.hostname or "").rstrip("."), parts.port
-    except ValueError as error:
-        raise InvalidInput(f"endpoint {endpoint}: {error}; expected https://host[:port]") from error
+    except ValueError:  # it may show what stands before an "@"
+        host, port = "", None
     if not host:
-        raise InvalidInput(f"endpoint {endpoint}: expected https://host[:port]")
+        raise InvalidInput(f"endpoint {without_user(endpoint)}: expected https://host[:port]")
     return host, port

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from api.schemas.datasets import DatasetBody
-from query.sets.unmet import off_by
+from api.schemas.unmet import off_by
 
 _MOST = 60
 """Bars of a group; a match to a dataset compares every class."""

@@ -158,8 +158,8 @@ class UrlQuestion:
         for tag in self.tags("is"):
             yield _is(tag, self.all(f"is.{tag}"))
         for tag in self.tags("not"):
-            for value in self.all(f"not.{tag}"):
-                yield {"kind": "tag", "tag": tag, "op": NOT_KNOWN_TO_BE, "value": value}
+            for unwanted in self.all(f"not.{tag}"):
+                yield {"kind": "tag", "tag": tag, "op": NOT_KNOWN_TO_BE, "value": unwanted}
         for tag in self.tags(*_ENDS):
             if tag in classes:
                 continue

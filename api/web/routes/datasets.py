@@ -12,6 +12,7 @@ from api.http.dependencies import CurrentSession
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, Api
 from api.schemas.datasets import DatasetBody
+from api.schemas.unmet import MOST_UNMET, unmet_sentences
 from api.services.session import Session
 from api.web.build.achieved import groups_of, leakage_of, splits_of
 from api.web.build.dataset_forms import division, extension, new_dataset
@@ -21,7 +22,6 @@ from api.web.forms import Form, form_of
 from api.web.pages import gone_on, page
 from catalog.errors import InvalidInput
 from query.question.question import Question
-from query.sets.unmet import MOST_UNMET, unmet_sentences
 
 router = Router(api=Api.WEB, include_in_schema=False)
 

@@ -34,6 +34,7 @@ from catalog.errors import (
 )
 from catalog.storage.file_version import listed_version
 from catalog.storage.file_version import shown as shown_version
+from catalog.storage.s3_keys import check_keys
 from ingest.sources.endpoint_proxy import REDIRECTED, Way, way_to
 from ingest.sources.opened_file import OpenedFile, check_version, end_of
 from ingest.sources.s3.s3_page import ObjectEntry, Page, page_of, read_pages_of
@@ -560,20 +561,25 @@ def session_of(options: SourceOptions) -> Any:
     """The boto3.Session that asks as the options say.
 
     Raises:
-        InvalidInput: The profile or the CA bundle does not exist, or the keys cannot be decrypted.
+        InvalidInput: The profile or the CA bundle does not exist, or keys cannot be decrypted or
+            used.
         StorageError: The key to those cannot be read.
     """
     if options.ca_bundle and not Path(options.ca_bundle).is_file():
         raise InvalidInput(f"CA bundle {options.ca_bundle}: no such file; expected a PEM file")
     if options.sealed_keys:
         keys = unseal(options.sealed_keys)
-        return boto3.Session(keys.access_key, keys.secret_key)
-    try:
-        return boto3.Session(profile_name=options.profile or None)
-    except ProfileNotFound as error:
-        raise InvalidInput(
-            f"profile '{options.profile}' is not in ~/.aws/config or ~/.aws/credentials"
-        ) from error
+        session = boto3.Session(keys.access_key, keys.secret_key)
+    else:
+        try:
+            session = boto3.Session(profile_name=options.profile or None)
+        except ProfileNotFound as error:
+            raise InvalidInput(
+                f"profile '{options.profile}' is not in ~/.aws/config or ~/.aws/credentials"
+            ) from error
+    if not options.anonymous:
+        check_keys(session)
+    return session
 
 
 def _credentials(session: Any, bucket: str) -> Boto3CredentialProvider:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from api.schemas.unmet import unmet_sentences
 from query.sets.distances import distance
 from query.sets.matched import Marginal, Matched, match, report
-from query.sets.unmet import unmet_sentences
 from tests.query.sets.test_stratified import hashes
 
 
