@@ -65,7 +65,7 @@ class JobRequest:
         kind: "train", "validate", or the kind of a command (pipeline.jobs.command_job).
         stages: What runs, in order.
         environment: Variables set for every command.
-        parallel: Commands of one stage that run at once.
+        parallel: Commands of one stage that run at once, each with all its ranks.
         needs: What of the home its commands open.
         settings: What was asked for, such as the split and the number of steps.
         attempt: How often it was started, this time included.

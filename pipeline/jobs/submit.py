@@ -95,7 +95,7 @@ class Plan:
     Attributes:
         stages: What runs, in order.
         shown: Further paths that its record shows.
-        parallel: Commands of one stage that run at once.
+        parallel: Commands of one stage that run at once, each with all its ranks.
         environment: Variables set for every command.
         needs: What of the home its commands open.
         settings: What was asked for, as its record shows it.

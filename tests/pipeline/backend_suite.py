@@ -229,7 +229,7 @@ class BackendSuite:
         resources = Resources(ranks=2)
         backend.check(resources, queue)
         request = JobRequest(
-            "places", "run", (stage,), {"GIVEN": "a b"}, parallel=2, resources=resources
+            "places", "run", (stage,), {"GIVEN": "a b"}, parallel=1, resources=resources
         )
         assert Run(backend, queue, request).ended().state == "done"
         assert [(here / f"of{rank}").read_text() for rank in range(2)] == ["2 a b\n"] * 2

@@ -260,13 +260,15 @@ class Runner:
     def run_stage(self, stage: Stage) -> str:
         """Why the stage failed; empty when all its commands succeeded, or it is to end."""
         commands = self.commands(stage)
+        # A command's ranks wait for each other, so all of them begin at once.
+        most = self.request.parallel * len(commands) // len(stage.commands)
         waiting = deque(enumerate(commands))
         started: dict[int, subprocess.Popen[bytes]] = {}
         running: set[int] = set()
         failed, killed = "", list[bool]()
         try:
             while (waiting or running) and not self.cancelled:
-                while waiting and len(running) < self.request.parallel:
+                while waiting and len(running) < most:
                     index, command = waiting.popleft()
                     log = self.paths.log(stage.title, index)
                     variables = self.variables(stage, index)

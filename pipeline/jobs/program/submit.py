@@ -149,7 +149,6 @@ def _plan(paths: JobPaths, frames: JobInput, settings: ProgramSettings, user: st
             Stage("collect", (collects,), uses_gpus=False),
         ),
         {**frames.shown, "input": str(program_paths.input), "output": str(program_paths.output)},
-        settings.ranks,
         settings=_shown(settings, frames),
         reads=frames.reads,
         staging=frames.beside(paths, settings.split, settings.ranks),
