@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import uuid
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -606,6 +607,8 @@ def _aside(path: Path) -> Iterator[Path]:
     aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
         yield aside
+        with aside.open("rb") as file:
+            os.fsync(file.fileno())
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
