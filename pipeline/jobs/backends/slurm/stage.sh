@@ -56,7 +56,10 @@ trap 'end_programs slurm' TERM
 for line in "${setup[@]}"; do
   eval "$line"
   code=$?
-  [ "$code" = 0 ] || { echo "error: setup '$line' ended with exit code $code"; break; }
+  [ "$code" = 0 ] || {
+    echo "error: setup of backends.toml, line '$line': ended with exit code $code"
+    break
+  }
   code=
 done
 if [ -z "$code" ] && [ ${#lease[@]} -gt 0 ]; then
