@@ -34,12 +34,12 @@ def tree_to_disk(path: Path) -> None:
 
 
 def living_tree_to_disk(path: Path) -> None:
-    """Do as `tree_to_disk` in a folder that others write: what is gone or closed to us is left.
+    """Do as `tree_to_disk`, in a folder that others write: what is gone, or not ours, stays out.
 
     Raises:
         OSError: The disk refuses.
     """
-    for one in (*below(path), path):
+    for one in [*below(path), str(path)]:
         with suppress(FileNotFoundError, PermissionError):
             if _is_content(one):
                 to_disk(Path(one))

@@ -181,7 +181,7 @@ class BackendSuite:
         assert not (here / "merged").exists()
         silent = JobRequest("silent", "train", (Stage("only", (shell("exit 3"),)),))
         assert "only 0 ended with exit code 3; see" in Run(backend, queue, silent).ended().error
-        raises = (PYTHON, "-c", "print('step 1'); raise ValueError('no\\x1b class 7')")
+        raises = (PYTHON, "-c", "print('step 1'); raise ValueError('no \\x1b[31mclass\\x1b[0m 7')")
         tells = JobRequest("tells", "train", (Stage("only", (raises,)),))
         status = Run(backend, queue, tells).ended()
         assert "only 0 ended with exit code 1: ValueError: no class 7; see /" in status.error

@@ -319,7 +319,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file with the command lines of Slurm's programs, which here only say that they do."""
     file = tmp_path / "asked"
     (tmp_path / "bin").mkdir()
-    for name in ("sbatch", "squeue", "scontrol", "scancel"):
+    for name in ("sbatch", "squeue", "scontrol", "scancel", "sacct"):
         program = tmp_path / "bin" / name
         number = f"grep -c ^sbatch {file}" if name == "sbatch" else ":"
         program.write_text(f'#!/bin/sh\necho "{name} $* $SLURM_CONF" >> {file}\n{number}\n')

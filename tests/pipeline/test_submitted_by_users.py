@@ -59,7 +59,7 @@ def ended(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def submit_all(home: Path, backend: str, ranks: int, **variables: str) -> None:
-    """Train and run by the command line, validate and run over REST: on datasets and questions.
+    """Train, and run on a question, by the command line; validate and run over REST.
 
     The server that drives the jobs of the command line has none of these variables.
     """
@@ -85,17 +85,15 @@ def submit_all(home: Path, backend: str, ranks: int, **variables: str) -> None:
         )  # fmt: skip
         assert (scored["state"], scored["error"]) == ("done", ""), logs(home)
         assert scored["metrics"]["frames"] == 4
-        asked = {"ranges": [{"tag": "car", "lowest": 1}], "limit": 2}
         theirs = ended(
             url,
-            {"kind": "run", "question": asked, "command": PROGRAM, "ranks": 2, "name": "theirs",
+            {"kind": "run", "dataset": "few", "command": PROGRAM, "ranks": 2, "name": "theirs",
              "backend": backend},
         )  # fmt: skip
         assert (theirs["state"], theirs["error"]) == ("done", ""), logs(home)
-        assert theirs["dataset"] == "theirs@1"
     assert len(hosts(home, "mine", ranks)) == ranks
     frames = [int((output(home, name) / "frames").read_text()) for name in ("mine", "theirs")]
-    assert frames == [3, 2]
+    assert frames == [3, 4]
 
 
 def output(home: Path, job: str) -> Path:

@@ -126,7 +126,9 @@ def test_what_a_record_keeps_is_in_the_place_of_the_drivers(
     """Whatever of that kind the driver has; what belongs to a machine, and secrets, are its own."""
     driver = {"TZ": "UTC", "HOME": "/srv", "MY_SETTING": "its", "MY_TOKEN": "its", "OTHER": "its"}
     own = {"HOME": "/srv", "MY_TOKEN": "its"}
-    expected = {**own, "TZ": "UTC", "MY_SETTING": "its"} if submitted is None else own | submitted
+    expected = (
+        {**own, "TZ": "UTC", "MY_SETTING": "its"} if submitted is None else {**own, **submitted}
+    )
     assert inherited(driver, (), ("MY_*",), submitted) == expected
     kept = submitted_variables({**driver, "MY_URL": "s3://me:it@h"}, ("MY_*",))
     assert kept == {"TZ": "UTC", "MY_SETTING": "its"}

@@ -13,6 +13,7 @@ _ROOM_BYTES = 16_384
 _OF_LAUNCHERS = re.compile(r"(srun|slurmstepd\S*|scancel): (error: )?")
 _OF_RANK = re.compile(r"\[[\d,]+\]<std(out|err)>:")
 """Pattern of what Horovod's launcher puts before a rank's line."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _OF_HOROVOD = re.compile(
     r"Process \d+ exit with status code|Terminating remaining workers|Horovod detected that|"
     r"Process name: |Exit code: "
@@ -57,7 +58,7 @@ def why_failed(what: str, log: Path, attempt: int, code: int) -> str:
 
 def _shown(line: str) -> str:
     """A line of a log for people; empty where it is a launcher's, or has nothing to read."""
-    text = _OF_RANK.sub("", line)
+    text = _OF_RANK.sub("", _COLOUR.sub("", line))
     if _OF_LAUNCHERS.match(text) or _OF_HOROVOD.match(text):
         return ""
     printable = "".join(char if char.isprintable() else " " for char in text)

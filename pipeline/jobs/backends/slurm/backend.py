@@ -61,7 +61,8 @@ class SlurmBackend:
             paths.logs.mkdir(parents=True, exist_ok=True)
             for left in (paths.result, paths.progress, paths.staging):
                 left.unlink(missing_ok=True)
-            write_json(paths.request, request.to_json())
+            # Nodes may go on where this machine loses its power.
+            write_json(paths.request, request.to_json(), fsync=True)
             job.notes.mkdir(parents=True, exist_ok=True)
             for flags, script in _stages(job, numbers):
                 numbers.append(scheduler.submit(flags, script, variables))

@@ -97,7 +97,8 @@ elif [ "$asked" = signal ] && [ "$code" != 0 ]; then
     scontrol requeue "$SLURM_JOB_ID" && { sleep 600; exit 1; } # Slurm ends it before
   fi
 fi
-find "$FOLDER" -type f,d -exec sync {} + # what it says has ended survives a power cut
+# What it says has ended survives a power cut.
+find "$FOLDER" -type f,d -exec sync {} + 2> /dev/null
 say "$(now)" "$code" "$end"
 if [ "$code" != 0 ] && [ -z "$INDEPENDENT" ] && [ -n "$SLURM_ARRAY_JOB_ID" ]; then
   scancel --quiet "$SLURM_ARRAY_JOB_ID"
