@@ -7,16 +7,19 @@ supervisor is gone, and nobody can limit how long the end takes.
 """
 
 import logging
+import os
 import signal
 import socket
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
+from types import FrameType
 
 from api.server.log_setup import logging_to_stderr
-from api.server.stopping import end_of
+from api.server.stopping import Terminal, end_of
 from api.server.worker import Beat, Serving, run_worker
 from catalog.storage.own_folder import own_folder
 from catalog.storage.spill_folder import user_folder
@@ -28,6 +31,9 @@ _SHORT_S = 5.0
 
 _LONGEST_PAUSE_S = 30.0
 _GRACE_S = 3.0
+
+_SIGNALS = 4096
+"""Most that are taken at once from the socket that wakes the supervisor."""
 
 _LOOK_S = 0.5
 _START_S = 120.0
@@ -78,12 +84,24 @@ class _Workers:
     def run(self) -> int:
         """Start them, keep them, end them; the signal that ended them."""
         told, woken = socket.socketpair()
+        told.setblocking(False)
         woken.setblocking(False)
         signals: list[int] = []
+        terminal = Terminal()
+
+        def hang_up(number: int, _: FrameType | None) -> None:
+            if terminal.is_gone:
+                signals.append(number)
+            else:
+                self._hang_up()
+
         signal.set_wakeup_fd(woken.fileno())
         for sig in (signal.SIGTERM, signal.SIGINT):
             signal.signal(sig, lambda number, _: signals.append(number))
+        signal.signal(signal.SIGHUP, hang_up)
         while not signals:
+            with suppress(BlockingIOError):
+                told.recv(_SIGNALS)
             while len(self._running) < self._serving.workers and not signals:
                 self._start()
             wait([*self._running, told], _LOOK_S)
@@ -139,6 +157,14 @@ class _Workers:
             short = time.monotonic() - worker.since < _SHORT_S
             self._pause_s = min(2 * self._pause_s or 0.5, _LONGEST_PAUSE_S) if short else 0.0
         return len(self._running) < before
+
+    def _hang_up(self) -> None:
+        """Have those that serve read their files again; who starts reads them anyhow."""
+        for worker in self._running.values():
+            pid = worker.process.pid
+            if pid is not None and worker.beat.value:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGHUP)
 
     def _end(self) -> None:
         processes = [worker.process for worker in self._running.values()]

@@ -11,16 +11,21 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.process import BaseProcess, parent_process
 from pathlib import Path
+from ssl import SSLContext
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import uvicorn
 
+from api.server.certificate import LOOK_S, Certificate
 from api.server.log_setup import LogFormat, LogLevel, logging_to_stderr
 from api.server.metrics_folder import count_together
 from api.server.shared import Changes
-from api.server.stopping import Stopping, end_of
+from api.server.stopping import Stopping, Terminal, end_of
 from api.settings import Settings
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 _HEAD_BYTES = 64 << 10
 """Largest head of a request [bytes]: a page's cursor may have 20,000 characters."""
@@ -87,6 +92,8 @@ def run_worker(serving: Serving, listener: socket.socket, beat: Beat, lost: str)
         beat: By which it is seen to work.
         lost: Why another one's place is taken, to be counted; "" where none is.
     """
+    # Until it serves, when it reads the files anyhow.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     parent = parent_process()
     assert parent is not None
     threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
@@ -123,44 +130,82 @@ def serve_on(serving: Serving, listener: socket.socket, beat: Beat | None = None
         processes=serving.workers,
         changes=None if folder is None else Changes(Path(folder)),
     )
-    stopping: Stopping = app.state.stopping
-    ended_by: list[int] = []
-
-    class Server(uvicorn.Server):
-        """Serves on for a while when it is told to stop, and ends in time."""
-
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            loop = asyncio.get_running_loop()
-            if serving.certificate is not None:
-                _limit_tls(loop, serving.settings.head_timeout_s)
-            await super().startup(sockets)
-            listener.listen(_BACKLOG)
-            if beat is not None:
-                _beat(loop, beat)
-
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-            """The handler of SIGTERM and SIGINT; a second SIGINT waits for nothing."""
-            if stopping.begun:
-                self.force_exit = self.force_exit or sig == signal.SIGINT
-                self.should_exit = self.should_exit or self.force_exit
-                return
-            stopping.begin(serving.drain_s + serving.shutdown_s)
-            ended_by.append(sig)
-            # What is cut is cancelled, but for what writes: that is committed whole or not at all,
-            # so it may be cut short.
-            longest_s = serving.drain_s + serving.shutdown_s + _GRACE_S
-            _after(longest_s, lambda: os._exit(0 if sig == signal.SIGTERM else 128 + sig))
-            if serving.drain_s:
-                _after(serving.drain_s, self._stop)
-            else:
-                self._stop()
-
-        def _stop(self) -> None:
-            self.should_exit = True
-
     with logging_to_stderr(serving.log_format, serving.log_level):
-        Server(config_of(serving, app, protocol_of(serving.settings))).run(sockets=[listener])
-    end_of(ended_by)
+        server = _Server(serving, app, protocol_of(serving.settings), listener, beat)
+        server.run(sockets=[listener])
+    end_of(server.ended_by)
+
+
+class _Server(uvicorn.Server):
+    """Serves on for a while when it is told to stop, and ends in time.
+
+    Attributes:
+        ended_by: The signal that ended it.
+    """
+
+    def __init__(
+        self,
+        serving: Serving,
+        app: "FastAPI",
+        protocol: object,
+        listener: socket.socket,
+        beat: Beat | None,
+    ) -> None:
+        self._serving, self._listener, self._beat = serving, listener, beat
+        self._stopping: Stopping = app.state.stopping
+        self.ended_by: list[int] = []
+        # Who watches over several processes looks after the terminal, too.
+        self._terminal = Terminal() if beat is None else None
+        self._certificate: Certificate | None = None
+        config = config_of(serving, app, protocol)
+        if serving.certificate is not None:
+            config.ssl_context_factory = self._context_of
+        super().__init__(config)
+
+    def _context_of(self, _: uvicorn.Config, read: Callable[[], SSLContext]) -> SSLContext:
+        files = [file for file in (self._serving.certificate, self._serving.key) if file]
+        self._certificate = Certificate(files, read)
+        return self._certificate.context
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        if self._certificate is not None:
+            _limit_tls(loop, self._serving.settings.head_timeout_s)
+        await super().startup(sockets)
+        if self._certificate is not None:
+            _repeat(loop, LOOK_S, self._certificate.look)
+        signal.signal(signal.SIGHUP, partial(self._hang_up, loop))
+        self._listener.listen(_BACKLOG)
+        if self._beat is not None:
+            _repeat(loop, _BEAT_S, partial(_count, self._beat))
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """The handler of SIGTERM and SIGINT; a second SIGINT waits for nothing."""
+        serving, stopping = self._serving, self._stopping
+        if stopping.begun:
+            self.force_exit = self.force_exit or sig == signal.SIGINT
+            self.should_exit = self.should_exit or self.force_exit
+            return
+        stopping.begin(serving.drain_s + serving.shutdown_s)
+        self.ended_by.append(sig)
+        # What is cut is cancelled, but for what writes: that is committed whole or not at all,
+        # so it may be cut short.
+        longest_s = serving.drain_s + serving.shutdown_s + _GRACE_S
+        _after(longest_s, lambda: os._exit(0 if sig == signal.SIGTERM else 128 + sig))
+        if serving.drain_s:
+            _after(serving.drain_s, self._stop)
+        else:
+            self._stop()
+
+    def _hang_up(self, loop: asyncio.AbstractEventLoop, sig: int, frame: FrameType | None) -> None:
+        """The handler of SIGHUP: read the certificate again; end where the terminal is gone."""
+        if self._terminal is not None and self._terminal.is_gone:
+            self.handle_exit(sig, frame)
+        elif self._certificate is not None:
+            loop.call_soon_threadsafe(self._certificate.read_again)
+
+    def _stop(self) -> None:
+        self.should_exit = True
 
 
 def _limit_tls(loop: asyncio.AbstractEventLoop, handshake_s: float) -> None:
@@ -172,9 +217,14 @@ def _limit_tls(loop: asyncio.AbstractEventLoop, handshake_s: float) -> None:
     )
 
 
-def _beat(loop: asyncio.AbstractEventLoop, beat: Beat) -> None:
+def _count(beat: Beat) -> None:
     beat.value += 1
-    loop.call_later(_BEAT_S, _beat, loop, beat)
+
+
+def _repeat(loop: asyncio.AbstractEventLoop, every_s: float, what: Callable[[], None]) -> None:
+    """Do something now, and again and again as long as the loop runs."""
+    what()
+    loop.call_later(every_s, _repeat, loop, every_s, what)
 
 
 def _after(seconds: float, what: Callable[[], None]) -> None:
