@@ -49,7 +49,7 @@ def _chosen(sample: exp.TableSample, table: exp.Table) -> exp.Expr:
             "percentage in parentheses and, for the same rows each time, REPEATABLE (a number).",
         )  # fmt: skip
     percent = _number(size)
-    if percent is None or not 0 < percent <= 100:
+    if size is None or percent is None or not 0 < percent <= 100:
         raise SqlError(
             -171, "2202H", "The size of a TABLESAMPLE is not valid. Expected: a number above 0, "
             "100 at most.",

@@ -609,7 +609,7 @@ def _list(node: exp.Expr, of: _TypeOf) -> Typed:
     if isinstance(node, exp.WithinGroup):
         call, order = node.this, node.expression.expressions
     if isinstance(call, Db2Aggregate) and call.args["name"] in windows.PERCENTILES:
-        made, kind = windows.percentile(node, of)
+        made, kind = windows.percentile(cast(exp.WithinGroup, node), of)
         made.meta[_NAME] = call.args["name"]
         return (exchange if isinstance(node.parent, exp.Window) else _replace)(node, made), kind
     if not isinstance(call, exp.GroupConcat):

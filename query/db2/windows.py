@@ -106,10 +106,9 @@ def _shifted(node: Db2Aggregate, of: TypeOf) -> Typed:
     rows, default, nulls, *_ = [*node.expressions, None, None, None]
     offset = 1 if rows is None else _whole_number(rows, name, "offset", 0)
     kind = of(node.this)
-    value, otherwise = node.this, default
-    if otherwise is None or isinstance(otherwise.unnest(), exp.Null):
-        otherwise = exp.Null()
-    elif of(otherwise) is not kind:
+    value: exp.Expr = node.this
+    otherwise: exp.Expr = exp.Null() if default is None else default
+    if not isinstance(otherwise.unnest(), exp.Null) and of(otherwise) is not kind:
         kinds = [kind, of(otherwise)]
         kind = db2_types.common(kinds)
         if TEXT in kinds and kind is DOUBLE:
