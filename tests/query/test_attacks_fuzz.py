@@ -73,7 +73,7 @@ def test_mutated_where_bodies(store: CatalogStore, body: str) -> None:
         with within(2):
             selected = select_frames(store, Question.model_construct(where=body))
     except FramesiftError as error:
-        check_refusal(error)
+        check_refusal(error, body)
         return
     with suppress(SqlError):  # a body may name what a statement has not
         text = f"select fkey from metaocean_view where labelled = 1 and ({body}) order by fkey"

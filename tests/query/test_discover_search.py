@@ -96,7 +96,7 @@ def test_every_search_is_answered_or_refused(store: CatalogStore, search: Search
     try:
         tables = answer(store, search)
     except FramesiftError as error:
-        check_refusal(error)
+        check_refusal(error, repr(search))
         return
     if not search.group_by:
         matching = int(str(tables["counting"].column(0)[0]))

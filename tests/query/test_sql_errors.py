@@ -5,10 +5,12 @@ import re
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from sqlglot import parser
 
 from catalog.errors import FramesiftError, SqlError
 from catalog.lake.statement_watch import within
 from catalog.store import CatalogStore
+from query.db2.functions import FUNCTIONS
 from query.frames.select_frames import select_frames
 from query.question.question import Question
 from query.run.run_sql import run_sql
@@ -26,6 +28,8 @@ using cast int decimal sum count avg max coalesce over partition values value fk
 metaocean t_car t_front frames car * ( ) , . ; = < > <> ^= + - / % || ' " 'x' 1 1.5 1e3
 "group" -- /* */ ? :x [ ] { } :: -> for read update lateral unnest table current timestamp
 date interval limit offset natural window filter within pivot qualify recursive a b c
+rand tablesample bernoulli repeatable median lag percentile_cont regexp_like substr char decode
+rollup cube grouping sets lateral syscat.tables to_date timestampdiff rows preceding following
 """
 WORDS = st.sampled_from(SQL_WORDS.split())
 
@@ -82,6 +86,41 @@ def test_code_state_and_words(
     assert re.fullmatch(r"SQL\d{4}N  .*  SQLSTATE=\w{5}", str(error.value))
 
 
+_OPERANDS = (
+    "fkey",
+    "mtime",
+    "size",
+    "date(mtime)",
+    "1 = 1",
+    "null",
+    "(select 1 from t_car)",
+    "'x'",
+)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_functions_of_anything(store: CatalogStore, name: str) -> None:
+    """Every function, given what it does not take, in every clause: rows, or Db2's error."""
+    count = FUNCTIONS[name].most or FUNCTIONS[name].least + 1
+    for shift in range(3):
+        given = [_OPERANDS[(shift * 3 + place * 5) % len(_OPERANDS)] for place in range(count)]
+        call = f"{name}({', '.join(given)})"
+        window = f"{call} over (order by size)"
+        for statement in (
+            f"select {call} from metaocean",
+            f"select size from metaocean where {call} > 1",
+            f"select {window}, max({call}) from metaocean group by rollup({call})",
+        ):
+            answered_or_refused(store, statement)
+
+
+@pytest.mark.parametrize("name", sorted({*parser.Parser.FUNCTION_PARSERS} - {*FUNCTIONS}))
+def test_functions_of_the_parser_s_own(store: CatalogStore, name: str) -> None:
+    """None is known by another name than the statement has."""
+    for call in (f"{name}(value)", f"{name}(value, 1)", f"{name}(value, 1, 'x', 2)", f"{name}()"):
+        answered_or_refused(store, f"select {call} from t_car")
+
+
 @FUZZ
 @given(text=st.text(max_size=80))
 def test_random_text(store: CatalogStore, text: str) -> None:
@@ -110,7 +149,7 @@ def test_random_where_bodies(store: CatalogStore, words: list[str]) -> None:
         with within(2):
             selected = select_frames(store, Question(where=body))
     except FramesiftError as error:
-        check_refusal(error)
+        check_refusal(error, body)
         return
     every = select_frames(store, Question()).frames["fkey"].to_pylist()
     assert set(selected.frames["fkey"].to_pylist()) <= {*every}
