@@ -35,6 +35,7 @@ long."""
 _CALLERS = 1024
 _LOGINS_AT_ONCE = 2  # each takes 64 MiB and a core
 _RECORDS_AT_ONCE = 8
+_REFUSED = frozenset({401, 403, 429})
 _REFUSALS_NOTED = 30
 _REFUSALS_EVERY_S = 60.0
 
@@ -71,8 +72,9 @@ class Authentication:
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start":
                 location = Headers(raw=message["headers"]).get("location", "")
-                context.about = context.about or location
-                await self._note(context, message["status"])
+                if not context.problem:
+                    context.about = context.about or location
+                await self._note(context, context.problem or message["status"])
             await send(message)
 
         try:
@@ -213,11 +215,12 @@ class Authentication:
 
     async def _note(self, context: RequestContext, status: int) -> None:
         """Write a change or a refusal into the audit log, before the answer goes out."""
-        refused = status in (401, 403, 429)
+        is_stranger = context.caller is None
+        refused = status in _REFUSED or (is_stranger and status >= HTTPStatus.BAD_REQUEST)
         rule = rule_of(context.scope)
         if rule.changes and rule.accounts:
             self._callers.forget()
-        if not (refused or rule.audited_as or rule.changes):
+        if not (status in _REFUSED or rule.audited_as or rule.changes):
             return
         if refused and not self._refusals.noted(context.address):
             return
