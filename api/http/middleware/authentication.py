@@ -135,6 +135,15 @@ class Authentication:
         grant = await self._grant(context, token)
         context.who = grant.user.name
 
+    async def is_same(self, context: RequestContext) -> bool:
+        """Return whether a request under way has the caller that it began with, rights included."""
+        if context.caller is None or context.caller is NOBODY_ASKED:
+            return True
+        try:
+            return await self._caller_of(context) == context.caller
+        except (NotAuthenticated, NotAllowed):
+            return False
+
     async def log_out(self, context: RequestContext) -> None:
         """End the login by which a request came; a token with a name goes on to count."""
         if context.caller is NOBODY_ASKED:
