@@ -454,6 +454,22 @@ def test_changes_and_refusals_are_noted(house: House) -> None:
     assert {(entry["who"], entry["outcome"]) for entry in only["entries"]} == {("dora", "403")}
 
 
+def test_triggers_and_webhooks_are_noted(house: House) -> None:
+    """What was made, changed and removed; of a webhook's URL the host alone, its path is secret."""
+    trigger = {"name": "t", "when": "car>1", "then": [{"kind": "train"}, {"kind": "validate"}]}
+    hook = {"name": "w", "url": "https://ci.example/secret?key=k", "states": ["failed", "done"]}
+    for method, path, body, note in (
+        ("POST", "/v1/triggers", trigger, "trigger t: car>1; then train, validate"),
+        ("PATCH", "/v1/triggers/t", {"enabled": False}, "trigger t: disabled"),
+        ("DELETE", "/v1/triggers/t", None, "trigger t: removed"),
+        ("POST", "/v1/webhooks", hook, "webhook w: ci.example, failed, done"),
+        ("DELETE", "/v1/webhooks/w", None, "webhook w: removed"),
+    ):
+        house.ask(method, path, "root", **({} if body is None else {"json": body}))
+        entry = audit_log.entries(house.records, limit=1)[0]
+        assert (entry.what, entry.target, entry.note) == (method, path, note)
+
+
 _BROWSER = {"Accept": "text/html", "Origin": "http://testserver"}
 
 
