@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from api.machine import memory_mb
 from api.settings import Settings
 from catalog.accounts.owner import Owner
-from catalog.errors import NotAllowed, NotMade, StorageError
+from catalog.errors import FramesiftError, NotAllowed, NotMade, StorageError, StoreAway
 from catalog.records import sqlite_reader
 from catalog.records.home_places import HomePlaces
 from catalog.storage.location import CatalogLocation
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from catalog.store import CatalogStore
     from pipeline.afm.stage import AfmAccess
     from pipeline.archive.recall import ArchiveAccess
-    from pipeline.datasets.seen_datasets import SeenDatasets
+    from pipeline.datasets.seen_datasets import Seen, SeenDatasets
 
 
 def database_at(url: SecretStr | None) -> Path | Postgres | None:
@@ -67,6 +67,9 @@ _HOME = "FRAMESIFT_HOME"
 _Rows = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
 """Rules of collections, and the names by which a user knows them."""
 
+_PARTS = 32_768
+"""Visible parts of datasets, of all limited users, that a process remembers, some 1.5 kB each."""
+
 _LIMITED = 16
 """Different sets of rows that are kept open for those who may see no others."""
 
@@ -98,6 +101,7 @@ class Workspace:
         self.home = settings.home.expanduser().absolute()
         self._limited: Lru[_Rows, tuple[LimitedStore, SeenDatasets]] = Lru(_LIMITED)
         self._seen: LimitedStore | None = None
+        self._seen_parts: Lru[str, Seen | None] = Lru(_PARTS)
         self._limiting = threading.Lock()
         key = settings.secret_key.get_secret_value() if settings.secret_key else ""
         sealed_keys.use(SecretKey(self.home / "secret.key", key))
@@ -203,11 +207,11 @@ class Workspace:
                 catalog = LimitedStore(self.whole_catalog, rows_of(rules), limits, column)
                 folder = self.home / "seen"
                 read = partial(read_manifest, self.records)
-                rows = catalog, SeenDatasets(catalog, folder, read)
+                rows = catalog, SeenDatasets(catalog, folder, read, self._seen_parts)
                 self._limited.put((rules, named), rows)
         limited = copy(self)
         limited._seen, seen = rows
-        limited.records = self.records.limited_to(owner, seen_by(owner, seen))
+        limited.records = self.records.limited_to(owner, seen_by(owner, seen), seen.manifest)
         return limited
 
     @cached_property
@@ -247,6 +251,21 @@ class Workspace:
         home = f"{self.home}/"
         return path.removeprefix(home) if path.startswith(home) else Path(path).name
 
+    def told(self, error: FramesiftError) -> str:
+        """An error as those are told it who do not see every row: no folder or host is in it.
+
+        Paths are relative to the home, the cache, or where catalog and records lie.
+        """
+        if isinstance(error, StoreAway):  # what a database's library says names hosts
+            return "a database or store of this server does not answer; try again in some seconds"
+        text = str(error)
+        location, records = self.catalog_location, self.records_place
+        places = (self.home, self.cache, location.data, location.metadata, records)
+        for place in sorted({str(place) for place in places}, key=len, reverse=True):
+            name = "the database" if "://" in place else Path(place).name
+            text = text.replace(f"{place}/", "").replace(place, name)
+        return text
+
     def class_names(self) -> dict[str, str]:
         """Class name of each class tag, in class order.
 
@@ -277,7 +296,7 @@ class Workspace:
         return collection_column(named)
 
     def record_counts(self) -> tuple[int, int, int]:
-        """Numbers of sources, versions of datasets, and jobs that may be seen.
+        """Numbers of sources, versions of datasets, and jobs: of a limited user the user's own.
 
         Raises:
             NotMade: There are no records, and this workspace makes none.
@@ -285,14 +304,9 @@ class Workspace:
         known = None if self._records_are_open else sqlite_reader.counts(self.records_place)
         if known is not None:
             return known
-        from catalog.records.datasets import recorded_datasets
-        from catalog.records.jobs import recorded_jobs
-        from catalog.records.sources import recorded_sources
+        from catalog.records.counts import record_counts
 
-        records = self.records
-        # A user of some rows may list no sources, and so not count them.
-        sources = 0 if records.user else len(recorded_sources(records))
-        return sources, len(recorded_datasets(records)), len(recorded_jobs(records))
+        return record_counts(self.records)
 
     @property
     def _records_are_open(self) -> bool:

@@ -24,6 +24,7 @@
     │   └── OtherVersion         ... is not that of the version that was wanted
     ├── SqlError                 a statement is refused, with SQLCODE and SQLSTATE
     ├── StorageError             the disk: space, permission, a vanished file
+    │   ├── StoreAway            a database or object store does not answer; it may later
     │   ├── CacheFull            running jobs and pins hold the space that a staging needs
     │   └── SourceFails          a source's disk, archive or bucket, asked for a frame's picture
     ├── CatalogBusy              another process holds the write lock
@@ -373,6 +374,12 @@ class CacheFull(StorageError):
     def __init__(self, message: str, path: str, holders: tuple[str, ...] = ()) -> None:
         self.holders = holders
         super().__init__(message, path)
+
+
+class StoreAway(StorageError):
+    """A database or object store of the home does not answer; the same may succeed later."""
+
+    wait_s = 5.0
 
 
 class SourceFails(StorageError):

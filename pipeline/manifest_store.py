@@ -54,7 +54,7 @@ def read_manifest(records: RecordStore, dataset: Dataset) -> Manifest:
         BadFile: It is missing or damaged, or that of another dataset.
         StorageError: It is there and cannot be read.
     """
-    manifest = Manifest.read(_folder(records, dataset))
+    manifest = _as_kept(records, dataset)
     if manifest.header.id != dataset.content_id:
         raise BadFile(
             f"is not the manifest of dataset {dataset.name}@{dataset.version}", dataset.manifest
@@ -116,6 +116,17 @@ def placed_manifest(records: RecordStore, dataset: Dataset, manifest: Manifest, 
     if not _is_whole(folder, dataset):
         manifest.write(folder)
     return folder
+
+
+def _as_kept(records: RecordStore, dataset: Dataset) -> Manifest:
+    """The manifest as it was written, or the part of it that the records' user sees."""
+    if records.user and dataset.id:
+        with records.reading() as session:
+            whole = session.get(Dataset, dataset.id)
+        if whole is not None and whole.content_id != dataset.content_id:
+            seen: Manifest = records.seen_manifest(whole)
+            return seen
+    return Manifest.read(_folder(records, dataset))
 
 
 def _folder(records: RecordStore, dataset: Dataset) -> Path:

@@ -25,8 +25,8 @@ def test_no_folder_has_more_than_twenty_modules() -> None:
 
 
 def modules_of(folder: Path) -> list[Path]:
-    """The modules that lie in a folder, without its ``__init__.py``."""
-    return [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+    """The modules that lie in a folder, besides what makes it a package or a program."""
+    return [path for path in folder.glob("*.py") if not path.name.startswith("__")]
 
 
 def test_packages_show_their_parts() -> None:

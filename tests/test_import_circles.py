@@ -8,7 +8,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGES = (
-    "api", "catalog", "framesift", "ingest", "pipeline", "query", "sample_data", "training",
+    "api", "catalog", "framesift", "framesift_start", "ingest", "pipeline", "query", "sample_data",
+    "training",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote_plus
 
 from fastapi import Request, Response
 
-from api.http.errors import status_of
+from api.http.errors import headers_of, status_of, told
 from api.http.routing import Route, Router
 from api.http.rules import Api
 from catalog.errors import FramesiftError, SqlError
@@ -47,7 +47,7 @@ class DiscoverRoute(Route):
             try:
                 return await handler(request)
             except FramesiftError as error:
-                return refusal(error)
+                return refusal(error, told(request.scope, error))
 
         return answering
 
@@ -109,15 +109,16 @@ def product_time(time: str) -> str:
     return time.replace("T", "_").removesuffix("Z")
 
 
-def refusal(error: FramesiftError) -> Response:
-    """The documented answer to a request that failed."""
-    return Response(reason(error), status_of(error), media_type="application/json")
+def refusal(error: FramesiftError, why: str | None = None) -> Response:
+    """The documented answer to a request that failed, with its text unless ``why`` is another."""
+    headers = headers_of(error)
+    return Response(reason(error, why), status_of(error), headers, media_type="application/json")
 
 
-def reason(error: FramesiftError) -> str:
+def reason(error: FramesiftError, why: str | None = None) -> str:
     """The documented error body: the text of the ODBC exception inside a JSON object."""
     if not isinstance(error, SqlError):
-        return failure(str(error))
+        return failure(str(error) if why is None else why)
     state = _ODBC_STATES.get(error.sqlstate, error.sqlstate)
     text = _HINT.sub("", str(error))
     message = f"[{state}] [IBM][CLI Driver][DB2/LINUXX8664] {text}\n"

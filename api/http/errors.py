@@ -18,6 +18,7 @@ from api.http.rules import Api
 from api.http.wrong_request import explained
 from api.server.request_id import request_id
 from api.web.error_pages import for_browser
+from api.workspace import Workspace
 from catalog.errors import (
     AlreadyExists,
     BadFile,
@@ -41,6 +42,7 @@ from catalog.errors import (
     SqlError,
     StagingCancelled,
     StorageError,
+    StoreAway,
     TooManyJobs,
     TooManyStreams,
     UnknownName,
@@ -67,6 +69,7 @@ STATUSES: dict[type[FramesiftError], int] = {
     BodyTooLarge: 413,
     BadFile: 422,
     CatalogBusy: 503,
+    StoreAway: 503,
     CatalogDamaged: 500,
     CollectionFails: 500,
     StorageError: 507,
@@ -100,9 +103,18 @@ def problem(
 
 def headers_of(error: FramesiftError) -> dict[str, str]:
     """Headers that an error's answer has: when to ask again."""
-    if isinstance(error, LoginThrottled | ServerBusy):
+    if isinstance(error, LoginThrottled | ServerBusy | StoreAway):
         return {"Retry-After": str(max(1, round(error.wait_s)))}
-    return {}
+    return {"Retry-After": "1"} if isinstance(error, CatalogBusy) else {}
+
+
+def told(scope: Scope, error: FramesiftError) -> str:
+    """An error's text for a request: who does not see every row learns no place of the server's."""
+    context = scope.get("state", {}).get("context")
+    if context is None or (context.caller is not None and context.caller.sees_all):
+        return str(error)
+    workspace: Workspace = scope["app"].state.workspace
+    return workspace.told(error)
 
 
 def refusal(scope: Scope, error: FramesiftError) -> Response:
@@ -113,8 +125,9 @@ def refusal(scope: Scope, error: FramesiftError) -> Response:
         headers["WWW-Authenticate"] = "Basic" if of_discover else "Bearer"
     status = status_of(error)
     if of_discover:
-        return _DiscoverJson({"reason": str(error), "status": "error"}, status, headers)
-    return for_browser(Request(scope), problem(status, type(error).__name__, str(error), headers))
+        return _DiscoverJson({"reason": told(scope, error), "status": "error"}, status, headers)
+    detail = told(scope, error)
+    return for_browser(Request(scope), problem(status, type(error).__name__, detail, headers))
 
 
 class _DiscoverJson(JSONResponse):
@@ -131,7 +144,7 @@ def unexpected(error: Exception) -> JSONResponse:
     return problem(500, "InternalError", detail)
 
 
-def answer_to(error: FramesiftError) -> JSONResponse:
+def answer_to(scope: Scope, error: FramesiftError) -> JSONResponse:
     """The answer of our own routes to a request that failed."""
     more: dict[str, object] = {}
     if isinstance(error, SqlError):
@@ -141,7 +154,9 @@ def answer_to(error: FramesiftError) -> JSONResponse:
     status, headers = status_of(error), headers_of(error)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and not headers:
         _LOG.error("request failed", exc_info=error)
-    return problem(status, type(error).__name__, str(error), headers, **more)
+    elif isinstance(error, StoreAway):
+        _LOG.warning("request failed: %s", error)
+    return problem(status, type(error).__name__, told(scope, error), headers, **more)
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -149,7 +164,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(FramesiftError)
     async def _ours(request: Request, error: FramesiftError) -> Response:
-        return for_browser(request, answer_to(error))
+        return for_browser(request, answer_to(request.scope, error))
 
     @app.exception_handler(RequestValidationError)
     async def _request(request: Request, error: RequestValidationError) -> Response:

@@ -123,8 +123,11 @@ def events_of(
     stopping: Stopping,
     listeners: Listeners,
     who: str,
+    may_listen: Callable[[], Awaitable[bool]],
 ) -> Response:
     """The events of a job until it has ended, or the server stops: clients connect again.
+
+    They end when the caller is another one by now, too: a client that connects again is told why.
 
     Args:
         look: Gives the job as it stands.
@@ -133,6 +136,7 @@ def events_of(
         stopping: Says when the server stops.
         listeners: All of this process.
         who: The caller for whom the stream counts.
+        may_listen: Whether the token counts as it did, and its user's rights are the same.
 
     Raises:
         TooManyStreams: The caller has as many as may be.
@@ -140,11 +144,16 @@ def events_of(
     if first.ended and last_id == first.event_id:
         return Response(status_code=204)  # tells a browser to connect no more
     listeners.begin(who)
-    return _Stream(_events(look, first, last_id, stopping), lambda: listeners.end(who))
+    events = _events(look, first, last_id, stopping, may_listen)
+    return _Stream(events, lambda: listeners.end(who))
 
 
 async def _events(
-    look: Callable[[], Awaitable[Look]], seen: Look, last_id: str | None, stopping: Stopping
+    look: Callable[[], Awaitable[Look]],
+    seen: Look,
+    last_id: str | None,
+    stopping: Stopping,
+    may_listen: Callable[[], Awaitable[bool]],
 ) -> AsyncIterator[str]:
     yield "retry: 2000\n\n"
     sent = time.monotonic()
@@ -158,4 +167,6 @@ async def _events(
         if seen.ended or stopping.begun:
             return
         await asyncio.sleep(_LOOK_EVERY_S)
+        if not await may_listen():
+            return
         seen = await look()

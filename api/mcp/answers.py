@@ -9,7 +9,7 @@ from urllib.parse import quote
 from api.http.rules import READ, Rule
 from api.services.selections import Answer
 from api.services.session import Session
-from catalog.errors import InvalidInput
+from catalog.errors import FramesiftError, InvalidInput
 from catalog.lake.statement_watch import within
 from query.question.question import Question
 from query.run.result_format import to_records
@@ -44,6 +44,11 @@ class Desk:
     def timeout_s(self) -> float:
         """Time limit of a question: an assistant does not wait longer [s]."""
         return min(self.session.workspace.settings.query_timeout_s, _TIMEOUT_S)
+
+    def told(self, error: FramesiftError) -> str:
+        """An error's text, as far as the caller may know of the server."""
+        session = self.session
+        return str(error) if session.caller.sees_all else session.whole.told(error)
 
     def need(self, rule: Rule) -> None:
         """Go on only where the caller may ask a route of that rule: the one that answers the same.

@@ -68,6 +68,7 @@ class Tools:
         self._desk_of = desk_of
 
     async def _told(self, context: Context[Any, Any], answer: Callable[[Desk], _T]) -> _T:
+        desk = None
         try:
             desk = await self._desk_of(context)
             try:
@@ -76,7 +77,7 @@ class Tools:
                 await desk.note_refusal()
                 raise
         except FramesiftError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(str(error) if desk is None else desk.told(error)) from error
 
     async def describe_catalog(self, context: Context[Any, Any]) -> dict[str, Any]:
         """List classes with frames and pixel share, tags, cameras, scenes, datasets."""

@@ -34,5 +34,11 @@ class InfoAnswer(Schema):
     frames: int = Field(description="Labelled ones.", examples=[41277])
     tags: int = Field(examples=[61])
     sources: int = Field(examples=[1])
-    datasets: int = Field(description="Versions of datasets.", examples=[4])
-    jobs: int = Field(examples=[7])
+    datasets: int = Field(
+        description="Versions of datasets: of a user limited to collections those of their own.",
+        examples=[4],
+    )
+    jobs: int = Field(
+        description="Jobs: of a user limited to collections those of their own.",
+        examples=[7],
+    )

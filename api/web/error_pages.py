@@ -20,6 +20,9 @@ def for_browser(request: Request, problem: JSONResponse) -> Response:
     """
     if rule_of(request.scope).api is not Api.WEB or not takes_html(request):
         return problem
+    # What the audit log notes is the error, and not that a browser is led elsewhere.
+    if (of_request := getattr(request.state, "context", None)) is not None:
+        of_request.problem = problem.status_code
     said = json.loads(bytes(problem.body))
     if problem.status_code == 401:
         if is_part(request):

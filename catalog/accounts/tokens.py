@@ -11,7 +11,14 @@ from sqlalchemy.orm import Session
 
 from catalog.accounts import users
 from catalog.accounts.accounts import MOST_DAYS, SCOPES
-from catalog.errors import AlreadyExists, CatalogBusy, InvalidInput, NotFound, UnknownName
+from catalog.errors import (
+    AlreadyExists,
+    CatalogBusy,
+    InvalidInput,
+    NotFound,
+    StorageError,
+    UnknownName,
+)
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
@@ -111,8 +118,9 @@ def holder(records: RecordStore, text: str) -> Grant | None:
     if token.revoked is not None or token.expires <= now() or user.disabled:
         return None
     if token.last_used is None or now() - token.last_used > _USE_NOTED:
-        # A request that only reads must not wait for a writer: the next one notes it.
-        with suppress(CatalogBusy), records.session(waits=False) as session:
+        # A request that only reads must not wait for a writer, nor fail on a full disk: the next
+        # one notes it.
+        with suppress(CatalogBusy, StorageError), records.session(waits=False) as session:
             # Not through the record: that it is used makes no other version of it.
             session.execute(update(Token).where(Token.id == token.id).values(last_used=now()))
     return Grant(token, user)

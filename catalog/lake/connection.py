@@ -21,6 +21,7 @@ from catalog.errors import (
     FramesiftError,
     InvalidInput,
     StorageError,
+    StoreAway,
 )
 from catalog.lake import stream_buffer
 from catalog.lake.address_space import check_address_space
@@ -317,7 +318,7 @@ def _ours(location: CatalogLocation, text: str, committing: bool) -> FramesiftEr
             else "nothing of a change under way was kept; try again when it answers"
         )
         address = str(location.data if of_s3 else metadata)
-        return StorageError(f"{address}: no answer: {reason}; {outcome}", address)
+        return StoreAway(f"{address}: no answer: {reason}; {outcome}", address)
     if _REFUSED.search(text) or _S3_REFUSES.search(text):
         address = str(location.data if of_s3 and _S3_REFUSES.search(text) else metadata)
         return StorageError(f"{address}: cannot be read or written: {reason}", address)

@@ -16,7 +16,14 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.orm.exc import StaleDataError
 
-from catalog.errors import CatalogBusy, CatalogDamaged, FramesiftError, InvalidInput, StorageError
+from catalog.errors import (
+    CatalogBusy,
+    CatalogDamaged,
+    FramesiftError,
+    InvalidInput,
+    StorageError,
+    StoreAway,
+)
 from catalog.storage.disk_trouble import disk_trouble
 from catalog.storage.postgres import Postgres
 
@@ -123,8 +130,9 @@ def _ours_of_server(database: Postgres, error: DBAPIError) -> FramesiftError:
     reason = database.clean(_one_line(error.orig))
     if "lock timeout" in reason:
         return CatalogBusy(f"{database}: busy for over {BUSY_S} s; try again")
-    if isinstance(error, OperationalError):
-        return StorageError(
+    # A connection that broke is an InterfaceError at times, and at others of no class of its own.
+    if isinstance(error, OperationalError) or error.connection_invalidated:
+        return StoreAway(
             f"{database}: no answer: {reason}; try again when it answers", str(database)
         )
     return CatalogDamaged(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import inspect, text
 from sqlalchemy.orm import Session
@@ -48,6 +49,10 @@ def is_made(database: Path | Postgres) -> bool:
         return row is not None and row[0] is not None
 
 
+def _whole(dataset: Dataset) -> Dataset:
+    return dataset
+
+
 class RecordStore:
     """The records of one Framesift home. Safe to use from several threads and processes.
 
@@ -56,6 +61,8 @@ class RecordStore:
     Attributes:
         owner: The user limited to collections whose records these are; nobody for all records.
         as_seen: Gives a dataset as that user sees it; None where the user sees no frame of it.
+        seen_manifest: Gives the manifest (pipeline.manifest) of the part that the user sees, of a
+            dataset as it is recorded.
         places: Where the datasets, jobs and caches that they name lie; None where that is not
             known, and paths are as the database has them.
     """
@@ -83,6 +90,7 @@ class RecordStore:
         self.place = place
         self.owner = NOBODY
         self.as_seen: Callable[[Dataset], Dataset | None] = _whole
+        self.seen_manifest: Callable[[Dataset], Any] = _whole
         if places is None and isinstance(place, Path) and place.parent.name == "records":
             places = HomePlaces(place.parent.parent)
         self.places = places
@@ -101,11 +109,14 @@ class RecordStore:
             self._migrate(lock_wait_s)
 
     def limited_to(
-        self, owner: Owner, as_seen: Callable[[Dataset], Dataset | None]
+        self,
+        owner: Owner,
+        as_seen: Callable[[Dataset], Dataset | None],
+        seen_manifest: Callable[[Dataset], Any] = _whole,
     ) -> "RecordStore":
         """The same records for a user who is limited to collections."""
         limited = copy(self)
-        limited.owner, limited.as_seen = owner, as_seen
+        limited.owner, limited.as_seen, limited.seen_manifest = owner, as_seen, seen_manifest
         return limited
 
     @property
@@ -178,7 +189,3 @@ class RecordStore:
                 text("SELECT version_num FROM alembic_version")
             )
             return revision
-
-
-def _whole(dataset: Dataset) -> Dataset:
-    return dataset

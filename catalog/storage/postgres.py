@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import CatalogBusy, InvalidInput, StorageError, not_installed
+from catalog.errors import CatalogBusy, InvalidInput, StorageError, StoreAway, not_installed
 
 if TYPE_CHECKING:
     import psycopg
@@ -97,7 +97,7 @@ class Postgres:
     def trouble(self, error: BaseException) -> StorageError:
         """A foreign error in one line, without the password."""
         reason = " ".join(self.clean(str(error)).split())[:300]
-        return StorageError(f"{self}: cannot be used: {reason}. Try again when it answers", "")
+        return StoreAway(f"{self}: cannot be used: {reason}. Try again when it answers", "")
 
     @contextmanager
     def connected(self) -> Iterator["psycopg.Connection[tuple[Any, ...]]"]:
@@ -156,7 +156,7 @@ class Postgres:
             reason = " ".join(self.clean(str(error)).split())[:300]
         else:
             return
-        raise StorageError(
+        raise StoreAway(
             f"{self}: the connection that held the write lock was lost ({reason}); nothing of this "
             "change was kept. Run it again"
         )

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, StorageError
 from catalog.storage.atomic_write import atomic_write
+from framesift_start import start
 
 MEMORY_MB = 1536
 """Memory of a reader beyond what Python and Arrow take [MB]: 256 MB of CSV took 1,065."""
@@ -99,7 +100,7 @@ def _run(folder: Path, stopped: Callable[[], bool]) -> int:
         for name, value in os.environ.items()  # keys and passwords are not its business
         if name in ("PATH", "HOME", "TMPDIR", "LANG") or name.startswith(("LC_", "PYTHON"))
     }
-    command = [sys.executable, "-P", "-m", "ingest.imports.reader_process", str(folder)]
+    command = [sys.executable, *start("ingest.imports.reader_process"), str(folder)]
     one_thread = {"OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
     with subprocess.Popen(
         command,

@@ -105,7 +105,8 @@ class Mmafmctl:
         """Ask for the state of a fileset, which only one that is there has.
 
         Raises:
-            StorageError: The command is not there, or fails, as for a name that is no fileset's.
+            InvalidInput: The command is not there.
+            StorageError: It fails, as for a name that is no fileset's.
         """
         device = fileset.device
         advice = f"expected an AFM fileset: mmlsfileset {device} --afm -L lists those of {device}"
@@ -132,7 +133,8 @@ class Mmafmctl:
             queued: Told how far the queueing is.
 
         Raises:
-            StorageError: The command is not there, or fails.
+            InvalidInput: The command is not there.
+            StorageError: It fails.
         """
         arguments = [
             fileset.device, "prefetch", "-j", fileset.name, "--enable-failed-file-list",
@@ -148,7 +150,8 @@ class Mmafmctl:
         """State of the last prefetch of a fileset.
 
         Raises:
-            StorageError: The command is not there, fails, or prints something else.
+            InvalidInput: The command is not there.
+            StorageError: It fails, or prints something else.
         """
         with self._running([fileset.device, "prefetch", "-j", fileset.name]) as lines:
             printed = list(lines)
@@ -158,7 +161,8 @@ class Mmafmctl:
         """Release the blocks of the files of a list; home has their content.
 
         Raises:
-            StorageError: The command is not there, or fails.
+            InvalidInput: The command is not there.
+            StorageError: It fails.
         """
         arguments = [fileset.device, "evict", "-j", fileset.name, "--list-file", str(list_file)]
         with self._running(arguments) as lines:

@@ -2,21 +2,25 @@
 
 A dataset's frame is seen where the limited catalog has both of its files, image and label, at the
 dataset's own snapshot; at the newest one where that has expired. The frames that are seen
-are written as a manifest of their own, so that whatever reads a dataset's manifest (exports,
+are a manifest of their own, so that whatever reads a dataset's manifest (exports,
 comparisons, statistics, sets that are to be like it) reads of nothing else. Neither what is asked
-nor what is seen of a snapshot ever changes: a manifest that is there stays true.
+nor what is seen of a snapshot ever changes: what is remembered of it, in memory and on disk, stays
+true, and a disk that takes nothing more costs time alone.
 """
 
 import hashlib
+import json
 import logging
 import shutil
 import threading
+from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,17 +31,24 @@ from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
 from catalog.limited_store import LimitedStore
 from catalog.records.tables import Dataset
+from catalog.storage.atomic_write import atomic_write
 from catalog.storage.eviction import Bounds, entries_in, given_up
 from catalog.storage.lru import Lru
 from pipeline.datasets.datasets import class_matrix
-from pipeline.manifest import HEADER_FILE, Manifest
+from pipeline.manifest import Manifest
 from query.run.run_sql import execute
 
-_KNOWN = 1024
-"""Datasets whose seen part is remembered, some 8 kB each."""
+_COUNTED = 32_768
+"""Datasets whose visible part is counted on disk, in 1 kB each."""
 
 _KEPT = 256
 """Manifests that are kept on disk."""
+
+_CLEARED_EVERY = 1_024
+"""Of so many datasets that are looked at, one has those on disk counted."""
+
+_HEX = "[0-9a-f]" * 32
+_VERSION = installed_version("framesift")
 
 _WANTED = "wanted_files"
 _LOG = logging.getLogger(__name__)
@@ -47,7 +58,7 @@ class _Unreadable(Exception):
     """A dataset's own manifest is damaged, or cannot be read now."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Seen:
     """The visible part of a dataset, which is at least one frame.
 
@@ -55,17 +66,15 @@ class Seen:
         id: Digest of it; it tells nothing of the other frames.
         frames: How many frames.
         splits: Frames of each split that has some.
-        class_pixels: Pixels of each class, by tag.
-        class_frames: Frames with each class, by tag.
-        manifest: The folder of its manifest.
+        class_pixels: Pixels of each class, in the order of the dataset's.
+        class_frames: Frames with each class, in the same order.
     """
 
     id: str
     frames: int
     splits: Mapping[str, int]
-    class_pixels: Mapping[str, int]
-    class_frames: Mapping[str, int]
-    manifest: Path
+    class_pixels: Sequence[int]
+    class_frames: Sequence[int]
 
 
 class SeenDatasets:
@@ -76,6 +85,7 @@ class SeenDatasets:
         catalog: LimitedStore,
         folder: Path,
         read: Callable[[Dataset], Manifest],
+        known: Lru[str, Seen | None],
     ) -> None:
         """Look at nothing yet.
 
@@ -83,41 +93,69 @@ class SeenDatasets:
             catalog: The rows that are seen.
             folder: Where manifests of what is seen lie; whatever is in it can be made again.
             read: Gives a dataset's manifest.
+            known: What this process remembers, of all limited catalogs.
         """
-        self._read = read
+        self._read, self._known = read, known
         self._catalog, self._folder = catalog, folder
-        self._known: Lru[str, Seen | None] = Lru(_KNOWN)
-        self._looking = threading.Lock()
+        self._looking, self._looks = threading.Lock(), 0
 
-    def of(self, dataset: Dataset) -> Seen | None:
-        """The visible part of a dataset; None without a frame, or where its manifest is unreadable.
+    def of(self, dataset: Dataset) -> tuple[Seen, Path] | None:
+        """The visible part of a dataset, and the folder of its manifest, once that was read.
+
+        None without a frame, or where its manifest is unreadable.
+        """
+        try:
+            return self._at(dataset, dataset.snapshot)
+        except NotFound:
+            return self._at(dataset, self._catalog.snapshot())
+
+    def manifest(self, dataset: Dataset) -> Manifest:
+        """The manifest of the visible part; kept on disk, where that takes it.
+
+        Args:
+            dataset: As it is recorded.
 
         Raises:
-            StorageError: What is seen cannot be written.
+            BadFile: The dataset's own is missing or damaged, or no frame of it is seen.
+            StorageError: That cannot be read.
         """
-        with self._looking:
-            try:
-                return self._at(dataset, dataset.snapshot)
-            except NotFound:
-                return self._at(dataset, self._catalog.snapshot())
+        try:
+            return self._manifest_at(dataset, dataset.snapshot)
+        except NotFound:
+            return self._manifest_at(dataset, self._catalog.snapshot())
 
-    def _at(self, dataset: Dataset, snapshot: int) -> Seen | None:
+    def _at(self, dataset: Dataset, snapshot: int) -> tuple[Seen, Path] | None:
         key = self._key(dataset, snapshot)
-        known = key in self._known
-        seen = self._known.get(key)
-        if not known or (seen is not None and not (seen.manifest / HEADER_FILE).is_file()):
-            try:
-                seen = self._look(dataset, snapshot, self._folder / key)
-            except _Unreadable as error:
-                # Not remembered: it may be mended. And not told: it may be one that is not seen.
-                _LOG.warning("dataset %s@%s: %s", dataset.name, dataset.version, error)
-                return None
-        self._known.put(key, seen)
-        return seen
+        with self._looking:
+            if key in self._known:
+                seen = self._known.get(key)
+            else:
+                try:
+                    seen = self._look(dataset, snapshot, key)
+                except _Unreadable as error:
+                    # Not remembered: it may be mended. And not told: it may be one that is not
+                    # seen.
+                    _LOG.warning("dataset %s@%s: %s", dataset.name, dataset.version, error)
+                    return None
+            self._known.put(key, seen)
+        return None if seen is None else (seen, self._folder / key)
+
+    def _manifest_at(self, dataset: Dataset, snapshot: int) -> Manifest:
+        folder = self._folder / self._key(dataset, snapshot)
+        with suppress(BadFile, StorageError):
+            return Manifest.read(folder)
+        visible = self._visible(dataset, snapshot)
+        if visible is None:
+            raise BadFile("no frame of it is seen any more", f"{dataset.name}@{dataset.version}")
+        with suppress(StorageError):  # a full disk: the next reader computes it again
+            self._forget_old()
+            # Another process may write the same at the same time.
+            return visible.write(folder)
+        return visible
 
     def _key(self, dataset: Dataset, snapshot: int) -> str:
         parts = (
-            installed_version("framesift"),
+            _VERSION,
             self._catalog.condition,
             f"{dataset.name}@{dataset.version}",
             dataset.content_id,
@@ -125,20 +163,29 @@ class SeenDatasets:
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
-    def _look(self, dataset: Dataset, snapshot: int, folder: Path) -> Seen | None:
-        tags = list(dataset.class_pixels)
-        with suppress(BadFile):
-            return _described(Manifest.read(folder), tags)
+    def _look(self, dataset: Dataset, snapshot: int, key: str) -> Seen | None:
+        file = self._folder / "counts" / f"{key}.json"
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            return _of_json(json.loads(file.read_bytes()))
         try:
-            whole = self._read(dataset)
+            visible = self._visible(dataset, snapshot)
         except (BadFile, StorageError) as error:
             raise _Unreadable(str(error)) from error
+        seen = None if visible is None else _described(visible, len(dataset.class_pixels))
+        with suppress(StorageError):
+            atomic_write(file, _json_of(seen), fsync=False, parents=True, clear=False)
+        self._looks += 1
+        if self._looks % _CLEARED_EVERY == 1:
+            counts = entries_in(file.parent.glob("*"))
+            for entry in given_up(counts, Bounds(entries=_COUNTED)):
+                entry.path.unlink(missing_ok=True)
+        return seen
+
+    def _visible(self, dataset: Dataset, snapshot: int) -> Manifest | None:
+        """The visible part of a dataset, unwritten; None without a frame."""
+        whole = self._read(dataset)
         rows = self._seen_rows(whole.frames, whole.header.datasources, snapshot)
-        if not rows.num_rows:
-            return None
-        self._forget_old()
-        # Another process may write the same at the same time.
-        return _described(_visible_part(whole, rows).write(folder), tags)
+        return _visible_part(whole, rows) if rows.num_rows else None
 
     def _seen_rows(self, rows: pa.Table, datasources: Mapping[str, str], snapshot: int) -> pa.Table:
         images, labels = rows["fkey"], _label_fkeys(rows, datasources)
@@ -160,7 +207,7 @@ class SeenDatasets:
 
     def _forget_old(self) -> None:
         """Make room for one more; where one is wanted again, it is made again."""
-        for manifest in given_up(entries_in(self._folder.glob("*")), Bounds(entries=_KEPT - 1)):
+        for manifest in given_up(entries_in(self._folder.glob(_HEX)), Bounds(entries=_KEPT - 1)):
             shutil.rmtree(manifest.path, ignore_errors=True)
 
 
@@ -169,12 +216,12 @@ def seen_by(owner: Owner, seen: SeenDatasets) -> Callable[[Dataset], Dataset | N
 
     def as_seen(dataset: Dataset) -> Dataset | None:
         portion = seen.of(dataset)
-        return None if portion is None else _record_of(dataset, portion, owner)
+        return None if portion is None else _record_of(dataset, *portion, owner)
 
     return as_seen
 
 
-def _record_of(dataset: Dataset, seen: Seen, owner: Owner) -> Dataset:
+def _record_of(dataset: Dataset, seen: Seen, manifest: Path, owner: Owner) -> Dataset:
     """The visible part, as a record without the question, which tells of other rows."""
     is_own = Owner(dataset.owner, dataset.account) == owner
     if is_own and seen.frames == dataset.frames:
@@ -188,9 +235,9 @@ def _record_of(dataset: Dataset, seen: Seen, owner: Owner) -> Dataset:
         snapshot=dataset.snapshot,
         frames=seen.frames,
         splits=dict(seen.splits),
-        class_pixels=dict(seen.class_pixels),
-        class_frames=dict(seen.class_frames),
-        manifest=str(seen.manifest),
+        class_pixels=dict(zip(dataset.class_pixels, seen.class_pixels, strict=True)),
+        class_frames=dict(zip(dataset.class_pixels, seen.class_frames, strict=True)),
+        manifest=str(manifest),
         seed="0",
         parents=[],
         report={},
@@ -238,14 +285,31 @@ def _visible_part(whole: Manifest, rows: pa.Table) -> Manifest:
     return Manifest(seen, rows)
 
 
-def _described(manifest: Manifest, tags: Sequence[str]) -> Seen:
-    header = manifest.header
-    matrix = class_matrix(manifest.frames, len(tags))
+def _described(manifest: Manifest, classes: int) -> Seen:
+    matrix = class_matrix(manifest.frames, classes)
     return Seen(
-        header.id,
+        manifest.header.id,
         len(manifest),
-        header.splits,
-        dict(zip(tags, matrix.sum(axis=0).tolist(), strict=True)),
-        dict(zip(tags, (matrix > 0).sum(axis=0).tolist(), strict=True)),
-        Path(manifest.folder or ""),
+        manifest.header.splits,
+        array("q", matrix.sum(axis=0).tolist()),
+        array("q", (matrix > 0).sum(axis=0).tolist()),
     )
+
+
+def _json_of(seen: Seen | None) -> str:
+    if seen is None:
+        return "null"
+    pixels, frames = list(seen.class_pixels), list(seen.class_frames)
+    return json.dumps([seen.id, seen.frames, dict(seen.splits), pixels, frames])
+
+
+def _of_json(data: Any) -> Seen | None:
+    """What `_json_of` was given.
+
+    Raises:
+        ValueError, KeyError, TypeError: It is none.
+    """
+    if data is None:
+        return None
+    id_, frames, splits, pixels, class_frames = data
+    return Seen(str(id_), int(frames), dict(splits), array("q", pixels), array("q", class_frames))

@@ -6,6 +6,7 @@ from typing import Any
 
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
+from framesift_start import start
 from pipeline.jobs.environment import Need
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, Stage
@@ -53,8 +54,7 @@ def submit_command(
     """
 
     def plan(paths: JobPaths) -> Plan:
-        # -P: a folder "api" where the user happens to stand is not ours.
-        command = (sys.executable, "-P", "-m", "api.cli.job_command", str(paths.folder), *arguments)
+        command = (sys.executable, *start("api.cli.job_command"), str(paths.folder), *arguments)
         stages = (Stage(_COMMAND, (command,)),)
         needs = _NEEDS.get(kind, _ALL)
         return Plan(stages, environment=environment, needs=needs, settings=settings)

@@ -9,6 +9,7 @@ from typing import Any
 from catalog.errors import InvalidInput
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
+from framesift_start import start
 from ingest.sources.mount import Mount
 from ingest.sources.schemes import is_archive, scheme_of
 from pipeline.cache.lease import MANIFESTS
@@ -84,8 +85,7 @@ class JobInput:
         if self.cache is None:
             return None
         command = [
-            # -P: a folder "api" where the user happens to stand is not ours.
-            sys.executable, "-P", "-m", "api.cli.job_stager", str(paths.folder),
+            sys.executable, *start("api.cli.job_stager"), str(paths.folder),
             "--dataset", f"{self.dataset.name}@{self.dataset.version}",
             *(() if split is None else ("--split", split)),
             "--cache", str(self.cache), "--readers", str(readers),

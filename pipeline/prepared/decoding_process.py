@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from catalog.errors import StorageError
+from framesift_start import start
 from pipeline.manifest import Manifest
 from pipeline.prepared.size import Size
 from pipeline.prepared.worker import BadFrames
@@ -18,7 +19,7 @@ class DecodingProcess:
 
     def __init__(self, manifest: Manifest, part: Path, size: Size) -> None:
         """Start one for a manifest that was read from disk, into the arrays below ``part``."""
-        command = [sys.executable, "-P", "-m", "pipeline.prepared.worker"]
+        command = [sys.executable, *start("pipeline.prepared.worker")]
         self._process = subprocess.Popen(
             [*command, str(manifest.folder), str(part), str(size)],
             stdin=subprocess.PIPE,

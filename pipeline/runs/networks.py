@@ -3,6 +3,7 @@
 import re
 
 from catalog.errors import InvalidInput, UnknownName
+from framesift_start import OWN
 
 SMALL_UNET = "small_unet"
 DEEPLAB = "deeplabv3plus_resnet50"
@@ -26,6 +27,11 @@ def check_network(name: str) -> None:
     if is_own(name):
         if len(name) > 128 or not _OWN.fullmatch(name):
             raise InvalidInput(f"network {ascii(name)[:60]}: expected MODULE:FUNCTION")
+        if (package := re.split("[.:]", name)[0]) in OWN:
+            raise InvalidInput(
+                f"network {name}: Python finds Framesift's own package {package} under this name, "
+                "and not your module; give your module another name, such as my_nets"
+            )
     elif name not in NETWORKS:
         raise UnknownName("network", name, NETWORKS, "Or name your own, MODULE:FUNCTION.")
 

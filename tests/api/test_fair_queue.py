@@ -36,6 +36,22 @@ def test_one_caller_leaves_places_for_others() -> None:
         assert queue.enter(f"small {number}").granted.done()
 
 
+def test_a_freed_slot_stays_free_where_all_who_wait_have_their_share() -> None:
+    """Of four slots one, for who comes next: a freed one goes to no caller beyond the share."""
+    queue = FairQueue(4, 100)
+    greedy = [queue.enter("greedy") for _ in range(10)]
+    second = [queue.enter("second") for _ in range(3)]
+
+    def granted() -> list[int]:
+        return [sum(slot.granted.done() for slot in slots) for slots in (greedy, second)]
+
+    assert granted() == [2, 1]
+    greedy[0].release()
+    assert granted() == [3, 1]  # one was released, and one begun: two are held
+    assert queue.running == 3
+    assert queue.enter("secondary").granted.done()
+
+
 def test_the_queue_is_served_caller_by_caller() -> None:
     """One with two hundred requests has one of them begun for each of another's."""
     queue = FairQueue(1, 1000)

@@ -454,12 +454,55 @@ def test_changes_and_refusals_are_noted(house: House) -> None:
     assert {(entry["who"], entry["outcome"]) for entry in only["entries"]} == {("dora", "403")}
 
 
-def test_refusals_do_not_fill_the_disk(house: House) -> None:
-    """Who has no token writes some thirty entries a minute."""
+def test_triggers_and_webhooks_are_noted(house: House) -> None:
+    """What was made, changed and removed; of a webhook's URL the host alone, its path is secret."""
+    trigger = {"name": "t", "when": "car>1", "then": [{"kind": "train"}, {"kind": "validate"}]}
+    hook = {"name": "w", "url": "https://ci.example/secret?key=k", "states": ["failed", "done"]}
+    for method, path, body, note in (
+        ("POST", "/v1/triggers", trigger, "trigger t: car>1; then train, validate"),
+        ("PATCH", "/v1/triggers/t", {"enabled": False}, "trigger t: disabled"),
+        ("DELETE", "/v1/triggers/t", None, "trigger t: removed"),
+        ("POST", "/v1/webhooks", hook, "webhook w: ci.example, failed, done"),
+        ("DELETE", "/v1/webhooks/w", None, "webhook w: removed"),
+    ):
+        house.ask(method, path, "root", **({} if body is None else {"json": body}))
+        entry = audit_log.entries(house.records, limit=1)[0]
+        assert (entry.what, entry.target, entry.note) == (method, path, note)
+
+
+_BROWSER = {"Accept": "text/html", "Origin": "http://testserver"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "body", "status", "outcome"),
+    [
+        ("GET", "/v1/classes", {}, "", 401, "401"),
+        # A browser is led to the login: what is noted and counted is the refusal.
+        ("POST", "/logout", _BROWSER, "", 303, "401"),
+        ("POST", "/datasets", _BROWSER, "name=x", 303, "401"),
+        ("POST", "/logout", {**_BROWSER, "HX-Request": "true"}, "", 401, "401"),
+        ("POST", "/v1/datasets", _BROWSER, "{}", 401, "401"),
+        ("POST", "/login", _BROWSER, "token=none", 401, "401"),
+        # Other errors of requests that need no token, each of which is noted.
+        ("POST", "/login", _BROWSER, "x" * 2_000_000, 413, "413"),
+        ("GET", "/auth/v1/token", {}, "", 401, "401"),
+        ("GET", "/auth/v1/token", {"Authorization": "Basic ?"}, "", 401, "401"),
+    ],
+)
+def test_refusals_do_not_fill_the_disk(
+    house: House, method: str, path: str, headers: dict[str, str], body: str, status: int,
+    outcome: str,
+) -> None:  # fmt: skip
+    """Who has no token writes some thirty entries a minute, whatever is asked, and how."""
     before, began = audit_log.entries(house.records, limit=1)[0].id, time.monotonic()
-    with TestClient(house.app, client=("203.0.113.5", 1)) as client:
-        for _ in range(200):
-            assert client.get("/v1/classes").status_code == 401
+    sent = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+    address = f"203.0.113.{next(_addresses)}"
+    with TestClient(house.app, client=(address, 1), follow_redirects=False) as client:
+        for _ in range(70):
+            answer = client.request(method, path, headers=sent, content=body)
+            assert answer.status_code == status
+    entry = audit_log.entries(house.records, limit=1)[0]
+    assert (entry.outcome, entry.address, entry.note) == (outcome, address, "")
     minutes = (time.monotonic() - began) // 60 + 2  # in which these requests fell, at most
     assert 0 < audit_log.entries(house.records, limit=1)[0].id - before <= 30 * minutes + 1
 

@@ -35,6 +35,7 @@ from pipeline.cache.running import Announcement, StagingAbout
 from pipeline.cache.stager import stager
 from pipeline.jobs.command_job import submit_command
 from pipeline.manifest import Manifest
+from pipeline.manifest_store import read_manifest
 from tests.pipeline.homes import FRAMES, open_home
 
 SEEN = ("20260311_130314", "20260507_155109")
@@ -652,7 +653,7 @@ def test_many_at_once(served: Served) -> None:
         records = workspaces[number % 2].limited_to((rule,), Owner(f"u{number}", "1")).records
         answers = []
         for dataset in recorded_datasets(records):
-            manifest = Manifest.read(Path(dataset.manifest))
+            manifest = read_manifest(records, dataset)
             assert set(manifest.frames["scene"].to_pylist()) == {SEEN[0]}
             answers.append((dataset.name, len(manifest), dataset.content_id))
         return answers

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy import update
 
+from catalog.accounts import users
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
 from tests.attacks.arena import Server, arena
@@ -28,6 +30,9 @@ def server(home: Path) -> Iterator[Server]:
             )
         )  # fmt: skip
     with arena(home, variables={"FRAMESIFT_STREAMS_EACH": "400"}) as server:
+        account = users.recorded(records, "dataadmin").account
+        with records.session() as session:
+            session.execute(update(Job).values(account=account))
         yield server
 
 

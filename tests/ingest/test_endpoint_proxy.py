@@ -66,6 +66,35 @@ def test_a_name_that_stands_for_another_address_later(monkeypatch: pytest.Monkey
         assert S3Bucket("bucket", options(endpoint, ENDPOINT)).read("a.csv", "a", 99) == SECRET
 
 
+@pytest.mark.parametrize("order", [["8.8.8.8", "127.0.0.1"], ["127.0.0.1", "8.8.8.8"]])
+def test_a_name_of_a_public_and_an_inner_address(
+    monkeypatch: pytest.MonkeyPatch, order: list[str]
+) -> None:
+    """It is refused before anything is sent, whichever address comes first."""
+    connected: list[Any] = []
+    with redirecting() as inside:
+        port = inside.server_port
+        real, connect = socket.getaddrinfo, socket.socket.connect
+
+        def resolve(host: str, *rest: Any, **more: Any) -> Any:
+            if host != "two.example":
+                return real(host, *rest, **more)
+            return [(*real(address, port)[0][:4], (address, port)) for address in order]
+
+        def noted(own: socket.socket, address: Any) -> None:
+            if address[0] == "8.8.8.8":
+                connected.append(address)
+                raise TimeoutError("does not answer")
+            connect(own, address)
+
+        monkeypatch.setattr(socket, "getaddrinfo", resolve)
+        monkeypatch.setattr(socket.socket, "connect", noted)
+        bucket = S3Bucket("bucket", options(f"http://two.example:{port}", PUBLIC))
+        with pytest.raises(StorageError, match="an address inside this server's own network"):
+            bucket.read("a.csv", "a.csv", 100)
+        assert (inside.asked, connected) == ([], [])
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_objects_come_through_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Listings, objects and ranges, by http and https, whatever proxies the environment names."""

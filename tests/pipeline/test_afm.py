@@ -299,7 +299,7 @@ def test_a_command_that_fails(storage: Storage) -> None:
         storage.stage("afm:fs1/cos_fset")  # of both sources
     access = AfmAccess(("/no/mmafmctl",), storage.workspace.home / "lists")
     dataset = recorded_dataset(storage.workspace.records, "streets")
-    with pytest.raises(StorageError, match=r"/no/mmafmctl: No such file.*FRAMESIFT_AFM_COMMAND"):
+    with pytest.raises(InvalidInput, match=r"/no/mmafmctl: No such file.*FRAMESIFT_AFM_COMMAND"):
         stage_to_afm(storage.workspace.records, dataset, ["afm:fs1/cos_fset"], access)
     assert not [path for path in access.lists.iterdir() if path.suffix == ".txt"]
 

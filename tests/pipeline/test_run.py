@@ -179,7 +179,8 @@ def test_training_is_one_program_for_ranks(home: Workspace) -> None:
     ]  # fmt: skip
     assert [stage["ranks"] for stage in job.request["stages"]] == [2]
     assert on_this_machine(JobRequest.from_json(job.request).stages[0], "py")[0][:9] == (
-        "py", "-P", "-m", "training.local_ranks", "-np", "2", "-H", "localhost:2", "--gloo",
+        "py", "-P", "-m", "framesift_start", "training.local_ranks", "-np", "2", "-H",
+        "localhost:2",
     )  # fmt: skip
     assert job.paths["model_dir"] == str(home.jobs / "first" / "model")
     assert job.paths["manifest"] == recorded_dataset(home.records, "streets").manifest
@@ -191,7 +192,7 @@ def test_one_worker_needs_no_launcher(home: Workspace) -> None:
     """Without other workers the program is started itself."""
     job = train(home, "single", workers=1)
     ((command,),) = (on_this_machine(s, "py") for s in JobRequest.from_json(job.request).stages)
-    assert command[:4] == ("py", "-P", "-m", "training.main")
+    assert command[:5] == ("py", "-P", "-m", "framesift_start", "training.main")
     assert "--num_workers" in command
 
 

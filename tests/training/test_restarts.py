@@ -39,14 +39,14 @@ def training(folder: Path, name: str) -> JobRequest:
 
 def ranks_of(model_dir: Path) -> list[int]:
     """Processes of the training program itself."""
-    program, model = [b"-P", b"-m", b"training.main"], str(model_dir).encode()
+    program, model = [b"-P", b"-m", b"framesift_start", b"training.main"], str(model_dir).encode()
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if words[1:4] == program and model in words:
+        if words[1:5] == program and model in words:
             found.append(int(folder.name))
     return sorted(found)
 

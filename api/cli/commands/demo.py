@@ -16,6 +16,7 @@ import typer
 from api.cli.tables.table import emit_table
 from api.cli.terminal import heading, stdout
 from catalog.errors import FramesiftError, InvalidInput
+from framesift_start import start
 from pipeline.jobs.installed import need_installed
 from pipeline.jobs.request import JobPaths, read_json
 
@@ -70,7 +71,7 @@ class _Demo:
             stdout.print(f"$ framesift {shlex.join(command)}", style="bold")
             sys.stdout.flush()
             code = subprocess.run(
-                [sys.executable, "-P", "-m", "api.cli.main", *command],
+                [sys.executable, *start("api.cli.main"), *command],
                 env=environment,
                 check=False,
             ).returncode

@@ -5,11 +5,13 @@ from fastapi import Request, Response
 from api.discover.db2whrest.tasks import CurrentTasks, Task, Tasks, accepted
 from api.discover.replies import STATEMENT_BODY, accepted_format, refusal, statement_of
 from api.http.dependencies import CurrentSession
+from api.http.errors import told
 from api.http.openapi.discover import BECOMES_A_TASK, IN_JSON_ROWS, IN_ROWS
 from api.http.routing import Router
 from api.http.rules import READ, Api
 from api.http.sql_response import CONTENT_TYPES, SqlResponse
 from api.services.session import Session
+from catalog.errors import FramesiftError
 from catalog.lake.statement_watch import Cancellation
 from query.run.result_format import Format
 
@@ -73,4 +75,7 @@ async def _answer(
         task = tasks.adopt(view, CONTENT_TYPES[format_], cancellation)
         return task, accepted(request, task)
 
-    return SqlResponse(session.statements.run(statement), format_, refusal, later)
+    def refused(error: FramesiftError) -> Response:
+        return refusal(error, told(request.scope, error))
+
+    return SqlResponse(session.statements.run(statement), format_, refused, later)

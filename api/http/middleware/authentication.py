@@ -4,7 +4,10 @@ One piece of middleware around the whole application, so that no route can forge
 """
 
 import hashlib
+import logging
 import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from http import HTTPStatus
@@ -23,7 +26,7 @@ from api.services.accounts.callers import NOBODY_ASKED, Caller
 from catalog.accounts import login_links, login_throttle, row_collections, tokens, users
 from catalog.accounts.accounts import SCOPES
 from catalog.accounts.caller import asked_by
-from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated
+from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated, StorageError
 from catalog.records.store import RecordStore
 from catalog.records.user_tables import User
 from catalog.storage.lru import Lru
@@ -35,6 +38,8 @@ long."""
 _CALLERS = 1024
 _LOGINS_AT_ONCE = 2  # each takes 64 MiB and a core
 _RECORDS_AT_ONCE = 8
+_LOG = logging.getLogger(__name__)
+_REFUSED = frozenset({401, 403, 429})
 _REFUSALS_NOTED = 30
 _REFUSALS_EVERY_S = 60.0
 
@@ -68,13 +73,7 @@ class Authentication:
         context = RequestContext(scope)
         scope["state"] = {**scope.get("state", {}), "authentication": self, "context": context}
 
-        async def noting(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                location = Headers(raw=message["headers"]).get("location", "")
-                context.about = context.about or location
-                await self._note(context, message["status"])
-            await send(message)
-
+        noting = _Noting(self._note, context, receive, send)
         try:
             await self._admit(context)
         except FramesiftError as error:
@@ -85,7 +84,8 @@ class Authentication:
                 await self._app(scope, receive, noting)
         except Exception:
             # Answered outside of here, with 500.
-            await self._note(context, HTTPStatus.INTERNAL_SERVER_ERROR)
+            with suppress(StorageError):
+                await self._note(context, HTTPStatus.INTERNAL_SERVER_ERROR)
             raise
 
     async def login(self, context: "RequestContext") -> str:
@@ -134,6 +134,15 @@ class Authentication:
         """
         grant = await self._grant(context, token)
         context.who = grant.user.name
+
+    async def is_same(self, context: RequestContext) -> bool:
+        """Return whether a request under way has the caller that it began with, rights included."""
+        if context.caller is None or context.caller is NOBODY_ASKED:
+            return True
+        try:
+            return await self._caller_of(context) == context.caller
+        except (NotAuthenticated, NotAllowed):
+            return False
 
     async def log_out(self, context: RequestContext) -> None:
         """End the login by which a request came; a token with a name goes on to count."""
@@ -213,11 +222,12 @@ class Authentication:
 
     async def _note(self, context: RequestContext, status: int) -> None:
         """Write a change or a refusal into the audit log, before the answer goes out."""
-        refused = status in (401, 403, 429)
+        is_stranger = context.caller is None
+        refused = status in _REFUSED or (is_stranger and status >= HTTPStatus.BAD_REQUEST)
         rule = rule_of(context.scope)
         if rule.changes and rule.accounts:
             self._callers.forget()
-        if not (refused or rule.audited_as or rule.changes):
+        if not (status in _REFUSED or rule.audited_as or rule.changes):
             return
         if refused and not self._refusals.noted(context.address):
             return
@@ -233,6 +243,42 @@ class Authentication:
             row_collections.rules_of, records, user.name, limiter=self._records
         )
         return replace(caller, rules=rules)
+
+
+class _Noting:
+    """Sends an answer once it is noted in the audit log."""
+
+    def __init__(
+        self,
+        note: Callable[[RequestContext, int], Awaitable[None]],
+        context: RequestContext,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        self._note, self._context = note, context
+        self._receive, self._send = receive, send
+        self._is_replaced = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await self._begin(message)
+        if not self._is_replaced:
+            await self._send(message)
+
+    async def _begin(self, message: Message) -> None:
+        context = self._context
+        if not context.problem:
+            location = Headers(raw=message["headers"]).get("location", "")
+            context.about = context.about or location
+        status = context.problem or message["status"]
+        try:
+            await self._note(context, status)
+        except StorageError as error:
+            what = f"{context.who} {context.method} {context.path} {status}"
+            _LOG.error("the audit log lacks an entry (%s): %s", what, error)
+            if status < HTTPStatus.BAD_REQUEST:  # an error is answered as it is
+                self._is_replaced = True
+                await refusal(context.scope, error)(context.scope, self._receive, self._send)
 
 
 def _log_in(records: RecordStore, name: str, password: str, address: str) -> User:

@@ -28,12 +28,15 @@ class RequestContext:
         caller: The authenticated caller; None on routes that ask for no credentials.
         who: The name for the audit log: the claimed one until it is proven.
         about: What the request makes or changes, for the audit log; routes set it, without secrets.
+        problem: Status of the error that the request met, whatever answer a browser gets in its
+            place; 0 for none.
     """
 
     scope: Scope
     caller: Caller | None = None
     who: str = ""
     about: str = ""
+    problem: int = 0
 
     def __post_init__(self) -> None:
         self._headers = Headers(scope=self.scope)

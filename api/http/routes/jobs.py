@@ -244,7 +244,9 @@ async def get_events(
     job = await run_in_threadpool(session.jobs.get, name)
     key, body = (job.name, session.workspace.is_limited), session.jobs.follower(job.name)
     look: Callable[[], Awaitable[Look]] = partial(state.listeners.look, key, body)
-    return events_of(look, await look(), last_event_id, state.stopping, state.listeners, who)
+    may_listen = partial(request.state.authentication.is_same, request.state.context)
+    first = await look()
+    return events_of(look, first, last_event_id, state.stopping, state.listeners, who, may_listen)
 
 
 @router.get(

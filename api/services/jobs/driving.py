@@ -14,6 +14,7 @@ from api.services.automation.starting import start_triggers
 from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, StorageError
+from framesift_start import start
 from pipeline.jobs.workflow.reconciler import drive, is_driven
 
 _POLICIES_EVERY_S = 60.0
@@ -107,8 +108,7 @@ def drive_detached(workspace: Workspace) -> None:
         workspace.jobs.mkdir(parents=True, exist_ok=True)
         with suppress(OSError), (workspace.jobs / ".driver.log").open("ab") as log:
             subprocess.Popen(
-                # -P: a folder "api" where the user happens to stand is not ours.
-                [sys.executable, "-P", "-m", "api.cli.main", "jobs", "daemon", "--until-done"],
+                [sys.executable, *start("api.cli.main"), "jobs", "daemon", "--until-done"],
                 cwd=workspace.jobs,
                 env={**os.environ, **workspace.variables},
                 stdin=subprocess.DEVNULL,

@@ -1,12 +1,17 @@
 """Command lines of programs, once it is known where they run."""
 
+from framesift_start import start
 from pipeline.jobs.program.rank import LOCAL_RANK, LOCAL_RANKS, RANK, RANKS
 from pipeline.jobs.request import PYTHON, Stage
 
 
 def with_python(command: tuple[str, ...], python: str) -> tuple[str, ...]:
-    """A command with the Python that runs it, where it asks for one."""
-    return (python, *command[1:]) if command[:1] == (PYTHON,) else command
+    """A command with the Python that runs it, where it asks for one; our modules are ours there."""
+    if command[:1] != (PYTHON,):
+        return command
+    if command[1:3] == ("-P", "-m"):
+        return (python, *start(command[3]), *command[4:])
+    return (python, *command[1:])
 
 
 def on_this_machine(stage: Stage, python: str) -> list[tuple[str, ...]]:
@@ -21,8 +26,7 @@ def on_this_machine(stage: Stage, python: str) -> list[tuple[str, ...]]:
         return [_rank(rank, stage.ranks, each) for each in programs for rank in range(stage.ranks)]
     if stage.ranks == 1:
         return programs
-    # -P: a folder "training" where the user happens to stand is not ours.
-    launcher = (python, "-P", "-m", "training.local_ranks", "-np", str(stage.ranks))
+    launcher = (python, *start("training.local_ranks"), "-np", str(stage.ranks))
     return [(*launcher, "-H", f"localhost:{stage.ranks}", "--gloo", *each) for each in programs]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.errors import InvalidInput, StorageError
+from framesift_start import start
 from pipeline.jobs.backends.devices import shares
 from pipeline.jobs.backends.interface import JobStatus
 from pipeline.jobs.backends.launch import on_this_machine
@@ -141,7 +142,7 @@ class LocalBackend:
             of_commands, variables = variables, self.variables(request, queue, needs)
             withheld = sorted(variables.keys() - of_commands.keys())
         # -P: a folder "pipeline" where the user happens to stand is not ours.
-        command = [sys.executable, "-P", "-m", self.runner, name, str(paths.folder)]
+        command = [sys.executable, *start(self.runner), name, str(paths.folder)]
         return [*command, str(slots.folder), str(slots.number), *withheld], variables
 
 
@@ -169,7 +170,7 @@ def _started(runner: str, name: str, paths: JobPaths) -> str | None:
     for entry in Path("/proc").iterdir():
         with suppress(OSError, ValueError):
             words = (entry / "cmdline").read_bytes().split(b"\0")
-            if words[3:6] == arguments:
+            if words[4:7] == arguments:
                 return str(ProcessId.of(int(entry.name)))
     return None
 

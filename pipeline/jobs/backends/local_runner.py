@@ -1,7 +1,8 @@
 """Runs one local job: stage after stage, and says in status.json how it went.
 
 Started by `pipeline.jobs.backends.local` as
-``python -P -m pipeline.jobs.backends.local_runner NAME FOLDER SLOTS_FOLDER SLOTS WITHHELD...``,
+``python -P -m framesift_start pipeline.jobs.backends.local_runner NAME FOLDER SLOTS_FOLDER SLOTS
+WITHHELD...``,
 where NAME is the attempt's. It waits for a slot first, and for what still runs of the job's last
 attempt; then for the first part of what a staging beside the job fetches, which alone gets the
 variables WITHHELD, such as keys. When one command fails, its stage's others are ended unless they

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from catalog.errors import StorageError
+from catalog.errors import InvalidInput, StorageError
 
 _LAST_LINES = 20
 _ENDED_S = 10.0
@@ -23,7 +23,8 @@ def running(argv: Sequence[str], setting: str, advice: str = "") -> Iterator[Ite
         advice: What to do where it fails, for the message.
 
     Raises:
-        StorageError: It is not there, or fails: the last line that it printed says why.
+        InvalidInput: It is not there; the message names the setting.
+        StorageError: It fails: the last line that it printed says why.
     """
     try:
         process = subprocess.Popen(
@@ -35,10 +36,9 @@ def running(argv: Sequence[str], setting: str, advice: str = "") -> Iterator[Ite
             errors="replace",
         )
     except OSError as error:
-        raise StorageError(
+        raise InvalidInput(
             f"{argv[0]}: {error.strerror}: expected the program, or what leads to it (ssh "
-            f"root@node PROGRAM), in {setting}",
-            argv[0],
+            f"root@node PROGRAM), in {setting}"
         ) from error
     last: deque[str] = deque(maxlen=_LAST_LINES)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Path, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.http.dependencies import CurrentSession
+from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
@@ -43,13 +43,18 @@ async def get_triggers(session: CurrentSession, page: CurrentPage) -> TriggersAn
         "then": [{"kind": "train", "max_steps": 300}, {"kind": "validate"}],
     },
 )
-async def post_trigger(body: NewTrigger, session: CurrentSession) -> TriggerBody:
+async def post_trigger(
+    body: NewTrigger, session: CurrentSession, context: CurrentContext
+) -> TriggerBody:
     """Make a trigger: it begins jobs when so many frames more are there, or at times, or both.
 
     The jobs are its maker's. It makes a dataset of the frames that its condition finds, which jobs
     without a dataset of their own get; a validation without a model gets the training before it.
     """
     document = body.model_dump(mode="json", exclude_unset=True)
+    starts = [*([body.when] if body.when else []), *([f"{body.schedule}"] if body.schedule else [])]
+    steps = ", ".join(step.kind for step in body.then)
+    context.about = f"trigger {body.name}: {', '.join(starts) or 'never'}; then {steps}"
     return await run_in_threadpool(lambda: session.triggers.add(**document))
 
 
@@ -60,14 +65,18 @@ async def get_trigger(name: Name, session: CurrentSession) -> TriggerBody:
 
 
 @router.patch("/{name}", rule=WRITE_ALL_ROWS, example={"enabled": False})
-async def patch_trigger(name: Name, body: TriggerChange, session: CurrentSession) -> TriggerBody:
+async def patch_trigger(
+    name: Name, body: TriggerChange, session: CurrentSession, context: CurrentContext
+) -> TriggerBody:
     """Enable or disable a trigger; jobs that it has begun go on."""
+    context.about = f"trigger {name}: {'enabled' if body.enabled else 'disabled'}"
     return await run_in_threadpool(lambda: session.triggers.enable(name, **set_fields(body)))
 
 
 @router.delete("/{name}", rule=WRITE_ALL_ROWS, status_code=204)
-async def delete_trigger(name: Name, session: CurrentSession) -> Response:
+async def delete_trigger(name: Name, session: CurrentSession, context: CurrentContext) -> Response:
     """Forget a trigger and its runs; their jobs stay."""
+    context.about = f"trigger {name}: removed"
     await run_in_threadpool(session.triggers.remove, name)
     return Response(status_code=204)
 

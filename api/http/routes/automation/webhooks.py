@@ -1,11 +1,12 @@
 """/v1/webhooks: addresses that are told of jobs' ends."""
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import Path, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.http.dependencies import CurrentSession
+from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import ADMIN_READ, ADMIN_WRITE
@@ -36,11 +37,16 @@ async def get_webhooks(session: CurrentSession, page: CurrentPage) -> WebhooksAn
     status_code=201,
     example={"name": "ci", "url": "https://ci.example.com/framesift", "states": ["failed"]},
 )
-async def post_webhook(body: NewWebhook, session: CurrentSession) -> NewWebhookBody:
+async def post_webhook(
+    body: NewWebhook, session: CurrentSession, context: CurrentContext
+) -> NewWebhookBody:
     """Make a webhook: it is told of jobs that end from here on, each by a signed POST.
 
     The secret that signs is shown this once.
     """
+    # Of the URL the host alone: the rest may hold a receiver's secret.
+    host = urlsplit(body.url).hostname or ""
+    context.about = f"webhook {body.name}: {host}, {', '.join(body.states)}"
     return await run_in_threadpool(lambda: session.webhooks.add(**dict(body)))
 
 
@@ -51,8 +57,9 @@ async def get_webhook(name: Name, session: CurrentSession) -> WebhookBody:
 
 
 @router.delete("/{name}", rule=ADMIN_WRITE, status_code=204)
-async def delete_webhook(name: Name, session: CurrentSession) -> Response:
+async def delete_webhook(name: Name, session: CurrentSession, context: CurrentContext) -> Response:
     """Forget a webhook and its deliveries; pending ones are not made."""
+    context.about = f"webhook {name}: removed"
     await run_in_threadpool(session.webhooks.remove, name)
     return Response(status_code=204)
 

@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
+from framesift_start import start
 from pipeline.jobs.backends.hosts.remote import CONNECTION_BROKE
 
 REMOTE = "pipeline.jobs.backends.hosts.remote"
@@ -45,8 +46,7 @@ def ssh_command(host: str, python: str, ssh_config: str, silence_s: float) -> li
         "ClearAllForwardings": "yes",
     }
     flags = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-    # -P: a folder "pipeline" in the home there is not ours.
-    return ["ssh", "-T", *config, *flags, host, shlex.join((python, "-P", "-m", REMOTE))]
+    return ["ssh", "-T", *config, *flags, host, shlex.join((python, *start(REMOTE)))]
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from framesift_start import start
 from pipeline.jobs.backends.hosts.remote import STEP
 from pipeline.jobs.backends.launch import on_this_machine, with_python
 from pipeline.jobs.request import Stage
@@ -48,8 +49,7 @@ class Placement:
         ]
 
     def _starter(self, stage: Stage) -> tuple[str, ...]:
-        # -P: a folder "training" where the user happens to stand is not ours.
-        return (self.python, "-P", "-m", _STARTER, str(self.file.parent), str(stage.ranks), "0")
+        return (self.python, *start(_STARTER), str(self.file.parent), str(stage.ranks), "0")
 
     def _place(self, stage: Stage, rank: int) -> tuple[str, ...]:
         """Variables that tell a rank its place, as those of a Slurm step do."""
@@ -69,7 +69,7 @@ class Placement:
         return tuple(f"{STEP}{name}={value}" for name, value in told.items())
 
     def _there(self, host: str, told: Sequence[str], program: Sequence[str]) -> tuple[str, ...]:
-        connect = (sys.executable, "-P", "-m", _CONNECT, str(self.file), host)
+        connect = (sys.executable, *start(_CONNECT), str(self.file), host)
         return (*connect, *told, "--", *program)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.errors import InvalidInput
+from framesift_start import start
 from pipeline.cache.lease import cache_of
 from pipeline.jobs.backends.launch import with_python
 from pipeline.jobs.backends.log_end import heading
@@ -100,7 +101,7 @@ class SlurmJob:
             "STEPS": 1 if stage.ranks > 1 and self._starter(stage) == "srun" else "",
         }
         values = [f"{name}={shlex.quote(str(value))}" for name, value in description.items()]
-        lease = (settings.python or sys.executable, "-P", "-m", _LEASE, str(self.paths.folder))
+        lease = (settings.python or sys.executable, *start(_LEASE), str(self.paths.folder))
         taken = f"lease=({shlex.join(lease)})" if self.request.reads else "lease=()"
         commands = [
             f"{index}) set -- {self._command(stage, command)} ;;"
@@ -150,8 +151,7 @@ class SlurmJob:
             srun += [f"--cpus-per-task={per_node * cores}"]
         else:
             srun += [f"--ntasks={ranks}", f"--cpus-per-task={cores}"]
-        # -P: a folder "training" where the user happens to stand is not ours.
-        starter = [self.python, "-P", "-m", "training.slurm_ranks", self._inside(str(self.notes))]
+        starter = [self.python, *start("training.slurm_ranks"), self._inside(str(self.notes))]
         return [*srun, *container, *starter, str(ranks), str(per_node if inside_out else 0)]
 
     def _container(self, stage: Stage) -> list[str]:

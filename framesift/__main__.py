@@ -1,0 +1,5 @@
+"""``python -m framesift``: the command line, where the whole of Framesift is installed."""
+
+from framesift_start import command
+
+command()
