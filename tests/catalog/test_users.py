@@ -225,6 +225,38 @@ def test_tokens_are_checked(records: RecordStore) -> None:
             tokens.revoke(records, number)
 
 
+def test_a_token_is_its_user_s_alone(records: RecordStore) -> None:
+    """Two users may give theirs one name; each list has its own; one revoked touches no other."""
+    for name in ("anna", "anna2", "otto"):
+        users.add(records, name, ["datauser"], None)
+    made = [
+        tokens.create(records, user, name, "read", DAY)
+        for user in ("anna", "anna2", "otto")
+        for name in ("notebook", "notebook2")
+    ]
+    assert [(token.name, user) for token, user in tokens.listed(records, "anna")] == [
+        ("notebook", "anna"),
+        ("notebook2", "anna"),
+    ]
+    assert [token.id for token, _ in tokens.listed(records)] == [token.id for token, _ in made]
+    revoked, user = tokens.revoke(records, made[1][0].id)
+    assert (revoked.name, user) == ("notebook2", "anna")
+    assert tokens.revoke(records, revoked.id)[0].revoked == revoked.revoked  # the first time stays
+    alive = [tokens.holder(records, secret) is not None for _, secret in made]
+    assert alive == [True, False, True, True, True, True]
+
+
+def test_who_logs_out_ends_one_login(records: RecordStore) -> None:
+    """Neither another login of the user, nor another's, nor a token with a name that was sent."""
+    anna, otto = (users.add(records, name, ["datauser"], None) for name in ("anna", "otto"))
+    first, second, others = (tokens.log_in(records, user) for user in (anna, anna, otto))
+    _, named = tokens.create(records, "anna", "notebook", "read", DAY)
+    tokens.log_out(records, first)
+    tokens.log_out(records, named)
+    assert tokens.holder(records, first) is None
+    assert all(tokens.holder(records, text) is not None for text in (second, others, named))
+
+
 def test_a_login_lasts_an_hour_or_until_the_password_changes(records: RecordStore) -> None:
     """Its token is not listed, goes by itself, and ends with the password."""
     user = users.add(records, "anna", ["admin"], PASSWORD)
