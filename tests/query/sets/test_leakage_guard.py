@@ -49,9 +49,7 @@ def test_chains(seconds: list[int | None], gap: int) -> None:
 
 
 _CODES = st.integers(1, 5).flatmap(
-    lambda groupings: st.lists(
-        st.tuples(*[st.integers(0, 8)] * groupings), min_size=1, max_size=30
-    )
+    lambda groupings: st.lists(st.tuples(*[st.integers(0, 8)] * groupings), min_size=1, max_size=30)
 )
 
 
