@@ -160,6 +160,12 @@ def test_what_a_killed_eviction_left_aside_comes_back_to_its_job_alone(cache: Pa
     assert len(list((cache / ".manifests").iterdir())) == 2
 
 
+def test_the_folder_of_a_source_stays_when_its_last_file_goes(cache: Path, room: Room) -> None:
+    """Another staging may be about to fill it; the folders in it go."""
+    room.evict_datasets(["old-v1-0", "middle-v1-0", "young-v1-0"])
+    assert list((cache / "local:a2d2").iterdir()) == []
+
+
 def test_what_a_window_holds_stays_where_a_dataset_is_evicted_by_name(
     cache: Path, room: Room
 ) -> None:
@@ -210,11 +216,15 @@ def test_the_floor_of_free_space(cache: Path, room: Room) -> None:
 
 
 def test_a_limit_of_files(cache: Path, room: Room) -> None:
-    """It evicts as one of bytes does."""
-    write_limits(cache, Limits(hard_files=9))
+    """It evicts as one of bytes does; what was refused is not reserved; the end goes to the soft."""
+    write_limits(cache, Limits(hard_files=9, soft_files=6))
+    with pytest.raises(CacheFull, match="limited to 9 files"):
+        room.make(0, 10)
     room.make(0, 1)
     assert staged_names(cache) == {"middle", "young"}
     assert space(cache)[1] == 8
+    room.trim()
+    assert space(cache)[1] == 6
 
 
 def test_the_soft_limit_is_reached_at_the_end(cache: Path, room: Room) -> None:
