@@ -216,7 +216,7 @@ def test_the_floor_of_free_space(cache: Path, room: Room) -> None:
 
 
 def test_a_limit_of_files(cache: Path, room: Room) -> None:
-    """It evicts as one of bytes does; what was refused is not reserved; the end goes to the soft."""
+    """It evicts as one of bytes does; what was refused is not reserved; trimmed to the soft one."""
     write_limits(cache, Limits(hard_files=9, soft_files=6))
     with pytest.raises(CacheFull, match="limited to 9 files"):
         room.make(0, 10)
