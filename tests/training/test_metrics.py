@@ -252,7 +252,7 @@ def test_a_class_that_a_draw_lacks_has_its_score_of_all_scenes_there() -> None:
 
 
 def test_a_class_has_an_interval_by_its_truth() -> None:
-    """Proves two scenes with truth are enough, and any number in which it was only predicted not."""
+    """Proves two scenes with truth are enough, and three in which it was only predicted are not."""
     scenes = {
         "a": np.array([[9, 1, 0], [0, 0, 0], [0, 0, 4]]),
         "b": np.array([[8, 1, 0], [0, 5, 0], [0, 0, 0]]),
