@@ -83,6 +83,8 @@ def test_a_password_is_kept_as_argon2id_only(records: RecordStore) -> None:
         ("\0", "\0"),
     ):
         assert users.with_password(records, name, password) is None, name
+    users.change(records, "anna", disabled=True)
+    assert users.with_password(records, "anna", PASSWORD) is None
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "a:b", "-a", "ä", "a\n", "a" * 129, "a\0", "*"])
@@ -434,6 +436,31 @@ def test_collections_and_their_users(records: RecordStore) -> None:
     row_collections.remove(records, "munich")
     assert row_collections.listed(records) == []
     assert users.recorded(records, "anna").name == "anna"
+
+
+def test_a_collection_s_rule_and_users_are_its_own(records: RecordStore) -> None:
+    """Of three collections and three users, two of whose names begin alike, each has its own."""
+    for user in ("anna", "anna2", "otto"):
+        users.add(records, user, ["datauser"], None)
+    for name, rule, members in (
+        ("munich", "site = 'MUC'", ["anna"]),
+        ("munich2", "site = 'MUC2'", ["anna2"]),
+        ("berlin", "site = 'BER'", ["anna", "anna2"]),
+    ):
+        row_collections.add(records, name, rule)
+        for user in members:
+            row_collections.assign(records, name, user)
+    assert row_collections.rules_of(records, "anna") == ("site = 'BER'", "site = 'MUC'")
+    assert row_collections.rules_of(records, "anna2") == ("site = 'BER'", "site = 'MUC2'")
+    assert row_collections.rules_of(records, "otto") == ()
+    assert [(c.name, m) for c, m in row_collections.listed(records)] == [
+        ("berlin", ["anna", "anna2"]),
+        ("munich", ["anna"]),
+        ("munich2", ["anna2"]),
+    ]
+    row_collections.withdraw(records, "berlin", "anna")
+    assert row_collections.rules_of(records, "anna") == ("site = 'MUC'",)
+    assert row_collections.recorded(records, "berlin")[1] == ["anna2"]
 
 
 def test_one_first_admin(records: RecordStore) -> None:
