@@ -18,15 +18,21 @@ from catalog.errors import CacheFull, InUse, InvalidInput, NotFound, StorageErro
 from pipeline.cache import beat, known_space
 from pipeline.cache.beat import Watch, own_name
 from pipeline.cache.checksums import MOST_FILES, recorded_checksums, recording
-from pipeline.cache.contents import PINNED_FILE, keep_stagers, space
+from pipeline.cache.contents import (
+    PINNED_FILE,
+    KnownEntries,
+    keep_stagers,
+    space,
+    staged_manifests,
+)
 from pipeline.cache.eviction import CacheContents, EvictionOrder, clear_evicted, evict
 from pipeline.cache.known_space import KnownSpace
-from pipeline.cache.lease import Holder, Lease, held_leases, leased
+from pipeline.cache.lease import USED_FILE, Holder, Lease, held_leases, leased
 from pipeline.cache.limits import Limits, change_limits, read_limits, write_limits
 from pipeline.cache.room import Room
 from pipeline.cache.stager import stager
 from pipeline.cache.status import Space, cache_status
-from pipeline.manifest import Manifest
+from pipeline.manifest import HEADER_FILE, Manifest
 from tests.pipeline.cached import BYTES, foreign_lease, keys, stage, staged_names
 from tests.zygote import Forked
 
@@ -93,6 +99,32 @@ def test_the_least_recently_used_goes_first(cache: Path, room: Room) -> None:
     assert staged_names(cache) == {"middle", "young"}
     assert not any(key.startswith("old/") for key in keys(cache))
     assert sorted(place.name for place in (cache / "local:a2d2").iterdir()) == ["middle", "young"]
+
+
+def test_a_manifest_was_used_when_it_was_written_or_held_last(cache: Path) -> None:
+    """Whichever came later decides the order; so one that was staged again long after is young."""
+    places = {name: cache / ".manifests" / f"{name}-v1-0" for name in ("old", "middle", "young")}
+    os.utime(places["old"] / HEADER_FILE, (5000, 5000))
+    os.utime(places["middle"] / USED_FILE, (4000, 4000))
+    listed = [(one.name, one.used) for one in staged_manifests(cache)]
+    assert listed == [("young-v1-0", 1002), ("middle-v1-0", 4000), ("old-v1-0", 5000)]
+
+
+def test_a_manifest_that_is_written_anew_is_read_anew(cache: Path) -> None:
+    """Its entries are kept as long as its header is the same file of the same time."""
+    known = KnownEntries()
+
+    def images() -> set[str]:
+        return {
+            Path(path).name.partition("~")[0]
+            for one in staged_manifests(cache)
+            if one.dataset == "old@1"
+            for path in known.of(one)
+        }
+
+    assert images() == {"0", "1", "2"}
+    stage(cache, "old", ["old/7.png"], used=1000.0)
+    assert images() == {"7"}
 
 
 def test_use_makes_young(cache: Path, room: Room) -> None:
