@@ -4,6 +4,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,7 +107,7 @@ def test_a_shard_that_cannot_be_is_refused(index: int, of: int) -> None:
         manifest().shard(index, of)
 
 
-def with_columns(whole: Manifest, **columns: list[object]) -> Manifest:
+def with_columns(whole: Manifest, **columns: Sequence[object]) -> Manifest:
     """The manifest with other values in some columns."""
     frames = whole.frames
     for name, values in columns.items():
@@ -117,7 +118,9 @@ def with_columns(whole: Manifest, **columns: list[object]) -> Manifest:
 
 def test_the_bytes_of_a_frame_are_those_of_both_files() -> None:
     """The image's alone where there is no label."""
-    labels = {"label": ["x", None, "y"], "label_size": [7, None, 9]}
+    labels: dict[str, list[object]] = {
+        "label": ["x", None, "y"], "label_size": [7, None, 9],
+    }  # fmt: skip
     frames = with_columns(manifest(3), image_size=[100, 200, 300], **labels)
     assert frames.frame_bytes().tolist() == [107, 200, 309]
 

@@ -232,7 +232,7 @@ def test_the_key_is_of_all_that_decides_and_of_nothing_else(tmp_path: Path) -> N
         *(changed(kind, "x.png") for kind in ("image", "label")),
         changed("fkey", "x"),
         replace(whole, frames=whole.frames.take([1, 0, 2])),
-        headed(class_list=dict(reversed(header.class_list.items()))),
+        headed(class_list=dict(reversed([*header.class_list.items()]))),
         headed(datasources=names or dict.fromkeys(header.roots, "elsewhere:x")),
     ]
     keys = [form_key(one, SIZE) for one in (whole, *others)]

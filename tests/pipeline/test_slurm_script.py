@@ -135,7 +135,8 @@ def test_the_command_that_failed_by_itself_is_named(
 ) -> None:
     """Not one that was ended with it, nor one that never wrote a word, whatever their order."""
     monkeypatch.setattr(standing_module, "accounted", lambda _: {})
-    ended, silent = DONE | {"code": 143, "end": "slurm"}, {}
+    silent: dict[str, Any] = {}
+    ended = DONE | {"code": 143, "end": "slurm"}
     notes = [silent, ended, DONE | {"code": 3}, DONE]
     status = stands(tmp_path / "a", notes, ["CANCELLED"] * 4)
     assert status.error.startswith("shards 2 ended with exit code 3")
