@@ -85,7 +85,12 @@ def test_a_link_changed_between_two_looks(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path / "home", source_roots=(roots,))
     uri = allowed_place(settings, str(roots / "link"), NO_OPTIONS, None)
     assert fenced(settings, uri, NO_OPTIONS, None) == replace(NO_OPTIONS, within=str(roots))
-    (roots / "link").unlink()
-    (roots / "link").symlink_to("/etc")
+    beside = tmp_path / "roots-private"
+    beside.mkdir()
+    for target in ("/etc", str(beside), "../roots-private"):
+        (roots / "link").unlink()
+        (roots / "link").symlink_to(target)
+        with pytest.raises(NotAllowed, match="lies below none of the folders"):
+            fenced(settings, uri, NO_OPTIONS, None)
     with pytest.raises(NotAllowed, match="lies below none of the folders"):
-        fenced(settings, uri, NO_OPTIONS, None)
+        allowed_place(settings, str(beside), NO_OPTIONS, None)

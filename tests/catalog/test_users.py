@@ -85,6 +85,8 @@ def test_a_password_is_kept_as_argon2id_only(records: RecordStore) -> None:
         ("\0", "\0"),
     ):
         assert users.with_password(records, name, password) is None, name
+    users.change(records, "anna", disabled=True)
+    assert users.with_password(records, "anna", PASSWORD) is None
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "a:b", "-a", "ä", "a\n", "a" * 129, "a\0", "*"])
@@ -256,6 +258,38 @@ def test_tokens_are_checked(records: RecordStore) -> None:
     for number in (0, -1, 77, 2**31, 2**70):
         with pytest.raises(NotFound, match="token"):
             tokens.revoke(records, number)
+
+
+def test_a_token_is_its_user_s_alone(records: RecordStore) -> None:
+    """Two users may give theirs one name; each list has its own; one revoked touches no other."""
+    for name in ("anna", "anna2", "otto"):
+        users.add(records, name, ["datauser"], None)
+    made = [
+        tokens.create(records, user, name, "read", DAY)
+        for user in ("anna", "anna2", "otto")
+        for name in ("notebook", "notebook2")
+    ]
+    assert [(token.name, user) for token, user in tokens.listed(records, "anna")] == [
+        ("notebook", "anna"),
+        ("notebook2", "anna"),
+    ]
+    assert [token.id for token, _ in tokens.listed(records)] == [token.id for token, _ in made]
+    revoked, user = tokens.revoke(records, made[1][0].id)
+    assert (revoked.name, user) == ("notebook2", "anna")
+    assert tokens.revoke(records, revoked.id)[0].revoked == revoked.revoked  # the first time stays
+    alive = [tokens.holder(records, secret) is not None for _, secret in made]
+    assert alive == [True, False, True, True, True, True]
+
+
+def test_who_logs_out_ends_one_login(records: RecordStore) -> None:
+    """Neither another login of the user, nor another's, nor a token with a name that was sent."""
+    anna, otto = (users.add(records, name, ["datauser"], None) for name in ("anna", "otto"))
+    first, second, others = (tokens.log_in(records, user) for user in (anna, anna, otto))
+    _, named = tokens.create(records, "anna", "notebook", "read", DAY)
+    tokens.log_out(records, first)
+    tokens.log_out(records, named)
+    assert tokens.holder(records, first) is None
+    assert all(tokens.holder(records, text) is not None for text in (second, others, named))
 
 
 def test_a_login_lasts_an_hour_or_until_the_password_changes(records: RecordStore) -> None:
@@ -435,6 +469,31 @@ def test_collections_and_their_users(records: RecordStore) -> None:
     row_collections.remove(records, "munich")
     assert row_collections.listed(records) == []
     assert users.recorded(records, "anna").name == "anna"
+
+
+def test_a_collection_s_rule_and_users_are_its_own(records: RecordStore) -> None:
+    """Of three collections and three users, two of whose names begin alike, each has its own."""
+    for user in ("anna", "anna2", "otto"):
+        users.add(records, user, ["datauser"], None)
+    for name, rule, members in (
+        ("munich", "site = 'MUC'", ["anna"]),
+        ("munich2", "site = 'MUC2'", ["anna2"]),
+        ("berlin", "site = 'BER'", ["anna", "anna2"]),
+    ):
+        row_collections.add(records, name, rule)
+        for user in members:
+            row_collections.assign(records, name, user)
+    assert row_collections.rules_of(records, "anna") == ("site = 'BER'", "site = 'MUC'")
+    assert row_collections.rules_of(records, "anna2") == ("site = 'BER'", "site = 'MUC2'")
+    assert row_collections.rules_of(records, "otto") == ()
+    assert [(c.name, m) for c, m in row_collections.listed(records)] == [
+        ("berlin", ["anna", "anna2"]),
+        ("munich", ["anna"]),
+        ("munich2", ["anna2"]),
+    ]
+    row_collections.withdraw(records, "berlin", "anna")
+    assert row_collections.rules_of(records, "anna") == ("site = 'MUC'",)
+    assert row_collections.recorded(records, "berlin")[1] == ["anna2"]
 
 
 def test_one_first_admin(records: RecordStore) -> None:

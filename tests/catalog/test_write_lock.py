@@ -151,7 +151,7 @@ def test_a_newcomer_overtakes_nobody(tmp_path: Path) -> None:
     newcomer = threading.Thread(target=come)
     with WaitingLine(lock).ticket():  # of one that is between two tries
         newcomer.start()
-        wait_until(lambda: served or has_tickets(lock, 2))
+        wait_until(lambda: bool(served) or has_tickets(lock, 2))
         assert not served
         with write_lock(lock, 0):
             pass

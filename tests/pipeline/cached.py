@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipeline.cache.lease import BEAT_FILE, LEASE_FILE, LEASES, MANIFESTS, USED_FILE
-from pipeline.manifest import Manifest, ManifestHeader
+from pipeline.manifest import HEADER_FILE, Manifest, ManifestHeader
 from pipeline.manifest_rows import FRAMES_SCHEMA
 
 BYTES = 1000
@@ -50,7 +50,8 @@ def stage(cache: Path, name: str, files: Sequence[str], used: float = 0.0) -> Pa
             Path(path).write_bytes(bytes(BYTES))
             os.utime(path, (used, used))
     (place / USED_FILE).touch()
-    os.utime(place / USED_FILE, (used, used))
+    for file in (USED_FILE, HEADER_FILE) if used else (USED_FILE,):
+        os.utime(place / file, (used, used))
     return place
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from api.schemas.datasets import NewDataset, NewExtension, NewSplit
@@ -11,7 +12,9 @@ from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, UnknownName
 from catalog.records.tables import Dataset
+from pipeline.datasets.derive import _aligned
 from pipeline.manifest import Manifest
+from query.frames.candidates import Candidates
 from query.frames.sampling import hashes_of
 from query.question.question import Question
 from query.sets.methods import Cover, Demand, Match, Method, Sample, Uncertain
@@ -257,6 +260,44 @@ def test_extended_where_it_lacks_frames(many: Workspace) -> None:
     assert unmet["short_by"] == 9999 - 50 - unmet["added"] > 0
     with pytest.raises(UnknownName, match="unknown split 'test'"):
         grow_dataset(many, "gappy", gap.model_copy(update={"split": "test"}))
+
+
+def test_no_copy_of_a_frame_is_added_whichever_split_has_it(workspace: Workspace) -> None:
+    """Of the other split's, of its own, and of one another; what has no copy is added."""
+    every = build(workspace, "every", None)
+    tag = next(tag for tag, count in every.class_frames.items() if count == FRAMES)
+    loose = {"split": "train=0.5,validation=0.5", "split_by": "frame", "allow_leakage": True}
+    few = build(workspace, "few", None, question=Question(limit=6), **loose)
+    rows = Manifest.read(Path(few.manifest)).frames.to_pylist()
+    of = {name: [row["fkey"] for row in rows if row["split"] == name] for name in few.splits}
+    free = [fkey for fkey in frames(every) if fkey not in frames(few)]
+    marks = {"a": (of["validation"][0], free[0]), "ab": (of["train"][0], free[1]), "b": free[2:4]}
+    with workspace.whole_catalog.writing("marks") as connection:
+        for mark, same in marks.items():
+            connection.execute(
+                "UPDATE lake.main.files SET duplicate = ? WHERE list_contains(?, fkey)",
+                [mark, [*same]],
+            )
+    demands = (Demand.parse(f"{tag}=9999"),)
+    grown = grow_dataset(
+        workspace, "few", NewExtension(demands=demands, split="train", allow_leakage=True)
+    )
+    added = [fkey for fkey in frames(grown) if fkey not in frames(few)]
+    assert len(added) == len(free) - 3
+    assert not {*free[:2]} & {*added}
+    assert len({*free[2:4]} & {*added}) == 1
+    assert {*free[4:]} < {*added}
+
+
+def test_columns_are_those_of_their_frames() -> None:
+    """In the order of the hashes; a frame that the catalog has no more has nulls."""
+    rows = pa.table({"fkey_hash": pa.array([5, 1, 9], pa.uint64()), "speed": [50, 10, 90]})
+    there = Candidates(rows)
+    hashes = np.array([9, 7, 1, 5, 1, 10, 0], np.uint64)
+    aligned = _aligned(there, hashes)["speed"].to_pylist()
+    assert aligned == [90, None, 10, 50, 10, None, None]
+    empty = Candidates(rows.slice(0, 0))
+    assert _aligned(empty, hashes)["speed"].to_pylist() == [None] * 7
 
 
 def test_json_keys_may_stand_in_any_order(many: Workspace) -> None:

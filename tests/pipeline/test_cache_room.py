@@ -18,14 +18,21 @@ from catalog.errors import CacheFull, InUse, InvalidInput, NotFound, StorageErro
 from pipeline.cache import beat, known_space
 from pipeline.cache.beat import Watch, own_name
 from pipeline.cache.checksums import MOST_FILES, recorded_checksums, recording
-from pipeline.cache.contents import PINNED_FILE, keep_stagers, space
-from pipeline.cache.eviction import CacheContents, EvictionOrder, evict
+from pipeline.cache.contents import (
+    PINNED_FILE,
+    KnownEntries,
+    keep_stagers,
+    space,
+    staged_manifests,
+)
+from pipeline.cache.eviction import CacheContents, EvictionOrder, clear_evicted, evict
 from pipeline.cache.known_space import KnownSpace
-from pipeline.cache.lease import Holder, Lease, held_leases, leased
+from pipeline.cache.lease import USED_FILE, Holder, Lease, held_leases, leased
 from pipeline.cache.limits import Limits, change_limits, read_limits, write_limits
 from pipeline.cache.room import Room
 from pipeline.cache.stager import stager
 from pipeline.cache.status import Space, cache_status
+from pipeline.manifest import HEADER_FILE, Manifest
 from tests.pipeline.cached import BYTES, foreign_lease, keys, stage, staged_names
 from tests.zygote import Forked
 
@@ -94,6 +101,32 @@ def test_the_least_recently_used_goes_first(cache: Path, room: Room) -> None:
     assert sorted(place.name for place in (cache / "local:a2d2").iterdir()) == ["middle", "young"]
 
 
+def test_a_manifest_was_used_when_it_was_written_or_held_last(cache: Path) -> None:
+    """Whichever came later decides the order; so one that was staged again long after is young."""
+    places = {name: cache / ".manifests" / f"{name}-v1-0" for name in ("old", "middle", "young")}
+    os.utime(places["old"] / HEADER_FILE, (5000, 5000))
+    os.utime(places["middle"] / USED_FILE, (4000, 4000))
+    listed = [(one.name, one.used) for one in staged_manifests(cache)]
+    assert listed == [("young-v1-0", 1002), ("middle-v1-0", 4000), ("old-v1-0", 5000)]
+
+
+def test_a_manifest_that_is_written_anew_is_read_anew(cache: Path) -> None:
+    """Its entries are kept as long as its header is the same file of the same time."""
+    known = KnownEntries()
+
+    def images() -> set[str]:
+        return {
+            Path(path).name.partition("~")[0]
+            for one in staged_manifests(cache)
+            if one.dataset == "old@1"
+            for path in known.of(one)
+        }
+
+    assert images() == {"0", "1", "2"}
+    stage(cache, "old", ["old/7.png"], used=1000.0)
+    assert images() == {"7"}
+
+
 def test_use_makes_young(cache: Path, room: Room) -> None:
     """A lease that begins or ends counts as use; one that holds nothing leaves no mark."""
     with leased(cache, "", OWN):
@@ -147,6 +180,36 @@ def test_a_job_that_comes_while_its_dataset_is_evicted_keeps_it(cache: Path) -> 
     assert not any(key.startswith("middle/") for key in keys(cache))
 
 
+def test_what_a_killed_eviction_left_aside_comes_back_to_its_job_alone(cache: Path) -> None:
+    """A manifest that a job holds by now returns; one that nobody holds, or is there anew, goes."""
+    places = {name: cache / ".manifests" / f"{name}-v1-0" for name in ("old", "middle", "young")}
+    for place in places.values():
+        place.rename(place.with_name(f".{place.name}.{'0' * 32}.evicted"))
+    stage(cache, "young", ["young/0.png"], used=1.0)
+    clear_evicted(cache, lambda: {"old-v1-0", "old-v1-00", "young-v1-0"})
+    assert staged_names(cache) == {"old", "young"}
+    assert len(Manifest.read(places["young"])) == 1
+    assert len(list((cache / ".manifests").iterdir())) == 2
+
+
+def test_the_folder_of_a_source_stays_when_its_last_file_goes(cache: Path, room: Room) -> None:
+    """Another staging may be about to fill it; the folders in it go."""
+    room.evict_datasets(["old-v1-0", "middle-v1-0", "young-v1-0"])
+    assert list((cache / "local:a2d2").iterdir()) == []
+
+
+def test_what_a_window_holds_stays_where_a_dataset_is_evicted_by_name(
+    cache: Path, room: Room
+) -> None:
+    """A job reads two of the dataset's files by a manifest of its own lease: the third goes."""
+    stage(cache, "part", ["old/0.png", "old/1.png"], used=1.0)
+    with leased(cache, "", Holder("part@1", job="train-1")) as lease:
+        (cache / ".manifests" / "part-v1-0").rename(lease.folder / "manifest")
+        room.evict_datasets(["old-v1-0"])
+        assert staged_names(cache) == {"middle", "young"}
+        assert {key for key in keys(cache) if key.startswith("old/")} == {"old/0.png", "old/1.png"}
+
+
 def test_what_has_come_of_a_file_counts_once_against_the_disk(
     cache: Path, room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,11 +248,15 @@ def test_the_floor_of_free_space(cache: Path, room: Room) -> None:
 
 
 def test_a_limit_of_files(cache: Path, room: Room) -> None:
-    """It evicts as one of bytes does."""
-    write_limits(cache, Limits(hard_files=9))
+    """It evicts as one of bytes does; what was refused is not reserved; trimmed to the soft one."""
+    write_limits(cache, Limits(hard_files=9, soft_files=6))
+    with pytest.raises(CacheFull, match="limited to 9 files"):
+        room.make(0, 10)
     room.make(0, 1)
     assert staged_names(cache) == {"middle", "young"}
     assert space(cache)[1] == 8
+    room.trim()
+    assert space(cache)[1] == 6
 
 
 def test_the_soft_limit_is_reached_at_the_end(cache: Path, room: Room) -> None:
@@ -370,6 +437,21 @@ def test_one_users_datasets_stay_within_a_share(cache: Path, room: Room) -> None
     with pytest.raises(CacheFull, match=r"limited to 0\.01 MB for the datasets of one user"):
         room.make(3 * BYTES, 3)
     assert staged_names(cache) == {"old", "young"}
+
+
+@pytest.mark.parametrize(
+    ("job", "left"), [("train-1", {"old", "middle", "young"}), ("", {"middle", "young"})]
+)
+def test_what_a_job_reads_counts_for_those_who_staged_it(
+    cache: Path, room: Room, job: str, left: set[str]
+) -> None:
+    """Of another's dataset a user's job takes none of the user's share, a staging does."""
+    for name, user in (("old", "ada"), ("middle", "ada2"), ("young", "eve")):
+        keep_stagers(cache / ".manifests" / f"{name}-v1-0", [user])
+    write_limits(cache, Limits(user_bytes=6 * BYTES))
+    with leased(cache, "young-v1-0", Holder("young@1", job=job, user="ada")):
+        room.make(3 * BYTES, 3)
+        assert staged_names(cache) == left
 
 
 def test_a_dataset_is_evicted_by_name(cache: Path, room: Room) -> None:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.datasets.division import Division, divide
+from query.frames.candidates import DUPLICATE
 from query.frames.sampling import hashes_of
 
 HALVES = {"train": Fraction(1, 2), "validation": Fraction(1, 2)}
@@ -26,14 +27,32 @@ def scenes_of(drives: list[str | None], frames: int = 5) -> pa.Table:
 
 
 @pytest.mark.parametrize("by", ["scene", "drive"])
-def test_scenes_without_a_drive_are_no_drive(by: str) -> None:
+@pytest.mark.parametrize("first", [[], [None, None]])
+def test_scenes_without_a_drive_are_no_drive(by: str, first: list[str | None]) -> None:
     """Half of the scenes lack the tag: each is divided by itself, the named drives stay whole."""
-    frames = scenes_of(["a", None, "a", None, "b", None, "b", None])
+    drives = ["a", None, "a", None, "b", None, "b", None]
+    frames = scenes_of([*first, *drives[: len(drives) - len(first)]])
     hashes = hashes_of(str(n) for n in range(frames.num_rows))
     sides, report = divide(frames, hashes, Division(HALVES, by=by), {})
-    assert report["leakage"]["groups"] == 2 + 4
+    assert report["leakage"]["groups"] == (2 + 5 if first else 2 + 4)
     assert np.bincount(sides).tolist() == [20, 20]
     assert (report["leakage"]["shared_drives"], report["leakage"]["shared_scenes"]) == (0, 0)
+
+
+def test_the_same_frame_twice_stays_on_one_side() -> None:
+    """By its mark, though scene and time are others; a frame without one is by itself."""
+    frames = scenes_of([None] * 8, frames=1)
+    marks = ["m", None, "m", "m2", None, "m2", None, None]
+    frames = frames.append_column(DUPLICATE, pa.array(marks, pa.string()))
+    hashes = hashes_of(str(n) for n in range(8))
+    for seed in range(5):
+        sides, report = divide(frames, hashes, Division(HALVES, seed=seed), {})
+        assert report["leakage"]["groups"] == 2 + 4
+        assert report["leakage"]["shared_duplicates"] == 0
+        assert sides[0] == sides[2]
+        assert sides[3] == sides[5]
+    loose = Division(HALVES, seed=1, allow_leakage=True)
+    assert divide(frames, hashes, loose, {})[1]["leakage"]["groups"] == 8
 
 
 def test_scenes_that_overlap_by_their_first_frames_stay_together() -> None:

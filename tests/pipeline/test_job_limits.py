@@ -14,7 +14,8 @@ from catalog.accounts import users
 from catalog.accounts.owner import Owner
 from catalog.errors import InvalidInput, TooManyJobs
 from catalog.records.jobs import recorded_job, recorded_jobs
-from catalog.records.tables import Dataset
+from catalog.records.tables import Dataset, Job
+from pipeline.jobs.accounting.quotas import check_quota
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import Stage
@@ -30,6 +31,33 @@ SLEEP = Plan((Stage("train", (shell("sleep 600"),)),))
 def dataset(workspace: Workspace) -> Dataset:
     """Of which anna sees every frame."""
     return make_dataset(workspace, NewDataset(name="all"), None)
+
+
+def test_a_quota_counts_one_user_s_unfinished_jobs(workspace: Workspace, tmp_path: Path) -> None:
+    """Neither ended ones nor those of a user whose name begins alike; the last one may be had."""
+    records = workspace.records
+    jobs = [
+        ("anna", "running", 2),
+        ("anna", "queued", 1),
+        ("anna", "done", 9),
+        ("anna2", "running", 5),
+    ]
+    with records.session() as session:
+        session.add_all(
+            Job(
+                name=f"j{number}", kind="train", backend="local", state=state, user=user,
+                request={"resources": {"ranks": ranks}},
+            )
+            for number, (user, state, ranks) in enumerate(jobs)
+        )  # fmt: skip
+    queue = JobQueue(tmp_path, user="anna", jobs_each=3, ranks_each=4)
+    check_quota(records, queue, 1)
+    with pytest.raises(TooManyJobs, match="user 'anna' has 2 jobs"):
+        check_quota(records, replace(queue, jobs_each=2), 1)
+    with pytest.raises(TooManyJobs, match=r"user 'anna' has 3 ranks .* of 4 "):
+        check_quota(records, queue, 2)
+    check_quota(records, replace(queue, ranks_each=None), 99)
+    check_quota(records, replace(queue, user="otto", jobs_each=1), 4)
 
 
 @pytest.mark.attacks

@@ -4,6 +4,8 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
+from pipeline.cache.entry_name import kept_key
 from pipeline.datasets.datasets import class_matrix
 from pipeline.manifest import (
     FRAMES_FILE,
@@ -102,6 +105,49 @@ def test_a_shard_that_cannot_be_is_refused(index: int, of: int) -> None:
     """Only 0 <= index < of is a shard."""
     with pytest.raises(InvalidInput, match="expected 0 <= shard < shards"):
         manifest().shard(index, of)
+
+
+def with_columns(whole: Manifest, **columns: Sequence[object]) -> Manifest:
+    """The manifest with other values in some columns."""
+    frames = whole.frames
+    for name, values in columns.items():
+        column = pa.array(values, FRAMES_SCHEMA.field(name).type)
+        frames = frames.set_column(frames.column_names.index(name), name, column)
+    return replace(whole, frames=frames)
+
+
+def test_the_bytes_of_a_frame_are_those_of_both_files() -> None:
+    """The image's alone where there is no label."""
+    labels: dict[str, list[object]] = {
+        "label": ["x", None, "y"], "label_size": [7, None, 9],
+    }  # fmt: skip
+    frames = with_columns(manifest(3), image_size=[100, 200, 300], **labels)
+    assert frames.frame_bytes().tolist() == [107, 200, 309]
+
+
+def test_a_copy_s_name_says_its_version_where_one_is_known() -> None:
+    """In a cache; in the source it is the file's own, and the version beside it."""
+    whole = with_columns(manifest(3), image_version=["e1", None, "e3"])
+    staged = replace(whole, header=replace(whole.header, staged=True))
+    own, copies = whole.images(), staged.images()
+    assert [file.key for file in own] == [f"image-{n}.png" for n in range(3)]
+    assert [file.version for file in own] == ["e1", None, "e3"]
+    assert [file.key for file in copies] == [
+        kept_key("image-0.png", 100, "e1"),
+        "image-1.png",
+        kept_key("image-2.png", 102, "e3"),
+    ]
+    assert [file.version for file in copies] == [None] * 3
+
+
+@pytest.mark.parametrize("column", ["image_source", "label_source", "split"])
+def test_a_name_that_the_header_lacks_is_damage(tmp_path: Path, column: str) -> None:
+    """One row of three that names another source or split, whose name begins like a known one."""
+    known = manifest(3).frames[column].to_pylist()
+    strange = with_columns(manifest(3), **{column: [*known[:2], f"{known[2]}2"]})
+    strange.write(tmp_path)
+    with pytest.raises(BadFile, match=f"it has no (source|split) '{known[2]}2'"):
+        Manifest.read(tmp_path)
 
 
 def test_splits_keep_the_order_and_divide_the_frames() -> None:

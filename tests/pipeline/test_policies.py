@@ -491,6 +491,10 @@ def test_a_run_whose_process_dies(workspace: Workspace) -> None:
         ({"hour": 2, "minute": 30, "timezone": "Europe/Berlin"}, "2026-11-21T00:00",
          "2026-11-21T01:30"),
         ({"minute": "0,30", "hour": "8-9"}, "2026-11-21T08:00", "2026-11-21T08:30"),
+        ({"hour": 2, "minute": 30}, "2026-11-21T17:40", "2026-11-22T02:30"),
+        ({"hour": "20-22", "minute": 5}, "2026-11-21T17:40", "2026-11-21T20:05"),
+        ({"dayOfMonth": "*/2", "dayOfWeek": 2}, "2026-11-21T00:00", "2026-12-01T00:00"),
+        ({"dayOfMonth": 31, "hour": 3}, "2026-11-30T04:00", "2026-12-31T03:00"),
     ],
 )  # fmt: skip
 def test_schedules(schedule: dict[str, Any], after: str, following: str | None) -> None:
@@ -507,6 +511,7 @@ def test_a_clock_that_was_wrong_holds_no_schedule() -> None:
     """Runs that lie ahead do not count: what is due now is due."""
     at, ahead = datetime.fromisoformat("2026-11-21T08:00"), timedelta(days=400)
     assert last_of([at - timedelta(hours=2), at + ahead], at) == at - timedelta(hours=2)
+    assert last_of([at - timedelta(hours=2), at, at + timedelta(seconds=1)], at) == at
     assert is_due({"minute": 0}, last_of([at + ahead], at), at)
     assert not is_due({"minute": 30}, last_of([at + ahead], at), at)
 

@@ -4,6 +4,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.prepared.before_training import prepare_or_say
 from pipeline.prepared.class_file import class_text
-from pipeline.prepared.form import PreparedRows, form_bytes, prepared_rows
+from pipeline.prepared.form import PreparedRows, form_bytes, form_key, prepared_rows
 from pipeline.prepared.prepare import BLOCK_FRAMES, prepare
 from pipeline.prepared.size import Size
 from pipeline.staging.fetch import FailedFile
@@ -56,12 +57,12 @@ def opened(folder: Path, split: str, size: Size = SIZE) -> tuple[Manifest, Prepa
     return frames, prepared_rows(frames, size)
 
 
-def damage(path: Path) -> None:
-    """Zero some bytes of a file's last frame; its size and time stay."""
+def damage(path: Path, length: int = 100) -> None:
+    """Zero the last bytes of a file; its size and time stay."""
     status = path.stat()
     with path.open("r+b") as file:
-        file.seek(-100, os.SEEK_END)
-        file.write(bytes(100))
+        file.seek(-length, os.SEEK_END)
+        file.write(bytes(length))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
@@ -134,6 +135,8 @@ def test_damaged_and_unlabelled_frames_are_decoded_as_without_a_form(tmp_path: P
     with pytest.raises(BadFile, match="has no label"):
         reader.small(2)
     assert reader.image(2)[1] == (64, 96)
+    assert rows is not None
+    assert rows.lacks().tolist() == [1, 2]
     path.write_bytes(whole)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert reader.small(1)[1].shape == (32, 40)
@@ -205,6 +208,48 @@ def test_what_decides_the_arrays_is_in_the_key(tmp_path: Path) -> None:
     assert opened(folder, "train")[1] is None
     prepare(folder, SIZE)
     assert len(list((tmp_path / ".prepared").iterdir())) == 4
+
+
+def test_the_key_is_of_all_that_decides_and_of_nothing_else(tmp_path: Path) -> None:
+    """Proves each file's version, size and place, their order, classes and sources are in it.
+
+    Neither the dataset's name nor where its sources lie is.
+    """
+    whole = Manifest.read(staged(tmp_path, {"train": draw_frames(tmp_path, 3)}))
+    rows, header = whole.frames.to_pylist(), whole.header
+
+    def changed(column: str, value: object) -> Manifest:
+        other = [*rows[:2], rows[2] | {column: value}]
+        return replace(whole, frames=pa.Table.from_pylist(other, FRAMES_SCHEMA))
+
+    def headed(**fields: Any) -> Manifest:
+        return replace(whole, header=replace(header, **fields))
+
+    names = {name: f"{of}2" for name, of in header.datasources.items()}
+    others = [
+        *(changed(f"{kind}_version", "x") for kind in ("image", "label")),
+        *(changed(f"{kind}_size", 1) for kind in ("image", "label")),
+        *(changed(kind, "x.png") for kind in ("image", "label")),
+        changed("fkey", "x"),
+        replace(whole, frames=whole.frames.take([1, 0, 2])),
+        headed(class_list=dict(reversed([*header.class_list.items()]))),
+        headed(datasources=names or dict.fromkeys(header.roots, "elsewhere:x")),
+    ]
+    keys = [form_key(one, SIZE) for one in (whole, *others)]
+    keys.append(form_key(whole, Size(height_px=SIZE.width_px, width_px=SIZE.height_px)))
+    assert None not in keys
+    assert len({*keys}) == len(keys)
+    places = dict.fromkeys(header.roots, "/elsewhere")
+    assert form_key(headed(name="other", version=7, roots=places), SIZE) == keys[0]
+    assert form_key(changed("image_version", None), SIZE) is None
+    assert form_key(changed("label_version", None), SIZE) is None
+
+
+def test_damaged_checksums_are_no_form(tmp_path: Path) -> None:
+    """Proves what says which rows are good is itself known to be good."""
+    folder = staged(tmp_path, {"train": draw_frames(tmp_path, 2)})
+    damage(prepare(folder, SIZE).folder / "frames.npy", 5)
+    assert opened(folder, "train")[1] is None
 
 
 @pytest.mark.wide

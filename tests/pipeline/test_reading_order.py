@@ -23,29 +23,33 @@ def test_positions_are_what_training_reads(ranks: int, batch_size: int, begin: i
             )
 
 
-@pytest.mark.parametrize("here", [None, (1,)])
-def test_next_readings(here: tuple[int, ...] | None) -> None:
-    """Against a search: the first position of a row that a reader here has not read."""
-    order = ReadingOrder(9, 3, 2, 3, here, begin=4, end=40)
+@pytest.mark.parametrize("here", [None, (1,), (0, 2)])
+@pytest.mark.parametrize("begin", [0, 4, 11])
+@pytest.mark.parametrize("end", [15, 27, 40, None])
+@pytest.mark.parametrize("low", [0, 8, 9, 13])
+def test_next_readings(here: tuple[int, ...] | None, begin: int, end: int | None, low: int) -> None:
+    """Against a search: the first position of a row that a reader here has not read.
+
+    Of a row that is not read before the end of the next epoch: NEVER where the job ends by then.
+    """
+    order = ReadingOrder(9, 3, 2, 3, here, begin=begin, end=end)
     read = [3, 1, 4]
-    low = min(order.position(reader, read[reader]) for reader in here or range(3))
     found = order.next_readings(np.arange(9), low, read)
     horizon = (low // 9 + 2) * 9
+    last = NEVER if end is None else end
     for row in range(9):
+        later = NEVER if last <= horizon + 9 else horizon + 9
         expected = next(
             (
                 position
-                for position in range(low, min(40, horizon))
+                for position in range(max(low, begin), horizon)
                 if order.row(position) == row
                 and order.is_here(position)
                 and order.turn(position)[1] >= read[order.turn(position)[0]]
             ),
-            None,
+            later,
         )
-        if expected is None:
-            assert found[row] >= min(40, horizon)
-        else:
-            assert found[row] == expected
+        assert found[row] == (expected if expected < last else NEVER)
 
 
 def test_a_validation_reads_once_in_the_order_of_the_split() -> None:

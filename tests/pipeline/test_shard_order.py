@@ -22,3 +22,12 @@ def test_shards_are_balanced_and_have_every_row_once(sizes: list[int], shards: i
     order = shard_order(of_rows, shards)
     for shard, rows in enumerate(lists):
         assert order[shard::shards].tolist() == rows.tolist()
+
+
+def test_the_largest_frame_goes_to_the_shard_that_has_least() -> None:
+    """By hand: of each pair, the larger to the lighter; equal ones in the order of their rows."""
+    sizes = np.array([1, 9, 2, 8, 3, 7])
+    assert [shard_rows(sizes, n, 2).tolist() for n in range(2)] == [[1, 2, 4], [0, 3, 5]]
+    assert [shard_rows(np.full(5, 4), n, 2).tolist() for n in range(2)] == [[0, 2, 4], [1, 3]]
+    sizes = np.array([10, 1, 1, 9, 1, 8])
+    assert [shard_rows(sizes, n, 3).tolist() for n in range(3)] == [[0, 4], [2, 3], [1, 5]]

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -361,22 +362,23 @@ def test_each_score_has_its_own_verdict() -> None:
         scenes[f"s{number}"] = np.diag([right, right, 900, 0])
         others[f"s{number}"] = scenes[f"s{number}"].copy()
         scenes[f"s{number}"][0, 3] = others[f"s{number}"][1, 3] = 100
-    reports = [
-        {
+
+    def report(name: str, of: dict[str, Int64]) -> dict[str, Any]:
+        whole = np.sum([*of.values()], axis=0)
+        rows = zip(CLASSES, whole.sum(axis=1).tolist(), iou(whole), strict=True)
+        return {
             "model": {"name": name},
             "classes": CLASSES,
-            "miou": mean_iou(sum(of.values())),
-            "pixel_accuracy": pixel_accuracy(sum(of.values())),
+            "miou": mean_iou(whole),
+            "pixel_accuracy": pixel_accuracy(whole),
             "per_class": [
-                {"tag": tag_name(each), "truth_pixels": int(pixels), "iou": value}
-                for each, pixels, value in zip(
-                    CLASSES, sum(of.values()).sum(axis=1), iou(sum(of.values())), strict=True
-                )
+                {"tag": tag_name(each), "truth_pixels": pixels, "iou": value}
+                for each, pixels, value in rows
             ],
         }
-        for name, of in (("night", scenes), ("day", others))
-    ]
-    made = comparison.compared(*reports, scenes, others)
+
+    night, day = report("night", scenes), report("day", others)
+    made = comparison.compared(night, day, scenes, others)
     assert {row["score"]: row["verdict"] for row in made["scores"]} == {
         "miou": "not told apart",
         "pixel_accuracy": "not told apart",
@@ -385,7 +387,7 @@ def test_each_score_has_its_own_verdict() -> None:
         "car": "not told apart",
     }
     assert (made["regressions"], made["improvements"]) == (["sky"], ["street"])
-    turned = comparison.compared(*reversed(reports), others, scenes)
+    turned = comparison.compared(day, night, others, scenes)
     assert (turned["regressions"], turned["improvements"]) == (["street"], ["sky"])
 
 

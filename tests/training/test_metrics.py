@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ingest.labels.palette import UNKNOWN_CLASS
+from training.validation import intervals
 from training.validation.frame_cells import FrameCells, cells_of
 from training.validation.intervals import difference_intervals, score_intervals
 from training.validation.metrics import object_sizes
@@ -248,6 +249,25 @@ def test_a_class_that_a_draw_lacks_has_its_score_of_all_scenes_there() -> None:
     scenes = {"common": common, "rare": rare}
     low, high = score_intervals(scenes, 2)["miou"]
     assert low < mean_iou(common + rare) <= high < 0.56
+
+
+def test_a_class_has_an_interval_by_its_truth() -> None:
+    """Proves two scenes with truth are enough, and three in which it was only predicted are not."""
+    scenes = {
+        "a": np.array([[9, 1, 0], [0, 0, 0], [0, 0, 4]]),
+        "b": np.array([[8, 1, 0], [0, 5, 0], [0, 0, 0]]),
+        "c": np.array([[7, 1, 0], [0, 0, 0], [1, 0, 4]]),
+    }
+    known = [interval is not None for interval in score_intervals(scenes, 3)["iou"]]
+    assert known == [True, False, True]
+
+
+def test_an_interval_leaves_out_a_fortieth_at_each_end() -> None:
+    """Proves it is of 95 %, and that draws without a score play no part."""
+    draws = np.arange(1001.0)
+    assert intervals._interval(draws) == (25, 975)
+    assert intervals._interval(np.append(draws, [np.nan] * 500)) == (25, 975)
+    assert intervals._interval(np.array([np.nan])) is None
 
 
 def test_frames_have_a_class_by_their_truth() -> None:
