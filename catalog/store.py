@@ -300,7 +300,7 @@ class CatalogStore:
 
     def kept_still(self, activity: str) -> AbstractContextManager[Callable[[], None]]:
         """See Catalog."""
-        return self.lock(WRITE_LOCK, activity)
+        return self.location.kept_still(self.lock_wait_s, activity)
 
     def snapshot(self) -> int:
         """See Catalog."""

@@ -105,10 +105,10 @@ def back_up(
     made_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     with disk(target), cleared(scratch), writing_backup(target) as backup:
         make_private_folder(scratch)
-        with store.writing("backup", "backup") as connection:
-            snapshot = snapshot_of(connection)
-            needed = data_files(connection)
-            _copy_metadata(connection, scratch / _METADATA)
+        with store.kept_still("the catalog is being backed up"), store.inspecting() as cursor:
+            snapshot = snapshot_of(cursor)
+            needed = data_files(cursor)
+            copy_metadata(cursor, scratch / _METADATA)
             _copy_records(records, scratch / _RECORDS)
         for name in (_METADATA, _RECORDS):
             backup.add(name, scratch / name)
@@ -204,7 +204,7 @@ def _summary(header: dict[str, Any]) -> Backup:
 # Metadata and records
 
 
-def _copy_metadata(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+def copy_metadata(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """DuckLake's own tables as they are, into an SQLite file that DuckLake itself has made."""
     empty = CatalogStore(CatalogLocation.in_folder(path.parent))
     empty.close()

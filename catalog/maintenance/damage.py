@@ -23,7 +23,7 @@ from catalog.lake.metadata.own_tables import (
     snapshots_that_need,
 )
 from catalog.maintenance.findings import Finding, listed
-from catalog.storage.location import WRITE_LOCK, CatalogLocation
+from catalog.storage.location import CatalogLocation
 from catalog.storage.postgres import Postgres
 
 _FROM_BACKUP = "restore the catalog from a backup"
@@ -149,7 +149,7 @@ def _of_data(
     connection: duckdb.DuckDBPyConnection, location: CatalogLocation, lock_wait_s: float
 ) -> Damage:
     # Under the write lock, so that no writer's or compaction's file comes or goes in between.
-    with location.lock(WRITE_LOCK, lock_wait_s, "the catalog is being checked"):
+    with location.kept_still(lock_wait_s, "the catalog is being checked"):
         there = location.parquet_files()
         files = data_files(connection)
         lost = {file.path for file in files if there.get(file.path) != file.size}

@@ -6,6 +6,7 @@ frees it when the process dies, however it dies. Writers get it in the order in 
 catalog.storage.waiting_line.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -59,6 +60,48 @@ def write_lock(
         os.close(handle)
 
 
+@contextmanager
+def still_lock(path: Path, wait_s: float, activity: str) -> Iterator[Callable[[], None]]:
+    """Keep writers out for a block that writes nothing; `write_lock`, where that can be had.
+
+    Where the lock file cannot be written, as on a read-only file system, its shared lock keeps out
+    those who can write it. Where it is missing there, nobody has written, and nobody is kept out.
+
+    Raises:
+        CatalogBusy: Another process held it for longer than ``wait_s``.
+        StorageError: The lock file cannot be opened.
+    """
+    if _can_be_written(path):
+        with write_lock(path, wait_s, activity) as still_held:
+            yield still_held
+        return
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield lambda: None
+        return
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be opened: {error.strerror}", str(path)) from error
+    try:
+        deadline = time.monotonic() + wait_s
+        while not _is_taken(handle, fcntl.LOCK_SH):
+            if time.monotonic() >= deadline:
+                raise _busy(handle, path, wait_s, activity)
+            time.sleep(_POLL_S)
+        yield lambda: None
+    finally:
+        os.close(handle)
+
+
+def _can_be_written(path: Path) -> bool:
+    """Return whether it can be opened to write, made where it is missing."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+    except OSError as error:
+        return error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM)
+    return True
+
+
 def _acquire(handle: int, path: Path, wait_s: float, activity: str) -> None:
     line = WaitingLine(path)
     # Without a wait the only try is made at once; else only where nobody would be overtaken.
@@ -71,16 +114,20 @@ def _acquire(handle: int, path: Path, wait_s: float, activity: str) -> None:
                 if line.is_turn(ticket) and _is_taken(handle):
                     return
                 time.sleep(_POLL_S)
-    raise CatalogBusy(
+    raise _busy(handle, path, wait_s, activity)
+
+
+def _busy(handle: int, path: Path, wait_s: float, activity: str) -> CatalogBusy:
+    return CatalogBusy(
         f"{activity} by {_holder(handle)}; waited {wait_s:g} s. "
         f"Try again when it has finished (lock: {path})"
     )
 
 
-def _is_taken(handle: int) -> bool:
+def _is_taken(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
     """Return whether the lock is this handle's now."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

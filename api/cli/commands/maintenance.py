@@ -1,12 +1,15 @@
 """framesift compact; framesift catalog log, diff, check, export, backup, restore."""
 
-from dataclasses import asdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, replace
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from pydantic import SecretStr
 
 from api.cli.commands.catalog import catalog_app
 from api.cli.options.common import AtOption, open_workspace
@@ -28,6 +31,48 @@ def _named(workspace: "Workspace") -> dict[str, int]:
 
     datasets = recorded_datasets(workspace.records)
     return {f"dataset {d.name}@{d.version}": d.snapshot for d in datasets}
+
+
+@contextmanager
+def _to_read(workspace: "Workspace") -> Iterator[tuple["Workspace", dict[str, str]]]:
+    """The home, for a block that writes nothing to it; and places that stand for others in it.
+
+    Where SQLite could not open the home's databases, they are read in copies.
+    """
+    from api.workspace import Workspace
+    from catalog.storage.readable import readable
+
+    location, records = workspace.catalog_location, workspace.records_place
+    changes: dict[str, SecretStr] = {}
+    places: dict[str, str] = {}
+    with ExitStack() as stack:
+        for name, place in (("catalog_metadata", location.metadata), ("records", records)):
+            if not isinstance(place, Path) or not place.exists():
+                continue
+            wait_s = workspace.settings.lock_wait_s
+            is_made = not isinstance(location.metadata, Path) or location.metadata.exists()
+            still = location.kept_still(wait_s, "the catalog is being written")
+            with still if is_made else nullcontext():
+                copy = stack.enter_context(readable(place))
+            if copy != place:
+                changes[name], places[str(copy)] = SecretStr(str(copy)), str(place)
+        if not places:
+            yield workspace, {}
+            return
+        settings = workspace.settings.model_copy(update=changes)
+        copied = Workspace(settings, on_making=workspace.on_making)
+        try:
+            yield copied, places
+        finally:
+            copied.close()
+
+
+def _at(finding: "Finding", places: dict[str, str]) -> "Finding":
+    """A finding on the home's own databases, where it was made in copies."""
+    what = finding.what
+    for copy, place in places.items():
+        what = what.replace(copy, place)
+    return replace(finding, what=what)
 
 
 def compact(
@@ -151,7 +196,11 @@ def check(
 
     With --repair it is 0 if everything wrong was repaired.
     """
-    findings = _checked(open_workspace(), repair)
+    if repair:
+        findings = _checked(open_workspace(), repair)
+    else:
+        with _to_read(open_workspace()) as (workspace, places):
+            findings = [_at(finding, places) for finding in _checked(workspace, repair)]
     if as_json:
         emit_json([asdict(finding) for finding in findings])
     else:
@@ -223,8 +272,10 @@ def backup(
     """Write catalog, records, datasets and models into a backup while others read and write."""
     from catalog.maintenance.backup import back_up
 
-    workspace = open_workspace()
-    with progress_bar(f"backup {target.name}", quiet=as_json) as bar:
+    with (
+        _to_read(open_workspace()) as (workspace, _),
+        progress_bar(f"backup {target.name}", quiet=as_json) as bar,
+    ):
         done = back_up(
             workspace.whole_catalog,
             workspace.records,
