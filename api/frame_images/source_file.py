@@ -82,6 +82,8 @@ class SourceFile:
                 opened_file.open_file(self.files, key, self.version, start, length) as opened,
             ):
                 content = b"".join(opened.pieces)
+                if opened.check_md5 is not None and len(content) == opened.size:
+                    opened.check_md5(hashlib.md5(content, usedforsecurity=False).hexdigest())
         except OtherVersion as error:
             raise changed from error
         except BadFile as error:  # whose message may say where the source lies

@@ -237,8 +237,12 @@ def pending_frames(
 def commit(store: WritableCatalog, extraction: Extraction, done: Sequence[Extracted]) -> int:
     """Keep what reading some frames gave, in one commit; how many frames were kept.
 
-    Frames that a scan removed meanwhile are left out. A bad file's frame loses its older tags.
+    Frames that a scan removed meanwhile are left out. A bad file's frame loses its older tags; one
+    whose file could not be read keeps those that were read from the file as it is now.
     """
+    done = _without_standing(store, extraction, done)
+    if not done:
+        return 0
     good = [item for item in done if item.reason is None]
     columns = {tag: TYPES[kind] for tag, kind in extraction.columns.items()}
     rows = pa.table(
@@ -273,6 +277,31 @@ def commit(store: WritableCatalog, extraction: Extraction, done: Sequence[Extrac
             f"INSERT INTO {LAKE}.main.{TABLE} BY NAME SELECT * FROM done_rows{noted}"
         )
         return written.rows
+
+
+def _without_standing(
+    store: Catalog, extraction: Extraction, done: Sequence[Extracted]
+) -> Sequence[Extracted]:
+    """What was done, but for frames whose file could not be read, and was before, as it is now."""
+    unreadable = [item.frame for item in done if item.is_unreadable]
+    if not unreadable:
+        return done
+    with store.reading() as cursor:
+        rows = cursor.execute(
+            f"SELECT fkey, file, size, mtime FROM {LAKE}.main.{TABLE} "
+            "WHERE family = ? AND reason IS NULL AND fkey IN (SELECT unnest(?))",
+            [extraction.family, [frame.fkey for frame in unreadable]],
+        ).fetchall()
+    read = set(rows)
+    return [
+        item
+        for item in done
+        if not item.is_unreadable
+        or (
+            item.frame.fkey, _frame_text(extraction, item.frame), item.frame.size, item.frame.mtime
+        )
+        not in read
+    ]  # fmt: skip
 
 
 def problems(store: Catalog, extraction: Extraction) -> list[Problem]:

@@ -221,6 +221,8 @@ class Portions:
 
     def _comes_back(self, file: ScannedFile) -> bool:
         """Return whether a file was not read, or read as a stub, as an archive held it."""
+        if file.name is None:
+            return False  # nothing of it is read
         if file.key in self.bad:
             return file.was_archived or file.file.is_archived
         is_back = file.was_archived and not file.file.is_archived

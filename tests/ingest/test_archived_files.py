@@ -3,12 +3,16 @@
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from catalog.records.tables import Source
+from ingest.extractors.base import CataloguedFrame, Extractor, SourceFiles
+from ingest.extractors.run import run_extractor
 from ingest.sources.source_options import SourceOptions
 from pipeline.archive.recall import ArchiveAccess, recall_listed
 from tests.ingest.png_writer import Picture, chunk, encode
@@ -176,6 +180,37 @@ def test_what_was_read_as_a_stub_is_counted_by_the_next_scan(
 
 def _with_time_of(path: Path, status: os.stat_result) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+class Size(Extractor):
+    """The bytes of the camera image, which it reads."""
+
+    family: ClassVar[str] = "size"
+    columns: ClassVar[Mapping[str, str]] = {"image_bytes": "INTEGER"}
+
+    def extract(self, source: SourceFiles, frame: CataloguedFrame) -> Mapping[str, object]:
+        """Tags of a frame."""
+        return {"image_bytes": len(source.read(frame.file).strip(b"\0"))}
+
+
+def test_an_extractor_leaves_what_is_on_tape(home: Home, root: Path, tmp_path: Path) -> None:
+    """It recalls nothing one by one, keeps what it knows, and reads what is back."""
+    source, tape = home.add(root), tmp_path / "tape"
+    home.scan(source)
+    run_extractor(home.store, source, Size())
+    tags = home.rows("SELECT * FROM t_image_bytes ORDER BY fkey")
+    images = to_tape(root, tape, "camera", *FRAMES)
+    counts = run_extractor(home.store, source, Size(), full=True)  # no scan saw it yet
+    assert (counts.read, counts.bad_files) == (4, 3)
+    assert home.rows("SELECT * FROM t_image_bytes ORDER BY fkey") == tags
+    changed = type("Size2", (Size,), {"version": 2})()
+    home.scan(source)
+    assert run_extractor(home.store, source, changed).bad_files == 3
+    for image in images:
+        from_tape(tape, image)
+    counts = run_extractor(home.store, source, changed)
+    assert (counts.read, counts.bad_files) == (3, 0)
+    assert home.rows("SELECT * FROM t_image_bytes ORDER BY fkey") == tags
 
 
 @pytest.mark.parametrize("kind", ["camera", "label"])

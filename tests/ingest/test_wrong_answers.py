@@ -226,3 +226,6 @@ def test_an_extractor_gets_the_file_that_is_catalogued(
     assert (counts.read, counts.bad_files) == (len(labels), 0)
     assert {value for (value,) in home.rows(values)} == expected
     assert run_extractor(home.store, source, Digest()).read == 0
+    proxy.fault = wrong(labels)
+    assert run_extractor(home.store, source, Digest(), full=True).bad_files == len(labels)
+    assert {value for (value,) in home.rows(values)} == expected  # of these very files
