@@ -415,9 +415,11 @@ def test_a_column_that_one_value_makes_a_text(cars: Home, tmp_path: Path, value:
     add_tag(cars.store, "asked", "text", family="mine")
     result = import_tags(cars.store, file, "mine")
     assert result.columns["score"] == "VARCHAR"
+    hint = "; a number has a decimal point" if "," in value else ""
     assert result.notes == (
-        f"score: text, because of '{value}' in line 3", "code: text, because of '09' in line 4"
-    )  # fmt: skip
+        f"score: text, because of '{value}' in line 3{hint}",
+        "code: text, because of '09' in line 4",
+    )
     mended = [line.replace(f'"{value}"', "3").replace(",09,", ",9,") for line in lines]
     result = import_tags(cars.store, _csv(tmp_path, "filename,score", f"{names[0]},0.75"), "mine")
     assert result.notes == (f"score: text, because of '{value}' of {_fkey(2)}",)
@@ -434,6 +436,18 @@ def test_a_column_that_one_value_makes_a_text(cars: Home, tmp_path: Path, value:
     assert cars.rows("SELECT value FROM t_score ORDER BY fkey") == [
         ("0.5",), ("3.0",), ("1.0",), ("0.25",)
     ]  # fmt: skip
+
+
+def test_decimal_commas_alone_are_named(cars: Home, tmp_path: Path) -> None:
+    """As a table of a German spreadsheet has them: no value is a number, and the import says so."""
+    file = _csv(tmp_path, "filename;score;word", f"{_name(1)};0,5;a,b", f"{_name(2)};1,25;c")
+    result = import_tags(cars.store, file, "mine")
+    assert result.columns == {"score": "VARCHAR", "word": "VARCHAR"}
+    assert result.notes == (
+        "score: text, because of '0,5' in line 2; a number has a decimal point",
+    )
+    file = _csv(tmp_path, "filename;score;word", f"{_name(1)};0.5;a,b", f"{_name(2)};1.25;c")
+    assert import_tags(cars.store, file, "mine").columns == {"score": "DOUBLE", "word": "VARCHAR"}
 
 
 def test_a_snapshot_in_memory_hinders_no_change_of_type(cars: Home, tmp_path: Path) -> None:
