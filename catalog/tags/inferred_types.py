@@ -25,9 +25,10 @@ FITS = {
         r"regexp_full_match({0}, '[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?')"
         " AND isfinite(TRY_CAST({0} AS DOUBLE))"
     ),
+    # Not AND: that would look for a zone in every text.
     "TIMESTAMP": (
-        "regexp_full_match({0}, '[0-9]{4}-[0-9]{2}-[0-9]{2}.*')"
-        f" AND ({text_as('{0}', 'TIMESTAMP')}) NOTNULL"
+        "CASE WHEN regexp_full_match({0}, '[0-9]{4}-[0-9]{2}-[0-9]{2}.*')"
+        f" THEN ({text_as('{0}', 'TIMESTAMP')}) NOTNULL ELSE false END"
     ),
 }
 """SQL condition for each type, narrowest first: true where a text is a value of it. A number with
@@ -48,7 +49,12 @@ def fits(text: str, kind: str) -> str:
 
 
 def inferred_texts(cursor: Cursor, family: str) -> set[str]:
-    """The tags of a family that are texts because of single values, and of no kind of their own."""
+    """The tags of a family that are texts because of single values, and of no kind of their own.
+
+    Args:
+        cursor: Of WritableCatalog.inspecting or writing: a snapshot in memory has no comments.
+        family: The family.
+    """
     rows = cursor.execute(
         "SELECT column_name FROM duckdb_columns() WHERE database_name = ? AND "
         "schema_name = 'main' AND table_name = ? AND comment = ?",

@@ -194,12 +194,12 @@ def _check_encoding(file: Path, content: bytes) -> None:
         content.decode()
     except UnicodeDecodeError as error:
         begin = content.rfind(b"\n", 0, error.start) + 1
-        line = content[begin:].partition(b"\n")[0]
+        near = content[max(begin, error.start - 40) : error.start + 40].partition(b"\n")[0]
         if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             name, shown = "UTF-16", "its first bytes say so"
         else:
             name = "CP1252"
-            text = line.decode("cp1252", "replace").strip()[:80]
+            text = near.decode("cp1252", "replace").strip()
             shown = f"byte 0x{content[error.start]:02x}, '{text}' if it is Windows-1252"
         number = content.count(b"\n", 0, begin) + 1
         raise InvalidInput(

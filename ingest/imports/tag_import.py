@@ -113,7 +113,7 @@ def import_tags(
     """
     table_of(family)
     content = read_tags(file, key, key_column, prefix, most_bytes, stopped)
-    with store.reading() as cursor:
+    with store.inspecting() as cursor:
         stored = family_columns(cursor, family)
         changeable = inferred_texts(cursor, family) & set(content.tags)
     for tag in types or {}:

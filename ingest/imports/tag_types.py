@@ -20,6 +20,7 @@ AS_TEXT = "{} as text"
 
 _LONGEST_SHOWN = 80
 _NUMBERS = ("INTEGER", "BIGINT", "DOUBLE")
+_HAS_COMMA = "regexp_full_match(v, '[+-]?[0-9]+,[0-9]+')"
 
 
 @dataclass(frozen=True)
@@ -82,22 +83,28 @@ def typed_rows(
 
 def _narrowest(work: duckdb.DuckDBPyConnection, table: pa.Table, tag: str) -> tuple[str, str]:
     """The narrowest type of a column's texts; and the value that is none of what most are."""
-    counts = ", ".join(f"count(*) FILTER (v NOTNULL AND {fits('v', kind)})" for kind in FITS)
+    tests = [*(fits("v", kind) for kind in FITS), _HAS_COMMA]
+    counts = ", ".join(f"count(*) FILTER (v NOTNULL AND {test})" for test in tests)
     # A table of one column: each statement looks at all that its table has.
     work.register("one", pa.table({"v": table[tag]}))
-    total, *fitting = work.execute(f"SELECT count(v), {counts} FROM one").fetchone() or (0, 0)
-    if not total or not any(fitting):
-        return "VARCHAR", ""
-    most = max(fitting)
-    kind = list(FITS)[fitting.index(most)]
-    if most == total:
+    total, *fitting, commas = work.execute(f"SELECT count(v), {counts} FROM one").fetchone() or (
+        0,
+        0,
+    )
+    most = max(fitting, default=0)
+    kind = list(FITS)[fitting.index(most)] if most else "VARCHAR"
+    if total and most == total:
         return kind, ""
+    if not most and not commas:
+        return "VARCHAR", ""
+    hinders = f"NOT {fits('v', kind)}" if most else _HAS_COMMA
     work.register("one", pa.table({"v": table[tag], "line": table[LINE]}))
-    line, value = work.execute(
-        f"SELECT line, left(v, {_LONGEST_SHOWN}) FROM one WHERE v NOTNULL AND NOT {fits('v', kind)}"
-        " ORDER BY line LIMIT 1"
-    ).fetchone() or (0, "")
-    return "VARCHAR", f"'{value}' in line {line}"
+    line, value, has_comma = work.execute(
+        f"SELECT line, left(v, {_LONGEST_SHOWN}), {_HAS_COMMA} FROM one "
+        f"WHERE v NOTNULL AND {hinders} ORDER BY line LIMIT 1"
+    ).fetchone() or (0, "", False)
+    hint = "; a number has a decimal point" if has_comma else ""
+    return "VARCHAR", f"'{value}' in line {line}{hint}"
 
 
 def _of_arrow(tag: str, kind: pa.DataType) -> str:

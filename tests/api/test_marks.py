@@ -70,6 +70,14 @@ def test_frames_that_are_not_known_to_be_bad(shared_home: Path, shared_url: str)
         assert len(some.stdout.splitlines()) == 2
         assert some.stderr.startswith(f"{len(fkeys) - 3} frames have no look, so they are left")
         assert client.select(condition={**different, "tag": "look_2"}).left_out == ""
+        saved = framesift(shared_home, "dataset", "create", "seen", "--tag", "look!=bad")
+        assert f"{len(fkeys) - 3} frames have no look, so they are left out" in saved.stdout
+        assert client.datasets.get("seen")["report"]["left_out"].startswith(f"{len(fkeys) - 3} ")
+        every = framesift(
+            shared_home, "dataset", "create", "every", "--tag", "look not_known_to_be bad"
+        )
+        assert f": {len(fkeys) - 1} frames" in every.stdout
+        assert "left out" not in every.stdout
 
 
 def test_columns_of_an_answer_may_be_tags(shared_home: Path, shared_url: str) -> None:

@@ -20,6 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import InvalidInput, StorageError
+from catalog.memory.keeper import MemoryKeeper
+from catalog.store import CatalogStore
 from catalog.tags import families
 from catalog.tags.tags import add_tag
 from catalog.values import make_fkey
@@ -413,9 +415,11 @@ def test_a_column_that_one_value_makes_a_text(cars: Home, tmp_path: Path, value:
     add_tag(cars.store, "asked", "text", family="mine")
     result = import_tags(cars.store, file, "mine")
     assert result.columns["score"] == "VARCHAR"
+    hint = "; a number has a decimal point" if "," in value else ""
     assert result.notes == (
-        f"score: text, because of '{value}' in line 3", "code: text, because of '09' in line 4"
-    )  # fmt: skip
+        f"score: text, because of '{value}' in line 3{hint}",
+        "code: text, because of '09' in line 4",
+    )
     mended = [line.replace(f'"{value}"', "3").replace(",09,", ",9,") for line in lines]
     result = import_tags(cars.store, _csv(tmp_path, "filename,score", f"{names[0]},0.75"), "mine")
     assert result.notes == (f"score: text, because of '{value}' of {_fkey(2)}",)
@@ -432,6 +436,34 @@ def test_a_column_that_one_value_makes_a_text(cars: Home, tmp_path: Path, value:
     assert cars.rows("SELECT value FROM t_score ORDER BY fkey") == [
         ("0.5",), ("3.0",), ("1.0",), ("0.25",)
     ]  # fmt: skip
+
+
+def test_decimal_commas_alone_are_named(cars: Home, tmp_path: Path) -> None:
+    """As a table of a German spreadsheet has them: no value is a number, and the import says so."""
+    file = _csv(tmp_path, "filename;score;word", f"{_name(1)};0,5;a,b", f"{_name(2)};1,25;c")
+    result = import_tags(cars.store, file, "mine")
+    assert result.columns == {"score": "VARCHAR", "word": "VARCHAR"}
+    assert result.notes == (
+        "score: text, because of '0,5' in line 2; a number has a decimal point",
+    )
+    file = _csv(tmp_path, "filename;score;word", f"{_name(1)};0.5;a,b", f"{_name(2)};1.25;c")
+    assert import_tags(cars.store, file, "mine").columns == {"score": "DOUBLE", "word": "VARCHAR"}
+
+
+def test_a_snapshot_in_memory_hinders_no_change_of_type(cars: Home, tmp_path: Path) -> None:
+    """A server holds the catalog in memory, where no comment tells what was asked for."""
+    hot = CatalogStore(cars.store.location, threads=1, snapshot_memory_mb=100)
+    for value, kind in (("N/A", "VARCHAR"), ("2", "INTEGER")):
+        file = _csv(tmp_path, "filename,score", f"{_name(1)},1", f"{_name(2)},{value}")
+        assert import_tags(hot, file, "mine").columns == {"score": kind}
+        hot.snapshot()
+        assert isinstance(hot.memory, MemoryKeeper)
+        assert hot.memory.wait(300)
+        with hot.reading() as snapshot:
+            assert snapshot.layout.in_memory
+            rows = snapshot.execute("SELECT value FROM t_score ORDER BY fkey").fetchall()
+        assert rows == [("1",), (value,)]
+    hot.close()
 
 
 def test_the_index_of_pandas_is_left_out(cars: Home, tmp_path: Path) -> None:
@@ -464,7 +496,7 @@ def test_a_file_in_another_encoding(cars: Home, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as refused:
         import_tags(cars.store, file, "mine")
     assert "line 3 is not UTF-8 (byte 0xdf" in str(refused.value)
-    assert f"{_name(2)},Stra\u00dfe" in str(refused.value)
+    assert ".png,Stra\u00dfe' if it is Windows-1252" in str(refused.value)
     assert "iconv -f CP1252 -t UTF-8" in str(refused.value)
     file.write_bytes(text.encode("utf-16"))
     with pytest.raises(InvalidInput, match=r"line 1 is not UTF-8 .* iconv -f UTF-16 -t UTF-8"):

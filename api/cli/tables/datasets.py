@@ -30,6 +30,8 @@ def show_dataset(dataset: Record) -> None:
     absent = [tag for tag, pixels in dataset["class_pixels"].items() if not pixels]
     if absent:
         stdout.print(f"classes without a pixel in it: {', '.join(absent)}")
+    if "left_out" in dataset["report"]:
+        stdout.print(visible(dataset["report"]["left_out"]))
     _show_report(dataset["report"])
 
 

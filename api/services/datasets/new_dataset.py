@@ -26,6 +26,7 @@ from pipeline.manifest_store import read_manifest
 from query.frames.candidates import DUPLICATE
 from query.frames.file_versions import with_versions
 from query.frames.selection import Selection
+from query.question.unknown_values import unknown_values
 from query.sets.distribution import distribution
 from query.sets.leakage_guard import DRIVE, LeakageGuard
 from query.sets.methods import Match, Method
@@ -77,6 +78,8 @@ def _chosen(
         built["disjoint_from"] = [other.content_id for other in others]
         built["disjoint_gap_s"] = request.min_gap_s
         report = {**report, "disjoint_from": [f"{one.name}@{one.version}" for one in others]}
+    if left_out := unknown_values(workspace.catalog, selection.question):
+        report = {**report, "left_out": left_out}
     return selection, Provenance(built=built, seed=request.seed, report=report, owner=owner)
 
 
