@@ -9,6 +9,10 @@ pipeline.jobs.program.rank reads. The first task serves their rendezvous, and sa
 of the folder NOTES, which all nodes see. On one node it listens at loopback; on several at all
 addresses, and authenticates none of them.
 
+A task learns its place from Slurm's variables. The backend hosts, which has no Slurm, tells it by
+the same names with FRAMESIFT_STEP_ for SLURM_ (pipeline.jobs.backends.hosts.placement), which ranks
+do not inherit.
+
 Source: horovod 0.28.1, runner/gloo_run.py; Slurm's srun(1), output environment variables.
 """
 
@@ -34,24 +38,35 @@ _WAIT_S = 300.0
 _POLL_S = 0.1
 _SIOCGIFADDR = 0x8915  # Source: netdevice(7)
 _LOOPBACK = "127.0.0.1"
+_SLURM, _OWN = "SLURM_", "FRAMESIFT_STEP_"
 
 
-def ranks_on_nodes(ranks: int, per_task: int, environment: Mapping[str, str]) -> list[int]:
+def place_of(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that tell a task its place, by their names without prefix, such as PROCID."""
+    prefix = _OWN if f"{_OWN}PROCID" in environment else _SLURM
+    return {
+        name.removeprefix(prefix): value
+        for name, value in environment.items()
+        if name.startswith(prefix)
+    }
+
+
+def ranks_on_nodes(ranks: int, per_task: int, place: Mapping[str, str]) -> list[int]:
     """Ranks on each node of the step.
 
     Args:
         ranks: In all.
         per_task: Ranks that each task starts, one task on a node; 0 where each task is a rank.
-        environment: Of a task of the step.
+        place: Of a task of the step.
     """
     if per_task:
-        nodes = int(environment["SLURM_STEP_NUM_NODES"])
+        nodes = int(place["STEP_NUM_NODES"])
         return [min(per_task, ranks - node * per_task) for node in range(nodes)]
     counts = []
-    for group in environment["SLURM_STEP_TASKS_PER_NODE"].split(","):
+    for group in place["STEP_TASKS_PER_NODE"].split(","):
         match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", group)
         if match is None:
-            raise ValueError(f"SLURM_STEP_TASKS_PER_NODE {group}: expected N or N(xM)")
+            raise ValueError(f"STEP_TASKS_PER_NODE {group}: expected N or N(xM)")
         counts += [int(match[1])] * int(match[2] or 1)
     return counts
 
@@ -85,9 +100,9 @@ def rank_variables(counts: Sequence[int], node: int, local: int) -> dict[str, st
     }
 
 
-def _serve(counts: Sequence[int], path: Path) -> None:
+def _serve(counts: Sequence[int], path: Path, launched_at: str) -> None:
     """Serve the ranks' rendezvous in a thread of this process, and say where."""
-    address = os.environ.get("SLURM_LAUNCH_NODE_IPADDR", "") if len(counts) > 1 else _LOOPBACK
+    address = launched_at if len(counts) > 1 else _LOOPBACK
     address = address or socket.gethostbyname(socket.gethostname())
     said: dict[str, Any] = {"address": address, "port": 0}
     if find_spec("horovod") is not None:
@@ -152,9 +167,8 @@ def _interface_to(address: str) -> str:
 
 def _run(program: Sequence[str], environments: Sequence[Mapping[str, str]]) -> int:
     """Run the ranks of this task to their end; the first exit code that is not 0, else 0."""
-    started = [
-        subprocess.Popen(program, env={**os.environ, **variables}) for variables in environments
-    ]
+    own = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
+    started = [subprocess.Popen(program, env={**own, **variables}) for variables in environments]
 
     def pass_on(number: int, _frame: object) -> None:
         for rank in started:
@@ -180,25 +194,25 @@ def _run(program: Sequence[str], environments: Sequence[Mapping[str, str]]) -> i
 
 def main(notes: Path, ranks: int, per_task: int, program: Sequence[str]) -> int:
     """Run this task's ranks; 0 where all of them succeeded."""
-    own = os.environ
+    own = place_of(os.environ)
     counts = ranks_on_nodes(ranks, per_task, own)
     if sum(counts) != ranks:
         sys.stderr.write(f"error: Slurm started {sum(counts)} of {ranks} ranks\n")
         return 1
-    step = "-".join(own.get(f"SLURM_{of}", "0") for of in ("JOB_ID", "RESTART_COUNT", "STEP_ID"))
+    step = "-".join(own.get(of, "0") for of in ("JOB_ID", "RESTART_COUNT", "STEP_ID"))
     path = notes / f"ranks-{step}.json"
-    node, is_first = int(own["SLURM_NODEID"]), own["SLURM_PROCID"] == "0"
+    node, is_first = int(own["NODEID"]), own["PROCID"] == "0"
     if is_first:
-        _serve(counts, path)
+        _serve(counts, path, own.get("LAUNCH_NODE_IPADDR", ""))
     meeting = _meeting(_served(path))
-    numbers = range(counts[node]) if per_task else [int(own["SLURM_LOCALID"])]
+    numbers = range(counts[node]) if per_task else [int(own["LOCALID"])]
     variables = [{**rank_variables(counts, node, local), **meeting} for local in numbers]
     code = _run(program, variables)
-    ended = path.with_suffix(f".{own['SLURM_PROCID']}")
+    ended = path.with_suffix(f".{own['PROCID']}")
     ended.touch()
     # Ranks take leave of the rendezvous, which ends with its process.
     deadline = time.monotonic() + _WAIT_S
-    tasks = int(own["SLURM_STEP_NUM_TASKS"])
+    tasks = int(own["STEP_NUM_TASKS"])
     while is_first and not code and time.monotonic() < deadline:
         if all(path.with_suffix(f".{task}").exists() for task in range(tasks)):
             break

@@ -1,7 +1,9 @@
 """Writes files and folders to the disk, so that they survive a power cut."""
 
 import os
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -19,15 +21,34 @@ def to_disk(path: Path) -> None:
 
 
 def tree_to_disk(path: Path) -> None:
-    """Do as `to_disk`, with everything below it where it is a folder.
+    """Do as `to_disk`, with the files and folders below it where it is a folder.
 
     Raises:
         OSError: It cannot.
     """
     if path.is_dir():
         for one in below(path):
-            to_disk(Path(one))
+            if _is_content(one):
+                to_disk(Path(one))
     to_disk(path)
+
+
+def living_tree_to_disk(path: Path) -> None:
+    """Do as `tree_to_disk`, in a folder that others write: what is gone, or not ours, stays out.
+
+    Raises:
+        OSError: The disk refuses.
+    """
+    for one in [*below(path), str(path)]:
+        with suppress(FileNotFoundError, PermissionError):
+            if _is_content(one):
+                to_disk(Path(one))
+
+
+def _is_content(path: str | Path) -> bool:
+    """True for a file or a folder: a link names what lies elsewhere, and a pipe waits."""
+    mode = os.lstat(path).st_mode
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
 def below(folder: str | Path) -> Iterator[str]:

@@ -74,6 +74,8 @@ class JobRequest:
         staging: What fetches its frames meanwhile; None where nothing does.
         resources: What it asks of the machines it runs on.
         user: The user who submitted it, limited or not; empty where that is not known.
+        submitted: Variables of the process that submitted it, which its programs inherit
+            (pipeline.jobs.environment); None in requests of earlier releases.
     """
 
     name: str
@@ -89,6 +91,7 @@ class JobRequest:
     staging: StagingBeside | None = None
     resources: Resources = field(default_factory=Resources)
     user: str = ""
+    submitted: dict[str, str] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The request as data that `from_json` reads."""
@@ -128,6 +131,7 @@ class JobRequest:
             ),
             Resources.from_json(data.get("resources", {})),
             data.get("user", ""),
+            data.get("submitted"),
         )
 
 
@@ -197,13 +201,18 @@ class JobPaths:
         return self.logs / f"{stage}-{index}.log"
 
 
-def write_json(path: Path, data: object) -> None:
-    """Write a JSON file whole; as fast as a job's progress comes, so the disk is not waited for.
+def write_json(path: Path, data: object, *, fsync: bool = False) -> None:
+    """Write a JSON file whole.
+
+    Args:
+        path: The file.
+        data: Its content.
+        fsync: Wait until it is on the disk; not for a job's progress, which comes fast.
 
     Raises:
         StorageError: The disk refuses.
     """
-    atomic_write(path, json.dumps(data, indent=2), fsync=False)
+    atomic_write(path, json.dumps(data, indent=2), fsync=fsync)
 
 
 def overwrite_json(path: Path, data: object) -> None:

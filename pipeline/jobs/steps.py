@@ -10,7 +10,7 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Job, Task
 from pipeline.jobs.accounting.quotas import check_quota
 from pipeline.jobs.backends.registry import backend
-from pipeline.jobs.environment import need_variables
+from pipeline.jobs.environment import need_variables, submitted_variables
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, Stage
 from pipeline.jobs.submit import Described, DryRun, JobOrder, free_name, recorded, settle
@@ -76,6 +76,7 @@ def submit_steps(
                 owner=records.user,
                 resources=order.resources,
                 user=queue.user or records.user,
+                submitted=submitted_variables(os.environ, queue.inherits),
             )
             job = Job(
                 name=name,

@@ -18,7 +18,7 @@ from catalog.records.tables import Dataset, Job
 from pipeline.jobs.accounting.quotas import check_quota
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.changes import Changes
-from pipeline.jobs.environment import Need, need_variables
+from pipeline.jobs.environment import Need, need_variables, submitted_variables
 from pipeline.jobs.follow import refresh, refresh_all
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, JobRequest, Stage, StagingBeside
@@ -130,7 +130,8 @@ def submit(
     """
     chosen = backend(order.backend)
     chosen.check(order.resources, queue)
-    need_variables(order.resources.environment, os.environ, queue.inherits)
+    if not queue.begun:  # else they were looked for where it was submitted
+        need_variables(order.resources.environment, os.environ, queue.inherits)
     settle(records, queue, order.resources.ranks)
     with ExitStack() as stack:
         # Name and record in one transaction: two submissions at once get two names.
@@ -158,6 +159,7 @@ def submit(
                 staging=planned.staging,
                 resources=order.resources,
                 user=queue.user or records.user,
+                submitted=submitted_variables(os.environ, queue.inherits),
             )
             if queue.begun:
                 return _planned(session, request, planned)
@@ -245,8 +247,8 @@ def _planned(session: Session, request: JobRequest, planned: Plan) -> Job:
         **request.settings,
         **{key: value for key, value in job.request["settings"].items() if key == "question"},
     }
-    attempt = job.request["attempt"]
-    job.request = {**job.request, **request.to_json(), "settings": settings, "attempt": attempt}
+    of_job = {key: job.request.get(key) for key in ("attempt", "submitted")}
+    job.request = {**job.request, **request.to_json(), "settings": settings, **of_job}
     job.paths = {**job.paths, **planned.shown}
     return job
 

@@ -409,6 +409,8 @@ def test_a_training_gets_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/cuda")
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
     stage = Stage("only", (shell("env; tr '\\0' '\\n' < /proc/$PPID/environ"),))
     handle = submit(tmp_path, stage, queue=JobQueue(tmp_path, inherits=("WANDB_*",)), GIVEN="1")
     assert ended(handle, tmp_path).state == "done"
@@ -416,7 +418,8 @@ def test_a_training_gets_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert {line for line in lines if "hidden" in line} == {"WANDB_API_KEY=hidden"}
     for line in ("CUDA_VISIBLE_DEVICES=1", "LD_LIBRARY_PATH=/opt/cuda", "GIVEN=1"):
         assert line in lines
-    assert f"PATH={os.environ['PATH']}" in lines
+    # Our own Python leads, as no other environment is active.
+    assert f"PATH={Path(sys.executable).parent}:{os.environ['PATH']}" in lines
 
 
 @pytest.mark.parametrize(

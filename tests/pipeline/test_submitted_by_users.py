@@ -20,7 +20,7 @@ from tests.slurm_cluster import slurm_cluster
 from tests.two_hosts import two_hosts
 
 SIZE = ("--height", "32", "--width", "48")
-PROGRAM = "sh -c 'hostname > {job}/$RANK; wc -l < {files} > {job}/frames'"
+PROGRAM = "sh -c 'hostname > {job}/$RANK; env > {job}/env; wc -l < {files} > {job}/frames'"
 
 
 @pytest.fixture
@@ -59,20 +59,25 @@ def ended(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def submit_all(home: Path, backend: str, ranks: int, **variables: str) -> None:
-    """Train and run by the command line, validate and run over REST: on datasets and questions."""
+    """Train, and run on a question, by the command line; validate and run over REST.
+
+    The server that drives the jobs of the command line has none of these variables.
+    """
     there = ("--backend", backend)
     apart = () if backend == "local" else ("--resource", "ranks_per_node=1")
-    command(
-        home, "train", "few", "--name", "net", "--workers", "2", "--batch-size", "1",
-        "--max-steps", "2", *SIZE, *there, *apart, variables=variables,
-    )  # fmt: skip
-    run = json.loads((JobPaths(home / "jobs" / "net").model / "run.json").read_text())
-    assert run["begun"][0]["workers"] == 2
-    command(
-        home, "run", "--range", "car=1:", "--limit", "3", "--name", "mine", "--ranks", str(ranks),
-        "--command", PROGRAM, *there, variables=variables,
-    )  # fmt: skip
-    with serving(home, variables={"FRAMESIFT_RUN_PROGRAMS": "users", **variables}) as (url, _):
+    programs = {"FRAMESIFT_RUN_PROGRAMS": "users"}
+    with serving(home, variables=programs):
+        command(
+            home, "train", "few", "--name", "net", "--workers", "2", "--batch-size", "1",
+            "--max-steps", "2", *SIZE, *there, *apart, variables=variables,
+        )  # fmt: skip
+        run = json.loads((JobPaths(home / "jobs" / "net").model / "run.json").read_text())
+        assert run["begun"][0]["workers"] == 2
+        command(
+            home, "run", "--range", "car=1:", "--limit", "3", "--name", "mine", "--ranks",
+            str(ranks), "--command", PROGRAM, *there, variables=variables,
+        )  # fmt: skip
+    with serving(home, variables={**programs, **variables}) as (url, _):
         scored = ended(
             url,
             {"kind": "validate", "model": "net", "dataset": "few", "workers": 2,
@@ -80,19 +85,15 @@ def submit_all(home: Path, backend: str, ranks: int, **variables: str) -> None:
         )  # fmt: skip
         assert (scored["state"], scored["error"]) == ("done", ""), logs(home)
         assert scored["metrics"]["frames"] == 4
-        asked = {"ranges": [{"tag": "car", "lowest": 1}], "limit": 2}
         theirs = ended(
             url,
-            {"kind": "run", "question": asked, "command": PROGRAM, "ranks": 2, "name": "theirs",
+            {"kind": "run", "dataset": "few", "command": PROGRAM, "ranks": 2, "name": "theirs",
              "backend": backend},
         )  # fmt: skip
         assert (theirs["state"], theirs["error"]) == ("done", ""), logs(home)
-        assert theirs["dataset"] == "theirs@1"
-    assert hosts(home, "mine", ranks)
-    assert [int((output(home, name) / "frames").read_text()) for name in ("mine", "theirs")] == [
-        3,
-        2,
-    ]
+    assert len(hosts(home, "mine", ranks)) == ranks
+    frames = [int((output(home, name) / "frames").read_text()) for name in ("mine", "theirs")]
+    assert frames == [3, 4]
 
 
 def output(home: Path, job: str) -> Path:
@@ -113,13 +114,18 @@ def test_on_this_machine(home: Path) -> None:
 
 @pytest.mark.hosts
 def test_on_machines_behind_ssh(home: Path, tmp_path: Path) -> None:
-    """All ranks of a training and of a program begin, and fill the machines by their slots."""
+    """All ranks of a training and of a program begin, and fill the machines by their slots.
+
+    Programs see nothing of an allocation of Slurm's in which a user submits, nor one of ours.
+    """
     with two_hosts(tmp_path / "ssh") as machines:
         (home / "backends.toml").write_text(machines.settings)
-        submit_all(home, "hosts", 3)
+        allocation = {"SLURM_CONF": "/etc/x", "SLURM_JOB_ID": "7", "SLURM_PROCID": "1"}
+        submit_all(home, "hosts", 3, **allocation)
         first, second = machines.names
         assert hosts(home, "mine", 3) == [first, first, second]
         assert hosts(home, "theirs", 2) == [first, first]
+        assert "SLURM_" not in (output(home, "mine") / "env").read_text()
 
 
 @pytest.mark.slurm

@@ -9,6 +9,7 @@ import platform
 import socket
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from typing import Any
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json
+from catalog.storage.to_disk import tree_to_disk
 from pipeline.manifest import ManifestHeader
+from pipeline.runs.accelerators import OF_ACCELERATORS
 from training.folder_file import read_folder_file
 from training.run.checkpoint import listed_checkpoints
 from training.run.code_version import code_version
@@ -27,7 +30,7 @@ RECORD_FILE = "run.json"
 FORMAT = 1
 _MOST_BYTES = 16 << 20
 _PACKAGES = ("framesift", "tensorflow-cpu", "tensorflow", "keras", "horovod", "numpy", "pyarrow")
-_VARIABLES = ("HOROVOD_", "TF_", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID")
+_VARIABLES = (*OF_ACCELERATORS, "SLURM_JOB_ID")
 _SECRET = ("KEY", "SECRET", "TOKEN", "PASSWORD")
 
 
@@ -87,6 +90,7 @@ def finish_record(model_dir: Path, sha256: str) -> None:
     Raises:
         StorageError: The disk refuses.
     """
+    tree_to_disk(model_dir)  # with the record the run has ended: all that it wrote is there
     record = _read(model_dir) | {
         "finished": _now(),
         "sha256": sha256,
@@ -106,7 +110,8 @@ def _environment(devices: Sequence[str]) -> dict[str, Any]:
     variables = {
         name: value
         for name, value in sorted(os.environ.items())
-        if name.startswith(_VARIABLES) and not any(word in name for word in _SECRET)
+        if any(fnmatchcase(name, pattern) for pattern in _VARIABLES)
+        and not any(word in name for word in _SECRET)
     }
     return {
         "python": platform.python_version(),

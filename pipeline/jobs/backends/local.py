@@ -5,7 +5,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -17,12 +17,15 @@ from pipeline.jobs.backends.interface import JobStatus
 from pipeline.jobs.backends.launch import on_this_machine
 from pipeline.jobs.backends.log_end import full_disk
 from pipeline.jobs.backends.process import ProcessId
-from pipeline.jobs.environment import inherited
+from pipeline.jobs.environment import Need, inherited
 from pipeline.jobs.installed import need_installed
 from pipeline.jobs.queue import JobQueue, Slots
 from pipeline.jobs.request import JobPaths, JobRequest, read_json, write_json
 from pipeline.jobs.resources import Resources
 from pipeline.jobs.state import FINISHED
+
+_ACTIVE = frozenset({"VIRTUAL_ENV", "CONDA_PREFIX"})
+"""Variables of a Python environment that a user has activated, which so leads PATH."""
 
 
 class LocalBackend:
@@ -113,16 +116,29 @@ class LocalBackend:
         """Those that a job waits for."""
         return queue.slots(request.kind)
 
+    def variables(
+        self, request: JobRequest, queue: JobQueue, needs: Iterable[Need]
+    ) -> dict[str, str]:
+        """The variables of the job's programs, of which "python" is this software's own Python.
+
+        Unless another environment was active where the job was submitted: then it is that one's.
+        """
+        passed = inherited(os.environ, needs, queue.inherits, request.submitted)
+        if not _ACTIVE & passed.keys():
+            folders = (str(Path(sys.executable).parent), passed.get("PATH", os.defpath))
+            passed["PATH"] = os.pathsep.join(folders)
+        return passed
+
     def _runner_command(
         self, request: JobRequest, paths: JobPaths, queue: JobQueue, name: str
     ) -> tuple[list[str], dict[str, str]]:
         """The runner's command line, and its variables."""
         slots = self.slots(request, queue)
-        variables = inherited(os.environ, request.needs, queue.inherits)
+        variables = self.variables(request, queue, request.needs)
         withheld: list[str] = []
         if request.staging is not None:
             needs = {*request.needs, *request.staging.needs}
-            of_commands, variables = variables, inherited(os.environ, needs, queue.inherits)
+            of_commands, variables = variables, self.variables(request, queue, needs)
             withheld = sorted(variables.keys() - of_commands.keys())
         # -P: a folder "pipeline" where the user happens to stand is not ours.
         command = [sys.executable, "-P", "-m", self.runner, name, str(paths.folder)]

@@ -5,6 +5,7 @@ that submits holds the job's lock meanwhile; so where the lock is free and the h
 the submitter has ended, and the backend says whether it knows the name.
 """
 
+import os
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Job, Task, now
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.backends.turn import exclusive
+from pipeline.jobs.environment import inherited, need_inherited
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.workflow.moves import (
     attempt_name,
@@ -63,6 +65,7 @@ def submit_attempt(records: RecordStore, queue: JobQueue, job_id: int, *, is_new
 
     Raises:
         StorageError: The job's folder cannot be written; the task has failed.
+        InvalidInput: A variable that it needs is not there; the task has failed.
         JobFailed: The backend refuses it, and the task has failed; or it does not say whether it
             knows the attempt, and nothing has changed.
     """
@@ -77,6 +80,8 @@ def submit_attempt(records: RecordStore, queue: JobQueue, job_id: int, *, is_new
         try:
             paths.folder.mkdir(parents=True, exist_ok=True)
             request = replace(request_of(job, task), attempt=task.attempt)
+            variables = inherited(os.environ, request.needs, queue.inherits, request.submitted)
+            need_inherited(request.resources.environment, variables)
             handle = chosen.submit(request, paths, queue, name)
         except (OSError, FramesiftError) as error:
             fail(records, job_id, task.id, str(error))

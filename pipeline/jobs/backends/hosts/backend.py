@@ -1,8 +1,9 @@
 """Jobs on machines that ssh reaches and that see the home's folders: ranks spread by slots."""
 
+import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from pipeline.jobs.backends.hosts.runner import LOST, PLACE, notes_of
 from pipeline.jobs.backends.hosts.settings import hosts_settings, spread
 from pipeline.jobs.backends.interface import JobStatus
 from pipeline.jobs.backends.local import LocalBackend
+from pipeline.jobs.environment import Need, inherited
 from pipeline.jobs.queue import JobQueue, Slots
 from pipeline.jobs.request import JobPaths, JobRequest, read_json, write_json
 from pipeline.jobs.resources import Resources
@@ -50,6 +52,12 @@ class HostsBackend(LocalBackend):
             if status.state == "failed" and (notes_of(paths, name) / LOST).exists():
                 told[handle] = replace(status, is_lost=True)
         return told
+
+    def variables(
+        self, request: JobRequest, queue: JobQueue, needs: Iterable[Need]
+    ) -> dict[str, str]:
+        """As the job's record has them: each machine has Python where its settings say."""
+        return inherited(os.environ, needs, queue.inherits, request.submitted)
 
     def slots(self, request: JobRequest, queue: JobQueue) -> Slots:  # noqa: ARG002
         """Those of all machines, for all that submit to this home."""

@@ -28,7 +28,7 @@ _LOST_S = 10.0
 
 _OWN = frozenset({
     "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TMP", "TEMP", "SSH_CONNECTION", "SSH_CLIENT",
-    "XDG_RUNTIME_DIR",
+    "XDG_RUNTIME_DIR", "SLURM_CONF",
 })  # fmt: skip
 """Variables that each machine has of its own."""
 

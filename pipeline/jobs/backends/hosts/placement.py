@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.jobs.backends.hosts.remote import STEP
 from pipeline.jobs.backends.launch import on_this_machine, with_python
 from pipeline.jobs.request import Stage
 
 _CONNECT = "pipeline.jobs.backends.hosts.connect"
 _STARTER = "training.slurm_ranks"
-"""Serves the ranks' rendezvous, and knows its place by the variables of a Slurm step."""
+"""Serves the ranks' rendezvous, and knows its place by variables like those of a Slurm step."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +57,16 @@ class Placement:
         machines = list(dict.fromkeys(hosts))
         counts = ",".join(str(hosts.count(machine)) for machine in machines)
         told = {
-            "SLURM_JOB_ID": self.name,
-            "SLURM_RESTART_COUNT": "0",
-            "SLURM_STEP_ID": stage.title,
-            "SLURM_STEP_NUM_TASKS": stage.ranks,
-            "SLURM_STEP_NUM_NODES": len(machines),
-            "SLURM_STEP_TASKS_PER_NODE": counts,
-            "SLURM_NODEID": machines.index(hosts[rank]),
-            "SLURM_PROCID": rank,
-            "SLURM_LOCALID": hosts[:rank].count(hosts[rank]),
+            "JOB_ID": self.name,
+            "STEP_ID": stage.title,
+            "STEP_NUM_TASKS": stage.ranks,
+            "STEP_NUM_NODES": len(machines),
+            "STEP_TASKS_PER_NODE": counts,
+            "NODEID": machines.index(hosts[rank]),
+            "PROCID": rank,
+            "LOCALID": hosts[:rank].count(hosts[rank]),
         }
-        return tuple(f"{name}={value}" for name, value in told.items())
+        return tuple(f"{STEP}{name}={value}" for name, value in told.items())
 
     def _there(self, host: str, told: Sequence[str], program: Sequence[str]) -> tuple[str, ...]:
         connect = (sys.executable, "-P", "-m", _CONNECT, str(self.file), host)

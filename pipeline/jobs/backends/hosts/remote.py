@@ -15,7 +15,10 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
+
+from catalog.storage.to_disk import living_tree_to_disk
 
 _POLL_S = 0.1
 _LOST_S = 5.0
@@ -23,6 +26,8 @@ _LOST_S = 5.0
 [s]."""
 CONNECTION_BROKE = 255
 """ssh's own exit status; a program that ends with it is told as 254."""
+STEP = "FRAMESIFT_STEP_"
+"""Prefix of variables that tell a rank its place, as SLURM_ is on Slurm (training.slurm_ranks)."""
 
 
 def main() -> int:
@@ -34,8 +39,8 @@ def main() -> int:
     variables = {**os.environ, **order["variables"]}
     # Ranks over several machines meet at the address by which this one was reached.
     address = os.environ.get("SSH_CONNECTION", "").split(" ")
-    if len(address) == 4:
-        variables["SLURM_LAUNCH_NODE_IPADDR"] = address[2]
+    if len(address) == 4 and f"{STEP}PROCID" in variables:
+        variables[f"{STEP}LAUNCH_NODE_IPADDR"] = address[2]
     try:
         program = subprocess.Popen(
             order["program"],
@@ -48,6 +53,8 @@ def main() -> int:
         sys.stderr.write(f"error: {error.filename or order['program'][0]}: {error.strerror}\n")
         return 127
     code = _followed(program, order["silence_s"], order["checkpoint_s"])
+    with suppress(OSError):  # what the program says has ended survives a power cut here
+        living_tree_to_disk(Path(order["folder"]))
     return min(code, CONNECTION_BROKE - 1) if code >= 0 else 128 - code
 
 

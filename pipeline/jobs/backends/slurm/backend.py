@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,10 +17,11 @@ from pipeline.jobs.backends.slurm.settings import slurm_settings
 from pipeline.jobs.backends.slurm.standing import Handle, standing
 from pipeline.jobs.environment import inherited
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.request import JobPaths, JobRequest, Stage, write_json
+from pipeline.jobs.request import JobPaths, JobRequest, Stage, read_json, write_json
 from pipeline.jobs.resources import Resources
 
 _HANDLE = "handle"
+_CONFIGURED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "SLURM_CONF", "LD_LIBRARY_PATH")
 
 
 class SlurmBackend:
@@ -53,20 +55,22 @@ class SlurmBackend:
     def submit(self, request: JobRequest, paths: JobPaths, queue: JobQueue, name: str) -> str:
         """Hand over all stages on hold, keep their numbers in the job's folder, release them."""
         job = _job(request, paths, queue, name)
-        variables = _variables(queue)
+        variables = inherited(os.environ, (), queue.inherits, request.submitted)
         numbers: list[str] = []
         try:
             paths.logs.mkdir(parents=True, exist_ok=True)
-            job.notes.mkdir(parents=True, exist_ok=True)
             for left in (paths.result, paths.progress, paths.staging):
                 left.unlink(missing_ok=True)
-            write_json(paths.request, request.to_json())
+            # Nodes may go on where this machine loses its power.
+            write_json(paths.request, request.to_json(), fsync=True)
+            job.notes.mkdir(parents=True, exist_ok=True)
             for flags, script in _stages(job, numbers):
                 numbers.append(scheduler.submit(flags, script, variables))
-            return _kept(job.notes, Handle(name, tuple(numbers)))
+            return _kept(job.notes, Handle(name, tuple(numbers)), variables)
         except (SlurmSilent, OSError, StorageError) as error:
             with suppress(SlurmSilent):  # also one whose number nobody was told
-                scheduler.cancel([], {*numbers, *scheduler.numbers_of(name)})
+                submitted = {*numbers, *scheduler.numbers_of(name, variables)}
+                scheduler.cancel([], submitted, variables)
             if isinstance(error, SlurmSilent):
                 raise JobFailed(request.name, f"job {request.name}: {error}") from error
             if isinstance(error, OSError):
@@ -78,16 +82,17 @@ class SlurmBackend:
 
     def find(self, name: str, paths: JobPaths) -> str | None:
         """The handle in the job's folder; what is on hold of a submission that was cut off goes."""
-        notes = paths.folder / "slurm" / name
+        notes, variables = paths.folder / "slurm" / name, _variables(paths)
         handle_file = notes / _HANDLE
         try:
             if handle_file.exists():
                 handle = Handle.parse(handle_file.read_text(encoding="utf-8"))
                 with suppress(SlurmSilent):  # begun or ended long ago
-                    scheduler.release(handle.numbers)
+                    scheduler.release(handle.numbers, variables)
                 return str(handle)
             if notes.exists():
-                scheduler.cancel(["--state=PENDING"], scheduler.numbers_of(name))
+                pending = scheduler.numbers_of(name, variables)
+                scheduler.cancel(["--state=PENDING"], pending, variables)
         except SlurmSilent as error:
             raise JobFailed(name, f"{name}: {error}") from error
         except OSError as error:
@@ -95,14 +100,22 @@ class SlurmBackend:
         return None
 
     def statuses(self, handles: Mapping[str, JobPaths]) -> dict[str, JobStatus]:
-        """The states by the scripts' words, and by what squeue says of all jobs at once."""
-        known = {text: Handle.parse(text) for text in handles}
-        rows: dict[tuple[str, int], scheduler.Row] | SlurmSilent
-        try:
-            rows = scheduler.rows(number for handle in known.values() for number in handle.numbers)
-        except SlurmSilent as error:
-            rows = error
-        return {text: standing(known[text], paths, rows) for text, paths in handles.items()}
+        """The states by the scripts' words, and by what squeue says of a cluster's jobs at once."""
+        clusters: dict[tuple[tuple[str, str], ...], dict[str, Handle]] = defaultdict(dict)
+        for text, paths in handles.items():
+            clusters[tuple(sorted(_variables(paths).items()))][text] = Handle.parse(text)
+        told: dict[str, JobStatus] = {}
+        for of_cluster, known in clusters.items():
+            variables = dict(of_cluster)
+            rows: dict[tuple[str, int], scheduler.Row] | SlurmSilent
+            try:
+                numbers = [number for handle in known.values() for number in handle.numbers]
+                rows = scheduler.rows(numbers, variables)
+            except SlurmSilent as error:
+                rows = error
+            for text, handle in known.items():
+                told[text] = standing(handle, handles[text], rows, variables)
+        return told
 
     def cancel(self, handle: str, paths: JobPaths) -> None:
         """Have what waits never begin, and what runs keep what it has and end."""
@@ -112,10 +125,10 @@ class SlurmBackend:
             raise StorageError(
                 f"{paths.cancel}: cannot be written: {error.strerror}", str(paths.cancel)
             ) from error
-        numbers = Handle.parse(handle).numbers
+        numbers, variables = Handle.parse(handle).numbers, _variables(paths)
         try:
-            scheduler.cancel(["--state=PENDING"], numbers)
-            scheduler.cancel(["--signal=USR1", "--batch", "--state=RUNNING"], numbers)
+            scheduler.cancel(["--state=PENDING"], numbers, variables)
+            scheduler.cancel(["--signal=USR1", "--batch", "--state=RUNNING"], numbers, variables)
         except SlurmSilent as error:
             raise JobFailed(paths.folder.name, f"job {paths.folder.name}: {error}") from error
 
@@ -147,17 +160,14 @@ def _stages(job: SlurmJob, numbers: list[str]) -> Iterator[tuple[list[str], str]
         before = stage
 
 
-def _variables(queue: JobQueue) -> dict[str, str]:
-    """Variables of the job: none that opens catalog or sources, nor those of an allocation here."""
-    passed = inherited(os.environ, (), queue.inherits)
-    return {
-        name: value
-        for name, value in passed.items()
-        if name == "SLURM_CONF" or not name.startswith(("SLURM_", "LSB_", "LSF_"))
-    }
+def _variables(paths: JobPaths) -> dict[str, str]:
+    """The variables by which Slurm's commands find the cluster of a job that was submitted."""
+    own = {name: os.environ[name] for name in _CONFIGURED if name in os.environ}
+    passed = inherited(own, (), (), read_json(paths.request).get("submitted"))
+    return {name: passed[name] for name in _CONFIGURED if name in passed}
 
 
-def _kept(notes: Path, handle: Handle) -> str:
+def _kept(notes: Path, handle: Handle, variables: Mapping[str, str]) -> str:
     """Keep a handle before any of its jobs may begin, then have them begin.
 
     Raises:
@@ -166,7 +176,7 @@ def _kept(notes: Path, handle: Handle) -> str:
     """
     atomic_write(notes / _HANDLE, str(handle))
     try:
-        scheduler.release(handle.numbers)
+        scheduler.release(handle.numbers, variables)
     except SlurmSilent:
         (notes / _HANDLE).unlink()
         raise

@@ -1,6 +1,9 @@
-"""Slurm's commands: run with a limit of time, and what they print, read with care."""
+"""Slurm's commands: run with a limit of time, and what they print, read with care.
 
-import os
+Each gets the variables of the job that it is about: these may name another cluster (SLURM_CONF)
+than those of the process that asks.
+"""
+
 import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +13,9 @@ PATIENCE_S = 60.0
 """After which a command of Slurm's is taken for one that does not answer."""
 _MOST_CHARS = 200
 _ID = re.compile(r"\d+")
-_CONFIGURED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "SLURM_CONF", "LD_LIBRARY_PATH")
+
+Variables = Mapping[str, str]
+"""The environment of a command."""
 
 
 class SlurmSilent(Exception):
@@ -43,20 +48,20 @@ ACTIVE = frozenset(
 """States that a job leaves. Source: squeue(1), job state codes."""
 
 
-def submit(flags: Sequence[str], script: str, environment: Mapping[str, str]) -> str:
+def submit(flags: Sequence[str], script: str, variables: Variables) -> str:
     """Hand a script to sbatch; the job's number.
 
     Raises:
         SlurmSilent: It was refused, or nobody knows.
     """
-    printed = _output(["sbatch", "--parsable", *flags], script, environment).strip()
+    printed = _output(["sbatch", "--parsable", *flags], variables, script).strip()
     number = printed.partition(";")[0]
     if not _ID.fullmatch(number):
         raise SlurmSilent(f"sbatch printed {_shown(printed)}, and no job number")
     return number
 
 
-def rows(jobs: Iterable[str]) -> dict[tuple[str, int], Row]:
+def rows(jobs: Iterable[str], variables: Variables) -> dict[tuple[str, int], Row]:
     """Jobs that Slurm still knows, by number and index; 0 is the index of one that is no array.
 
     Raises:
@@ -67,7 +72,7 @@ def rows(jobs: Iterable[str]) -> dict[tuple[str, int], Row]:
         return {}
     listed = ["squeue", "--noheader", "--array", "--states=all", "--format=%F|%K|%T|%r"]
     try:
-        printed = _output([*listed, f"--jobs={','.join(numbers)}"])
+        printed = _output([*listed, f"--jobs={','.join(numbers)}"], variables)
     except SlurmSilent as error:
         if "Invalid job id" in str(error):  # of one that it has forgotten
             return {}
@@ -81,60 +86,56 @@ def rows(jobs: Iterable[str]) -> dict[tuple[str, int], Row]:
     return known
 
 
-def numbers_of(name: str) -> list[str]:
+def numbers_of(name: str, variables: Variables) -> list[str]:
     """Jobs of a name that Slurm still knows, in the order in which they came.
 
     Raises:
         SlurmSilent: Nobody knows.
     """
-    printed = _output(["squeue", "--noheader", "--states=all", "--format=%F", f"--name={name}"])
+    listed = ["squeue", "--noheader", "--states=all", "--format=%F", f"--name={name}"]
+    printed = _output(listed, variables)
     for line in printed.split():
         if not _ID.fullmatch(line):
             raise SlurmSilent(f"squeue printed {_shown(line)}: expected a job number")
     return sorted(set(printed.split()), key=int)
 
 
-def accounted(jobs: Iterable[str]) -> dict[str, str]:
+def accounted(jobs: Iterable[str], variables: Variables) -> dict[str, str]:
     """The last state of jobs by number, as far as the cluster keeps accounts; else nothing."""
     listed = ["sacct", "--noheader", "--parsable2", "--allocations", "--format=JobID,State"]
     try:
-        printed = _output([*listed, f"--jobs={','.join(sorted(jobs))}"])
+        printed = _output([*listed, f"--jobs={','.join(sorted(jobs))}"], variables)
     except SlurmSilent:
         return {}
     pairs = (line.split("|") for line in printed.splitlines())
     return {pair[0]: pair[1].split()[0] for pair in pairs if len(pair) == 2 and pair[1].strip()}
 
 
-def release(jobs: Iterable[str]) -> None:
+def release(jobs: Iterable[str], variables: Variables) -> None:
     """Let jobs begin that were submitted on hold.
 
     Raises:
         SlurmSilent: Nobody knows.
     """
-    _output(["scontrol", "release", ",".join(jobs)])
+    _output(["scontrol", "release", ",".join(jobs)], variables)
 
 
-def cancel(flags: Sequence[str], jobs: Iterable[str]) -> None:
+def cancel(flags: Sequence[str], jobs: Iterable[str], variables: Variables) -> None:
     """scancel, for jobs that may have ended.
 
     Raises:
         SlurmSilent: It does not answer.
     """
-    _output(["scancel", "--quiet", *flags, *jobs], may_refuse=True)
+    _output(["scancel", "--quiet", *flags, *jobs], variables, may_refuse=True)
 
 
 def _output(
-    command: list[str],
-    script: str | None = None,
-    environment: Mapping[str, str] | None = None,
-    may_refuse: bool = False,
+    command: list[str], variables: Variables, script: str | None = None, may_refuse: bool = False
 ) -> str:
-    if environment is None:
-        environment = {name: os.environ[name] for name in _CONFIGURED if name in os.environ}
     try:
         ended = subprocess.run(
             command, input=script, capture_output=True, text=True, errors="replace",
-            timeout=PATIENCE_S, env=dict(environment),
+            timeout=PATIENCE_S, env=dict(variables),
         )  # fmt: skip
     except OSError as error:
         raise SlurmSilent(f"{command[0]}: {error.strerror}; is Slurm installed here?") from error

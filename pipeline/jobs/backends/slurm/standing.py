@@ -59,7 +59,10 @@ class _Task:
 
 
 def standing(
-    handle: Handle, paths: JobPaths, rows: Mapping[tuple[str, int], Row] | SlurmSilent
+    handle: Handle,
+    paths: JobPaths,
+    rows: Mapping[tuple[str, int], Row] | SlurmSilent,
+    variables: Mapping[str, str],
 ) -> JobStatus:
     """Where a job stands.
 
@@ -68,6 +71,7 @@ def standing(
         paths: Of its folder.
         rows: What Slurm knows, asked before this is called: a last word is not missed; or why it
             does not say.
+        variables: By which Slurm's commands find the job's cluster.
     """
     request = JobRequest.from_json({"stages": [], **_EMPTY, **read_json(paths.request)})
     notes = paths.folder / "slurm" / handle.name
@@ -87,7 +91,7 @@ def standing(
             return _under_way(active, started, is_first=stage is request.stages[0])
         if stage.optional or all(task.code == 0 for task in own):
             continue
-        return _ended_badly(request, paths, own, started)
+        return _ended_badly(request, paths, own, started, variables)
     finished = max(filter(None, (_time(task.note, "finished") for task in tasks)), default=None)
     if not tasks:
         error = f"{paths.request}: is not there, or damaged: nobody knows what was submitted"
@@ -107,7 +111,11 @@ def _under_way(active: list[_Task], started: datetime | None, is_first: bool) ->
 
 
 def _ended_badly(
-    request: JobRequest, paths: JobPaths, tasks: list[_Task], started: datetime | None
+    request: JobRequest,
+    paths: JobPaths,
+    tasks: list[_Task],
+    started: datetime | None,
+    variables: Mapping[str, str],
 ) -> JobStatus:
     finished = max(filter(None, (_time(task.note, "finished") for task in tasks)), default=None)
     if paths.cancel.exists():
@@ -125,8 +133,9 @@ def _ended_badly(
     if task.note.get("end") == "wall":
         error = f"{what} was ended before its wall time did, without a checkpoint to go on from"
         return JobStatus("failed", f"{error}; see {log}", started, finished, is_lost=True)
-    how = task.row.state if task.row is not None else accounted([task.number]).get(task.number, "")
-    error = f"Slurm ended job {task.number} ({how or 'it no longer knows the job'}), {what}"
+    number = task.number
+    how = task.row.state if task.row else accounted([number], variables).get(number, "")
+    error = f"Slurm ended job {number} ({how or 'it no longer knows the job'}), {what}"
     error = f"{error}; see {log}{full_disk(paths.folder)}"
     return JobStatus("failed", error, started, finished, is_lost=True)
 
