@@ -1,5 +1,6 @@
 """The backend slurm, against a real Slurm."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -21,7 +22,14 @@ from pipeline.jobs.backends.slurm.standing import Handle
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, Stage
 from pipeline.jobs.resources import Resources
-from tests.pipeline.backend_suite import BackendSuite, Run, eventually, fill_the_disk, shell
+from tests.pipeline.backend_suite import (
+    BackendSuite,
+    Run,
+    cut_the_power,
+    eventually,
+    fill_the_disk,
+    shell,
+)
 from tests.pipeline.cached import stage as stage_files
 from tests.slurm_cluster import slurm_cluster
 
@@ -140,6 +148,10 @@ class TestSlurm(BackendSuite):
         """The script says how its program ended over what it said when it began."""
         fill_the_disk(backend, queue)
 
+    def test_a_power_cut(self, backend: Backend, queue: JobQueue, tmp_path: Path) -> None:
+        """The script says that it is done once all is on the disk."""
+        cut_the_power(backend, queue, tmp_path)
+
     def test_what_a_job_reads_is_held(
         self, backend: Backend, queue: JobQueue, tmp_path: Path
     ) -> None:
@@ -168,7 +180,7 @@ class TestSlurm(BackendSuite):
         paths, name = JobPaths(queue.folder / "cut"), "framesift-cut-off"
         kept = paths.folder / "slurm" / name / "handle"
 
-        def killed(_jobs: object) -> None:
+        def killed(*_: object) -> None:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
@@ -176,9 +188,9 @@ class TestSlurm(BackendSuite):
             with pytest.raises(KeyboardInterrupt):
                 Run(backend, queue, request, name)
         kept.unlink()
-        assert len(scheduler.numbers_of(name)) == 2
+        assert len(scheduler.numbers_of(name, os.environ)) == 2
         assert backend.find(name, paths) is None
-        rows = scheduler.rows(scheduler.numbers_of(name))
+        rows = scheduler.rows(scheduler.numbers_of(name, os.environ), os.environ)
         assert {row.state for row in rows.values()} == {"CANCELLED"}
         with monkeypatch.context() as patch:
             patch.setattr(scheduler, "release", killed)
@@ -196,6 +208,7 @@ class TestSlurm(BackendSuite):
         apptainer.write_text(
             f"#!/bin/sh\necho run >> {tmp_path}/runs\n"
             '[ "$1" = exec ] || exit 9; shift\n'
+            '[ "$1" = --env ] || exit 8; export MINE="$2"; shift 2\n'
             'while [ "$1" = --bind ]; do shift 2; done\n'
             'export IMAGE="$1"; shift; exec "$@"\n'
         )
@@ -203,18 +216,44 @@ class TestSlurm(BackendSuite):
         (tmp_path / "backends.toml").write_text(
             f"[slurm]\napptainer = '{apptainer}'\nimage = '/images/train it.sif'\n"
             f"python = '{sys.executable}'\ncontainer = '{way}'\n"
+            "container_arguments = ['--env', 'a $HOME b']\n"
         )
-        words = "[os.environ['RANK'], os.environ['IMAGE'], sys.argv[1]]"
+        words = "[os.environ[n] for n in ('RANK', 'IMAGE', 'MINE')] + [sys.argv[1]]"
         stage = Stage("train", ((PYTHON, "-c", line_of(words), "/data/x"),), ranks=2)
         resources = Resources(ranks=2, ranks_per_node=2, mounts={"/data": "/in/side"})
         request = JobRequest("inside", "train", (stage,), resources=resources)
         run = Run(backend, replace(queue, backends=tmp_path / "backends.toml"), request)
         assert run.ended().state == "done", run.status
         assert sorted(run.log("train").splitlines()) == [
-            "0 /images/train it.sif /in/side/x", "1 /images/train it.sif /in/side/x",
+            "0 /images/train it.sif a $HOME b /in/side/x",
+            "1 /images/train it.sif a $HOME b /in/side/x",
         ]  # fmt: skip
         starts = (tmp_path / "runs").read_text().split()
         assert len(starts) == (1 if way == "inside-out" else 2)
+
+    def test_lines_before_each_program(
+        self, backend: Backend, queue: JobQueue, tmp_path: Path
+    ) -> None:
+        """They act on the programs, ranks too, as in a shell; one that fails fails the job."""
+        file = tmp_path / "backends.toml"
+        queue = replace(queue, backends=file)
+        file.write_text(
+            """[slurm]\nsetup = ["module() { export $1=\\"$2\\"; }", "module GIVEN 'a  b'", """
+            """"cd /; [ -d tmp ]", "export LAST=$GIVEN"]\n"""
+        )
+        words = "[os.environ['RANK'], os.environ['LAST'], os.getcwd()]"
+        stage = Stage("train", ((PYTHON, "-c", line_of(words)),), ranks=2)
+        resources = Resources(ranks=2, ranks_per_node=1)
+        run = Run(backend, queue, JobRequest("lines", "train", (stage,), resources=resources))
+        assert run.ended().state == "done", run.status
+        assert sorted(run.log("train").splitlines()) == ["0 a  b /", "1 a  b /"]
+        file.write_text("[slurm]\nsetup = ['true', 'ls /no/such', 'touch later']\n")
+        stage = Stage("train", (shell("touch begun"),))
+        run = Run(backend, queue, JobRequest("stops", "train", (stage,)))
+        assert run.ended().error.startswith(
+            "setup of backends.toml, line 'ls /no/such': ended with exit code 2 (train 0, log /"
+        )
+        assert {"begun", "later"} & {path.name for path in run.paths.folder.iterdir()} == set()
 
 
 JOB = JobRequest("job", "train", (Stage("train", (("echo", "x"),), ranks=4),))
@@ -249,6 +288,116 @@ def test_resources_are_flags_of_sbatch(tmp_path: Path) -> None:
     assert '0) set -- horovodrun -np 4 -H "$hosts" --gloo echo x ;;' in said
 
 
+SHARDS = Stage("validate", tuple(("echo", str(n)) for n in range(4)), independent=True)
+EXPORT = Stage("export", (("echo", "export"),), optional=True, uses_gpus=False)
+MERGE = Stage("merge", (("echo", "merge"),), uses_gpus=False)
+
+
+def test_stages_follow_each_other(tmp_path: Path) -> None:
+    """Each after the end of the one before; only one that may fail is followed whatever came."""
+    stages = (EXPORT, SHARDS, MERGE)
+    request = JobRequest("job", "validate", stages, parallel=4)
+
+    def lines(request: JobRequest) -> list[list[str]]:
+        said = SlurmBackend().describe(request, JobPaths(tmp_path), JobQueue(tmp_path), "name")
+        return [shlex.split(line) for line in said.splitlines() if line.startswith("sbatch ")]
+
+    export, shards, merge = lines(request)
+    assert [word for word in export if word.startswith(("--array", "--dependency"))] == []
+    assert [word for word in shards if word.startswith(("--array", "--dependency"))] == [
+        "--array=0-3", "--dependency=afterany:JOB1",
+    ]  # fmt: skip
+    assert [word for word in merge if word.startswith(("--array", "--dependency"))] == [
+        "--dependency=afterok:JOB2"
+    ]
+    _, shards, _ = lines(replace(request, parallel=2))
+    assert "--array=0-3%2" in shards
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with the command lines of Slurm's programs, which here only say that they do."""
+    file = tmp_path / "asked"
+    (tmp_path / "bin").mkdir()
+    for name in ("sbatch", "squeue", "scontrol", "scancel", "sacct"):
+        program = tmp_path / "bin" / name
+        number = f"grep -c ^sbatch {file}" if name == "sbatch" else ":"
+        program.write_text(f'#!/bin/sh\necho "{name} $* $SLURM_CONF" >> {file}\n{number}\n')
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    monkeypatch.setenv("SLURM_CONF", "/driver.conf")
+    return file
+
+
+def test_what_is_asked_of_slurm(asked: Path, tmp_path: Path) -> None:
+    """All on hold, then released; a cancel ends what waits, and signals what runs.
+
+    Each command asks the cluster of the job's submitter, and not that of the process that asks.
+    """
+    backend, queue = SlurmBackend(), JobQueue(tmp_path / "jobs")
+    request = JobRequest("job", "validate", (SHARDS, MERGE), parallel=4)
+    handles, path = {}, {"PATH": os.environ["PATH"]}
+    for name, submitted in (
+        ("job", {**path, "SLURM_CONF": "/my.conf"}), ("job-2", path), ("job-3", None),
+    ):  # fmt: skip
+        paths = JobPaths(queue.folder / name)
+        paths.folder.mkdir(parents=True)
+        handles[name] = backend.submit(replace(request, submitted=submitted), paths, queue, name)
+    assert handles == {"job": "job:1,2", "job-2": "job-2:3,4", "job-3": "job-3:5,6"}
+    lines = asked.read_text().splitlines()
+    assert all("--hold" in line for line in lines if line.startswith("sbatch "))
+    assert [line for line in lines if line.startswith("scontrol ")] == [
+        "scontrol release 1,2 /my.conf", "scontrol release 3,4 ",
+        "scontrol release 5,6 /driver.conf",
+    ]  # fmt: skip
+    asked.unlink()
+    backend.cancel(handles["job"], JobPaths(queue.folder / "job"))
+    assert asked.read_text().splitlines() == [
+        "scancel --quiet --state=PENDING 1 2 /my.conf",
+        "scancel --quiet --signal=USR1 --batch --state=RUNNING 1 2 /my.conf",
+    ]
+    asked.unlink()
+    backend.statuses({handles[name]: JobPaths(queue.folder / name) for name in handles})
+    asks = [line for line in asked.read_text().splitlines() if line.startswith("squeue ")]
+    assert sorted(" ".join(line.split()[-2:]) for line in asks) == [
+        "--format=%F|%K|%T|%r --jobs=3,4", "--jobs=1,2 /my.conf", "--jobs=5,6 /driver.conf",
+    ]  # fmt: skip
+
+
+GOLDEN = Path(__file__).with_name("described_on_slurm.txt")
+
+
+def test_a_whole_submission(tmp_path: Path) -> None:
+    """Flags and scripts word for word, with every setting that a site has.
+
+    Where a change is meant, the test's own failure shows the text that the file is to have.
+    """
+    settings = tmp_path / "backends.toml"
+    settings.write_text(
+        """[slurm]
+partition = 'gpu'
+python = '/opt/framesift/bin/python'
+launcher = 'mpirun'
+mpirun_arguments = ['--mca', 'btl_tcp_if_include', 'ib 0']
+image = '/images/train.sif'
+container_arguments = ['--rocm', '--env', 'A=b c']
+setup = ['module load cuda', "export WHO='me; rm -rf /'"]
+"""
+    )
+    train = Stage("train", ((PYTHON, "-m", "training.main", "it's"),), ranks=4)
+    request = JobRequest(
+        "job", "train", (EXPORT, train, SHARDS), {"QUIET": "1 2"}, parallel=2, attempt=2,
+        user="anna", resources=Resources(ranks=4, ranks_per_node=2, gpus=1, wall_minutes=90),
+    )  # fmt: skip
+    queue = JobQueue(Path("/home/jobs"), backends=settings)
+    said = SlurmBackend().describe(request, JobPaths(Path("/home/jobs/job")), queue, "name-2")
+    script = (Path(scheduler.__file__).parent / "stage.sh").read_text()
+    fixed = script.partition("# WORDS\n")[2].partition("# COMMANDS\n")
+    for part in (fixed[0], fixed[2]):
+        said = said.replace(part, "[...]\n")
+    assert said == GOLDEN.read_text()
+
+
 def test_whose_account_a_job_runs_on(tmp_path: Path) -> None:
     """A user's own as the file says, and no other; whose job it is stands in Slurm's comment."""
     file = tmp_path / "backends.toml"
@@ -278,6 +427,9 @@ def test_whose_account_a_job_runs_on(tmp_path: Path) -> None:
     [
         ("[slurm]\npartitoin = 'a'", {}, "unknown setting 'partitoin': did you mean partition"),
         ("[slurm]\nmost_ranks = '4'", {}, "most_ranks = '4': expected a whole number"),
+        ("[slurm]\nsetup = 'a'", {}, "setup = 'a': expected a list of texts"),
+        ("[slurm]\nmpirun_arguments = ['-v']", {}, "goes with launcher = 'mpirun', not 'srun'"),
+        ("", {"options": {"setup": "touch x"}}, "unknown option 'slurm.setup'"),
         ("[slurm]\nimages = 'a'", {}, "images = 'a': expected a list of texts"),
         ("slurm = 3", {}, r"slurm: expected a table, \[slurm\]"),
         ("[slurm", {}, "cannot be read as TOML"),

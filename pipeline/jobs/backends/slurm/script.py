@@ -107,7 +107,8 @@ class SlurmJob:
             for index, command in enumerate(stage.commands)
         ]
         cases = "\n".join(['case "$task" in', *commands, "esac"])
-        words = "\n".join([*values, taken, *_exports(request.environment)])
+        setup = f"setup=({shlex.join(settings.setup)})"
+        words = "\n".join([*values, taken, setup, *_exports(request.environment)])
         return _TEXT.replace("# WORDS\n", words + "\n").replace("# COMMANDS\n", cases + "\n")
 
     def _command(self, stage: Stage, command: tuple[str, ...]) -> str:
@@ -132,7 +133,14 @@ class SlurmJob:
         inside_out = self.settings.container == "inside-out" and bool(container)
         if self._starter(stage) == "mpirun":
             spread = ["-npernode", str(per_node), "--bind-to", "none", "-x", "PATH"]
-            return ["mpirun", "-np", str(ranks), *spread, *container]
+            return [
+                "mpirun",
+                "-np",
+                str(ranks),
+                *spread,
+                *self.settings.mpirun_arguments,
+                *container,
+            ]
         if self._starter(stage) == "horovodrun":
             return ["horovodrun", "-np", str(ranks), "-H", _HOSTS, "--gloo", *container]
         srun = ["srun", "--kill-on-bad-exit=1", "--input=none", "--distribution=block"]
@@ -155,6 +163,7 @@ class SlurmJob:
         binds = {folder: folder for folder in folders} | dict(self.request.resources.mounts)
         words = [self.settings.apptainer, "exec"]
         words += ["--nv"] if self.request.resources.gpus and stage.uses_gpus else []
+        words += self.settings.container_arguments
         for here, there in binds.items():
             words += ["--bind", f"{here}:{there}"]
         return [*words, self.image]

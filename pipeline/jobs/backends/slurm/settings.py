@@ -31,6 +31,10 @@ class SlurmSettings:
         container: Who starts whom: the launcher containers (outside-in), or a container on each
             node its ranks (inside-out).
         apptainer: Program that runs images: apptainer, or singularity.
+        container_arguments: Further arguments of its `exec`, such as "--rocm".
+        mpirun_arguments: Further arguments of mpirun, such as "--mca", "btl_tcp_if_include", "ib0".
+        setup: Lines of bash that each batch job runs before its program, such as "module load
+            cuda"; the job fails with the first one that fails.
         most_ranks: Processes that a job may have.
         checkpoint_seconds: For how long before the wall time ends, and after a cancel, programs
             may keep what they have [s].
@@ -48,6 +52,9 @@ class SlurmSettings:
     images: tuple[str, ...] = ()
     container: str = "outside-in"
     apptainer: str = "apptainer"
+    container_arguments: tuple[str, ...] = ()
+    mpirun_arguments: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
     most_ranks: int = 1024
     checkpoint_seconds: int = 120
     most_requeues: int = 100
@@ -71,6 +78,11 @@ def slurm_settings(file: Path | None, resources: Resources, user: str) -> SlurmS
         raise InvalidInput(
             f"{file}: [slurm] container = 'inside-out' goes with launcher = 'srun', not "
             f"{settings.launcher!r}"
+        )
+    if settings.mpirun_arguments and settings.launcher != "mpirun":
+        raise InvalidInput(
+            f"{file}: [slurm] mpirun_arguments: goes with launcher = 'mpirun', not "
+            f"{settings.launcher!r}; leave it out, or set the launcher"
         )
     for pair in settings.accounts:
         if not all(pair.partition("=")):

@@ -53,7 +53,16 @@ end_programs() { # WHY
 trap 'end_programs signal' USR1
 trap 'end_programs slurm' TERM
 
-if [ ${#lease[@]} -gt 0 ]; then
+for line in "${setup[@]}"; do
+  eval "$line"
+  code=$?
+  [ "$code" = 0 ] || {
+    echo "error: setup of backends.toml, line '$line': ended with exit code $code"
+    break
+  }
+  code=
+done
+if [ -z "$code" ] && [ ${#lease[@]} -gt 0 ]; then
   "${lease[@]}" "$note.lease" "$$" &
   holder=$!
   until [ -e "$note.lease" ]; do
@@ -88,6 +97,8 @@ elif [ "$asked" = signal ] && [ "$code" != 0 ]; then
     scontrol requeue "$SLURM_JOB_ID" && { sleep 600; exit 1; } # Slurm ends it before
   fi
 fi
+# What it says has ended survives a power cut.
+find "$FOLDER" -type f,d -exec sync {} + 2> /dev/null
 say "$(now)" "$code" "$end"
 if [ "$code" != 0 ] && [ -z "$INDEPENDENT" ] && [ -n "$SLURM_ARRAY_JOB_ID" ]; then
   scancel --quiet "$SLURM_ARRAY_JOB_ID"
