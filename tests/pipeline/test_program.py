@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from pipeline.jobs.program.submit import ProgramSettings, submit_program
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, JobRequest
 from pipeline.jobs.state import FINISHED
+from pipeline.jobs.submit import DryRun
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import open_form
 from pipeline.prepared.prepare import prepare
@@ -195,6 +197,31 @@ def test_prepared_arrays_of_a_split(workspace: Workspace) -> None:
     assert all(np.array_equal(images[row], frames[n][0]) for n, row in enumerate(rows))
     with pytest.raises(framesift.UnknownName, match="has validation"):
         open_frames(places.prepared, "train")
+
+
+@pytest.mark.wide
+def test_prepared_arrays_of_folders_of_this_machine(workspace: Workspace) -> None:
+    """Proves that frames need no staging to be prepared: the cache gets their form, and no copy."""
+    make(workspace, "all", split=SPLIT)
+    whole = whole_dataset(workspace.records, "all")
+    line = CommandLine.parse("cp {prepared}/rows.npy {job}")
+    settings = ProgramSettings(line, split="train", prepare=Size(30, 48))
+    dry = replace(workspace.job_queue, dry_run=True)
+    with pytest.raises(DryRun) as described:
+        submit_program(workspace.records, dry, whole, settings)
+    assert "--prepare 48x30" in described.value.steps[0].submission
+    assert not workspace.cache.exists()
+    with pytest.raises(InvalidInput, match="or is read without staging; stage it first"):
+        submit_program(workspace.records, workspace.job_queue, whole, settings, stage=False)
+    job = submit_program(workspace.records, workspace.job_queue, whole, settings, name="arrays")
+    eventually(lambda: refresh(workspace.records, job).state in FINISHED)
+    ended = refresh(workspace.records, job)
+    assert (ended.state, ended.error) == ("done", "")
+    frames = open_frames(ProgramPaths(Path(ended.paths["folder"])).prepared, "train")
+    assert [image.shape for image, _ in frames] == [(30, 48, 3)] * len(frames)
+    manifest = Manifest.read(Path(whole.manifest))
+    assert len(frames) == len(manifest.split("train"))
+    assert not list(workspace.cache.rglob("*.png"))
 
 
 def test_a_form_that_lacks_a_frame_is_not_handed_over(tmp_path: Path) -> None:

@@ -11,6 +11,14 @@ from pipeline.runs.exit_codes import may_go_on, signal_of
 _LOG_END_BYTES = 65_536
 _ROOM_BYTES = 16_384
 _OF_LAUNCHERS = re.compile(r"(srun|slurmstepd\S*|scancel): (error: )?")
+_OF_RANK = re.compile(r"\[[\d,]+\]<std(out|err)>:")
+"""Pattern of what Horovod's launcher puts before a rank's line."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_OF_HOROVOD = re.compile(
+    r"Process \d+ exit with status code|Terminating remaining workers|Horovod detected that|"
+    r"Process name: |Exit code: "
+)
+_MOST_CHARS = 200
 _RANK_KILLED = re.compile(r"Exit code: (-9|-15|137|143)")
 """Pattern of the line in which horovodrun names the first rank that failed."""
 
@@ -21,7 +29,7 @@ def heading(attempt: int) -> str:
 
 
 def why_failed(what: str, log: Path, attempt: int, code: int) -> str:
-    """The program's own last error line, or how it ended, with the place of the log.
+    """The program's own last error line, or how it ended and its last line, and where its log is.
 
     Where a launcher says that a rank was killed, that.
 
@@ -41,8 +49,20 @@ def why_failed(what: str, log: Path, attempt: int, code: int) -> str:
         if marker and not _OF_LAUNCHERS.match(line):
             return f"{message.strip()} ({what}, log {log}){full}"
     number = signal_of(code)
+    if number in (signal.SIGKILL, signal.SIGTERM):  # its last line is of its work
+        return f"{what} {_killed(number)}; see {log}{full}"
     how = f"ended with exit code {code}" if number is None else _killed(number)
-    return f"{what} {how}; see {log}{full}"
+    last = next(filter(None, map(_shown, _own_lines(log, attempt))), "")
+    return f"{what} {how}{last and f': {last}'}; see {log}{full}"
+
+
+def _shown(line: str) -> str:
+    """A line of a log for people; empty where it is a launcher's, or has nothing to read."""
+    text = _OF_RANK.sub("", _COLOUR.sub("", line))
+    if _OF_LAUNCHERS.match(text) or _OF_HOROVOD.match(text):
+        return ""
+    printable = "".join(char if char.isprintable() else " " for char in text)
+    return " ".join(printable.split())[:_MOST_CHARS]
 
 
 def _killed(number: int) -> str:

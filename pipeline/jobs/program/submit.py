@@ -7,6 +7,7 @@ from typing import Any
 from catalog.errors import InvalidInput
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
+from pipeline.jobs.in_place import in_cache
 from pipeline.jobs.job_input import JobInput, job_input
 from pipeline.jobs.program.collect import LINEAGE
 from pipeline.jobs.program.command_line import FILES, HANDED_OVER, PREPARED, CommandLine
@@ -74,6 +75,8 @@ def submit_program(
     """
     frames = _frames(records, queue, dataset, stage=stage)
     _check(settings, frames)
+    if settings.prepare is not None:
+        frames = _to_be_prepared(queue, frames, settings.prepare)
     needs = replace(resources, ranks=settings.ranks)
 
     def plan(paths: JobPaths) -> Plan:
@@ -112,13 +115,24 @@ def _check(settings: ProgramSettings, frames: JobInput) -> None:
             "command: {prepared} stands for arrays, and nothing is prepared; say at which size "
             "with --prepare, such as 240x152"
         )
-    is_staged = frames.whole.header.staged or frames.cache is not None
-    if settings.prepare is not None and not is_staged:
-        of = f"{frames.dataset.name}@{frames.dataset.version}"
-        raise InvalidInput(
-            f"prepare {settings.prepare}: goes with frames that are staged, and this job does not "
-            f"read {of} from a cache; stage it first (framesift stage {of})"
-        )
+
+
+def _to_be_prepared(queue: JobQueue, frames: JobInput, size: Size) -> JobInput:
+    """The frames by a manifest in a cache, beside which they can be prepared.
+
+    Raises:
+        InvalidInput: They are neither staged nor in folders of this machine.
+        StorageError: The cache cannot be written.
+    """
+    if frames.whole.header.staged or frames.cache is not None:
+        return frames
+    if frames.is_in_place and queue.cache is not None:
+        return in_cache(frames, queue.cache, writes=not queue.dry_run)
+    of = f"{frames.dataset.name}@{frames.dataset.version}"
+    raise InvalidInput(
+        f"prepare {size}: goes with frames that are staged or lie in folders of this machine, and "
+        f"{of} does not, or is read without staging; stage it first (framesift stage {of})"
+    )
 
 
 def _plan(paths: JobPaths, frames: JobInput, settings: ProgramSettings, user: str) -> Plan:
