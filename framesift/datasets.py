@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import uuid
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -602,10 +603,19 @@ def _write_fiftyone(folder: Path, body: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _aside(path: Path) -> Iterator[Path]:
-    """A file beside ``path`` that takes its name at the end of the block; else it is gone."""
+    """A file beside ``path`` that takes its name at the end of the block; else it is gone.
+
+    With its name it is on the disk.
+    """
     aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
         yield aside
+        with aside.open("r+b") as file:
+            os.fsync(file.fileno())
         aside.replace(path)
+        if os.name == "posix":  # elsewhere a folder cannot be opened
+            folder = os.open(path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
     finally:
         aside.unlink(missing_ok=True)

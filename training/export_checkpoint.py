@@ -125,7 +125,8 @@ def export_best(model_dir: Path, out: Path) -> None:
 def _copy_trained(model_dir: Path, out: Path) -> None:
     for name in ABOUT_TRAINED:
         if (model_dir / name).exists():  # a run that an earlier release began may lack one
-            shutil.copyfile(model_dir / name, out / name)
+            with atomic_path(out / name) as aside:
+                shutil.copyfile(model_dir / name, aside)
 
 
 def _read(model_dir: Path, step: int) -> Checkpoint:

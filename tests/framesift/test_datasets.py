@@ -17,7 +17,7 @@ from framesift import (
     NotFound,
 )
 from tests.api.servers import serving
-from tests.disks import small_disk
+from tests.disks import disk, small_disk
 from tests.pipeline.homes import FRAMES, SAMPLE, copy_home
 
 
@@ -117,6 +117,16 @@ def test_a_dataset_goes_to_other_programs(city: Dataset, tmp_path: Path) -> None
         city.export(tmp_path / "b.csv", split="nope")
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("b.")]
     assert own.read_text() == "the user's own"
+
+
+def test_an_export_is_on_the_disk(city: Dataset, tmp_path: Path) -> None:
+    """What was exported is whole after a power cut, a folder for FiftyOne too."""
+    with disk(tmp_path / "powered") as powered:
+        text = city.export(powered.folder / "a.csv").read_bytes()
+        samples = (city.export(powered.folder / "out", "fiftyone") / "samples.json").read_bytes()
+        with powered.power_cut() as after:
+            assert (after / "a.csv").read_bytes() == text
+            assert (after / "out" / "samples.json").read_bytes() == samples
 
 
 def test_an_export_that_a_full_disk_ends_leaves_the_earlier_one(

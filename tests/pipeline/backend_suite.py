@@ -1,5 +1,7 @@
 """What every backend does alike: a class of tests that each backend's own inherits."""
 
+import hashlib
+import json
 import os
 import time
 from collections.abc import Callable
@@ -10,11 +12,12 @@ import pytest
 
 from catalog.errors import InvalidInput
 from pipeline.jobs.backends.interface import Backend, JobStatus
+from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, Stage
 from pipeline.jobs.resources import Resources
 from pipeline.jobs.state import FINISHED
-from tests.disks import small_disk
+from tests.disks import disk, small_disk
 
 HOSTILE = (
     "a b", "$(touch evil)", "`touch evil`", "; touch evil #", "'", '"', "\\", "line\nbreak",
@@ -74,6 +77,35 @@ def fill_the_disk(backend: Backend, queue: JobQueue) -> None:
         assert status.error.startswith("fill 0 ended with exit code 4; see "), status
         assert status.error.endswith("is full: make room, then resume the job")
         assert status.finished is not None
+
+
+def cut_the_power(backend: Backend, queue: JobQueue, below: Path) -> None:
+    """A job that is done: its outputs have the digests of its result, metrics and logs their lines.
+
+    Links that lead nowhere, pipes, and folders in folders are outputs' neighbours.
+    """
+    with disk(below) as powered:
+        here = powered.folder / "cut"
+        places = ProgramPaths(here)
+        makes = (
+            f"mkdir -p {here}/model {places.output}/deep/er && cd {places.output} && "
+            "echo model > model.pt && echo model > model.pt.bak && echo deep > deep/er/file && "
+            f"ln -s /nowhere link && mkfifo pipe && echo '{{}}' > {here}/model/metrics.jsonl"
+        )
+        collects = (PYTHON, "-P", "-m", "pipeline.jobs.program.collect", str(here))
+        stages = (Stage("run", (shell(f"{makes}; echo said"),)), Stage("collect", (collects,)))
+        run = Run(backend, replace(queue, folder=powered.folder), JobRequest("cut", "run", stages))
+        assert run.ended().state == "done", run.status
+        with powered.power_cut() as after:
+            result = json.loads((after / "cut" / "result.json").read_text())
+            assert [row["path"] for row in result["outputs"]] == [
+                "model.pt", "model.pt.bak", "deep/er/file",
+            ]  # fmt: skip
+            for row in result["outputs"]:
+                content = (after / "cut" / "output" / row["path"]).read_bytes()
+                assert hashlib.sha256(content).hexdigest() == row["sha256"], row
+            assert (after / "cut" / "model" / "metrics.jsonl").read_text() == "{}\n"
+            assert JobPaths(after / "cut").log("run", 0).read_text() == "said\n"
 
 
 class BackendSuite:
@@ -149,6 +181,10 @@ class BackendSuite:
         assert not (here / "merged").exists()
         silent = JobRequest("silent", "train", (Stage("only", (shell("exit 3"),)),))
         assert "only 0 ended with exit code 3; see" in Run(backend, queue, silent).ended().error
+        raises = (PYTHON, "-c", "print('step 1'); raise ValueError('no \\x1b[31mclass\\x1b[0m 7')")
+        tells = JobRequest("tells", "train", (Stage("only", (raises,)),))
+        status = Run(backend, queue, tells).ended()
+        assert "only 0 ended with exit code 1: ValueError: no class 7; see /" in status.error
 
     @pytest.mark.parametrize("end", ["kill -9 $$", "kill -SEGV $$", "exit 75"])
     def test_a_program_that_died_is_lost(self, backend: Backend, queue: JobQueue, end: str) -> None:

@@ -6,6 +6,7 @@ compares at the labels' own: they tell a run's checkpoints apart, and are no rep
 """
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -76,6 +77,8 @@ class Evaluations:
         }
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
         self.last = scored
         if self.is_best(scored):
             self.best = scored

@@ -6,6 +6,7 @@ In the model's folder: ``metrics.jsonl``, one line per log; ``metrics.json``, th
 
 import json
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -102,6 +103,8 @@ class MetricsLog:
         }
         with (self._model_dir / LINES_FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())  # the summary below is of these lines
         figures = {"loss": loss, "learning_rate": learning_rate, "images_per_s": images_per_s}
         self._show(step, figures)
         self._events.flush()

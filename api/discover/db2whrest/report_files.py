@@ -155,6 +155,7 @@ class ReportFiles:
                 file.truncate()
                 yield file
                 file.flush()
+                os.fsync(file.fileno())
                 aside.replace(self.folder / f"{report.id}.csv")
                 if not self.exists(report.id):
                     (self.folder / f"{report.id}.csv").unlink(missing_ok=True)

@@ -114,7 +114,7 @@ def _collect(session: Session, job: Job, say: Say) -> None:
         "settings": job.request["settings"],
     }
     document = {**described_files(output), "metrics": job.metrics, "lineage": lineage}
-    write_json(paths.result, document)
+    write_json(paths.result, document, fsync=True)
     say(f"{document['output_files']:,} files, {document['output_bytes']:,} bytes")
 
 

@@ -25,6 +25,7 @@ from types import FrameType
 from typing import Final
 
 from catalog.errors import StorageError
+from catalog.storage.to_disk import living_tree_to_disk
 from pipeline.cache.lease import Holder, Lease, cache_of
 from pipeline.jobs.backends.devices import gpus_of_command, release, shares_of
 from pipeline.jobs.backends.launch import on_this_machine
@@ -110,6 +111,12 @@ class Runner:
             _end([self.staging], self.pause)
         for lease in self.leases:
             lease.release()
+        try:
+            # Logs, metrics and whatever else its programs wrote: what is done survives a power cut.
+            living_tree_to_disk(self.paths.folder)
+        except OSError as problem:
+            if state == "done":
+                state, error = "failed", _what(problem)
         last = {**status, "state": state, "error": error, "finished": _now()}
         self.say({**last, "lost": state == "failed" and self.was_killed})
         return 0 if state == "done" else 1

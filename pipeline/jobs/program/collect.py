@@ -7,7 +7,8 @@ It writes the job's result.json:
     {"outputs": [{"path": "model.pt", "bytes": 1204410, "sha256": "5d41..."}, ...],
      "output_files": 1, "output_bytes": 1204410,
      "lineage": {"dataset": "city@1", "dataset_id": ..., "snapshot": 7, "split": "train",
-                 "frames": 90, "command": ["python", ...], "ranks": 2}}
+                 "frames": 90, "command": ["python", ...], "ranks": 2,
+                 "environment": {"NCCL_IB_DISABLE": "1"}}}
 
 and the numbers, texts and truth values of output/metrics.json beside them, where the program wrote
 one. A link is no output: it would tell of files elsewhere.
@@ -18,11 +19,14 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from catalog.storage.to_disk import living_tree_to_disk
 from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.request import JobPaths, JobRequest, read_json, write_json
+from pipeline.runs.accelerators import OF_ACCELERATORS
 
 _MOST_LISTED = 10_000
 LINEAGE = "lineage"
@@ -32,7 +36,9 @@ def main(arguments: Sequence[str]) -> int:
     """Write result.json; the exit status."""
     paths = JobPaths(Path(arguments[0]))
     try:
-        write_json(paths.result, collected(paths))
+        # What the document names is on the disk before the document is there.
+        living_tree_to_disk(ProgramPaths(paths.folder).output)
+        write_json(paths.result, collected(paths), fsync=True)
     except OSError as error:
         sys.stderr.write(f"error: {error.filename or paths.folder}: {error.strerror}\n")
         return 1
@@ -50,7 +56,16 @@ def collected(paths: JobPaths) -> dict[str, Any]:
     return {
         **_metrics(output),
         **described_files(output),
-        LINEAGE: request.settings.get(LINEAGE, {}),
+        LINEAGE: {**request.settings.get(LINEAGE, {}), "environment": _environment(request)},
+    }
+
+
+def _environment(request: JobRequest) -> dict[str, str]:
+    """The variables, of those that the job was submitted with, that decide how it computes."""
+    return {
+        name: value
+        for name, value in sorted((request.submitted or {}).items())
+        if any(fnmatchcase(name, pattern) for pattern in OF_ACCELERATORS)
     }
 
 
