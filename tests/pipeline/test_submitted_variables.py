@@ -123,7 +123,7 @@ def test_an_active_environment_goes_before_our_own(home: Path, tmp_path: Path) -
 def test_what_a_record_keeps_is_in_the_place_of_the_drivers(
     submitted: Mapping[str, str] | None,
 ) -> None:
-    """Whatever of that kind the driver has; what is of a machine, a login, or secret, is its own."""
+    """Whatever of that kind the driver has; what is of a machine or login, or secret, is its."""
     further = ("MY_*", "SSH_AUTH_SOCK")
     own = {"HOME": "/srv", "MY_TOKEN": "its", "SSH_AUTH_SOCK": "/tmp/its"}
     driver = {**own, "TZ": "UTC", "MY_SETTING": "its", "OTHER": "its"}
