@@ -39,10 +39,11 @@ def living_tree_to_disk(path: Path) -> None:
     Raises:
         OSError: The disk refuses.
     """
-    for one in [*below(path), str(path)]:
-        with suppress(FileNotFoundError, PermissionError):
-            if _is_content(one):
-                to_disk(Path(one))
+    for folder, _, names in os.walk(path):
+        for one in (*(Path(folder, name) for name in names), Path(folder)):
+            with suppress(FileNotFoundError, PermissionError):
+                if _is_content(one):
+                    to_disk(one)
 
 
 def _is_content(path: str | Path) -> bool:

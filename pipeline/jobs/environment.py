@@ -26,6 +26,8 @@ _OF_SUBMITTER = (
     "SLURM_CONF",
 )  # fmt: skip
 _OF_MACHINE = ("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TMP", "TEMP", "XDG_*")
+_OF_LOGIN = ("SSH_*", "KRB5*")
+"""Variables that are of one login, in no record: another login has others."""
 _SECRET = re.compile("TOKEN|SECRET|PASSW|JWT|CREDENTIAL|PRIVATE|KEY", re.IGNORECASE)
 """Pattern of variables that are not passed on although the lists above allow them."""
 _LOGIN = re.compile("://[^/@]*:[^/@]*@")
@@ -104,7 +106,9 @@ def inherited(
 
 def _is_submitters(name: str, further: Iterable[str]) -> bool:
     """True for a variable that a job has from the process that submits it."""
-    return _is_one(name, (*_OF_SUBMITTER, *further)) and not _SECRET.search(name)
+    if _is_one(name, (*_OF_MACHINE, *_OF_LOGIN)) or _SECRET.search(name):
+        return False
+    return _is_one(name, (*_OF_SUBMITTER, *further))
 
 
 def need_variables(
@@ -141,14 +145,14 @@ def need_inherited(names: Iterable[str], variables: Mapping[str, str]) -> None:
         variables: Those that it inherits.
 
     Raises:
-        InvalidInput: It lacks one: a secret, which no record keeps.
+        InvalidInput: It lacks one, which the job's record does not keep.
     """
     for name in names:
         if name not in variables:
             raise InvalidInput(
-                f"environment {name}: no record keeps a secret, and the process that starts this "
-                "attempt has none of that name; set it, and name it in FRAMESIFT_JOB_ENVIRONMENT, "
-                "for framesift serve, or for framesift jobs daemon"
+                f"environment {name}: no record keeps a secret, or what is of one login, and the "
+                "process that starts this attempt lacks it; set it, and name it in "
+                "FRAMESIFT_JOB_ENVIRONMENT, for framesift serve, or for framesift jobs daemon"
             )
 
 

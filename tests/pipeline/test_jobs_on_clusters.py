@@ -39,23 +39,21 @@ def home(tmp_path: Path) -> Workspace:
     return open_home(odd / "home")
 
 
-def run(workspace: Workspace, backend: str, steps_of_dataset: list[str]) -> None:
-    """Run a program there: with a question, then on the dataset, which is in no cache again."""
+def run(
+    workspace: Workspace, backend: str, dataset: str | None, question: Question | None, *steps: str
+) -> None:
+    """Run a program there on a dataset that is in no cache, or on a question, by these steps."""
     jobs, records = Session(workspace, is_command=True).jobs, workspace.records
-    of_question = ["select", "stage", "prepare", "run", "evict"]
-    for dataset, question, steps in (
-        (None, CARS, of_question), ("few", None, steps_of_dataset),
-    ):  # fmt: skip
-        save_as = "few" if question else None
-        name = jobs.run(
-            dataset, COMMAND, question=question, save_as=save_as, evict=dataset is None,
-            backend=backend,
-        ).name  # fmt: skip
-        job = wait(records, recorded_job(records, name), queue=workspace.job_queue)
-        assert [(task.name, task.state) for task in job.tasks] == [(s, "done") for s in steps]
-        assert (job.dataset, job.backend) == ("few@1", backend)
-        output = Path(job.paths["output"])
-        assert (output / "heads").read_bytes() == b"\x89PNG" * 2
+    save_as = "few" if question else None
+    name = jobs.run(
+        dataset, COMMAND, question=question, save_as=save_as, evict=dataset is None,
+        backend=backend,
+    ).name  # fmt: skip
+    job = wait(records, recorded_job(records, name), queue=workspace.job_queue)
+    assert [(task.name, task.state) for task in job.tasks] == [(s, "done") for s in steps]
+    assert (job.dataset, job.backend) == ("few@1", backend)
+    output = Path(job.paths["output"])
+    assert (output / "heads").read_bytes() == b"\x89PNG" * 2
 
 
 @pytest.mark.slurm
@@ -63,7 +61,8 @@ def test_on_slurm(home: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """The home's machine chooses and fetches, a node runs the program."""
     with slurm_cluster() as config:
         monkeypatch.setenv("SLURM_CONF", str(config))
-        run(home, "slurm", ["stage", "prepare", "run"])
+        run(home, "slurm", None, CARS, "select", "stage", "prepare", "run", "evict")
+        run(home, "slurm", "few", None, "stage", "prepare", "run")
 
 
 @pytest.mark.slurm
@@ -112,10 +111,11 @@ def test_a_training_goes_on_after_its_wall_time(
 
 @pytest.mark.hosts
 def test_on_machines_behind_ssh(home: Workspace, tmp_path: Path) -> None:
-    """The home's machine chooses and fetches, the first of the machines runs the program."""
+    """The home's machine fetches beside it, the first of the machines runs the program."""
+    make_dataset(home, NewDataset(name="few", question=CARS, seed=0))
     with two_hosts(tmp_path / "ssh") as machines:
         (home.home / "backends.toml").write_text(machines.settings)
-        run(home, "hosts", ["run"])  # which fetches beside it
+        run(home, "hosts", "few", None, "run")
 
 
 @pytest.mark.wide

@@ -239,20 +239,23 @@ class TestSlurm(BackendSuite):
         queue = replace(queue, backends=file)
         file.write_text(
             """[slurm]\nsetup = ["module() { export $1=\\"$2\\"; }", "module GIVEN 'a  b'", """
-            """"cd /; [ -d tmp ]", "export LAST=$GIVEN"]\n"""
+            """"cd /; [ -d tmp ]", "export LAST=$GIVEN$#", "set -eu; code=7 note=x FOLDER=y"]\n"""
         )
         words = "[os.environ['RANK'], os.environ['LAST'], os.getcwd()]"
         stage = Stage("train", ((PYTHON, "-c", line_of(words)),), ranks=2)
         resources = Resources(ranks=2, ranks_per_node=1)
         run = Run(backend, queue, JobRequest("lines", "train", (stage,), resources=resources))
         assert run.ended().state == "done", run.status
-        assert sorted(run.log("train").splitlines()) == ["0 a  b /", "1 a  b /"]
+        assert sorted(run.log("train").splitlines()) == ["0 a  b0 /", "1 a  b0 /"]
         file.write_text("[slurm]\nsetup = ['true', 'ls /no/such', 'touch later']\n")
         stage = Stage("train", (shell("touch begun"),))
         run = Run(backend, queue, JobRequest("stops", "train", (stage,)))
         assert run.ended().error.startswith(
-            "setup of backends.toml, line 'ls /no/such': ended with exit code 2 (train 0, log /"
+            "setup of backends.toml, line 'ls /no/such': exit code 2 (train 0, log /"
         )
+        file.write_text("[slurm]\nsetup = ['exit 0']\n")
+        leaves = Run(backend, queue, JobRequest("leaves", "train", (stage,)))
+        assert leaves.ended().error.startswith("setup of backends.toml ended its shell (train 0, ")
         assert {"begun", "later"} & {path.name for path in run.paths.folder.iterdir()} == set()
 
 

@@ -97,7 +97,7 @@ def test_a_secret_that_the_driver_lacks_is_named(home: Path, url: str) -> None:
         "environment=MY_TOKEN", variables=SHELLS,
     )  # fmt: skip
     assert done.returncode == 1
-    assert "environment MY_TOKEN: no record keeps a secret, and the process that " in done.stderr
+    assert "environment MY_TOKEN: no record keeps a secret, or what is of one " in done.stderr
 
 
 @pytest.mark.wide
@@ -123,12 +123,11 @@ def test_an_active_environment_goes_before_our_own(home: Path, tmp_path: Path) -
 def test_what_a_record_keeps_is_in_the_place_of_the_drivers(
     submitted: Mapping[str, str] | None,
 ) -> None:
-    """Whatever of that kind the driver has; what belongs to a machine, and secrets, are its own."""
-    driver = {"TZ": "UTC", "HOME": "/srv", "MY_SETTING": "its", "MY_TOKEN": "its", "OTHER": "its"}
-    own = {"HOME": "/srv", "MY_TOKEN": "its"}
-    expected = (
-        {**own, "TZ": "UTC", "MY_SETTING": "its"} if submitted is None else {**own, **submitted}
-    )
-    assert inherited(driver, (), ("MY_*",), submitted) == expected
-    kept = submitted_variables({**driver, "MY_URL": "s3://me:it@h"}, ("MY_*",))
+    """Whatever of that kind the driver has; what is of a machine or login, or secret, is its."""
+    further = ("MY_*", "SSH_AUTH_SOCK")
+    own = {"HOME": "/srv", "MY_TOKEN": "its", "SSH_AUTH_SOCK": "/tmp/its"}
+    driver = {**own, "TZ": "UTC", "MY_SETTING": "its", "OTHER": "its"}
+    of_driver = {"TZ": "UTC", "MY_SETTING": "its"} if submitted is None else submitted
+    assert inherited(driver, (), further, submitted) == {**own, **of_driver}
+    kept = submitted_variables({**driver, "MY_URL": "s3://me:it@h"}, further)
     assert kept == {"TZ": "UTC", "MY_SETTING": "its"}

@@ -46,23 +46,29 @@ end_programs() { # WHY
     sleep "$SECONDS_TO_KEEP" || exit # ended below: the programs have kept what they have
     touch "$note.killed"
     to_programs KILL
-    kill -s KILL -- "-$child"
+    kill -s KILL -- "-$child" || kill -s KILL "$child" # which may not have begun its program
   ) > /dev/null 2>&1 &
   guard=$!
 }
 trap 'end_programs signal' USR1
 trap 'end_programs slurm' TERM
 
-for line in "${setup[@]}"; do
-  eval "$line"
-  code=$?
-  [ "$code" = 0 ] || {
-    echo "error: setup of backends.toml, line '$line': ended with exit code $code"
-    break
-  }
-  code=
-done
-if [ -z "$code" ] && [ ${#lease[@]} -gt 0 ]; then
+run() { # PROGRAM ARGUMENT..., after the site's lines, which may change what they like
+  framesift_program=("$@")
+  set --
+  trap '[ "$?" != 0 ] || { echo "error: setup of backends.toml ended its shell"; exit 1; }' EXIT
+  for framesift_line in "${setup[@]}"; do
+    eval "$framesift_line" || {
+      framesift_code=$?
+      echo "error: setup of backends.toml, line '$framesift_line': exit code $framesift_code"
+      exit "$framesift_code"
+    }
+  done
+  trap - EXIT
+  exec setsid "${framesift_program[@]}"
+}
+
+if [ ${#lease[@]} -gt 0 ]; then
   "${lease[@]}" "$note.lease" "$$" &
   holder=$!
   until [ -e "$note.lease" ]; do
@@ -72,7 +78,7 @@ if [ -z "$code" ] && [ ${#lease[@]} -gt 0 ]; then
 fi
 if [ -z "$code" ] && [ -z "$asked" ]; then
 # COMMANDS
-  setsid "$@" &
+  run "$@" &
   child=$!
   while wait "$child"; code=$?; kill -s 0 "$child" 2> /dev/null; do :; done
   wait "$child"
