@@ -392,7 +392,12 @@ class CatalogBusy(FramesiftError):
 
 def not_installed(what: str, extra: str) -> InvalidInput:
     """The error where ``what`` is wanted, which an extra of the package framesift brings."""
-    return InvalidInput(f"{what} is not installed here: pip install 'framesift[{extra}]'")
+    return InvalidInput(f"{what} is not installed here: {installs(extra)}")
+
+
+def installs(extra: str) -> str:
+    """How an extra is installed: no registry has the package, so it comes from the clone."""
+    return f"'uv sync --inexact --extra {extra}' in Framesift's clone installs it"
 
 
 class CatalogDamaged(FramesiftError):

@@ -8,8 +8,8 @@
     frames.save("val-bikes")
 
 Needs httpx and nothing else of Framesift; pyarrow, pandas and Pillow only where an answer is asked
-for in their form; a statement's rows come without pyarrow, too. Reads no environment variables.
-See docs/python.md.
+for in their form; a statement's rows come without pyarrow, too. Reads no environment variables but
+those of proxies. See docs/python.md.
 
 What asks a server is imported where it is named first: `framesift.data` does without httpx.
 """

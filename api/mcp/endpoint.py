@@ -21,7 +21,7 @@ from api.http.middleware.request_context import RequestContext
 from api.http.routes import frames
 from api.mcp.answers import Desk
 from api.services.session import Session
-from catalog.errors import InvalidInput, NotAllowed
+from catalog.errors import InvalidInput, NotAllowed, installs
 
 PATH = "/mcp"
 
@@ -35,7 +35,7 @@ def answers_assistants(setting: bool | None) -> bool:
     possible = find_spec("mcp") is not None
     if setting and not possible:
         raise InvalidInput(
-            "FRAMESIFT_MCP=true: needs the extra mcp: install framesift[mcp], or leave it out"
+            f"FRAMESIFT_MCP=true: mcp is not installed here: {installs('mcp')}; or leave it out"
         )
     return possible if setting is None else setting
 

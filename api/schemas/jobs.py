@@ -52,7 +52,7 @@ class JobBody(Numbered):
     dataset: str | None = Field(description="NAME@VERSION.", examples=["bikes@1"])
     split: str | None = Field(description="Of the dataset.", examples=["train"])
     settings: dict[str, Any] = Field(
-        description="What was asked for; empty for jobs of the first releases.",
+        description="What was asked for.",
         examples=[{"split": "train", "max_steps": 300, "batch_size": 4, "workers": 2, "seed": 0}],
     )
     notes: list[str] = Field(
@@ -716,8 +716,7 @@ class ModelBody(Numbered):
     )
     split: str | None = Field(description="Of the dataset.", examples=["train"])
     settings: dict[str, Any] = Field(
-        description="How it was trained, with what the run chose where nothing was asked for; "
-        "empty for models of the first releases.",
+        description="How it was trained, with what the run chose where nothing was asked for.",
         examples=[{"split": "train", "max_steps": 300, "batch_size": 4, "workers": 2, "seed": 0}],
     )
     created: str = Field(examples=[EXAMPLE_TIME])

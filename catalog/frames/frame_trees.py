@@ -106,7 +106,7 @@ def merge(
 
 
 def not_merged(cursor: Cursor, cluster: str, datasource: str) -> list[Identity]:
-    """Frames of a source that are counted more than once, as releases before 0.2 left them.
+    """Frames of a source that are counted more than once, as earlier versions left them.
 
     Args:
         cursor: Of Catalog.reading.

@@ -20,6 +20,7 @@ from framesift.errors import (
     of_problem,
 )
 from framesift.http.json_text import json_text, plain
+from framesift.http.proxy import proxy_of
 from framesift.http.versions import HEADER, difference, documents_of, is_older, major, own_version
 
 _WAITS_S = (0.1, 0.5)
@@ -34,6 +35,9 @@ _NO_CONTENT = 204
 _NOT_OF_SCHEMA = 422
 _NO_ROUTE = {404: "Not Found", 405: "Method Not Allowed"}
 """Titles of problems of the web framework: our own have names of their own."""
+
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
+"""What OpenSSL's versions call an answer that is none of TLS."""
 
 _LOST = (httpx.ConnectError, httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 """The connection was not made, or broke; a timeout is not among them."""
@@ -51,6 +55,7 @@ class Transport:
             FramesiftServerError: The URL, token or file of authorities cannot be one.
         """
         headers = {"User-Agent": f"framesift/{own_version()}"}
+        self._has_answered = False
         token = (token or "").strip()  # a file's or a secret's line end is no part of it
         if token:
             if not (token.isascii() and token.isprintable() and " " not in token):
@@ -65,6 +70,13 @@ class Transport:
             )
         except httpx.InvalidURL as error:
             raise FramesiftServerError(f"url '{_shown(url)}': {error}; {_EXPECTED_URL}") from error
+        except (ValueError, ImportError) as error:  # what httpx says of proxies
+            proxy = proxy_of(url) or "of the environment"
+            reason = f"{error}; " if isinstance(error, ImportError) else ""  # others have its URL
+            raise FramesiftServerError(
+                f"proxy {proxy}: cannot be used: {reason}expected one such as "
+                "http://proxy.example:3128, or the server's name in NO_PROXY"
+            ) from error
         base = self._http.base_url
         if base.scheme not in _SCHEMES or not base.host:
             raise FramesiftServerError(f"url '{_shown(url)}': {_EXPECTED_URL}")
@@ -103,7 +115,7 @@ class Transport:
         data = _document(answer)
         if isinstance(data, dict):
             return data
-        raise _foreign(answer)
+        raise self._foreign(answer)
 
     def send(self, method: str, path: str, **request: Any) -> httpx.Response:
         """The complete answer to a request, tried again where the connection breaks.
@@ -154,6 +166,7 @@ class Transport:
             )
 
     def _check(self, answer: httpx.Response) -> None:
+        self._has_answered = True
         _check_version(answer)
         if answer.is_success:
             return
@@ -161,7 +174,7 @@ class Transport:
         if isinstance(data, dict) and isinstance(data.get("reason"), str):
             data = {"detail": data["reason"]}  # as Spectrum Discover's routes say it
         if not isinstance(data, dict) or not isinstance(data.get("detail"), str):
-            raise _foreign(answer)
+            raise self._foreign(answer)
         if answer.status_code in _NO_ROUTE and data.get("title") in _NO_ROUTE.values():
             raise _not_supported(answer)
         error = of_problem(answer.status_code, data)
@@ -173,13 +186,37 @@ class Transport:
         raise error
 
     def _no_answer(self, error: Exception) -> NoAnswer:
-        reason = str(error) or type(error).__name__
+        """The error of a connection that was not made, or that broke: what, and what to do."""
+        url, reason = httpx.URL(self.url), str(error) or type(error).__name__
+        way, proxy = "", proxy_of(self.url)
+        if proxy:
+            way = f" through the proxy {proxy}"
         if "CERTIFICATE_VERIFY_FAILED" in reason:
             return NoAnswer(
-                f"{self.url}: its certificate is not trusted: {reason}; give the PEM "
+                f"{url}: its certificate is not trusted{way}: {reason}; give the PEM "
                 "file to trust (ca_bundle; for commands FRAMESIFT_SERVER_CA_BUNDLE)"
             )
-        return NoAnswer(f"{self.url}: no answer: {reason}; is 'framesift serve' running there?")
+        if url.scheme == "https" and any(word in reason for word in _NO_TLS):
+            other = url.copy_with(scheme="http")
+            return NoAnswer(
+                f"{url}: what answers there{way} does not speak TLS: {reason}; a server of plain "
+                f"HTTP is {other}"
+            )
+        advice = "is 'framesift serve' running there?"
+        if isinstance(error, httpx.RemoteProtocolError) and not self._has_answered:
+            advice = f"a server of HTTPS is {url.copy_with(scheme='https')}; {advice}"
+        if proxy:
+            advice = f"name {url.host} in NO_PROXY where it is to be asked without; {advice}"
+        return NoAnswer(f"{url}: no answer{way}: {reason}; {advice}")
+
+    def _foreign(self, answer: httpx.Response) -> NoAnswer:
+        proxy = proxy_of(self.url)
+        through = f" through the proxy {proxy}" if proxy else ""
+        return NoAnswer(
+            f"{_shown(answer.url)}: {answer.status_code} {answer.reason_phrase}{through}, and no "
+            "answer of a Framesift server; is the URL right?",
+            answer.status_code,
+        )
 
 
 def _shown(url: str | httpx.URL) -> str:
@@ -230,14 +267,6 @@ def _with_versions(message: str, answer: httpx.Response) -> str:
     """The message of a refused request: an older server may not know what the request says."""
     server = answer.headers.get(HEADER, "")
     return message + difference(server) if is_older(server) else message
-
-
-def _foreign(answer: httpx.Response) -> NoAnswer:
-    return NoAnswer(
-        f"{_shown(answer.url)}: {answer.status_code} {answer.reason_phrase}, and no answer of a "
-        "Framesift server; is the URL right?",
-        answer.status_code,
-    )
 
 
 def _trusted(ca_bundle: str | None) -> Any:

@@ -357,7 +357,7 @@ class Portions:
         touched |= {
             frame.id for frame in scene.frames if frame.image and frame.label_key in with_tags
         }
-        # Releases before 0.2 took images without a label for files of no frame.
+        # Earlier versions took images without a label for files of no frame.
         touched |= {
             frame.id
             for frame in scene.unlabelled

@@ -109,7 +109,7 @@ class ScanCommits:
         self._touched = set()
 
     def merge_trees(self) -> None:
-        """Count once what releases before 0.2 counted once for each tree."""
+        """Count once what earlier versions counted once for each tree."""
         names = self.names
         with self.store.reading() as cursor:
             frames = frame_trees.not_merged(cursor, names.cluster, names.datasource)

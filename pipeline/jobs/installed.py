@@ -57,6 +57,6 @@ def _of_another_python(module: str) -> InvalidInput:
     needed, here = (".".join(map(str, version)) for version in (_TRAINS, version_info[:2]))
     return InvalidInput(
         f"{module} is not installed here, and cannot be: the extras 'train' and 'train-gpu' need "
-        f"Python {needed} (this is {here}); install 'framesift[train]' under that, or have jobs "
-        "run on machines that have it (--backend)"
+        f"Python {needed} (this is {here}); install one of them under that, or have jobs run on "
+        "machines that have it (--backend)"
     )

@@ -22,7 +22,7 @@ def test_what_is_not_installed_is_said_first(
     file = tmp_path / "demo" / "home" / "of-an-earlier-demo"
     file.mkdir(parents=True)
     with pytest.raises(
-        InvalidInput, match=rf"{module} is not installed here: pip install 'framesift\[train\]'"
+        InvalidInput, match=rf"{module} is not installed here: 'uv sync --inexact --extra train'"
     ):
         demo(folder=tmp_path / "demo")
     assert file.is_dir()

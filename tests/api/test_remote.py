@@ -445,6 +445,14 @@ def test_tokens_are_sent_to_their_server_and_kept_apart(home: Path, tmp_path: Pa
         file.chmod(0o600)
         assert framesift(tmp_path, "logout", url, variables=own).returncode == 0
         assert framesift(tmp_path, *command, variables=own).returncode == 1
+        for words in (["login", url, "--token", token], ["--token", token, "login", url]):
+            assert framesift(tmp_path, *words, variables=own).returncode == 0
+            assert framesift(tmp_path, *command, variables=own).returncode == 0
+            assert framesift(tmp_path, "logout", url, variables=own).returncode == 0
+        wrong = framesift(tmp_path, "login", url, "--token", f"{token}x", variables=own)
+        assert (wrong.returncode, "no token" in wrong.stderr) == (1, False)
+        both = framesift(tmp_path, "login", url, "--token", token, "--user", "anna", variables=own)
+        assert "--token and --user: a token needs no password" in both.stderr
     assert json.loads(file.read_text()) == {}
 
 

@@ -111,7 +111,7 @@ def test_a_notebook_fetches_what_it_shows(client: framesift.Client) -> None:
 
 
 @pytest.mark.parametrize(("package", "hint"), [
-    ("pandas", r"pip install 'framesift\[pandas\]'"), ("pyarrow", "pip install 'pyarrow'"),
+    ("pandas", "pip install 'pandas>=2.2,<3'"), ("pyarrow", "pip install 'pyarrow'"),
 ])  # fmt: skip
 def test_a_package_that_is_missing_is_named(
     client: framesift.Client, monkeypatch: pytest.MonkeyPatch, package: str, hint: str

@@ -194,3 +194,67 @@ def test_a_password_in_the_url_is_not_shown() -> None:
         said.append(str(error.value))
     assert all("127.0.0.1" in each for each in said)
     assert "secretword" not in " ".join(said)
+def test_a_wrong_scheme_is_said(home: Path, server: str) -> None:
+    """https:// of a plain server, with a file of authorities too, and http:// of one of HTTPS.
+
+    The right URL is in the message; no certificate is blamed. A server that has answered in clear,
+    and is gone, is no server of HTTPS.
+    """
+    with serving(home, "--tls-self-signed") as (url, _):
+        secure = server.replace("http://", "https://")
+        for bundle in (None, str(home / "tls" / "cert.pem")):
+            with (
+                framesift.connect(secure, ca_bundle=bundle) as client,
+                pytest.raises(NoAnswer, match="does not speak TLS") as caught,
+            ):
+                client.info()
+            assert str(caught.value).endswith(f"a server of plain HTTP is {server}")
+            assert "trusted" not in str(caught.value)
+        plain = url.replace("https://", "http://")
+        with framesift.connect(plain) as client, pytest.raises(NoAnswer, match="no answer") as no:
+            client.info()
+        assert f"a server of HTTPS is {url}; is 'framesift serve' running there?" in str(no.value)
+    with (
+        _answering(_answer({"a": 1}), None, None, None) as (url, _),
+        framesift.connect(url) as client,
+    ):
+        client.call("GET", "/v1/x")
+        with pytest.raises(NoAnswer, match="no answer") as gone:
+            client.call("GET", "/v1/x")
+        assert "HTTPS" not in str(gone.value)
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+def test_a_proxy_of_the_environment_is_named(
+    name: str, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is not there, and one that answers itself: by its variable, without its password.
+
+    NO_PROXY leads past it, and the proxy of the other scheme is none.
+    """
+    for each in ("HTTP", "HTTPS", "ALL", "NO"):
+        monkeypatch.delenv(f"{each}_PROXY", raising=False)
+        monkeypatch.delenv(f"{each.lower()}_proxy", raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:7")
+
+    def told() -> str:
+        with framesift.connect(server) as client, pytest.raises(NoAnswer) as caught:
+            client.info()
+        return str(caught.value)
+
+    monkeypatch.setenv(name, "http://anna:secret@127.0.0.1:9/")
+    text = told()
+    assert f"no answer through the proxy 127.0.0.1:9 ({name.upper()}): " in text
+    assert "name 127.0.0.1 in NO_PROXY" in text
+    assert "secret" not in text
+    with _answering(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno") as (proxy, _):
+        monkeypatch.setenv(name, proxy)
+        assert f"403 Forbidden through the proxy {proxy.removeprefix('http://')}" in told()
+    monkeypatch.setenv(name, "nonsense://anna:secret@127.0.0.1:9")
+    with pytest.raises(FramesiftServerError, match="expected one such as http://proxy") as caught:
+        framesift.connect(server)
+    assert "secret" not in str(caught.value)
+    monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with framesift.connect(server) as client:
+        assert client.info()["frames"]

@@ -388,6 +388,56 @@ def test_unreachable_endpoint() -> None:
     assert time.monotonic() - began < 45
 
 
+def in_the_way(address: str, **options: Any) -> str:
+    """What is said of an endpoint that cannot be asked: by a listing and by a read alike."""
+    asked = SourceOptions(endpoint_url=address, anonymous=True, give_up_after=1, **options)
+    bucket = S3Bucket("bucket", asked)
+    said = set()
+    key = "certificate/WRONG_VERSION_NUMBER.png"
+    for ask in (lambda: bucket.page(key), lambda: bucket.read(key, key, 10)):
+        with pytest.raises(StorageError) as caught:
+            ask()
+        said.add(str(caught.value).partition(": ")[2])
+    assert len(said) == 1, said
+    (reason,) = said
+    return reason
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_a_wrong_scheme_is_said(tmp_path: Path) -> None:
+    """https:// of a server of plain HTTP blames no certificate; http:// of one of TLS is said."""
+    endpoint = moto().endpoint
+    secure = endpoint.replace("http://", "https://")
+    assert in_the_way(secure) == (
+        f"{secure} does not speak TLS; if it speaks plain HTTP, give {endpoint}"
+    )
+    _, certificate, key = make_certificates(tmp_path)
+    plain = moto(certificate, key).endpoint.replace("https://", "http://")
+    assert in_the_way(plain) == (
+        f"{plain} ends connections without an answer; if it speaks TLS, give "
+        + plain.replace("http://", "https://")
+    )
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_of_the_environment_is_named(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its variable, without its password; the other scheme's is none, nor is one of NO_PROXY."""
+    for name in ("HTTP", "HTTPS", "ALL", "NO"):
+        monkeypatch.delenv(f"{name}_PROXY", raising=False)
+        monkeypatch.delenv(f"{name.lower()}_proxy", raising=False)
+    name = f"{scheme.upper()}_PROXY"
+    monkeypatch.setenv(name, "http://anna:secret@127.0.0.1:9")
+    address, other = f"{scheme}://127.0.0.1:8", "https" if scheme == "http" else "http"
+    reached = "cannot be reached"
+    assert in_the_way(address) == (
+        f"{address} {reached} through the proxy 127.0.0.1:9 ({name}); check the endpoint and the "
+        "network"
+    )
+    assert "proxy" not in in_the_way(f"{other}://127.0.0.1:8")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    assert "proxy" not in in_the_way(address)
+
+
 def make_certificates(folder: Path) -> tuple[Path, Path, Path]:
     """An authority's certificate, and a server's for 127.0.0.1 with its key."""
     authority, certificate, key = folder / "ca.pem", folder / "server.pem", folder / "server.key"

@@ -811,7 +811,10 @@ def test_a_node_without_the_training_programs_says_so(
     )
     with pytest.raises(InvalidInput) as error:
         submit_training(home.records, home.job_queue, streets, TrainSettings())
-    assert str(error.value) == (f"{module} is not installed here: pip install 'framesift[train]'")
+    assert str(error.value) == (
+        f"{module} is not installed here: 'uv sync --inexact --extra train' in Framesift's clone "
+        "installs it"
+    )
     monkeypatch.setattr(installed, "version_info", (3, 13, 0))
     with pytest.raises(InvalidInput, match=r"need Python 3\.11 \(this is 3\.13\)"):
         submit_training(home.records, home.job_queue, streets, TrainSettings())

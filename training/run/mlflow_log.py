@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import BadFile
+from catalog.errors import BadFile, installs
 from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json
 from catalog.text.visible_text import without_user
@@ -140,7 +140,7 @@ def _reached(write: Callable[[], None]) -> bool:
     except ImportError:
         say(
             f"warning: {URI_VARIABLE} is set, and MLflow's client is not installed: "
-            "pip install 'framesift[mlflow]'"
+            + installs("mlflow")
         )
         return False
     try:

@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalog.errors import InvalidInput
+from catalog.errors import not_installed
 
 try:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
 except ImportError as error:
-    raise InvalidInput(
-        "drawing the confusion matrix needs matplotlib: install framesift[report]"
-    ) from error
+    raise not_installed("matplotlib, which draws the confusion matrix,", "report") from error
 
 INK, QUIET, LINE, PAPER = "#1f2933", "#7b8794", "#c3ccd3", "#ffffff"
 FLOOR = 1e-5

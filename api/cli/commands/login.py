@@ -27,14 +27,18 @@ def login(
 ) -> None:
     """Keep a token for a server, and let commands ask that server from now on.
 
-    It is asked for, or read from standard input where that is no terminal, tried, and written to a
-    file that only you may read. 'framesift token create' makes one; so does a password.
+    It is --token's, or asked for, or read from standard input where that is no terminal; tried, and
+    written to a file that only you may read. 'framesift token create' makes one; so does a
+    password.
     """
     from framesift import NotAuthenticated, connect, log_in
 
     server, settings = _server(url), destination.settings()
     bundle = None if settings.server_ca_bundle is None else str(settings.server_ca_bundle)
-    secret = _secret("Token" if user is None else "Password")
+    named = destination.given().token
+    if named is not None and user is not None:
+        raise InvalidInput("--token and --user: a token needs no password; give one of them")
+    secret = named or _secret("Token" if user is None else "Password")
     try:
         token = secret if user is None else log_in(server, user, secret, ca_bundle=bundle)
         with connect(server, token, ca_bundle=bundle) as client:

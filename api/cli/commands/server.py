@@ -13,7 +13,7 @@ from api.cli.options.common import open_workspace
 from api.cli.terminal import stderr, stdout
 from api.server.log_setup import LogFormat, LogLevel
 from api.server.loopback import is_loopback
-from catalog.errors import InvalidInput
+from catalog.errors import InvalidInput, not_installed
 from ingest.sources.sealed_keys import check_given
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def mcp() -> None:
     For a program that starts this itself. A server answers assistants at /mcp.
     """
     if find_spec("mcp") is None:
-        raise InvalidInput("framesift mcp: needs the extra mcp: install framesift[mcp]")
+        raise not_installed("mcp, which assistants are answered by,", "mcp")
     from api.mcp.answers import Desk
     from api.mcp.tools import server_of
     from api.services.session import Session

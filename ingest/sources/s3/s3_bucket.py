@@ -37,6 +37,7 @@ from catalog.storage.file_version import shown as shown_version
 from catalog.storage.s3_keys import check_keys
 from ingest.sources.endpoint_proxy import REDIRECTED, Way, way_to
 from ingest.sources.opened_file import OpenedFile, check_version, end_of
+from ingest.sources.s3.environment_proxy import proxy_of
 from ingest.sources.s3.s3_page import ObjectEntry, Page, page_of, read_pages_of
 from ingest.sources.s3.s3_plain_get import PlainGets, PlainObject
 from ingest.sources.sealed_keys import unseal
@@ -69,6 +70,12 @@ _REASONS = {
 _STATUS_CODES = {"301": "PermanentRedirect", "403": "AccessDenied", "404": "NoSuchBucket"}
 # What follows it in obstore's errors is the answer's body, which is not shown.
 _STATUS = re.compile(r"status code: (\d{3})")
+
+_NO_TLS = re.compile("WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE|HTTP_REQUEST|InvalidContentType")
+"""What OpenSSL's versions and rustls call an answer that is none of TLS."""
+
+_CLOSED = re.compile("ConnectionClosed|BadStatusLine|SendRequest")
+"""What boto3 and obstore call a connection that ends before an answer."""
 # What ails one object, while the rest of the bucket may be well.
 _IS_ARCHIVED = "InvalidObjectState"
 _OBJECT_CODES = frozenset({"AccessDenied", "NoSuchKey"})
@@ -534,18 +541,17 @@ class S3Bucket:
         return StorageError(f"{uri}: {reason}", uri)
 
     def _unnamed(self, error: Exception, code: str) -> str:
-        text = f"{type(error).__name__} {error}"
+        # Without the address: an object's key may hold any word.
+        text = re.sub(r"https?://\S+", "", f"{type(error).__name__} {error}")
         where = self._endpoint or f"AWS in {getattr(self, 'region', 'its region')}"
-        if "CaUsedAsEndEntity" in text:
-            return f"{where} shows its authority's certificate; give it one of its own, CA:FALSE"
-        if re.search(r"certificate|SSLError|UnknownIssuer", text, re.IGNORECASE):
-            return f"the certificate of {where} is not trusted; give its authority as CA bundle"
-        if re.search(r"kind: Connect|EndpointConnection|ConnectTimeout|ProxyConnection", text):
-            return f"{where} cannot be reached; check the endpoint and the network"
+        way = self._environment_proxy()
+        if reason := self._connection_trouble(text, where, way):
+            return reason
         if re.search(r"body error|IncompleteRead|ConnectionReset", text):
             return f"{where} broke off in the middle of its answer"
         if re.search(r"kind: Timeout|kind: Request|ReadTimeout|ConnectionClosed", text):
-            return f"{where} did not answer within {self.options.give_up_after:g} s of retries"
+            seconds = self.options.give_up_after
+            return f"{where} did not answer within {seconds:g} s of retries{way}"
         if code:
             return f"{where} answers {code}"
         match = _STATUS.search(text)
@@ -553,8 +559,33 @@ class S3Bucket:
             # obstore takes the token away before it follows a redirect to another host.
             return f"{where} is not used: {REDIRECTED}"
         if match:
-            return f"{where} answers status {match[1]}"
+            return f"{where} answers status {match[1]}{way}"
         return f"{where}: {_first_line(error)}"
+
+    def _connection_trouble(self, text: str, where: str, way: str) -> str:
+        """Why there is no connection, or none that both sides understand; empty where there is."""
+        if "CaUsedAsEndEntity" in text:
+            return f"{where} shows its authority's certificate; give it one of its own, CA:FALSE"
+        if _NO_TLS.search(text):
+            plain = self._endpoint.replace("https://", "http://", 1)
+            return f"{where} does not speak TLS{way}; if it speaks plain HTTP, give {plain}"
+        if re.search(r"certificate|SSLError|UnknownIssuer", text, re.IGNORECASE):
+            return (
+                f"the certificate of {where} is not trusted{way}; give its authority as CA bundle"
+            )
+        if self._endpoint.startswith("http://") and _CLOSED.search(text):
+            secure = self._endpoint.replace("http://", "https://", 1)
+            return (
+                f"{where} ends connections without an answer{way}; if it speaks TLS, give {secure}"
+            )
+        if re.search(r"kind: Connect|EndpointConnection|ConnectTimeout|ProxyConnection", text):
+            return f"{where} cannot be reached{way}; check the endpoint and the network"
+        return ""
+
+    def _environment_proxy(self) -> str:
+        """What an error says of the proxy by which the bucket is asked; empty without one."""
+        proxy = "" if self._proxy else proxy_of(self.client.meta.endpoint_url)
+        return f" through the proxy {proxy}" if proxy else ""
 
 
 def session_of(options: SourceOptions) -> Any:
