@@ -49,8 +49,10 @@ _PARTS: frozenset[type[exp.Expr]] = frozenset((
 ))  # fmt: skip
 """Nodes that a statement may contain beside functions; any other node is refused."""
 
-_WINDOWED = (exp.AggFunc, exp.DenseRank, exp.Rank, exp.RowNumber, exp.WithinGroup)
-"""Nodes that OVER may follow."""
+_WINDOWED = (
+    exp.AggFunc, exp.Anonymous, exp.DenseRank, exp.Rank, exp.RowNumber, exp.WithinGroup,
+)  # fmt: skip
+"""Nodes that OVER may follow; of an unknown function that is said before."""
 
 _TYPES = frozenset((exp.DType.DATE, exp.DType.TIME, exp.DType.TIMESTAMP))
 """Types of a CAST besides the numbers and texts that db2.dialect turns into functions."""
