@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
-from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import InvalidInput, NotFound
 from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Source
 from catalog.records.tag_definitions import recorded_class_names
+from catalog.values import NOBODY, Owner
 from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.datasets.division import Division, divide
 from pipeline.datasets.source_places import Places

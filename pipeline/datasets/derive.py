@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import InvalidInput, UnknownName
 from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
@@ -17,6 +16,7 @@ from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from catalog.records.tag_definitions import recorded_class_names
+from catalog.values import NOBODY, Owner
 from pipeline.datasets.datasets import (
     Content,
     Provenance,

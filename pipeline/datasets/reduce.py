@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import InvalidInput
 from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.tables import Dataset
 from catalog.records.tag_definitions import recorded_class_names
+from catalog.values import NOBODY, Owner
 from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content
 from pipeline.datasets.derive import Stores, described, grown_split, tags_of
 from pipeline.datasets.frame_worth import Worth, worth_of

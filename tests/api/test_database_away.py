@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from api.http.app import create_app
+from api.http.middleware import authentication
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.accounts import row_collections, tokens, users
@@ -23,7 +25,7 @@ _CALL = {
 }  # fmt: skip
 _HTML = {"Accept": "text/html"}
 _MCP = {"Accept": "application/json, text/event-stream"}
-DOORS = [
+DOORS: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/v1/classes", {}),
     ("GET", "/v1/datasets", {}),
     ("GET", "/v1/jobs", {}),
@@ -32,7 +34,7 @@ DOORS = [
     ("GET", "/v1/me", {}),
     ("POST", "/v1/datasets", {"json": {"name": "x", "question": {}}}),
     ("POST", "/v1/selections", {"json": {}}),
-    ("POST", "/v1/sql", {"json": {"sql": "select count(*) from metaocean"}}),
+    ("POST", "/v1/sql", {"json": {"statement": "select count(*) from metaocean"}}),
     ("POST", "/db2whrest/v1/sql_query", {"content": "select count(*) from metaocean"}),
     ("POST", "/db2whrest/v1/search", {"json": {"query": "", "limit": 1}}),
     ("GET", "/policyengine/v1/policies", {}),
@@ -52,12 +54,16 @@ def database() -> Iterator[PostgresServer]:
 
 
 @pytest.mark.wide
-def test_a_database_that_is_away(database: PostgresServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trusted_s", [0.0, 1e9], ids=["unknown callers", "known callers"])
+def test_a_database_that_is_away(
+    database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted_s: float
+) -> None:
     """503 with Retry-After everywhere, without password; nothing stays broken afterwards.
 
-    The caller is known for two seconds without a look: both before and after them. A limited user
-    learns nothing of where the database is.
+    A caller is known for some seconds without a look into the records: both within and after them.
+    A limited user learns nothing of where the database is.
     """
+    monkeypatch.setattr(authentication, "_TRUSTED_S", trusted_s)
     settings = Settings(
         home=tmp_path / "home", cache=None, lock_wait_s=1,
         records=SecretStr(database.url(database.new_database())),
@@ -87,7 +93,7 @@ def test_a_database_that_is_away(database: PostgresServer, tmp_path: Path) -> No
             assert ask(name, "GET", "/v1/classes")[0] == 200
             assert ask(name, "GET", "/v1/datasets")[0] == 200
         database.kill()
-        for _ in range(2):
+        for _ in range(2):  # the second time connections are known to be broken
             for name in secrets:  # a tool that meets it answers so, within the protocol
                 status, retry, text = ask(name, "POST", "/mcp", json=_CALL, headers=_MCP)
                 assert (status, retry) == (503, "5") or '"isError":true' in text
