@@ -12,7 +12,6 @@ from pydantic import SecretStr
 
 from api.machine import memory_mb
 from api.settings import Settings
-from catalog.accounts.owner import Owner
 from catalog.errors import FramesiftError, NotAllowed, NotMade, StorageError, StoreAway
 from catalog.records import sqlite_reader
 from catalog.records.home_places import HomePlaces
@@ -21,6 +20,7 @@ from catalog.storage.lru import Lru
 from catalog.storage.postgres import Postgres
 from catalog.storage.private_files import tighten
 from catalog.storage.s3_prefix import S3Access, S3Prefix
+from catalog.values import Owner
 from ingest.sources import sealed_keys
 from ingest.sources.sealed_keys import SecretKey
 from pipeline.jobs.queue import JobQueue

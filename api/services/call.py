@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from api.services.accounts.callers import NOBODY_ASKED, Caller
 from api.workspace import Workspace
-from catalog.accounts.owner import COMMAND, Owner
+from catalog.values import COMMAND, Owner
 
 if TYPE_CHECKING:
     from catalog.records.store import RecordStore

@@ -9,7 +9,6 @@ from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
 from catalog.accounts.accounts import ROLES, SCOPES, level_of
-from catalog.accounts.owner import Owner
 from catalog.errors import AlreadyExists, InvalidInput, NotAllowed, NotFound, UnknownName
 from catalog.records.automation.tables import Trigger, Webhook
 from catalog.records.expected_version import ExpectedVersion, to_change
@@ -19,6 +18,7 @@ from catalog.records.tables import Dataset
 from catalog.records.user_tables import Collection, CollectionUser, Token, User
 from catalog.records.versions import new_version
 from catalog.text.account_name import check_name, is_name
+from catalog.values import Owner
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterator
 from sqlalchemy import Select, func, select, tuple_
 from sqlalchemy.orm import Session
 
-from catalog.accounts.owner import Owner
 from catalog.errors import NotAllowed, NotFound
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
+from catalog.values import Owner
 
 _OWN = "make a dataset of your own selection, and use that"
 

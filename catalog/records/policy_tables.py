@@ -30,7 +30,7 @@ class Policy(VersionedRecord, Base):
     # Names of collections; every file where there are none.
     collections: Mapped[list[Any]] = mapped_column(default=list)
     owner: Mapped[str] = mapped_column(String(128))
-    # Which user of that name (catalog.accounts.owner).
+    # Which user of that name (catalog.values).
     account: Mapped[str] = mapped_column(String(64), default="", server_default=text("''"))
     updated_by: Mapped[str] = mapped_column(String(128))
     updated: Mapped[datetime] = mapped_column(default=now)

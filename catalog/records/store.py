@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 import catalog.records.automation.tables
 import catalog.records.policy_tables
 import catalog.records.user_tables  # noqa: F401
-from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import CatalogDamaged, StorageError
 from catalog.records.engine import (
     KIND,
@@ -30,6 +29,7 @@ from catalog.records.tables import Dataset
 from catalog.storage.postgres import Postgres
 from catalog.storage.private_files import make_private_file, make_private_folder
 from catalog.storage.write_lock import write_lock
+from catalog.values import NOBODY, Owner
 
 NEWEST = "0019"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""

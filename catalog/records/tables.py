@@ -129,7 +129,7 @@ class Dataset(Base):
     # Name of the user who made it; empty where it was made on the machine's own command line, or
     # the user was removed.
     owner: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
-    # Which user of that name (catalog.accounts.owner): the account owns it, and not the name.
+    # Which user of that name (catalog.values): the account owns it, and not the name.
     account: Mapped[str] = mapped_column(String(64), default="", server_default=text("''"))
     created: Mapped[datetime] = mapped_column(default=now)
     # What its users say of it; no part of its id.
@@ -190,7 +190,7 @@ class Job(Base):
     owner: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
     # Name of the user who began it: of a command, the machine's.
     user: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
-    # Which user of that name (catalog.accounts.owner): the account owns it, and not the name.
+    # Which user of that name (catalog.values): the account owns it, and not the name.
     account: Mapped[str] = mapped_column(
         String(64), default="", server_default=text("''"), index=True
     )

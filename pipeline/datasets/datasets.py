@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
-from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import InvalidInput, NotFound
 from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Source
+from catalog.values import NOBODY, Owner
 from ingest.labels.palette import Palette
 from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.datasets.class_lists import class_list_of

@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import InvalidInput, UnknownName
 from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
+from catalog.values import NOBODY, Owner
 from ingest.labels.palette import Palette
 from pipeline.datasets.class_lists import are_alike, of_alike_sources, tags_of
 from pipeline.datasets.datasets import (

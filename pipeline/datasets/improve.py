@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import NothingToAdd
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.tables import Dataset
 from catalog.tags.confusion_cells import predicted_pixels
+from catalog.values import NOBODY, Owner
 from pipeline.datasets.class_lists import of_alike_sources
 from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content
 from pipeline.datasets.derive import Stores, grown_by, grown_split, one_of_each

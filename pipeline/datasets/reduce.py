@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import InvalidInput
 from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.tables import Dataset
+from catalog.values import NOBODY, Owner
 from pipeline.datasets.class_lists import tags_of
 from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content
 from pipeline.datasets.derive import Stores, described, grown_split

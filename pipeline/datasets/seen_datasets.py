@@ -25,7 +25,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.accounts.owner import Owner
 from catalog.errors import BadFile, NotFound, StorageError
 from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
@@ -34,6 +33,7 @@ from catalog.records.tables import Dataset
 from catalog.storage.atomic_write import atomic_write
 from catalog.storage.eviction import Bounds, entries_in, given_up
 from catalog.storage.lru import Lru
+from catalog.values import Owner
 from pipeline.datasets.datasets import class_matrix
 from pipeline.manifest import Manifest
 from query.run.run_sql import execute

@@ -50,7 +50,7 @@ class JobQueue:
             secret.
         user: The user who submits jobs, and to whom caches count their datasets; empty where the
             server does not authenticate.
-        account: Which user of that name (catalog.accounts.owner).
+        account: Which user of that name (catalog.values).
         dry_run: Whether a submission only describes its job and records none
             (pipeline.jobs.submit.DryRun).
         begun: Name of the job of several steps whose next step is being planned

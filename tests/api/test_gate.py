@@ -465,7 +465,7 @@ def test_triggers_and_webhooks_are_noted(house: House) -> None:
         ("POST", "/v1/webhooks", hook, "webhook w: ci.example, failed, done"),
         ("DELETE", "/v1/webhooks/w", None, "webhook w: removed"),
     ):
-        house.ask(method, path, "root", **({} if body is None else {"json": body}))
+        house.ask(method, path, "root", json=body)
         entry = audit_log.entries(house.records, limit=1)[0]
         assert (entry.what, entry.target, entry.note) == (method, path, note)
 

@@ -26,11 +26,11 @@ from sqlalchemy import select, update
 from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
-from catalog.accounts.owner import Owner
 from catalog.errors import AlreadyExists, InvalidInput
 from catalog.records.datasets import recorded_dataset, recorded_datasets
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
+from catalog.values import Owner
 from pipeline.cache.running import Announcement, StagingAbout
 from pipeline.cache.stager import stager
 from pipeline.jobs.command_job import submit_command

@@ -18,10 +18,10 @@ from fastapi.testclient import TestClient
 from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
-from catalog.accounts.owner import Owner
 from catalog.errors import NotAllowed
 from catalog.limited_store import LimitedStore
 from catalog.records.store import RecordStore
+from catalog.values import Owner
 from tests.pipeline.homes import SAMPLE, copy_home, make_home
 
 SCENES = ("20260311_130314", "20260507_155109")

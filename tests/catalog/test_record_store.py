@@ -14,7 +14,6 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import func, inspect, select, text
 
 from catalog.accounts import users
-from catalog.accounts.owner import Owner
 from catalog.errors import (
     AlreadyExists,
     CatalogBusy,
@@ -43,7 +42,7 @@ from catalog.records.tables import (
 from catalog.records.tag_definitions import define_class_tags, recorded_class_names
 from catalog.storage.postgres import Postgres
 from catalog.storage.write_lock import write_lock
-from catalog.values import Problem
+from catalog.values import Owner, Problem
 from tests.postgres_server import postgres
 
 

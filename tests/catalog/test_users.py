@@ -18,7 +18,6 @@ from catalog.accounts import (
     tokens,
     users,
 )
-from catalog.accounts.owner import COMMAND
 from catalog.errors import (
     AlreadyExists,
     FramesiftError,
@@ -34,6 +33,7 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Base, Dataset, Job, now
 from catalog.records.user_tables import AuditEntry, LoginFailure, Token, User
 from catalog.storage.postgres import Postgres
+from catalog.values import COMMAND
 from tests.pipeline.homes import REPOSITORY
 from tests.postgres_server import postgres
 

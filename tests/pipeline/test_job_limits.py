@@ -11,10 +11,10 @@ from api.services.call import Call
 from api.services.datasets.new_dataset import make_dataset
 from api.workspace import Workspace
 from catalog.accounts import users
-from catalog.accounts.owner import Owner
 from catalog.errors import InvalidInput, TooManyJobs
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Dataset, Job
+from catalog.values import Owner
 from pipeline.jobs.accounting.quotas import check_quota
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.queue import JobQueue

@@ -14,12 +14,12 @@ from api.services.jobs.steps import do_step
 from api.services.session import Session
 from api.workspace import Workspace
 from catalog.accounts import row_collections, users
-from catalog.accounts.owner import Owner
 from catalog.errors import NotAllowed
 from catalog.records.datasets import recorded_datasets
 from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
+from catalog.values import Owner
 from pipeline.jobs.accounting.usage import job_usage
 from pipeline.jobs.follow import refresh
 from pipeline.jobs.request import Stage

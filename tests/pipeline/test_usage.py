@@ -9,9 +9,9 @@ from fastapi.testclient import TestClient
 from api.http.app import create_app
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog.accounts.owner import Owner
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Job, now
+from catalog.values import Owner
 from pipeline.jobs.accounting.usage import job_usage
 from pipeline.jobs.follow import wait
 from pipeline.jobs.request import Stage

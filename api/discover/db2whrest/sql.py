@@ -1,5 +1,7 @@
 """/db2whrest/v1: SQL over REST, as Spectrum Discover's warehouse service answers it."""
 
+from functools import partial
+
 from fastapi import Request, Response
 
 from api.discover.db2whrest.tasks import CurrentTasks, Task, Tasks, accepted
@@ -72,7 +74,7 @@ async def _answer(
     view: str = request.state.context.caller.view
 
     def later(cancellation: Cancellation) -> tuple[Task, Response]:
-        task = tasks.adopt(view, CONTENT_TYPES[format_], cancellation)
+        task = tasks.adopt(view, CONTENT_TYPES[format_], cancellation, partial(told, request.scope))
         return task, accepted(request, task)
 
     def refused(error: FramesiftError) -> Response:

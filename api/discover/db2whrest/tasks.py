@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager
 from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,10 +21,10 @@ from starlette.responses import StreamingResponse
 from api.discover.db2whrest.task_files import Limits, Output, Result, TaskFiles
 from api.discover.replies import failure, in_json, reason
 from api.http.disconnect_watcher import DisconnectWatcher
-from api.http.errors import headers_of, status_of
+from api.http.errors import headers_of, status_of, told
 from api.http.fair_queue import FairQueue, Slot, caller_of
 from api.server.metrics import REFUSED
-from catalog.errors import FramesiftError, ServerBusy
+from catalog.errors import FramesiftError, ServerBusy, StoreAway
 from catalog.lake.statement_watch import Cancellation
 
 _LOG = logging.getLogger(__name__)
@@ -46,10 +47,13 @@ class Task:
         id: Its id.
         future: Done when the result is there, or will never be.
         slot: Of its work, where that waits for one.
+        why: An error's text for the caller.
     """
 
-    def __init__(self, output: Output, cancellation: Cancellation) -> None:
-        self.id = output.id
+    def __init__(
+        self, output: Output, cancellation: Cancellation, why: Callable[[FramesiftError], str]
+    ) -> None:
+        self.id, self.why = output.id, why
         self.future: Future[None] = Future()
         self.slot: Slot | None = None
         self._output, self._cancellation = output, cancellation
@@ -89,7 +93,9 @@ class Task:
         except FramesiftError as error:
             stopped = self._cancellation.cancelled
             status, body = (
-                (500, failure(_STOPPED)) if stopped else (status_of(error), reason(error))
+                (500, failure(_STOPPED))
+                if stopped
+                else (status_of(error), reason(error, self.why(error)))
             )
             self._output.replace(status, body)
         except Exception as error:
@@ -114,7 +120,14 @@ class Tasks:
         self._threads = ThreadPoolExecutor(queue.slots, "task")
         self._tasks: set[Task] = set()
 
-    def start(self, view: str, content_type: str, work: Work, who: str | None = None) -> Task:
+    def start(
+        self,
+        view: str,
+        content_type: str,
+        work: Work,
+        who: str | None = None,
+        why: Callable[[FramesiftError], str] = str,
+    ) -> Task:
         """Begin it when it has a slot.
 
         Args:
@@ -122,6 +135,7 @@ class Tasks:
             content_type: Of the result.
             work: What makes it.
             who: The caller whose share it counts against; the view's when None.
+            why: An error's text for the caller.
 
         Raises:
             ServerBusy: Too many wait already.
@@ -129,7 +143,7 @@ class Tasks:
         """
         slot = self._queue.enter(view if who is None else who)
         try:
-            task = self.adopt(view, content_type, Cancellation())
+            task = self.adopt(view, content_type, Cancellation(), why)
         except BaseException:
             slot.release()
             raise
@@ -139,18 +153,25 @@ class Tasks:
         slot.granted.add_done_callback(lambda _: self._threads.submit(context.run, task.run, work))
         return task
 
-    def adopt(self, view: str, content_type: str, cancellation: Cancellation) -> Task:
+    def adopt(
+        self,
+        view: str,
+        content_type: str,
+        cancellation: Cancellation,
+        why: Callable[[FramesiftError], str] = str,
+    ) -> Task:
         """A task for work that runs already, elsewhere, and will `run` it.
 
         Args:
             view: What alone may have the result; see Caller.
             content_type: Of the result.
             cancellation: Of the work.
+            why: An error's text for the caller.
 
         Raises:
             StorageError: The folder of results cannot be written.
         """
-        task = Task(self.files.new(view, content_type), cancellation)
+        task = Task(self.files.new(view, content_type), cancellation, why)
         self._tasks.add(task)
         task.future.add_done_callback(lambda _: self._tasks.discard(task))
         return task
@@ -223,7 +244,8 @@ async def scheduled(request: Request, tasks: Tasks, content_type: str, work: Wor
 
 async def _started(request: Request, tasks: Tasks, content_type: str, work: Work) -> Task:
     view: str = request.state.context.caller.view
-    return await to_thread.run_sync(tasks.start, view, content_type, work, caller_of(request.scope))
+    who, why = caller_of(request.scope), partial(told, request.scope)
+    return await to_thread.run_sync(tasks.start, view, content_type, work, who, why)
 
 
 def accepted(request: Request, task: Task) -> Response:
@@ -240,9 +262,14 @@ def streamed(result: Result) -> Response:
     return StreamingResponse(
         _chunks(result),
         result.status,
-        {"content-length": str(result.length)},
+        {"content-length": str(result.length), **_again(result.status)},
         media_type=result.content_type,
     )
+
+
+def _again(status: int) -> dict[str, str]:
+    """When to ask again: the result of a task is its status and its body alone."""
+    return {"Retry-After": f"{StoreAway.wait_s:.0f}"} if status == 503 else {}
 
 
 async def _chunks(result: Result) -> AsyncIterator[bytes]:

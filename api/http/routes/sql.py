@@ -1,5 +1,6 @@
 """/v1/sql: the rows of a statement, and what becomes of it."""
 
+from functools import partial
 from typing import Any
 
 from fastapi import Request, Response
@@ -44,7 +45,7 @@ _ROWS: dict[int | str, dict[str, Any]] = {
 async def post_sql(request: Request, body: StatementAt, session: CurrentSession) -> Response:
     """The rows of a statement, sent while they are computed."""
     rows = session.statements.run(body.statement, at=body.at)
-    answer = SqlResponse(rows, row_format(request), answer_to)
+    answer = SqlResponse(rows, row_format(request), partial(answer_to, request.scope))
     answer.headers.update(VARY)
     return answer
 

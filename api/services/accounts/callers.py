@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from catalog.accounts.accounts import SCOPES, level_of
-from catalog.accounts.owner import Owner
 from catalog.errors import NotAllowed
+from catalog.values import Owner
 
 if TYPE_CHECKING:  # commands on one of the two stores do without the other's database
     from catalog.records.user_tables import User

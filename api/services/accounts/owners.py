@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from api.services.accounts.callers import Caller
 from catalog.accounts import row_collections, users
-from catalog.accounts.owner import Owner
 from catalog.records.store import RecordStore
+from catalog.values import Owner
 
 
 def caller_of(records: RecordStore, owner: Owner, scope: str, of: str, remedy: str) -> Caller:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from api.services.accounts.callers import NOBODY_ASKED
 from api.services.accounts.owners import caller_of
 from api.services.session import Session
-from catalog.accounts.owner import COMMAND, Owner
+from catalog.values import COMMAND, Owner
 
 if TYPE_CHECKING:
     from api.workspace import Workspace

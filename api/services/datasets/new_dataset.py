@@ -6,9 +6,9 @@ from typing import Any
 
 from api.schemas.datasets import Divided, NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
-from catalog.accounts.owner import NOBODY, Owner
 from catalog.records.datasets import own_dataset, recorded_dataset
 from catalog.records.tables import Dataset
+from catalog.values import NOBODY, Owner
 from pipeline.datasets.datasets import (
     Provenance,
     content_of,

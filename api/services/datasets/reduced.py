@@ -9,9 +9,9 @@ from api.services.jobs.improve import (
     trained_model,
 )
 from api.workspace import Workspace
-from catalog.accounts.owner import NOBODY, Owner
 from catalog.records.datasets import own_dataset, recorded_dataset
 from catalog.records.tables import Dataset
+from catalog.values import NOBODY, Owner
 from pipeline.datasets.frame_worth import Worth
 from pipeline.datasets.reduce import Reduction, reduce_dataset
 

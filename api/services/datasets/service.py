@@ -22,11 +22,11 @@ from api.schemas.datasets import (
 from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
 from api.services.datasets.rebuild_dataset import rebuild_dataset
 from api.workspace import Workspace
-from catalog.accounts.owner import NOBODY, Owner
 from catalog.errors import InvalidInput
 from catalog.records.datasets import newest_datasets, recorded_dataset, recorded_datasets
 from catalog.records.jobs import models_of_datasets
 from catalog.records.tables import Dataset
+from catalog.values import NOBODY, Owner
 from pipeline.datasets.changes import describe_dataset, remove_dataset, rename_dataset
 from pipeline.datasets.class_lists import tags_of
 from pipeline.datasets.diff import DatasetDiff, diff_datasets, diff_to_json, diff_to_rows

@@ -10,12 +10,12 @@ from api.schemas.improvements import ImprovementBody
 from api.services.datasets.new_dataset import stores_of
 from api.services.jobs.validated_with import dataset_of, validated_with
 from api.workspace import Workspace
-from catalog.accounts.owner import Owner
 from catalog.errors import InvalidInput, NotFound, NothingToAdd
 from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job
 from catalog.tags.confusion_cells import scored_models
+from catalog.values import Owner
 from ingest.labels.palette import tag_name
 from pipeline.datasets.frame_worth import Worth
 from pipeline.datasets.improve import Improvement, frames_to_label, improve_dataset

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from api.services.accounts.callers import NOBODY_ASKED
 from api.services.accounts.owners import caller_of
 from api.services.session import Session
-from catalog.accounts.owner import Owner
 from catalog.errors import NotFound
 from catalog.records.jobs import recorded_job
+from catalog.values import Owner
 from pipeline.jobs.workflow.moves import ASKED
 from pipeline.jobs.workflow.owners import REMEDY, check_owner
 

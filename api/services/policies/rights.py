@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from api.services.accounts.callers import Caller
 from api.workspace import Workspace
 from catalog.accounts import row_collections
-from catalog.accounts.owner import Owner
 from catalog.errors import NotAllowed
 from catalog.policies.policies import none_named
 from catalog.records.policy_tables import Policy
 from catalog.records.store import RecordStore
+from catalog.values import Owner
 from pipeline.policies.actions import ImportTags, SetTags, TakeFromField, action_of
 from pipeline.policies.tags import settable
 

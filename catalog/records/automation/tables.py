@@ -30,7 +30,7 @@ class Trigger(Base):
     steps: Mapped[list[Any]]
     enabled: Mapped[bool] = mapped_column(default=True)
     owner: Mapped[str] = mapped_column(String(128))
-    # Which user of that name (catalog.accounts.owner), and what the token may do.
+    # Which user of that name (catalog.values), and what the token may do.
     account: Mapped[str] = mapped_column(String(128))
     scope: Mapped[str] = mapped_column(String(16))
     # The snapshot in which frames were counted last, and how many there were.
@@ -85,7 +85,7 @@ class Webhook(Base):
     # By which bodies are signed; encrypted (ingest.sources.sealed_keys).
     secret: Mapped[str]
     owner: Mapped[str] = mapped_column(String(128))
-    # Which user of that name (catalog.accounts.owner).
+    # Which user of that name (catalog.values).
     account: Mapped[str] = mapped_column(String(64), default="", server_default=text("''"))
     # It is told of jobs that ended later.
     created: Mapped[datetime] = mapped_column(default=now)

@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlalchemy import select
 
-from catalog.accounts.owner import Owner
 from catalog.errors import TooManyJobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
+from catalog.values import Owner
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.state import UNFINISHED
 

@@ -6,11 +6,11 @@ from typing import Literal
 
 from sqlalchemy import ColumnElement, case, func, select
 
-from catalog.accounts.owner import COMMAND
 from catalog.records.jobs import jobs_of_user
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
 from catalog.records.user_tables import User
+from catalog.values import COMMAND
 
 By = Literal["user", "dataset", "kind"]
 

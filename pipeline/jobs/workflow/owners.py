@@ -1,9 +1,9 @@
 """Whether the owner of a job may still have it go on."""
 
 from catalog.accounts import users
-from catalog.accounts.owner import COMMAND, Owner
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
+from catalog.values import COMMAND, Owner
 
 REMEDY = "another user may submit it anew"
 
