@@ -161,9 +161,10 @@ def test_the_end_of_a_path_names_a_file(cars: Home, tmp_path: Path) -> None:
     """A key with folders fits where a file's path ends so at a slash, and nowhere else."""
     ending = frame_key("camera", 1)
     file = _csv(tmp_path, "filename,good", f"{ending},1", f"5028/{ending},1", f"x{_name(2)},1",
-                _name(2)[1:] + ",1")  # fmt: skip
+                _name(2)[1:] + ",1", f"{frame_key('camera', 3)[1:]},1",
+                f"{frame_key('camera', 4).partition('/')[2]},1")  # fmt: skip
     result = import_tags(cars.store, file, "mine")
-    assert (result.imported, [line for line, _ in _problems(result)]) == (1, [3, 4, 5])
+    assert (result.imported, [line for line, _ in _problems(result)]) == (2, [3, 4, 5, 6])
 
 
 def test_objects_are_matched_by_key_and_base_name(home: Home, tmp_path: Path) -> None:

@@ -7,23 +7,26 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from api.schemas.datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset
 from api.services.selections import ask
 from api.workspace import Workspace
-from catalog.errors import BadFile, InvalidInput, NotFound, StorageError, UnknownName
+from catalog.errors import AlreadyExists, BadFile, InvalidInput, NotFound, StorageError, UnknownName
 from catalog.records.datasets import recorded_dataset, recorded_datasets
 from catalog.records.sources import recorded_source
 from catalog.records.tables import Dataset
 from ingest.scan.change_source import remove_source
 from ingest.scan.scan import scan_source
-from pipeline.datasets.datasets import create_dataset
+from pipeline.datasets.changes import remove_dataset, rename_dataset
+from pipeline.datasets.datasets import content_id, create_dataset
 from pipeline.manifest import Manifest
 from query.question.label_range import LabelRange
 from query.question.question import Question
 from tests.pipeline.homes import FRAMES, SAMPLE, add_source, make_home, open_home
+from tests.pipeline.test_manifest import manifest
 from tests.zygote import run_python
 
 SPLIT = "train=0.75,validation=0.25"
@@ -151,6 +154,42 @@ def test_the_id_depends_on_neither_machine_nor_time(tmp_path: Path) -> None:
         make_home(tmp_path / f"home-{number}", root)
         ids.add(make(open_home(tmp_path / f"home-{number}"), split=SPLIT).content_id)
     assert len(ids) == 1
+
+
+def test_a_version_once_told_of_never_means_another_dataset(workspace: Workspace) -> None:
+    """Neither removed nor renamed is its number given again; a name that begins alike is apart."""
+    records = workspace.records
+    for name, *ranges in (["streets"], ["streets", "car=1:"], ["streets2"]):
+        make(workspace, name, *ranges)
+    assert remove_dataset(records, "streets@2") == ["streets@2"]
+    assert make(workspace, "streets", "car=1:").version == 3
+    assert rename_dataset(records, "streets", "roads").version == 3
+    assert make(workspace, "streets").version == 4
+    for taken in ("streets", "roads"):
+        with pytest.raises(AlreadyExists, match="has this name, or had it"):
+            rename_dataset(records, "streets2", taken)
+    names = {f"{one.name}@{one.version}" for one in recorded_datasets(records)}
+    assert names == {"roads@1", "roads@3", "streets@4", "streets2@1"}
+    assert remove_dataset(records, "roads") == ["roads@1", "roads@3"]
+    names = {f"{one.name}@{one.version}" for one in recorded_datasets(records)}
+    assert names == {"streets@4", "streets2@1"}
+
+
+def test_the_id_is_of_the_frames_and_of_each_file_s_version() -> None:
+    """Another split, frame, version of either file, order, question or snapshot is another id."""
+    rows = manifest(3).frames
+    whole = rows.to_pylist()
+    question = {"ranges": ["car=1:"], "where": "x"}
+    ids = [content_id(question, 3, rows), content_id(question, 4, rows)]
+    ids.append(content_id({**question, "where": "y"}, 3, rows))
+    ids.append(content_id(question, 3, rows.take([1, 0, 2])))
+    for column in ("split", "fkey", "image_version", "label", "label_version"):
+        changed = pa.Table.from_pylist([*whole[:2], whole[2] | {column: "x"}], rows.schema)
+        ids.append(content_id(question, 3, changed))
+    assert len({*ids}) == len(ids)
+    assert content_id(dict(reversed([*question.items()])), 3, rows) == ids[0]
+    resized = pa.Table.from_pylist([*whole[:2], whole[2] | {"image_source": "x"}], rows.schema)
+    assert content_id(question, 3, resized) == ids[0]
 
 
 def test_a_name_that_cannot_be_a_folder_is_refused(workspace: Workspace) -> None:

@@ -260,7 +260,10 @@ def test_unlabelled_frames_are_listed_to_be_labelled(validated: Validated) -> No
 
 
 def test_unlabelled_frames_are_unlike_each_other(validated: Validated) -> None:
-    """By the classes that the model found in them: of equally unsure frames one of each kind."""
+    """By the classes that the model found in them: of equally unsure frames one of each kind.
+
+    What another model found, whose name begins like its own, says nothing.
+    """
     many = validated.workspace
     with many.whole_catalog.writing("fewer labels") as connection:
         connection.execute(
@@ -278,6 +281,9 @@ def test_unlabelled_frames_are_unlike_each_other(validated: Validated) -> None:
     }  # fmt: skip
     scores = pa.table({"fkey": [*kinds], "uncertainty": [1.0] * 20})
     write_scores(many.whole_catalog, "first", "aa", scores, pa.table(found))
+    others = ["car" if n == 11 else "bicycle" if n == 12 else "truck" for n in range(20)]
+    louder = {"predicted": others, "pixels": pa.array([90_000] * 20, pa.int32())}
+    write_scores(many.whole_catalog, "first2", "bb", scores, pa.table(found | louder))
     body = Session(many, is_command=True).models.improve("first", frames=0, label=4)
     assert sorted(kinds[fkey] for fkey in body.to_label) == ["bicycle", "car", "sky", "truck"]
 
