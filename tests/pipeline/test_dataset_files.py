@@ -12,10 +12,11 @@ import pytest
 from PIL import Image
 
 from api.schemas.datasets import NewDataset, NewSplit
-from api.services.datasets.new_dataset import class_tags, divide_dataset, make_dataset
+from api.services.datasets.new_dataset import divide_dataset, make_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, StorageError
 from catalog.records.tables import Dataset
+from pipeline.datasets.class_lists import tags_of
 from pipeline.datasets.diff import diff_datasets, diff_to_json, diff_to_rows
 from pipeline.datasets.export import export_text, write_export
 from pipeline.manifest import Manifest
@@ -84,7 +85,7 @@ def exported(workspace: Workspace) -> tuple[Manifest, list[str]]:
     """A manifest, and its class tags."""
     dataset = make(workspace, "all", split="train=0.75,validation=0.25")
     manifest = Manifest.read(Path(dataset.manifest))
-    return manifest, list(class_tags(workspace, manifest))
+    return manifest, list(tags_of(manifest))
 
 
 def test_tables_hold_the_manifests_rows(

@@ -47,7 +47,7 @@ def store(
         collection_column=lambda: collection_column(NAMED),
     )  # fmt: skip
     if request.param == "in memory":
-        wait_until(lambda: opened.snapshot() and opened.memory.tried)
+        wait_until(lambda: opened.snapshot() > 0 and opened.memory.tried)
     return opened
 
 
