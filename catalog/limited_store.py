@@ -11,7 +11,6 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -69,13 +68,12 @@ _RULE_FAILS = (
 _SCHEMAS = (LAKE, "main", DISCOVER)
 
 
-@dataclass
 class _Asked:
     """What a limited catalog's snapshots ask it: Opened."""
 
-    timeout_s: float
-    class_names: Callable[[], Mapping[str, str]]
-    collection_column: Callable[[], str]
+    def __init__(self, whole: CatalogStore, collection: str) -> None:
+        self.timeout_s, self.class_names = whole.timeout_s, whole.class_names
+        self.collection_column: Callable[[], str] = lambda: collection
 
 
 class LimitedStore:
@@ -98,7 +96,7 @@ class LimitedStore:
             collection: Value of the column of that name, of those collections that its user may
                 know; see layouts.TableLayout.
         """
-        self._asked = _Asked(whole.timeout_s, whole.class_names, lambda: collection)
+        self._asked = _Asked(whole, collection)
         self._facts, self._facts_in_memory = FactsOfSnapshots(), FactsOfSnapshots(capacity=1)
         self._whole, self.condition, self._limits = whole, condition, limits
         self._opened: Lru[int, Lake] = Lru(_SNAPSHOTS)

@@ -32,6 +32,11 @@ _ATTEMPTS = (
 )
 
 
+_NOTES = [
+    "bikes is bikes@1 here, which model first was trained on; the newest is bikes@2: name that one"
+]
+
+
 class JobBody(Numbered):
     """A job."""
 
@@ -59,6 +64,7 @@ class JobBody(Numbered):
         default=[],
         description="When a validation or prediction is submitted: which version of the dataset it "
         "takes, and whether its model was trained on frames of it; else empty.",
+        examples=[_NOTES],
     )
     created: str = Field(examples=[EXAMPLE_TIME])
     started: str | None = Field(examples=[EXAMPLE_TIME])
@@ -201,7 +207,9 @@ class DryRunBody(Schema):
         examples=["bikes@1"],
     )
     frames: int = Field(description="Of the dataset.", examples=[320])
-    notes: list[str] = Field(default=[], description="As of a job that is submitted.")
+    notes: list[str] = Field(
+        default=[], description="As of a job that is submitted.", examples=[_NOTES]
+    )
     submission: str = Field(
         description="What the backend of `run` would be handed: command lines and scripts.",
         examples=[_SUBMISSION],

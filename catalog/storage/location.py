@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from catalog.errors import StorageError
+from catalog.errors import InvalidInput, StorageError
 from catalog.storage.postgres import Postgres
 from catalog.storage.private_files import make_private_folder
 from catalog.storage.s3_prefix import S3Prefix
@@ -64,7 +64,13 @@ class CatalogLocation:
 
         Raises:
             StorageError: One cannot be made.
+            InvalidInput: The data's path is one that DuckLake changes.
         """
+        if isinstance(self.data, Path) and "\\" in str(self.data):
+            raise InvalidInput(
+                f"{self.data}: its path has a backslash, which DuckLake takes for a slash; choose "
+                "a folder without"
+            )
         folders = [path for path in (self.data,) if isinstance(path, Path)]
         if isinstance(self.metadata, Path):
             folders.insert(0, self.metadata.parent)

@@ -43,10 +43,12 @@ def fill(query: exp.Expr, value: str, stored: Collection[str] = ()) -> exp.Expr:
         else:
             is_of_files = table.name in FILE_VIEWS and not _is_in_with(table)
         if is_of_files:
-            alias = exp.to_identifier(table.alias_or_name, quoted=True)
-            table.set("alias", None)
-            rows = with_collection(table.sql(dialect="duckdb"), value)
-            table.replace(exp.alias_(exp.Var(this=rows), alias))
+            name = exp.table_(table.name, table.db or None, table.catalog or None, quoted=True)
+            rows = with_collection(name.sql(dialect="duckdb"), value).removeprefix("(")
+            alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name, quoted=True))
+            modifiers = {key: table.args.get(key) for key in ("joins", "sample")}
+            body = exp.Var(this=rows.removesuffix(")"))
+            table.replace(exp.Subquery(this=body, alias=alias, **modifiers))
     return query
 
 

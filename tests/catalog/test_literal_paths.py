@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from catalog.errors import InvalidInput
 from catalog.frames.frames import register
 from catalog.maintenance.check import check
 from catalog.maintenance.compaction import compact
@@ -80,3 +81,10 @@ def damage(store: CatalogStore) -> Path:
     path.write_bytes(content)
     store.close()
     return path
+
+
+def test_a_path_that_is_changed(tmp_path: Path) -> None:
+    """A backslash, which DuckLake takes for a slash, is refused before anything is made."""
+    with pytest.raises(InvalidInput, match="its path has a backslash"):
+        open_store(tmp_path / "a\\b")
+    assert list(tmp_path.iterdir()) == []

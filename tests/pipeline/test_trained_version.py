@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,11 @@ def train(workspace: Workspace, name: str, dataset: str, of: str, parent: str = 
     """A training that is done, as its record and its model say it."""
     version = recorded_dataset(workspace.records, dataset)
     folder = workspace.jobs / name / "model"
-    continued = {"continued_from": workspace.jobs / parent / "model"} if parent else {}
-    record(workspace, name, "train", version, of, model_dir=folder, **continued)
+    job = partial(record, workspace, name, "train", version, of, model_dir=folder)
+    if parent:
+        job(continued_from=workspace.jobs / parent / "model")
+    else:
+        job()
     folder.mkdir()
     classes = Manifest.read(Path(version.manifest)).header.classes
     (folder / "model.json").write_text(json.dumps({"classes": list(classes)}))

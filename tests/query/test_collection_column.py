@@ -47,7 +47,7 @@ def store(
         collection_column=lambda: collection_column(NAMED),
     )  # fmt: skip
     if request.param == "in memory":
-        wait_until(lambda: opened.snapshot() and opened.memory.tried)
+        wait_until(lambda: opened.snapshot() > 0 and opened.memory.tried)
     return opened
 
 
@@ -59,6 +59,7 @@ def store(
         "select m.fkey, {} as c from metaocean m join t_front f on f.fkey = m.fkey",
         "select m.fkey, {} as c from metaocean m left join t_car c on c.fkey = m.fkey",
         "select m.fkey, {} as c from metaocean m full join (select 1 as one from t_car) c on 1 = 2",
+        "select m.fkey, {} as c from (metaocean m left join t_car c on c.fkey = m.fkey)",
         "select fkey, {} as c from bluadmin.metaocean where {} = 'png'",
         "select fkey, {} as c from metaocean where {} in ('front', 'it''s') order by {}, fkey",
         "select fkey, {} as c from metaocean_view where {} is null",
@@ -73,15 +74,26 @@ def store(
 )
 def test_it_is_the_rule_written_out(store: CatalogStore, statement: str) -> None:
     """In every kind of statement its rows are those of the rules themselves; none is empty."""
-    column, expected = (
+    column, upper, expected = (
         sorted(
             run_sql(store, statement.replace("{}", text)).rows.select(["fkey", "c"]).to_pylist(),
             key=lambda row: str(row["fkey"]),
         )
-        for text in ("collection", IS)
+        for text in ("collection", "COLLECTION", IS)
     )
-    assert column == expected
+    assert column == upper == expected
     assert column
+
+
+def test_two_views_of_one_file(store: CatalogStore) -> None:
+    """Named by its table, where several have it."""
+    joined = (
+        "select v.fkey, m.collection as c, v.collection as d from metaocean_view v, metaocean m, "
+        "t_car t where m.fkey = v.fkey and t.fkey = m.fkey and v.collection <> 'png'"
+    )
+    rows = run_sql(store, joined).rows.to_pylist()
+    assert rows
+    assert {(row["c"], row["d"]) for row in rows} == {("front", "front")}
 
 
 def test_a_star_has_it(store: CatalogStore) -> None:

@@ -11,7 +11,7 @@ from query.question.collection_rule import check_rule, rows_of
 @pytest.mark.parametrize(
     "rule",
     ["datasource = 'a2d2'", "DATASOURCE IN ('a', 'b') and size > 1000", "filename like 'camera%'",
-     "collection is null or collection = 'open'", "upper(owner) = 'ANNA'", '"group" = \'x\'',
+     "tier is null or tier = 'open'", "upper(owner) = 'ANNA'", '"group" = \'x\'',
      "not (site = 'MUC')", "1 = 1", "size between 1 and 5 -- comment"],
 )  # fmt: skip
 def test_conditions_on_metaocean(rule: str) -> None:
@@ -123,7 +123,7 @@ def test_rows_for_which_a_rule_fails_are_not_seen(
     "rule",
     ["datasource = 'a2d2'", "'5' = site", "filename like '%/a%' and not site = 'x'",
      "size between 1 and 5", "mtime >= '2026-01-01'", "mtime < '2026-01-01-10.00.00.000000'",
-     "upper(owner) in ('A', 'B') or collection is null", "1 = 1"],
+     "upper(owner) in ('A', 'B') or tier is null", "1 = 1"],
 )  # fmt: skip
 def test_what_cannot_fail_is_left_as_it_is(rule: str) -> None:
     """So that DuckDB skips row groups by it."""

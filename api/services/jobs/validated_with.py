@@ -67,7 +67,11 @@ def dataset_of(datasets: dict[int, Dataset], job: Job) -> Dataset:
 
 def parents_of(trainings: list[Job], training: Job) -> Iterator[Job]:
     """The trainings that a training continued from, the nearest first."""
-    of_folder = {Path(job.paths["model_dir"]).resolve(): job for job in trainings}
+    of_folder = {
+        Path(job.paths["model_dir"]).resolve(): job
+        for job in trainings
+        if "model_dir" in job.paths  # one that is still to choose its frames has none
+    }
     parent: Job | None = training
     while parent is not None and (folder := parent.paths.get("continued_from")):
         parent = of_folder.pop(Path(folder).resolve(), None)
