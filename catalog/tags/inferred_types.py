@@ -63,11 +63,12 @@ def inferred_texts(cursor: Cursor, family: str) -> set[str]:
     return {str(tag) for (tag,) in rows} - set(tag_kinds.kinds(cursor))
 
 
-def note_text(connection: duckdb.DuckDBPyConnection, family: str, tag: str) -> None:
-    """Note inside the caller's transaction that a tag is such a text."""
-    connection.execute(
-        f"COMMENT ON COLUMN {LAKE}.main.{table_of(family)}.\"{tag}\" IS '{_COMMENT}'"
-    )
+def note_text(
+    connection: duckdb.DuckDBPyConnection, family: str, tag: str, *, is_asked: bool
+) -> None:
+    """Note inside the caller's transaction whether a tag's type was asked for."""
+    comment = "NULL" if is_asked else f"'{_COMMENT}'"
+    connection.execute(f'COMMENT ON COLUMN {LAKE}.main.{table_of(family)}."{tag}" IS {comment}')
 
 
 def wider(kind: str) -> Sequence[str]:

@@ -237,7 +237,7 @@ def _sent(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameter(value: object) -> Any:
-    return value if isinstance(value, str | int | float | list | tuple) else plain(value)
+    return value if isinstance(value, str | int | float | list | tuple | None) else plain(value)
 
 
 def _present(parameters: Mapping[str, object]) -> dict[str, Any]:

@@ -132,8 +132,10 @@ def import_tags(
         problems = _match(connection, content.key, datasource)
         changes = {tag: columns[tag] for tag in changeable if columns[tag] != "VARCHAR"}
         for tag, kind in changes.items():
-            columns[tag], hindrance = _changed(connection, family, tag, kind)
-            if hindrance and tag in (types or {}):
+            is_asked = tag in (types or {})
+            kinds = [kind] if is_asked else wider(kind)
+            columns[tag], hindrance = _changed(connection, family, tag, kinds)
+            if hindrance and is_asked:
                 raise InvalidInput(
                     f"tag '{tag}' of family {family} stays VARCHAR: {hindrance} is no {kind}; "
                     f"give it another value, or remove the tag first: framesift tags remove {tag}"
@@ -144,8 +146,8 @@ def import_tags(
         go_on(stopped)
         if rows.num_rows:
             define(connection, family, columns)
-            for tag in typed.texts:
-                note_text(connection, family, tag)
+            for tag in {*typed.texts, *changeable & (types or {}).keys()}:
+                note_text(connection, family, tag, is_asked=tag not in typed.texts)
             put_rows(connection, family, rows)
     notes += [f"{tag}: text, because of {value}" for tag, value in typed.texts.items()]
     return _result(content, columns, notes, rows.num_rows, [problems, typed.problems])
@@ -162,18 +164,15 @@ def _values(columns: Iterable[str], as_text: set[str]) -> str:
 
 
 def _changed(
-    connection: duckdb.DuckDBPyConnection, family: str, tag: str, kind: str
+    connection: duckdb.DuckDBPyConnection, family: str, tag: str, kinds: Sequence[str]
 ) -> tuple[str, str]:
-    """The type that a tag has now, changed where other files' values allow it; else the hindrance.
-
-    A number may be of a wider type than the file's values need.
-    """
+    """The type that a tag has now, the first that other files' values fit; and what hinders all."""
     replaced = _ROWS.format("")
-    for wide in wider(kind):
-        value = misfit(connection, family, tag, wide, replaced)
+    for kind in kinds:
+        value = misfit(connection, family, tag, kind, replaced)
         if value is None:
-            change_type(connection, family, tag, wide, replaced)
-            return wide, ""
+            change_type(connection, family, tag, kind, replaced)
+            return kind, ""
     return "VARCHAR", f"'{value[0][:80]}' of {value[1]}" if value else ""
 
 

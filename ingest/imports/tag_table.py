@@ -86,7 +86,7 @@ def read_tags(
     lines = _line_numbers(table.num_rows, broken)
     arranged = pa.table({LINE: lines, **{tag: _trimmed(table[name]) for tag, name in tags.items()}})
     return TagTable(
-        arranged.append_column(KEY, _key_texts([table[name] for name in keys])),
+        arranged.append_column(KEY, _key_texts(file, {name: table[name] for name in keys})),
         key,
         tuple(tags),
         (*left_out, *places),
@@ -138,11 +138,18 @@ def _key_columns(file: Path, names: list[str], key: Key, named: str | None) -> l
     return [key if key in names else names[0]]
 
 
-def _key_texts(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
+def _key_texts(file: Path, columns: dict[str, pa.ChunkedArray]) -> pa.ChunkedArray:
     import pyarrow.compute as pc
 
-    # None stays None: a row without a key names no file.
-    texts = [pc.utf8_trim(column.cast(pa.string()), " \t\r\n") for column in columns]
+    texts = []
+    for name, column in columns.items():
+        try:
+            # None stays None: a row without a key names no file.
+            texts.append(pc.utf8_trim(column.cast(pa.string()), " \t\r\n"))
+        except pa.ArrowException as error:
+            raise InvalidInput(
+                f"{file}: column '{name}' is {column.type}; expected texts that name files"
+            ) from error
     return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, "")
 
 

@@ -80,6 +80,7 @@ def test_frames_that_are_not_known_to_be_bad(shared_home: Path, shared_url: str)
         assert "left out" not in every.stdout
 
 
+@pytest.mark.wide
 def test_columns_of_an_answer_may_be_tags(shared_home: Path, shared_url: str) -> None:
     """In each format, on a home and a server, of no frames, too; unknown names are named."""
     with Client(shared_url) as client:

@@ -13,7 +13,7 @@ from catalog.records.store import RecordStore
 from tests.api.servers import serving, until_ready, wait_until
 from tests.api.web.predicted import home_with_prediction
 from tests.browser.conftest import NARROW, faults_of_looks, home_with, overflow, serious
-from tests.pipeline.homes import SAMPLE, copy_home
+from tests.pipeline.homes import FRAMES, SAMPLE, copy_home
 
 pytestmark = pytest.mark.browser
 
@@ -143,6 +143,10 @@ def test_frames_are_looked_at_and_marked_by_keys(
         expect(tab.locator("#marked")).to_contain_text("Removed quality from 1 frame")
         tab.goto(f"{url}/?is.quality=bad")
         expect(tab.locator("#matching")).to_have_text("1")
+        # All but the bad one, which cannot be asked for at the same time.
+        tab.get_by_label("Leave out quality bad").check()
+        expect(tab.locator("#matching")).to_have_text(str(FRAMES - 1))
+        expect(tab.locator('input[name="is.quality"]')).not_to_be_checked()
 
 
 def test_the_map_stays_open_while_the_question_changes(

@@ -439,6 +439,24 @@ def test_a_column_that_one_value_makes_a_text(cars: Home, tmp_path: Path, value:
     ]  # fmt: skip
 
 
+def test_a_type_that_is_asked_for_holds(cars: Home, tmp_path: Path) -> None:
+    """Not a wider one, and not against another file's value; a text that is asked for stays one."""
+    names = [_name(n) for n in (1, 2, 3)]
+    first = _csv(tmp_path, "filename,score", f"{names[0]},0.5", f"{names[1]},N/A")
+    import_tags(cars.store, first, "mine")
+    whole = _csv(tmp_path, "filename,score", f"{names[1]},2")
+    with pytest.raises(InvalidInput, match=r"stays VARCHAR: '0.5' of host1.* is no INTEGER"):
+        import_tags(cars.store, whole, "mine", types={"score": "INTEGER"})
+    assert import_tags(cars.store, whole, "mine").columns == {"score": "DOUBLE"}
+    families.drop(cars.store, "mine")
+    first = _csv(tmp_path, "filename,score", f"{names[0]},0.5", f"{names[1]},N/A")
+    import_tags(cars.store, first, "mine")
+    whole = _csv(tmp_path, "filename,score", f"{names[1]},2")
+    assert import_tags(cars.store, whole, "mine", types={"score": "VARCHAR"}).notes == ()
+    assert import_tags(cars.store, whole, "mine").columns == {"score": "VARCHAR"}
+    assert cars.rows("SELECT value FROM t_score ORDER BY fkey") == [("0.5",), ("2",)]
+
+
 def test_decimal_commas_alone_are_named(cars: Home, tmp_path: Path) -> None:
     """As a table of a German spreadsheet has them: no value is a number, and the import says so."""
     file = _csv(tmp_path, "filename;score;word", f"{_name(1)};0,5;a,b", f"{_name(2)};1,25;c")
@@ -547,3 +565,6 @@ def test_every_type_of_parquet_is_taken_or_refused_in_a_sentence(
         pq.write_table(pa.table(names | {name: column}), file)
         with pytest.raises(InvalidInput, match=f"'{name}' is .*; expected numbers, texts or times"):
             import_tags(cars.store, file, "mine", most_bytes=most_bytes)
+    pq.write_table(pa.table({"filename": [[1], [2]], "a": whole}), file)
+    with pytest.raises(InvalidInput, match=r"column 'filename' is .*; expected "):
+        import_tags(cars.store, file, "mine", most_bytes=most_bytes)

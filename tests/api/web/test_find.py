@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from html import unescape
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import numpy.typing as npt
@@ -243,6 +244,10 @@ def test_marks_are_tags(browser: TestClient) -> None:
     assert re.search(r'name="not.quality" value="bad" checked', others)
     assert "quality is not known to be bad" in others
     assert matching(browser.get("/?not.quality=bad&not.quality=good&is.quality=bad").text) == 0
+    different = '{"condition": {"kind": "tag", "tag": "quality", "op": "!=", "value": "x"}}'
+    form = {"asked": urlencode({"question": different}), "name": "known"}
+    assert browser.post("/new-dataset", data=form, headers=HERE).status_code == 303
+    assert "frames have no quality, so they are left out" in browser.get("/datasets/known").text
 
 
 def test_the_first_page_is_small(browser: TestClient) -> None:
