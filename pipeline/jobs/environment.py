@@ -30,8 +30,8 @@ _OF_LOGIN = ("SSH_*", "KRB5*")
 """Variables that are of one login, in no record: another login has others."""
 _SECRET = re.compile("TOKEN|SECRET|PASSW|JWT|CREDENTIAL|PRIVATE|KEY", re.IGNORECASE)
 """Pattern of variables that are not passed on although the lists above allow them."""
-_LOGIN = re.compile("://[^/@]*:[^/@]*@")
-"""Pattern of values that have a password: postgresql://user:password@host."""
+_LOGIN = re.compile("://[^/@]+@")
+"""Pattern of values that have a login: postgresql://user:password@host, https://token@host."""
 
 _OF_THE_HOME = ("FRAMESIFT_*", "PG*", "SSL_CERT_*", "REQUESTS_CA_BUNDLE")
 _OF_A_NEED: Mapping[Need, tuple[str, ...]] = {

@@ -256,6 +256,12 @@ class TestSlurm(BackendSuite):
         file.write_text("[slurm]\nsetup = ['exit 0']\n")
         leaves = Run(backend, queue, JobRequest("leaves", "train", (stage,)))
         assert leaves.ended().error.startswith("setup of backends.toml ended its shell (train 0, ")
+        file.write_text(f"[slurm]\nsetup = ['touch {tmp_path}/waits; sleep 600']\n")
+        stage = Stage("train", (shell("touch begun"),), ranks=2)
+        waits = Run(backend, queue, JobRequest("waits", "train", (stage,), resources=resources))
+        eventually((tmp_path / "waits").exists)
+        backend.cancel(waits.handle, waits.paths)
+        assert waits.ended().state == "cancelled"
         assert {"begun", "later"} & {path.name for path in run.paths.folder.iterdir()} == set()
 
 

@@ -129,5 +129,6 @@ def test_what_a_record_keeps_is_in_the_place_of_the_drivers(
     driver = {**own, "TZ": "UTC", "MY_SETTING": "its", "OTHER": "its"}
     of_driver = {"TZ": "UTC", "MY_SETTING": "its"} if submitted is None else submitted
     assert inherited(driver, (), further, submitted) == {**own, **of_driver}
-    kept = submitted_variables({**driver, "MY_URL": "s3://me:it@h"}, further)
+    logins = {"MY_URL": "s3://me:it@h", "MY_GIT": "https://it@h"}
+    kept = submitted_variables({**driver, **logins}, further)
     assert kept == {"TZ": "UTC", "MY_SETTING": "its"}

@@ -31,7 +31,8 @@ done
 
 asked= child= guard= holder= code=
 to_programs() { # SIGNAL
-  if [ -n "$STEPS" ]; then
+  # Only a program that has begun has a group of its own.
+  if [ -n "$STEPS" ] && kill -s 0 -- "-$child" 2> /dev/null; then
     scancel --quiet --signal="$1" "$SLURM_JOB_ID"
   else
     kill -s "$1" "$child" # a launcher such as mpirun ends its ranks
