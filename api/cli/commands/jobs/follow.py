@@ -11,8 +11,7 @@ from api.cli.sigint import leave_driven, leaving_job_running
 from api.cli.tables.table import emit_table
 from api.cli.terminal import emit_json, stdout
 from catalog.errors import JobFailed
-from framesift.metrics import count_of, list_of, number_of
-from framesift.progress import Progress
+from framesift.progress import Progress, count_of, list_of, number_of
 
 
 def follow(jobs: Jobs, job: Record, detach: bool, as_json: bool) -> None:
