@@ -49,7 +49,7 @@ def followed(jobs: Jobs, job: Record, quiet: bool) -> Record:
 def _unseen(job: Record) -> str:
     """What a training says that sees fewer frames than there are; else empty."""
     frames, seen = (count_of(job["metrics"], name) for name in ("frames", "frames_seen"))
-    if frames is None or seen is None or seen >= frames:
+    if job["kind"] != "train" or frames is None or seen is None or seen >= frames:
         return ""
     return f", of {frames:,} frames it will see {seen:,}"
 
