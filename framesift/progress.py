@@ -1,12 +1,13 @@
-"""One line on a terminal or in a notebook that says how far a job is."""
+"""How far a job is by its metrics, and one line on a terminal or in a notebook that says so.
+
+Programs of users name metrics as they like, and may write anything under any name.
+"""
 
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from framesift.metrics import count_of, number_of
 
 _WIDTH = 24
 _EVERY_S = 15.0
@@ -38,6 +39,30 @@ class ProgressLine:
         """Leave the line behind."""
         if self._last:
             sys.stderr.write("\n")
+
+
+_MOST = 1e300
+"""Numbers above are no measurement: they overflow where a program computes with them."""
+
+
+def number_of(metrics: Mapping[str, Any], name: str) -> int | float | None:
+    """The metric of that name; None where it is missing, or no number to compute with."""
+    value = metrics.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if abs(value) <= _MOST else None  # nor is NaN
+
+
+def count_of(metrics: Mapping[str, Any], name: str) -> int | None:
+    """A metric that counts; None where it is missing, or no count."""
+    value = number_of(metrics, name)
+    return int(value) if value is not None and 0 <= value < 1 << 63 else None
+
+
+def list_of(metrics: Mapping[str, Any], name: str) -> list[Any]:
+    """A metric that is a list; empty where it is missing, or none."""
+    value = metrics.get(name)
+    return value if isinstance(value, list) else []
 
 
 @dataclass(frozen=True)

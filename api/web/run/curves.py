@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from framesift.metrics import count_of, number_of
+from framesift.progress import count_of, number_of
 
 WIDTH, HEIGHT = 600, 140
 """Size of a curve [units of its viewBox]."""

@@ -4,8 +4,7 @@ from typing import Any
 
 from api.schemas.comparisons import ComparisonBody
 from api.schemas.jobs import JobBody
-from framesift.metrics import number_of
-from framesift.progress import Progress
+from framesift.progress import Progress, number_of
 
 _SCORES = (
     ("state", "state"), ("loss", "loss"), ("step", "steps"), ("epochs", "epochs"),

@@ -11,8 +11,7 @@ from api.cli.sigint import leave_driven, leaving_job_running
 from api.cli.tables.table import emit_table
 from api.cli.terminal import emit_json, stdout
 from catalog.errors import JobFailed
-from framesift.metrics import count_of, list_of, number_of
-from framesift.progress import Progress
+from framesift.progress import Progress, count_of, list_of, number_of
 
 
 def follow(jobs: Jobs, job: Record, detach: bool, as_json: bool) -> None:
@@ -50,7 +49,7 @@ def followed(jobs: Jobs, job: Record, quiet: bool) -> Record:
 def _unseen(job: Record) -> str:
     """What a training says that sees fewer frames than there are; else empty."""
     frames, seen = (count_of(job["metrics"], name) for name in ("frames", "frames_seen"))
-    if frames is None or seen is None or seen >= frames:
+    if job["kind"] != "train" or frames is None or seen is None or seen >= frames:
         return ""
     return f", of {frames:,} frames it will see {seen:,}"
 

@@ -37,7 +37,7 @@ from api.cli.tables.table import emit_table
 from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, stdout
 from catalog.errors import InvalidInput
-from framesift.metrics import count_of, list_of, number_of
+from framesift.progress import count_of, list_of, number_of
 from pipeline.jobs.attempts import ATTEMPTS
 from pipeline.jobs.state import FINISHED
 from pipeline.runs.score_thresholds import parse_thresholds
