@@ -37,6 +37,7 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
     errors.OtherVersion: errors.OtherVersion("another version is there", "a.png"),
     errors.SqlError: errors.SqlError(-206, "42703", "no"),
     errors.StorageError: errors.StorageError("full", "/x"),
+    errors.StoreAway: errors.StoreAway("no answer", "postgresql://db/x"),
     errors.CacheFull: errors.CacheFull("full", "/x", ("streets@2, which job t reads",)),
     errors.SourceFails: errors.SourceFails("no answer"),
     errors.CatalogBusy: errors.CatalogBusy("busy"),
@@ -55,7 +56,7 @@ EXPECTED = {
     "TooManyJobs": 429, "TooManyStreams": 429,
     "ServerBusy": 503, "BodyTooLarge": 413,
     "BadFile": 422, "UnreadableFile": 422, "ArchivedFile": 422, "OtherVersion": 422,
-    "SqlError": 400, "StorageError": 507, "CacheFull": 507, "SourceFails": 502,
+    "SqlError": 400, "StorageError": 507, "StoreAway": 503, "CacheFull": 507, "SourceFails": 502,
     "CatalogBusy": 503, "CatalogDamaged": 500, "CollectionFails": 500,
     "JobFailed": 500, "StagingCancelled": 409, "EngineFailed": 502,
 }  # fmt: skip
