@@ -144,9 +144,12 @@ def test_whole_groups_and_strata_at_once(kinds: int) -> None:
     assert of_one < off(blind, strata, targets)[1] / 3
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [7, 60, 102, 123])
 def test_no_single_step_would_bring_the_splits_nearer(seed: int) -> None:
-    """Two strata: neither moving a group nor exchanging two lowers the sum of squares."""
+    """Two strata: neither moving a group nor exchanging two lowers the sum of squares.
+
+    With most of the seeds it would not either if strata weighed more than all frames together.
+    """
     random = np.random.default_rng(seed)
     groups = np.repeat(np.arange(12), random.integers(1, 30, 12))
     strata = (random.random(len(groups)) < random.random(12)[groups]).astype(np.int64)
