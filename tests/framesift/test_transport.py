@@ -194,6 +194,8 @@ def test_a_password_in_the_url_is_not_shown() -> None:
         said.append(str(error.value))
     assert all("127.0.0.1" in each for each in said)
     assert "secretword" not in " ".join(said)
+
+
 def test_a_wrong_scheme_is_said(home: Path, server: str) -> None:
     """https:// of a plain server, with a file of authorities too, and http:// of one of HTTPS.
 

@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from pipeline.jobs.backends.slurm import standing as standing_module
-from pipeline.jobs.backends.slurm.backend import _variables
 from pipeline.jobs.backends.slurm.scheduler import Row
 from pipeline.jobs.backends.slurm.script import SlurmJob
 from pipeline.jobs.backends.slurm.settings import SlurmSettings
 from pipeline.jobs.backends.slurm.standing import Handle, standing
-from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, JobRequest, Stage
 from pipeline.jobs.resources import Resources
 
@@ -90,17 +88,6 @@ def test_a_word_of_a_program_is_no_shell_s(tmp_path: Path) -> None:
     assert command_of(slurm_job(tmp_path, stage), 1) == [*words]
 
 
-def test_variables_of_an_allocation_here_are_not_the_job_s(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """But for the name of Slurm's own settings, without which sbatch finds no cluster."""
-    names = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JOB_ID", "LSB_JOBID", "LSF_BINDIR", "MINE")
-    for name in names:
-        monkeypatch.setenv(name, "x")
-    passed = _variables(JobQueue(tmp_path, inherits=names))
-    assert {*names} & {*passed} == {"SLURM_CONF", "MINE"}
-
-
 def stands(
     folder: Path, notes: list[dict[str, Any]], rows: list[str] | None = None, **of: Any
 ) -> Any:
@@ -115,7 +102,7 @@ def stands(
         (place / f"shards-{index}.json").write_text(json.dumps(note))
     known = {("7", index): Row(state, "None") for index, state in enumerate(rows or [])}
     known["8", 0] = Row("PENDING", "Dependency")
-    return standing(Handle("name", ("7", "8")), paths, known)
+    return standing(Handle("name", ("7", "8")), paths, known, {})
 
 
 DONE = {"code": 0, "end": "", "started": "2026-01-02T03:04:05", "finished": "2026-01-02T03:05:05"}
@@ -134,7 +121,7 @@ def test_the_command_that_failed_by_itself_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not one that was ended with it, nor one that never wrote a word, whatever their order."""
-    monkeypatch.setattr(standing_module, "accounted", lambda _: {})
+    monkeypatch.setattr(standing_module, "accounted", lambda *_: {})
     silent: dict[str, Any] = {}
     ended = DONE | {"code": 143, "end": "slurm"}
     notes = [silent, ended, DONE | {"code": 3}, DONE]
