@@ -108,7 +108,7 @@ def back_up(
         with store.kept_still("the catalog is being backed up"), store.inspecting() as cursor:
             snapshot = snapshot_of(cursor)
             needed = data_files(cursor)
-            copy_metadata(cursor, scratch / _METADATA)
+            _copy_metadata(cursor, scratch / _METADATA)
             _copy_records(records, scratch / _RECORDS)
         for name in (_METADATA, _RECORDS):
             backup.add(name, scratch / name)
@@ -204,7 +204,7 @@ def _summary(header: dict[str, Any]) -> Backup:
 # Metadata and records
 
 
-def copy_metadata(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+def _copy_metadata(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """DuckLake's own tables as they are, into an SQLite file that DuckLake itself has made."""
     empty = CatalogStore(CatalogLocation.in_folder(path.parent))
     empty.close()

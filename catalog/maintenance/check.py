@@ -5,11 +5,8 @@ deletes what is there twice or belongs to nothing and remakes views; it never ma
 missing.
 """
 
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
 
 import duckdb
 
@@ -18,7 +15,6 @@ from catalog.lake.metadata.column_statistics import wrong_columns
 from catalog.lake.metadata.own_tables import commits, orphans, row_counts
 from catalog.lake.schema import CLASS_PIXELS, FILES, FRAME_TAGS
 from catalog.lake.views import tag_columns
-from catalog.maintenance.backup import copy_metadata
 from catalog.maintenance.damage import damage
 from catalog.maintenance.findings import EXAMPLES, Finding, listed
 from catalog.store import DISCOVER, LAKE, CatalogStore
@@ -133,24 +129,7 @@ class _UndoneError(Exception):
 
 
 def _views(store: CatalogStore, repair: bool) -> list[Finding]:
-    """Makes every view again, compares, and keeps the new ones in a repair.
-
-    Else in a copy of the metadata, which can be written wherever the catalog lies.
-    """
-    if repair:
-        return _views_of(store, repair=True)
-    with tempfile.TemporaryDirectory(prefix="framesift-check-") as scratch:
-        copy = Path(scratch, "catalog.sqlite")
-        with store.kept_still("the catalog is being checked"), store.inspecting() as cursor:
-            copy_metadata(cursor, copy)
-        copied = CatalogStore(replace(store.location, metadata=copy))
-        try:
-            return _views_of(copied, repair=False)
-        finally:
-            copied.close()
-
-
-def _views_of(store: CatalogStore, *, repair: bool) -> list[Finding]:
+    """Makes every view again, compares, and keeps the new ones in a repair."""
     wrong: list[str] = []
     with suppress(_UndoneError), store.writing("views remade", AUTHOR) as connection:
         before = _view_texts(connection)
