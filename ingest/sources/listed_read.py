@@ -55,14 +55,12 @@ def read_listed(source: FileReader, file: File) -> ListedContent:
     """
     if file.size > MAX_FILE_BYTES:
         raise BadFile(f"has {file.size:,} bytes; at most {MAX_FILE_BYTES:,} are read", file.key)
-    for pause in _PAUSES_S:
+    read: ListedContent | str = ""
+    for pause in (*_PAUSES_S, 0.0):
         read = _read_once(source, file)
         if isinstance(read, ListedContent):
             return read
         time.sleep(pause)
-    read = _read_once(source, file)
-    if isinstance(read, ListedContent):
-        return read
     raise UnreadableFile(
         f"cannot be read: what came, {len(_PAUSES_S) + 1} times, is not the file that was listed "
         f"({read}); scan again",

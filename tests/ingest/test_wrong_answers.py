@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import os
 import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -17,11 +18,21 @@ from catalog.records.scans import recorded_problems
 from catalog.records.tables import Source
 from ingest.extractors.base import CataloguedFrame, Extractor, SourceFiles
 from ingest.extractors.run import run_extractor
+from ingest.scan.scan_counts import ScanCounts
 from ingest.sources.source_options import SourceOptions
 from tests.ingest.faulty_s3 import FaultyS3, faulty_s3
 from tests.ingest.png_writer import Picture, chunk, encode
 from tests.ingest.s3_server import moto
-from tests.ingest.scene_folders import BICYCLE, CAR, CLASS_LIST, SKY, Home, frame_key, put
+from tests.ingest.scene_folders import (
+    BICYCLE,
+    CAR,
+    CLASS_LIST,
+    SKY,
+    Home,
+    frame_key,
+    make_tree,
+    put,
+)
 
 BUCKET = "wrong-answers"
 FAULTS = ("empty", "half", "bytes")
@@ -192,6 +203,28 @@ def test_members_of_an_archive_are_asked_for_again(
     home.scan(source, index_folder=tmp_path / "index")
     assert counted(home) == ALL
     assert [problem.kind for problem in recorded_problems(home.records)] == ["bad_file"]
+
+
+def test_a_file_of_a_folder_that_is_cut_off_while_it_is_scanned(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Listed whole and read in part, as of a copy with its times: the next scan reads it."""
+    monkeypatch.setattr("ingest.sources.listed_read._PAUSES_S", (0.0, 0.0))
+    root = make_tree(tmp_path / "tree")
+    label = root / frame_key("label", 1)
+    content, status = label.read_bytes(), label.stat()
+    source = home.add(root)
+
+    def cut(now: ScanCounts) -> None:
+        if now.files == 7:  # all of them are listed, and none is read
+            label.write_bytes(content[:-20])
+
+    first = home.scan(source, progress=cut)
+    assert home.problems(first.scan) == [("unreadable", frame_key("label", 1))]
+    label.write_bytes(content)
+    os.utime(label, ns=(status.st_atime_ns, status.st_mtime_ns))
+    home.scan(source)
+    assert counted(home) == [(1, 1), (2, 2), (3, 3)]
 
 
 class Digest(Extractor):
