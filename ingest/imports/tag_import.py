@@ -124,8 +124,11 @@ def import_tags(
     fixed = {tag: kind for tag, kind in stored.items() if tag in set(content.tags) - changeable}
     typed = typed_rows(content, {**fixed, **(types or {})}, changeable, stopped)
     columns, notes = dict(typed.columns), list(content.notes)
-    with store.reading() as cursor:  # refused before anything is matched
-        missing_columns(cursor, family, columns | dict.fromkeys(changeable, "VARCHAR"))
+    try:
+        with store.reading() as cursor:  # refused before anything is matched
+            missing_columns(cursor, family, columns | dict.fromkeys(changeable, "VARCHAR"))
+    except InvalidInput as error:
+        raise InvalidInput("; ".join([str(error), *notes])) from error
     go_on(stopped)
     with store.writing(f"tags imported from {file.name}", author="import") as connection:
         connection.register("named", typed.rows)

@@ -499,6 +499,8 @@ def test_the_index_of_pandas_is_left_out(cars: Home, tmp_path: Path) -> None:
     result = import_tags(cars.store, tmp_path / "t.parquet", "c", prefix="c_")
     assert (result.imported, list(result.columns)) == (2, ["c_fog"])
     assert result.ignored == ("__index_level_0__",)
+    with pytest.raises(InvalidInput, match=r"belongs to family c already.*left out, an index"):
+        import_tags(cars.store, tmp_path / "t.parquet", "d", prefix="c_")
     unnamed_key = _csv(tmp_path, ",mist", f"{_name(1)},1")
     assert import_tags(cars.store, unnamed_key, "d").imported == 1
     with pytest.raises(InvalidInput, match="column 3 has no name"):
