@@ -109,7 +109,7 @@ def hosts(home: Path, job: str, ranks: int) -> list[str]:
 @pytest.mark.training
 def test_on_this_machine(home: Path) -> None:
     """Ranks of programs and of trainings, and shards, all begin."""
-    submit_all(home, "local", 3, FRAMESIFT_JOB_WORKERS="3")
+    submit_all(home, "local", 2)
 
 
 @pytest.mark.hosts
