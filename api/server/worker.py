@@ -162,9 +162,11 @@ class _Server(uvicorn.Server):
             config.ssl_context_factory = self._context_of
         super().__init__(config)
 
-    def _context_of(self, _: uvicorn.Config, read: Callable[[], SSLContext]) -> SSLContext:
+    def _context_of(self, config: uvicorn.Config, read: Callable[[], SSLContext]) -> SSLContext:
         files = [file for file in (self._serving.certificate, self._serving.key) if file]
         self._certificate = Certificate(files, read)
+        # Nobody is there to type one when the key is read again: OpenSSL would wait for it.
+        config.ssl_keyfile_password = "none"  # noqa: S105  (it is none)
         return self._certificate.context
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from api.server.certificate import LOOK_S, Certificate
 from api.server.self_signed import self_signed
@@ -49,6 +50,16 @@ def renewed(certificates: Path, name: str, files: Path) -> bytes:
         aside.write_bytes(made.read_bytes())
         aside.rename(file)
     return ssl.PEM_cert_to_DER_cert(certificate.read_text())
+
+
+def encrypted(key: Path) -> bytes:
+    """A key as it is with a password."""
+    private = serialization.load_pem_private_key(key.read_bytes(), None)
+    return private.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
 
 
 @contextmanager
@@ -110,6 +121,10 @@ def test_a_renewed_certificate_is_read(shared_home: Path, tmp_path: Path) -> Non
         certificate.unlink()
         process.send_signal(signal.SIGHUP)
         wait_until(lambda: said.count("No such file") == 1)
+        renewed(tmp_path, "second", files)
+        key.write_bytes(encrypted(key))  # nobody is asked for its password
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: said.count("cannot be used") == 4)
         assert shown(url) == second
 
         third = renewed(tmp_path, "third", files)
