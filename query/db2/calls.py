@@ -5,6 +5,12 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+MAX_TEXT = 32_672
+"""Db2's longest VARCHAR [bytes]."""
+
+MOST_CHARACTERS = "most characters"
+"""Key of the meta data of SUBSTR: characters that its text may have."""
+
 VIEW_TEXT = "text of"
 """Key of the meta data of a CAST that stands for a view's text: the type of what it is text of."""
 
@@ -30,6 +36,41 @@ class Db2Function(exp.Expression, exp.Func):
     is_var_len_args = True
 
 
+class Db2Aggregate(exp.Expression, exp.AggFunc):
+    """MEDIAN(x), LAG(x) and others over several rows that sqlglot has no class for."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "name": True, "expressions": False}
+    is_var_len_args = True
+
+
+class Random(exp.Expression, exp.Func):
+    """RAND(), and what says which rows of a table a sample has.
+
+    Arguments:
+        this: The seed; the same for all rows of a statement, and another for each, where there is
+            none and a table is given.
+        table: Name of a table in FROM, whose rows it tells apart; else each row is another.
+        expressions: Columns that tell rows apart, once they are known.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "table": False, "expressions": False}
+    is_var_len_args = True
+
+
+def random(args: list[exp.Expr]) -> exp.Expr:
+    """RAND(), RAND(seed)."""
+    return Random(this=args[0] if args else None)
+
+
+def aggregate(name: str) -> Build:
+    """A call over several rows that becomes what query.db2.windows makes of it."""
+
+    def build(args: list[exp.Expr]) -> exp.Expr:
+        return Db2Aggregate(this=args[0], name=name, expressions=args[1:])
+
+    return build
+
+
 def cast(kind: str) -> Build:
     """A conversion to ``kind``; what follows the value are its precision and its scale."""
 
@@ -49,6 +90,24 @@ def function(name: str) -> Build:
     return build
 
 
+def part(args: list[exp.Expr]) -> exp.Expr:
+    """SUBSTR(text, start, length)."""
+    call = Db2Function(this=args[0], name="SUBSTR", expressions=args[1:])
+    call.meta[MOST_CHARACTERS] = _most_characters(args[0])
+    return call
+
+
+def _most_characters(text: exp.Expr) -> int:
+    """The length attribute of a text, as far as it is written in the statement."""
+    inner = text.unnest()
+    if isinstance(inner, exp.Literal) and inner.is_string:
+        return len(inner.name)
+    given = inner.args.get("precision") if isinstance(inner, Db2Cast) else None
+    if isinstance(given, exp.Literal) and inner.args["kind"] in ("CHAR", "VARCHAR"):
+        return int(given.name) if given.name.isdecimal() and len(given.name) < 6 else MAX_TEXT
+    return MAX_TEXT
+
+
 def coalesce(args: list[exp.Expr]) -> exp.Expr:
     """VALUE(a, b, ...)."""
     return exp.Coalesce(this=args[0], expressions=args[1:])
@@ -64,6 +123,15 @@ def of(node: type[exp.Expr]) -> Build:
 
     def build(args: list[exp.Expr]) -> exp.Expr:
         return node(this=args[0])
+
+    return build
+
+
+def of_two(node: type[exp.Expr]) -> Build:
+    """A node of two arguments."""
+
+    def build(args: list[exp.Expr]) -> exp.Expr:
+        return node(this=args[0], expression=args[1])
 
     return build
 

@@ -4,6 +4,7 @@ DATE, TIMESTAMP   read ISO texts, Db2's own 2020-01-31-10.11.12 and, for a date,
 and the European form; DATE of a number counts days from 0001-01-01
 d + 1 MONTH       stays in the month: 2020-01-31 + 1 MONTH is 2020-02-29
 d1 - d2           of dates is a duration, DECIMAL(8,0) as yyyymmdd; DAYS(d1) - DAYS(d2) counts
+t1 - t2           of timestamps is one, too, DECIMAL(20,6) as yyyymmddhhmmss.ffffff
 CURRENT DATE      in UTC, as the times of files are
 """
 
@@ -146,24 +147,174 @@ def _in_range(date: str) -> str:
 
 
 def difference(node: exp.Expr, left: Db2Type, right: Db2Type) -> Typed:
-    """One date less another: DECIMAL(8,0), years, months and days as yyyymmdd.
+    """One date or timestamp less another: years, months, days... as digits of a decimal.
 
     Raises:
-        SqlError: SQL0182N, where one is no date.
+        SqlError: SQL0182N, where they are not both dates or both timestamps.
     """
-    if not (left is DATE and right is DATE):
+    parts = {"a": node.this, "b": node.expression}
+    kinds = {"a": left, "b": right}
+    for side, other in (("a", "b"), ("b", "a")):
+        if kinds[side] is TEXT and kinds[other] in (DATE, TIMESTAMP):
+            parts[side], kinds[side] = convert(parts[side], kinds[other].kind, TEXT, None)
+    if kinds["a"] is not kinds["b"] or kinds["a"] not in (DATE, TIMESTAMP):
         raise invalid()
+    digits = _yyyymmdd if kinds["a"] is DATE else _microseconds
     duration = (
-        "CASE WHEN {a} >= {b} THEN " + _yyyymmdd("age({a}, {b})") + " ELSE -("
-        + _yyyymmdd("age({b}, {a})") + ") END"
-    )  # fmt: skip
-    return fill(f"CAST({duration} AS DECIMAL(8, 0))", a=node.this, b=node.expression), (
-        db2_types.decimal(8, 0)
+        f"CASE WHEN {{a}} >= {{b}} THEN {digits('age({a}, {b})')} "
+        f"ELSE -({digits('age({b}, {a})')}) END"
     )
+    if kinds["a"] is DATE:
+        return fill(f"CAST({duration} AS DECIMAL(8, 0))", **parts), db2_types.decimal(8, 0)
+    scaled = f"CAST({duration} AS DECIMAL(26, 0)) * 0.000001::DECIMAL(6, 6)"
+    return fill(f"CAST({scaled} AS DECIMAL(20, 6))", **parts), db2_types.decimal(20, 6)
 
 
 def _yyyymmdd(age: str) -> str:
     return f"year({age}) * 10000 + month({age}) * 100 + day({age})"
+
+
+def _microseconds(age: str) -> str:
+    # The microseconds of an interval include its seconds.
+    clock = f"(({_yyyymmdd(age)}) * 100 + hour({age})) * 100 + minute({age})"
+    return f"({clock})::HUGEINT * 100000000 + microsecond({age})"
+
+
+_UNITS = {
+    1: "{seconds} * 1000000 + {micros}", 2: "{seconds}", 4: "{minutes}", 8: "{hours}",
+    16: "{days}", 32: "(d + mo * 30) // 7 + y * 52", 64: "mo + y * 12", 128: "(mo + y * 12) // 3",
+    256: "y",
+}  # fmt: skip
+"""TIMESTAMPDIFF's units, of a duration's years y, months mo, days d..."""
+
+
+def counted(unit: exp.Expr, duration: exp.Expr, kind: Db2Type) -> Typed:
+    """TIMESTAMPDIFF(unit, duration), and the type.
+
+    Raises:
+        SqlError: SQL0171N, no unit that there is.
+    """
+    literal = unit.unnest()
+    digits = literal.name if isinstance(literal, exp.Literal) and not literal.is_string else ""
+    if not (digits.isdecimal() and len(digits) < 4 and int(digits) in _UNITS):
+        raise SqlError(
+            -171, "42815", "The first argument of TIMESTAMPDIFF is not valid. Expected: "
+            f"{', '.join(map(str, _UNITS))}.",
+        )  # fmt: skip
+    if kind is TEXT:
+        trimmed = "CAST(trim({x}) AS DECIMAL(26, 6))"
+        value = fill(
+            "CASE WHEN regexp_full_match(trim({x}), '[+-]?[0-9]{{1,14}}([.][0-9]{{0,6}})?') "
+            f"THEN {trimmed} WHEN {{x}} IS NOT NULL THEN error('{NO_DATE}' || {{x}}) END",
+            x=duration,
+        )
+    else:
+        value = fill("CAST({x} AS DECIMAL(26, 6))", x=duration)
+    whole = "abs(CAST(trunc({v}) AS BIGINT))"
+    fields = {"y": (10**10, 10**4), "mo": (10**8, 100), "d": (10**6, 100), "h": (10**4, 100),
+              "mi": (100, 100), "s": (1, 100)}  # fmt: skip
+    named = {name: f"({whole} // {by} % {size})" for name, (by, size) in fields.items()}
+    days = "(d + mo * 30 + y * 365)"
+    hours = f"(h + {days} * 24)"
+    minutes = f"(mi + {hours} * 60)"
+    micros = "CAST(abs({v} - trunc({v})) * 1000000 AS BIGINT)"
+    formula = _UNITS[int(digits)].format(
+        days=days, hours=hours, minutes=minutes, seconds=f"(s + {minutes} * 60)", micros="us"
+    )
+    counted_ = re.sub(r"\b(y|mo|d|h|mi|s|us)\b", lambda m: {**named, "us": micros}[m[1]], formula)
+    return fill(f"CAST(sign({{v}}) * ({counted_}) AS INTEGER)", v=value), db2_types.INTEGER
+
+
+def months_later(value: exp.Expr, kind: Db2Type, months: exp.Expr) -> Typed:
+    """ADD_MONTHS(value, months), and the type.
+
+    Raises:
+        SqlError: SQL0171N, no date or timestamp.
+    """
+    if kind is TEXT:
+        value, kind = convert(value, "DATE", kind, None)
+    if kind not in (DATE, TIMESTAMP):
+        raise _no_date("ADD_MONTHS")
+    later = "{x} + to_months(CAST(trunc({n}) AS INTEGER))"
+    if kind is TIMESTAMP:
+        end = f"CAST(last_day({later}) AS TIMESTAMP) + ({{x}} - date_trunc('day', {{x}}))"
+    else:
+        end = f"last_day({later})"
+    is_last = "CAST({x} AS DATE) = last_day({x})"
+    shifted = f"CAST(CASE WHEN {is_last} THEN {end} ELSE {later} END AS {kind.kind})"
+    return fill(_in_range(shifted), x=value, n=months), kind
+
+
+_TRUNCATED = {
+    **dict.fromkeys(("CC", "SCC"), "date_trunc('century', {x})"),
+    **dict.fromkeys(
+        ("YEAR", "SYEAR", "YYYY", "SYYYY", "YYY", "YY", "Y"), "date_trunc('year', {x})"
+    ),
+    **dict.fromkeys(("IYYY", "IYY", "IY", "I"), "date_trunc('isoyear', {x})"),
+    "Q": "date_trunc('quarter', {x})",
+    **dict.fromkeys(("MONTH", "MON", "MM", "RM"), "date_trunc('month', {x})"),
+    "WW": "date_trunc('day', {x}) - to_days(CAST((dayofyear({x}) - 1) % 7 AS INTEGER))",
+    "IW": "date_trunc('week', {x})",
+    "W": "date_trunc('day', {x}) - to_days(CAST((day({x}) - 1) % 7 AS INTEGER))",
+    **dict.fromkeys(("DDD", "DD", "J"), "date_trunc('day', {x})"),
+    **dict.fromkeys(
+        ("DAY", "DY", "D"), "date_trunc('day', {x}) - to_days(CAST(dayofweek({x}) AS INTEGER))"
+    ),
+    **dict.fromkeys(("HH", "HH12", "HH24"), "date_trunc('hour', {x})"),
+    "MI": "date_trunc('minute', {x})",
+    "SS": "date_trunc('second', {x})",
+}
+"""Units of TRUNC."""
+
+
+def truncated(value: exp.Expr, kind: Db2Type, unit: exp.Expr | None) -> Typed:
+    """TRUNC(value, unit), to the day unless given, and the type.
+
+    Raises:
+        SqlError: SQL0171N, no date or timestamp, or no unit that there is.
+    """
+    if kind is TEXT:
+        value, kind = convert(value, "TIMESTAMP", kind, None)
+    if kind not in (DATE, TIMESTAMP):
+        raise _no_date("TRUNC")
+    name = "DD" if unit is None else (unit.name.upper() if _is_text(unit) else "")
+    if name not in _TRUNCATED:
+        raise SqlError(
+            -171, "42815", f"The unit {'' if unit is None else unit.sql()[:40]} of TRUNC is not "
+            f"valid. Expected: a constant, one of {', '.join(_TRUNCATED)}.",
+        )  # fmt: skip
+    return fill(f"CAST({_TRUNCATED[name]} AS {kind.kind})", x=value), kind
+
+
+def read(value: exp.Expr, pattern: exp.Expr | None) -> Typed:
+    """TO_DATE(value, pattern), and the type; what the format lacks is that of the month of now.
+
+    Raises:
+        SqlError: SQL0171N, a format that is not known.
+    """
+    usual = exp.Literal.string("YYYY-MM-DD HH24:MI:SS")
+    format_ = _strftime(usual if pattern is None else pattern)
+    known = set(re.findall("%.", format_))
+    has_year, has_month = known & {"%Y", "%y"}, known & {"%m", "%j"}
+    before = ("" if has_year else "%Y") + ("" if has_month else "%m")
+    text, whole = "CAST({x} AS VARCHAR)", format_
+    if before:
+        text, whole = f"strftime({NOW}, '{before} ') || {text}", f"{before} {format_}"
+    time = f"try_strptime(trim({text}), {{p}})"
+    if "%y" in format_:  # of this century
+        time = f"CASE WHEN year({time}) < 2000 THEN {time} + to_years(100) ELSE {time} END"
+    checked = (
+        f"CASE WHEN {time} IS NULL AND {{x}} IS NOT NULL "
+        f"THEN error('{NO_DATE}' || CAST({{x}} AS VARCHAR)) ELSE {time} END"
+    )
+    return fill(checked, x=value, p=exp.Literal.string(whole)), TIMESTAMP
+
+
+def _no_date(function: str) -> SqlError:
+    return SqlError(
+        -171, "42815", f"The first argument of {function} is not valid. Expected: a date or "
+        "timestamp.",
+    )  # fmt: skip
 
 
 def formatted(value: exp.Expr, kind: Db2Type, pattern: exp.Expr) -> exp.Expr:
@@ -174,10 +325,7 @@ def formatted(value: exp.Expr, kind: Db2Type, pattern: exp.Expr) -> exp.Expr:
     """
     format_ = exp.Literal.string(_strftime(pattern))
     if not kind.is_datetime:
-        raise SqlError(
-            -171, "42815", "The first argument of VARCHAR_FORMAT is not valid. Expected: a "
-            "date or timestamp.",
-        )  # fmt: skip
+        raise _no_date("VARCHAR_FORMAT")
     return fill("strftime({x}, {p})", x=value, p=format_)
 
 
@@ -188,7 +336,7 @@ def _strftime(pattern: exp.Expr) -> str:
         raise SqlError(
             -171,
             "42815",
-            f"The format {pattern.sql()[:40]} of VARCHAR_FORMAT is not valid. Expected: a constant "
+            f"The format {pattern.sql()[:40]} is not valid. Expected: a constant "
             f"of {', '.join(_STRFTIME)} and signs between them.",
         )
     return "".join(_STRFTIME.get(directive, directive) for directive in parts)

@@ -33,7 +33,7 @@ _CAST_TYPES = {
     exp.DType.DOUBLE: "DOUBLE",
     exp.DType.FLOAT: "DOUBLE",
     exp.DType.DECFLOAT: "DOUBLE",
-    exp.DType.CHAR: "VARCHAR",
+    exp.DType.CHAR: "CHAR",
     exp.DType.VARCHAR: "VARCHAR",
     exp.DType.DATE: "DATE",
     exp.DType.TIME: "TIME",
@@ -118,7 +118,7 @@ class Db2(Dialect):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: parse
             for name, parse in parser.Parser.FUNCTION_PARSERS.items()
-            if name not in FUNCTIONS or name in _OWN_SYNTAX
+            if name in ("CAST", *_OWN_SYNTAX)
         }
 
         def reset(self) -> None:
@@ -171,6 +171,17 @@ class Db2(Dialect):
             if not dropped:
                 self._retreat(start)
             return dropped
+
+        def _parse_derived_table_values(self, *_: Any, **__: Any) -> Any:
+            """``(VALUES 1, 2) AS t(x)`` in FROM, and VALUES within other parentheses: a query."""
+            is_derived = self._match_pair(TokenType.L_PAREN, TokenType.VALUES)
+            if not (is_derived or self._match(TokenType.VALUES)):
+                return None
+            query = _of_rows(self._parse_csv(self._parse_values_row))
+            if not is_derived:
+                return query
+            self._match_r_paren()
+            return exp.Subquery(this=query, alias=self._parse_table_alias())
 
         def _parse_table_alias(self, *arguments: Any, **options: Any) -> Any:
             if self._next and self._is("OPTIMIZE") and self._next.text.upper() == "FOR":
@@ -232,11 +243,14 @@ class Db2(Dialect):
 
 def _of_rows(rows: list[list[exp.Expr]]) -> exp.Query:
     """``VALUES (1, 2), (3, 4)`` as SELECT and UNION ALL."""
-    selects = [exp.Select(expressions=row) for row in rows]
-    query: exp.Query = selects[0]
-    for select in selects[1:]:
-        query = exp.Union(this=query, expression=select, distinct=False)
-    return query
+    queries: list[exp.Query] = [exp.Select(expressions=row) for row in rows]
+    while len(queries) > 1:  # a tree, because a chain would be as deep as it is long
+        pairs: list[exp.Query] = [
+            exp.Union(this=one, expression=other, distinct=False)
+            for one, other in zip(queries[::2], queries[1::2], strict=False)
+        ]
+        queries = pairs + queries[len(pairs) * 2 :]
+    return queries[0]
 
 
 def join_names(tokens_: list[Any], hyphenated: Collection[str], columns: Collection[str]) -> None:

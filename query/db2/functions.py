@@ -12,12 +12,13 @@ from typing import Literal
 from sqlglot import exp
 
 from query.db2 import calls
-from query.db2.calls import Build, Db2Cast, Db2Function
+from query.db2.calls import Build, Db2Aggregate, Db2Cast, Db2Function, Random
 from query.db2.types import (
     BIGINT,
     DATE,
     DOUBLE,
     INTEGER,
+    SMALLINT,
     TEXT,
     TIME,
     TIMESTAMP,
@@ -91,6 +92,22 @@ def _field(
     )  # fmt: skip
 
 
+def _regular(
+    call: str, gives: Db2Type | str, words: str, example: tuple[str, str], most: int
+) -> Function:
+    """A function of a regular expression."""
+    build = calls.function(call.partition("(")[0])
+    return Function(call, Db2Function, gives, words, example, build=build, least=2, most=most)
+
+
+def _over(
+    call: str, gives: Db2Type | str, words: str, example: tuple[str, str], most: int
+) -> Function:
+    """A function of a window."""
+    build = calls.aggregate(call.partition("(")[0])
+    return Function(call, Db2Aggregate, gives, words, example, build=build, most=most)
+
+
 _CONVERSIONS = (
     _cast("INTEGER(x)", "INTEGER", "The integer, cut at the point", ("INT(' 12.7 ')", "12"), "INT"),
     _cast("SMALLINT(x)", "SMALLINT", "The same, up to 32,767", ("SMALLINT(-1.9)", "-1")),
@@ -107,7 +124,12 @@ _CONVERSIONS = (
           ("DECFLOAT('0.25')", "0.25")),
     _cast(
         "VARCHAR(x, length)", "VARCHAR", "The text, cut at `length`", ("VARCHAR(1208, 2)", "12"),
-        "CHAR", most=2,
+        most=2,
+    ),
+    _cast(
+        "CHAR(x, length)", "CHAR",
+        "The text with blanks up to `length`: that of the type unless given, 11 of an INTEGER",
+        ("CHAR('ab', 4) || '.'", "ab  ."), most=2,
     ),
     _cast("DATE(x)", "DATE", "The day of a text, a timestamp, or a number of days from 0001-01-01",
           ("DATE('31.01.2020')", "2020-01-31")),
@@ -134,8 +156,13 @@ _NUMBERS = (
     Function("SIGN(x)", exp.Sign, INTEGER, "-1, 0 or 1", ("SIGN(-3)", "-1"), ("SIGNUM",),
              reads="number"),
     Function("SQRT(x)", exp.Sqrt, DOUBLE, "The square root", ("SQRT('16')", "4.0"), reads="number"),
-    Function("TRUNCATE(x, digits)", exp.Trunc, SAME, "Cut to that many digits, 0 unless given",
+    Function("TRUNCATE(x, digits)", exp.Trunc, SAME,
+             "Cut to that many digits, 0 unless given; of a date or time to the begin of a year, "
+             "`'YEAR'`, or of `Q`, `MONTH`, `IW` (ISO 8601's week), `DAY` (week), `DD`, `HH`, `MI`",
              ("TRUNC(2.456, 1)", "2.4"), ("TRUNC",), most=2, reads="number"),
+    Function("RAND(seed)", Random, DOUBLE,
+             "A random number from 0 up to 1; with a seed the same number for the same row",
+             ("RAND(7) < 1", "true"), ("RANDOM",), calls.random, least=0),
 )  # fmt: skip
 
 _TEXTS = (
@@ -145,9 +172,13 @@ _TEXTS = (
              ("LEFT('camera', 3)", "cam"), least=2, most=2),
     Function("RIGHT(x, length)", exp.Right, TEXT, "The last characters",
              ("RIGHT('camera', 3)", "era"), least=2, most=2),
-    Function("SUBSTR(x, start, length)", exp.Substring, TEXT,
-             "The characters from `start` on, counted from 1", ("SUBSTR('camera', 2, 3)", "ame"),
-             ("SUBSTRING",), least=2, most=3),
+    Function("SUBSTR(x, start, length)", Db2Function, "VARCHAR",
+             "The characters from `start` on, counted from 1; with a `length` so many, with blanks "
+             "at the end where x has fewer; beyond what x may have SQL0138N",
+             ("SUBSTR('camera', 2, 3)", "ame"), build=calls.part, least=2, most=3),
+    Function("SUBSTRING(x, start, length)", exp.Substring, "VARCHAR",
+             "The same, of what x has: no blanks, no error",
+             ("SUBSTRING('camera', 5, 3)", "ra"), least=2, most=3),
     Function("LOWER(x)", exp.Lower, TEXT, "In small letters", ("LOWER('Car')", "car"), ("LCASE",)),
     Function("UPPER(x)", exp.Upper, TEXT, "In capitals", ("UPPER('Car')", "CAR"), ("UCASE",)),
     Function("TRIM(x)", exp.Trim, TEXT,
@@ -159,6 +190,11 @@ _TEXTS = (
              ("RTRIM('left_', '_')", "left"), most=2),
     Function("REPLACE(x, old, new)", exp.Replace, "VARCHAR", "With every `old` replaced",
              ("REPLACE('a-b', '-', '_')", "a_b"), least=2, most=3),
+    Function("LPAD(x, length, pad)", Db2Function, "VARCHAR",
+             "With blanks, or these, at the beginning up to `length`; cut at it",
+             ("LPAD(x, 3, '0')", "001, 002, 004"), build=calls.function("LPAD"), least=2, most=3),
+    Function("RPAD(x, length, pad)", Db2Function, "VARCHAR", "The same at the end",
+             ("RPAD('ab', 5, '.-')", "ab.-."), build=calls.function("RPAD"), least=2, most=3),
     Function("LENGTH(x)", exp.Length, INTEGER, "Number of characters", ("LENGTH('camera')", "6"),
              ("CHAR_LENGTH", "CHARACTER_LENGTH", "LEN")),
     Function("POSSTR(x, sought)", exp.StrPosition, INTEGER,
@@ -168,6 +204,19 @@ _TEXTS = (
              ("INSTR('camera', 'a', 3)", "6"), ("STRPOS", "STR_POSITION"), least=2, most=3),
     Function("LOCATE(sought, x, start)", exp.StrPosition, INTEGER, "The same, the other way round",
              ("LOCATE('e', 'camera')", "4"), ("POSITION", "CHARINDEX"), least=2, most=3),
+    _regular("REGEXP_LIKE(x, pattern, start, flags)", "BOOLEAN", "Whether a part of x matches",
+             ("REGEXP_LIKE('a2d2', '^A\\dd', 1, 'i')", "true"), 4),
+    _regular("REGEXP_SUBSTR(x, pattern, start, occurrence, flags, group)", "VARCHAR",
+             "The part that matches; null where none does",
+             ("REGEXP_SUBSTR('a2d2', '[a-z](\\d)', 1, 2, 'c', 1)", "2"), 6),
+    _regular("REGEXP_COUNT(x, pattern, start, flags)", INTEGER, "How many parts match",
+             ("REGEXP_COUNT('a2d2', '\\d')", "2"), 4),
+    _regular("REGEXP_INSTR(x, pattern, start, occurrence, after, flags)", INTEGER,
+             "Where that part begins, 0 where none does; with `after` = 1 what follows it",
+             ("REGEXP_INSTR('a2d2', '\\d', 1, 2)", "4"), 6),
+    _regular("REGEXP_REPLACE(x, pattern, new, start, occurrence, flags)", "VARCHAR",
+             "With the parts that match replaced, all or one; $0 to $9 are groups",
+             ("REGEXP_REPLACE('a2d2', '([a-z])(\\d)', '$2$1')", "2a2d"), 6),
 )  # fmt: skip
 
 _CHOICES = (
@@ -179,6 +228,16 @@ _CHOICES = (
              ("COALESCE(NULLIF(7, 0), -1)", "7"), least=2, most=2),
     Function("IF(condition, x, y)", exp.If, "as x", "As CASE WHEN condition THEN x ELSE y END",
              ("IF(1 < 2, 'a', 'b')", "a"), ("IIF",), least=2, most=3),
+    Function("DECODE(x, y, then, ..., else)", Db2Function, "the common type",
+             "The `then` of the first y that equals x, as null equals null; else `else`, or null",
+             ("DECODE(x, 1, 'one', 2, 'two', 'many')", "many, one, two"),
+             build=calls.function("DECODE"), least=3, most=None),
+    Function("GREATEST(x, y, ...)", Db2Function, "the common type",
+             "The largest; null where one is", ("GREATEST(x, 2)", "2, 4"),
+             build=calls.function("GREATEST"), least=2, most=None),
+    Function("LEAST(x, y, ...)", Db2Function, "the common type",
+             "The smallest; null where one is", ("LEAST(x, 2)", "1, 2"),
+             build=calls.function("LEAST"), least=2, most=None),
 )  # fmt: skip
 
 _DATES = (
@@ -218,7 +277,32 @@ _DATES = (
              "MI, SS, NNNNNN, FF6, AM, PM and signs",
              ("VARCHAR_FORMAT('2020-01-31 10:11:12', 'YYYY/MM')", "2020/01"), ("TO_CHAR",),
              calls.function("VARCHAR_FORMAT"), least=2, most=2, reads="TIMESTAMP"),
+    Function("TO_DATE(x, format)", Db2Function, TIMESTAMP,
+             "The time of a text in that format, YYYY-MM-DD HH24:MI:SS unless given",
+             ("TO_DATE('31/01/2020', 'DD/MM/YYYY')", "2020-01-31 00:00:00"),
+             ("TIMESTAMP_FORMAT", "TO_TIMESTAMP"), calls.function("TO_DATE"), most=2),
+    Function("MONTHNAME(x)", Db2Function, TEXT, "The month's name in English",
+             ("MONTHNAME('2020-01-31')", "January"), build=calls.function("MONTHNAME"),
+             reads="DATE", template="monthname({x})"),
+    Function("DAYNAME(x)", Db2Function, TEXT, "The day's name in English",
+             ("DAYNAME('2020-01-31')", "Friday"), build=calls.function("DAYNAME"),
+             reads="DATE", template="dayname({x})"),
+    Function("ADD_MONTHS(x, months)", Db2Function, "DATE or TIMESTAMP",
+             "x so many months later; the last day of a month stays one",
+             ("ADD_MONTHS('2020-02-29', 4)", "2020-06-30"), build=calls.function("ADD_MONTHS"),
+             least=2, most=2),
+    Function("TIMESTAMPDIFF(unit, duration)", Db2Function, INTEGER,
+             "A difference of timestamps in microseconds (1), seconds (2), minutes (4), hours (8), "
+             "days (16), weeks (32), months (64), quarters (128) or years (256), a month having "
+             "30 days and a year 365",
+             ("TIMESTAMPDIFF(4, CHAR(TIMESTAMP('2020-03-01 10:00:00') - '2020-03-01 08:29:30'))",
+              "90"),
+             build=calls.function("TIMESTAMPDIFF"), least=2, most=2),
 )  # fmt: skip
+
+_ROLLED_UP = (
+    "(SELECT SUM(g) FROM (SELECT GROUPING(k) AS g FROM (VALUES 1, 2) AS v(k) GROUP BY ROLLUP(k)) w)"
+)
 
 _AGGREGATES = (
     Function("COUNT(x)", exp.Count, "DECIMAL(31,0)",
@@ -247,6 +331,25 @@ _AGGREGATES = (
              "All in one text; with `WITHIN GROUP (ORDER BY y)` in that order",
              ("LISTAGG(x, '/') WITHIN GROUP (ORDER BY x DESC)", "4/2/1"),
              build=calls.listed, most=2),
+    Function("MEDIAN(x)", Db2Aggregate, DOUBLE, "The number in the middle, or between two",
+             ("MEDIAN(x)", "2.0"), build=calls.aggregate("MEDIAN")),
+    Function("PERCENTILE_CONT(share) WITHIN GROUP (ORDER BY x)", Db2Aggregate, DOUBLE,
+             "The number that such a share of x lies below, between two where none is there",
+             ("PERCENTILE_CONT(0.75) WITHIN GROUP (ORDER BY x)", "3.0"),
+             build=calls.aggregate("PERCENTILE_CONT")),
+    Function("PERCENTILE_DISC(share) WITHIN GROUP (ORDER BY x)", Db2Aggregate, SAME,
+             "The first of x that such a share of x does not exceed",
+             ("PERCENTILE_DISC(0.75) WITHIN GROUP (ORDER BY x)", "4"),
+             build=calls.aggregate("PERCENTILE_DISC")),
+    Function("CORR(x, y)", exp.Corr, DOUBLE,
+             "The correlation, -1 to 1; null where x or y is the same everywhere",
+             ("DECIMAL(CORR(x, x * x), 5, 3)", "0.989"), ("CORRELATION",), calls.of_two(exp.Corr),
+             least=2, most=2),
+    Function("ANY_VALUE(x)", exp.Min, SAME, "Any that is not null: the smallest",
+             ("ANY_VALUE('a')", "a"), build=calls.of(exp.Min)),
+    Function("GROUPING(x)", Db2Aggregate, SMALLINT,
+             "1 in a row over all values of x, which ROLLUP, CUBE and GROUPING SETS make; else 0",
+             (_ROLLED_UP, "1"), build=calls.aggregate("GROUPING")),
     Function("STRING_AGG(x, separator)", exp.GroupConcat, "VARCHAR", "The same",
              ("STRING_AGG('a', '')", "aaa"), ("GROUP_CONCAT",), most=2),
 )  # fmt: skip
@@ -258,6 +361,20 @@ _WINDOWS = (
              ("RANK() OVER (ORDER BY x / 3)", "1, 3"), least=0, most=0),
     Function("DENSE_RANK() OVER (...)", exp.DenseRank, BIGINT, "The same without gaps",
              ("DENSE_RANK() OVER (ORDER BY x / 3)", "1, 2"), least=0, most=0),
+    _over("LAG(x, rows, default, 'IGNORE NULLS') OVER (...)", SAME,
+          "x of the row before, or so many rows before; `default` where there is none",
+          ("LAG(x, 1, 0) OVER (ORDER BY x)", "0, 1, 2"), 4),
+    _over("LEAD(x, rows, default, 'IGNORE NULLS') OVER (...)", SAME, "The same of a row after",
+          ("LEAD(x, 1, 0) OVER (ORDER BY x)", "0, 2, 4"), 4),
+    _over("FIRST_VALUE(x, 'IGNORE NULLS') OVER (...)", SAME, "x of the window's first row",
+          ("FIRST_VALUE(x) OVER (ORDER BY x DESC)", "4"), 2),
+    _over("LAST_VALUE(x, 'IGNORE NULLS') OVER (...)", SAME,
+          "x of its last row: the row itself, unless the window goes on",
+          ("LAST_VALUE(x) OVER (ORDER BY x)", "1, 2, 4"), 2),
+    _over("NTILE(n) OVER (...)", SAME, "The number of the row's part, of n parts",
+          ("NTILE(2) OVER (ORDER BY x)", "1, 2"), 1),
+    _over("RATIO_TO_REPORT(x) OVER (...)", DOUBLE, "x divided by the sum of x",
+          ("DECIMAL(RATIO_TO_REPORT(x) OVER (), 5, 3)", "0.142, 0.285, 0.571"), 1),
 )  # fmt: skip
 
 GROUPS: dict[str, tuple[Function, ...]] = {

@@ -1,5 +1,6 @@
 """Every column of a query with the table it is from, or Db2's error for it."""
 
+import re
 from collections.abc import Mapping, Set
 from functools import cached_property
 
@@ -11,6 +12,7 @@ from sqlglot.schema import MappingSchema
 
 from catalog.errors import SqlError, nearest_names
 from query.db2.dialect import Db2
+from query.db2.random import name_rows
 from query.db2.read_only import Schema
 from query.db2.typography import odd_characters
 
@@ -47,7 +49,33 @@ def with_tables(query: exp.Query, schema: Views) -> exp.Query:
         raise _not_resolved(error) from error
     if not isinstance(qualified, exp.Query):
         raise TypeError(f"qualify made a {qualified.key} of a query")
+    for select in qualified.find_all(exp.Select):
+        if select.args.get("distinct") is not None:
+            _check_distinct_order(select)
+    name_rows(qualified, schema)
     return qualified
+
+
+def _check_distinct_order(select: exp.Select) -> None:
+    """DISTINCT rows may be ordered by what they show: of another column, a row has many."""
+    order = select.args.get("order")
+    shown = [item.unalias() for item in select.expressions]
+    names = {item.alias_or_name for item in select.expressions}
+    for term in order.expressions if order is not None else ():
+        key = term.this.unnest()
+        is_name = isinstance(key, exp.Column) and not key.table and key.name in names
+        if not (is_name or isinstance(key, exp.Literal) or key in shown):
+            raise SqlError(
+                -214, "42822", f'An expression in ORDER BY, "{_shown(key)}", is not valid: it is '
+                "not in the SELECT list of a SELECT DISTINCT.",
+            )  # fmt: skip
+
+
+def _shown(expression: exp.Expr) -> str:
+    plain = expression.copy()
+    for identifier in plain.find_all(exp.Identifier):
+        identifier.set("quoted", False)
+    return str(plain.sql(dialect=Db2))[:60].upper()
 
 
 def columns_given(query: exp.Query, schema: Views) -> list[str]:
@@ -89,7 +117,9 @@ def _not_resolved(error: SqlglotError) -> SqlError:
         return SqlError(
             -212, "42712", f'"{used_twice}" is a duplicate table designator. Name one otherwise.'
         )
-    return SqlError(-206, "42703", text)
+    column = re.search(r"""[Cc]olumn:? ['"]*([^'" ,]+)""", text)
+    name = f'"{column[1].upper()}"' if column else "A name"
+    return SqlError(-206, "42703", f"{name} is not valid in the context where it is used.")
 
 
 class _Names:
@@ -119,6 +149,9 @@ class _Names:
         if scope.set_operation_scopes:
             return self.outputs[id(scope.set_operation_scopes[0])]
         root = scope.expression
+        if isinstance(root, exp.Lateral):
+            inner = next((one for one in scope.sources.values() if isinstance(one, Scope)), None)
+            return [] if inner is None else self.outputs[id(inner)]
         if not isinstance(root, exp.Query):
             return []
         names: list[str] = []

@@ -10,8 +10,10 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from catalog.errors import SqlError, nearest_names
+from query.db2 import syscat
 from query.db2.dialect import Db2, Db2Duration, join_names
 from query.db2.functions import BY_NODE
+from query.db2.random import sample_tables
 from query.db2.time_limit import go_on
 from query.db2.typography import as_typed, odd_characters
 
@@ -35,8 +37,10 @@ _STATEMENTS = ("attach", "copy", "describe", "detach", "drop", "pragma", "set", 
 _PARTS: frozenset[type[exp.Expr]] = frozenset((
     Db2Duration,
     exp.Add, exp.Alias, exp.All, exp.And, exp.Any, exp.Between, exp.Boolean, exp.Case, exp.Cast,
-    exp.Column, exp.CTE, exp.DPipe, exp.DataType, exp.DataTypeParam, exp.Distinct, exp.Div, exp.EQ,
-    exp.Escape, exp.Except, exp.Exists, exp.Fetch, exp.From, exp.GT, exp.GTE, exp.Group, exp.Having,
+    exp.Column, exp.CTE, exp.Cube, exp.DPipe, exp.DataType, exp.DataTypeParam, exp.Distinct,
+    exp.Div, exp.EQ,
+    exp.Escape, exp.Except, exp.Exists, exp.Fetch, exp.From, exp.GT, exp.GTE, exp.Group,
+    exp.GroupingSets, exp.Having, exp.Lateral, exp.Rollup,
     exp.Identifier, exp.If, exp.In, exp.Intersect, exp.Is, exp.Join, exp.LT, exp.LTE, exp.Like,
     exp.Limit, exp.LimitOptions, exp.Literal, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null,
     exp.Offset, exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Select, exp.Star, exp.Sub,
@@ -76,6 +80,9 @@ def parse(text: str, schema: Schema | None = None) -> exp.Query:
     if not isinstance(statement, exp.Query):
         raise _not_allowed(f"a {statement.key.upper()} statement; only SELECT is")
     _replace_dummy(statement)
+    syscat.named(statement)
+    _make_lateral(statement)
+    sample_tables(statement)
     balance(statement)
     return statement
 
@@ -89,6 +96,16 @@ def _replace_dummy(query: exp.Query) -> None:
             table.replace(
                 exp.Subquery(this=row, alias=exp.TableAlias(this=exp.to_identifier(alias)))
             )
+
+
+def _make_lateral(query: exp.Query) -> None:
+    """``TABLE (SELECT ...) AS t``, Db2's older word for LATERAL."""
+    for table in list(query.find_all(exp.Table)):
+        call = table.this
+        rows = call.expressions if isinstance(call, exp.Anonymous) else ()
+        if call.name.upper() == "TABLE" and len(rows) == 1 and isinstance(rows[0], exp.Query):
+            inner = rows[0] if isinstance(rows[0], exp.Subquery) else exp.Subquery(this=rows[0])
+            table.replace(exp.Lateral(this=inner, alias=table.args.get("alias")))
 
 
 def balance(query: exp.Expr) -> None:
@@ -246,11 +263,20 @@ def _check_kind(node: exp.Expr) -> None:
         raise _not_allowed("a star inside an expression or with exceptions")
     if isinstance(node, exp.Limit | exp.Fetch | exp.Offset):
         _check_limit(node)
+    if isinstance(node, exp.Lateral):
+        _check_lateral(node)
 
 
 def _check_cast(node: exp.Cast) -> None:
     if node.to.this not in _TYPES:
         raise SqlError(-204, "42704", f'"{node.to.sql()[:40].upper()}" is an undefined type.')
+
+
+def _check_lateral(node: exp.Lateral) -> None:
+    """LATERAL (SELECT ...) AS t, and no function."""
+    words = any(node.args.get(name) for name in ("view", "outer", "cross_apply", "ordinality"))
+    if words or not isinstance(node.this, exp.Subquery) or not node.alias:
+        raise _not_allowed("LATERAL of anything but a query in parentheses with a name after it")
 
 
 def _check_limit(node: exp.Expr) -> None:

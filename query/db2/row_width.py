@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
+from query.db2.calls import MAX_TEXT, Db2Cast, Db2Function
 from query.db2.read_only import Schema
 from query.db2.scopes import columns_of
-from query.db2.templates import MAX_TEXT
 from query.db2.types import TEXT, Db2Type
 
 MAX_ROW = 32_677
@@ -27,6 +27,10 @@ their longest, and there are others in every row."""
 
 _STORED_TEXT = 64
 _NUMBER = 8
+
+_GROWING = {"LPAD": 0, "RPAD": 0, "SUBSTR": 1, "REGEXP_REPLACE": 9}
+"""Functions that make longer texts than they are given -> the place of the length among what
+follows the text."""
 
 _Outputs = list[tuple[str, int]]
 _Columns = dict[tuple[str, str], int]
@@ -78,6 +82,10 @@ class RowWidths:
             return len(node.name.encode()) if node.is_string else _NUMBER
         if isinstance(node, exp.GroupConcat):
             return MAX_TEXT
+        if isinstance(node, Db2Function) and node.args["name"] in _GROWING:
+            return _constant(node.expressions[_GROWING[node.args["name"]] :])
+        if isinstance(node, Db2Cast) and node.args["kind"] == "CHAR":
+            return _constant([node.args.get("precision")])
         widths = [self._of(child, columns) for child in node.iter_expressions()]
         if isinstance(node, exp.DPipe | exp.Concat):
             return min(MAX_TEXT, sum(widths))
@@ -85,6 +93,13 @@ class RowWidths:
             grown = widths[0] * max(1, widths[-1])
             return min(MAX_TEXT, grown)
         return max([_NUMBER, *widths])
+
+
+def _constant(lengths: Sequence[exp.Expr | None]) -> int:
+    """The bytes of a text whose length is the first of these; of no constant, the most."""
+    length = lengths[0] if lengths else None
+    digits = length.name if isinstance(length, exp.Literal) and not length.is_string else ""
+    return min(MAX_TEXT, int(digits[:6])) if digits.isdecimal() else MAX_TEXT
 
 
 def guarded(statement: str, outputs: Sequence[tuple[str, Db2Type]]) -> str:

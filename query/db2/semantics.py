@@ -24,12 +24,25 @@ from query.db2 import (
     dates as db2_dates,
 )
 from query.db2 import (
+    regexes,
+    syscat,
+    texts,
+    windows,
+)
+from query.db2 import (
     templates as db2_templates,
 )
 from query.db2 import (
     types as db2_types,
 )
-from query.db2.calls import VIEW_TEXT, Db2Cast, Db2Function
+from query.db2.calls import (
+    MOST_CHARACTERS,
+    VIEW_TEXT,
+    Db2Aggregate,
+    Db2Cast,
+    Db2Function,
+    Random,
+)
 from query.db2.dialect import Db2Duration
 from query.db2.functions import BY_NODE, FUNCTIONS, SAME
 from query.db2.names import Views, with_tables
@@ -50,6 +63,9 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _CURRENT = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime)
 
 _Columns = dict[tuple[str, str], Db2Type]
+_NAME = "name"
+"""Key of the meta data of a call that OVER may follow: Db2's name."""
+
 _ARGUMENT = "argument"
 """Key of the meta data of an aggregate over a window: the type of what it is over."""
 
@@ -125,6 +141,7 @@ def _rewritten(
         balance(qualified)  # what is now joined by AND, one by one
     typing = _Typing(schema if tables is None else {**schema, **tables.schema()})
     typing.run(qualified)
+    syscat.filled(qualified, schema)
     return qualified, typing
 
 
@@ -152,6 +169,8 @@ class _Typing:
                         columns["", node.alias_or_name] = kind  # as ORDER BY may call it
             elif isinstance(root, exp.SetOperation):
                 types = self._combine(root)
+            elif isinstance(root, exp.Lateral):
+                types = self.of_query(root.this)
             self.outputs[id(root)] = types
 
     def _combine(self, root: exp.SetOperation) -> _Outputs:
@@ -249,6 +268,11 @@ def _rewrite_value(node: exp.Expr, of: _TypeOf) -> Typed:
             return rewrite(node, of)
     if isinstance(node, exp.Mod):
         node.expression.replace(db2_templates.not_zero(_as_number(node.expression, of)))
+    return _read_number(node, of)
+
+
+def _read_number(node: exp.Expr, of: _TypeOf) -> Typed:
+    """An expression of DuckDB's, given a number where it takes one."""
     kind = _plain_type(node, of)
     reads_number = isinstance(node, exp.Neg) or _reads(node) == "number"
     if reads_number and of(node.this) is TEXT:
@@ -268,8 +292,10 @@ def _plain_type(node: exp.Expr, of: _TypeOf) -> Db2Type:
         return of(node.args.get("true"))
     if isinstance(node, exp.Distinct):
         return of(next(iter(node.expressions), None))
-    if isinstance(node, exp.Alias | exp.Neg | exp.Paren):
+    if isinstance(node, exp.Alias | exp.Neg | exp.Ordered | exp.Paren):
         return of(node.this)
+    if isinstance(node, exp.Order):
+        return of(node.expressions[0])
     function = BY_NODE.get(type(node))
     if function is None:
         return OTHER
@@ -402,16 +428,22 @@ def _of_dates(node: exp.Expr, of: _TypeOf) -> Typed:
     return _replace(node, computed), kind
 
 
-def _like(node: exp.Expr) -> exp.Expr:
+def _like(node: exp.Expr, _: _TypeOf) -> Typed:
     like, escape = node, ""
     if isinstance(node, exp.Like) and isinstance(node.parent, exp.Escape):
-        return node  # the ESCAPE around it decides
+        return node, OTHER  # the ESCAPE around it decides
     if isinstance(node, exp.Escape):
         like, escape = node.this, node.expression.name
     if not isinstance(like, exp.Like) or len(escape) > 1:
         raise SqlError(-130, "22025", "The ESCAPE of LIKE is not valid. Expected: one character.")
-    rewritten = db2_templates.like(like, escape)
-    return node if rewritten is like else _replace(node, rewritten)
+    pattern = like.expression.unnest()
+    if isinstance(pattern, exp.Literal) and pattern.is_string:
+        rewritten = db2_templates.like(like, escape)
+    else:
+        text, pattern = (fill("CAST({x} AS VARCHAR)", x=each) for each in (like.this, pattern))
+        rewritten = texts.like(text, pattern, escape)
+        rewritten = exp.Not(this=rewritten) if like.args.get("negate") else rewritten
+    return node if rewritten is like else _replace(node, rewritten), OTHER
 
 
 def _duration(node: exp.Expr, of: _TypeOf) -> Typed:
@@ -436,24 +468,121 @@ def _converted(node: exp.Expr, of: _TypeOf) -> Typed:
     elif node.args["kind"] in ("DATE", "TIME", "TIMESTAMP"):
         clock = node.args.get("precision")
         converted, kind = db2_dates.convert(node.this, node.args["kind"], value_type, clock)
+    elif node.args["kind"] == "CHAR":
+        text = texts.as_text(node.this, value_type)
+        converted, kind = texts.to_char(cast(Db2Cast, node), value_type, text), TEXT
     else:
         converted, kind = db2_templates.convert(cast(Db2Cast, node), value_type)
     return _replace(node, converted), kind
 
 
 def _called(node: exp.Expr, of: _TypeOf) -> Typed:
-    """A function of the table that has a template, or VARCHAR_FORMAT."""
+    """A function of the table that has a template, or one of _OWN."""
+    own = _OWN.get(node.args["name"])
+    if own is not None:
+        made, kind = own(node, of)
+        return _replace(node, made), kind
     function = FUNCTIONS[node.args["name"]]
     value, value_type = node.this, of(node.this)
     if value_type is TEXT and function.reads == "number":
         value = number(value)
     elif value_type is TEXT and function.reads:
         value, value_type = db2_dates.convert(value, function.reads, value_type, None)
-    if not isinstance(function.gives, Db2Type):
-        result = db2_dates.formatted(value, value_type, node.expressions[0])
-        return _replace(node, result), TEXT
-    result = fill(f"CAST({function.template} AS {function.gives.kind})", x=value)
-    return _replace(node, result), function.gives
+    gives = cast(Db2Type, function.gives)
+    result = fill(f"CAST({function.template} AS {gives.kind})", x=value)
+    return _replace(node, result), gives
+
+
+def _formatted(node: exp.Expr, of: _TypeOf) -> Typed:
+    """VARCHAR_FORMAT."""
+    value, kind = node.this, of(node.this)
+    if kind is TEXT:
+        value, kind = db2_dates.convert(value, "TIMESTAMP", kind, None)
+    return db2_dates.formatted(value, kind, node.expressions[0]), TEXT
+
+
+def _part(node: exp.Expr, of: _TypeOf) -> Typed:
+    """SUBSTR."""
+    start, length, *_ = [*node.expressions, None]
+    text = texts.as_text(node.this, of(node.this)) if of(node.this) is not TEXT else node.this
+    return texts.part(text, node.meta[MOST_CHARACTERS], start, length), TEXT
+
+
+def _substring(node: exp.Expr, _: _TypeOf) -> Typed:
+    """SUBSTRING, which takes what there is."""
+    text = fill("CAST({x} AS VARCHAR)", x=node.this)
+    start, length = node.args["start"], node.args.get("length")
+    return _replace(node, texts.substring(text, start, length)), TEXT
+
+
+def _padded(node: exp.Expr, of: _TypeOf) -> Typed:
+    """LPAD and RPAD."""
+    length, pad, *_ = [*node.expressions, None]
+    text = texts.as_text(node.this, of(node.this))
+    return texts.padded(text, length, pad, left=node.args["name"] == "LPAD"), TEXT
+
+
+def _extreme(node: exp.Expr, of: _TypeOf) -> Typed:
+    """GREATEST and LEAST."""
+    values = [node.this, *node.expressions]
+    kinds = [of(value) for value in values]
+    _make_comparable(values, kinds)
+    parts = {f"p{n}": value for n, value in enumerate([node.this, *node.expressions])}
+    unknown = " OR ".join(f"{{{name}}} IS NULL" for name in parts)
+    listed = ", ".join(f"{{{name}}}" for name in parts)
+    function = node.args["name"].lower()
+    chosen = fill(f"CASE WHEN {unknown} THEN NULL ELSE {function}({listed}) END", **parts)
+    return chosen, db2_types.common(kinds)
+
+
+def _decoded(node: exp.Expr, of: _TypeOf) -> Typed:
+    """DECODE: a CASE in which null equals null."""
+    pairs = (len(node.expressions)) // 2
+    compared = [node.this, *node.expressions[: 2 * pairs : 2]]
+    kinds = [of(value) for value in compared]
+    if not _make_comparable(compared, kinds) and set(kinds) == {TEXT}:
+        _ignore_end_blanks(compared)
+    results = [*node.expressions[1 : 2 * pairs : 2], *node.expressions[2 * pairs :]]
+    kinds = [of(result) for result in results]
+    _make_comparable(results, kinds)
+    parts = {"x": node.this} | {f"p{n}": value for n, value in enumerate(node.expressions)}
+    branches = " ".join(
+        f"WHEN {{x}} IS NOT DISTINCT FROM {{p{2 * n}}} THEN {{p{2 * n + 1}}}" for n in range(pairs)
+    )
+    otherwise = f"{{p{2 * pairs}}}" if len(node.expressions) > 2 * pairs else "NULL"
+    return fill(f"CASE {branches} ELSE {otherwise} END", **parts), db2_types.common(kinds)
+
+
+def _cut(node: exp.Expr, of: _TypeOf) -> Typed:
+    """TRUNC of a number, or of a date or time to the begin of something."""
+    unit, kind = node.args.get("decimals"), of(node.this)
+    if not (kind.is_datetime or (isinstance(unit, exp.Literal) and unit.is_string)):
+        return _read_number(node, of)
+    made, kind = db2_dates.truncated(node.this, kind, unit)
+    return _replace(node, made), kind
+
+
+def _over_rows(node: exp.Expr, of: _TypeOf) -> Typed:
+    """MEDIAN, LAG and others."""
+    call = cast(Db2Aggregate, node)
+    made, kind = windows.call(call, of)
+    if made is node:
+        node.meta[_ARGUMENT] = of(node.this)
+        return node, kind
+    made.meta[_NAME] = call.args["name"]
+    return (exchange if isinstance(node.parent, exp.Window) else _replace)(node, made), kind
+
+
+def _correlated(node: exp.Expr, of: _TypeOf) -> Typed:
+    for side in ("this", "expression"):
+        node.args[side].replace(_as_number(node.args[side], of))
+    if isinstance(node.parent, exp.Window):
+        return node, DOUBLE  # the whole window is looked at
+    return _replace(node, fill(_KNOWN, x=node)), DOUBLE
+
+
+_KNOWN = "nullif({x}, 'nan'::DOUBLE)"
+"""What DuckDB cannot compute is null in Db2."""
 
 
 def _replaced(node: exp.Expr, _: _TypeOf) -> Typed:
@@ -471,7 +600,7 @@ def _concatenated(node: exp.Expr, _: _TypeOf) -> Typed:
     return _replace(node, db2_templates.concatenated(parts)), TEXT
 
 
-def _list(node: exp.Expr, _: _TypeOf) -> Typed:
+def _list(node: exp.Expr, of: _TypeOf) -> Typed:
     if isinstance(node.parent, exp.WithinGroup):
         return node, TEXT  # made with its order
     if isinstance(node.parent, exp.Window):
@@ -479,6 +608,10 @@ def _list(node: exp.Expr, _: _TypeOf) -> Typed:
     call, order = node, []
     if isinstance(node, exp.WithinGroup):
         call, order = node.this, node.expression.expressions
+    if isinstance(call, Db2Aggregate) and call.args["name"] in windows.PERCENTILES:
+        made, kind = windows.percentile(cast(exp.WithinGroup, node), of)
+        made.meta[_NAME] = call.args["name"]
+        return (exchange if isinstance(node.parent, exp.Window) else _replace)(node, made), kind
     if not isinstance(call, exp.GroupConcat):
         raise SqlError(-142, "42612", "The SQL statement is not supported: WITHIN GROUP here.")
     listed = db2_templates.list_of(call.this, call.args.get("separator"), order)
@@ -515,6 +648,15 @@ def _number_inside(aggregate: exp.Expr) -> None:
 
 def _window(node: exp.Expr, of: _TypeOf) -> Typed:
     result = of(node.this)
+    name: str = node.this.meta.get(_NAME) or node.this.args.get("name") or ""
+    windows.check(cast(exp.Window, node), name)
+    if name == "RATIO_TO_REPORT":
+        shares = windows.ratio(cast(exp.Window, node), node.this.meta[_ARGUMENT])
+        return _replace(node, shares), DOUBLE
+    if name == "NTILE":
+        return _replace(node, _in_type(node, result)), result
+    if isinstance(node.this, exp.Corr):
+        return _replace(node, fill(_KNOWN, x=node)), DOUBLE
     if not isinstance(node.this, exp.Count | exp.Sum | exp.Avg) or result is DOUBLE:
         return node, result
     if isinstance(node.this, exp.Avg):
@@ -548,7 +690,12 @@ _REWRITES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[exp.Expr, _TypeOf],
     ((Db2Cast, exp.Cast), _converted),
     ((Db2Function,), _called),
     ((Db2Duration,), _duration),
-    ((exp.Like, exp.Escape), lambda node, _: (_like(node), OTHER)),
+    ((exp.Like, exp.Escape), _like),
+    ((Random,), lambda node, _: (_replace(node, db2_templates.random(cast(Random, node))), DOUBLE)),
+    ((Db2Aggregate,), _over_rows),
+    ((exp.Corr,), _correlated),
+    ((exp.Substring,), _substring),
+    ((exp.Trunc,), _cut),
     ((exp.Replace,), _replaced),
     ((exp.Concat, exp.DPipe), _concatenated),
     ((exp.GroupConcat, exp.WithinGroup), _list),
@@ -557,3 +704,22 @@ _REWRITES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[exp.Expr, _TypeOf],
     (_CURRENT, _current),
 )
 """Rewriting of an expression by its type, after its parts were rewritten."""
+
+_OWN: dict[str, Callable[[exp.Expr, _TypeOf], Typed]] = {
+    "ADD_MONTHS": lambda node, of: db2_dates.months_later(
+        node.this, of(node.this), _as_number(node.expressions[0], of)
+    ),
+    "DECODE": _decoded,
+    "GREATEST": _extreme,
+    "LEAST": _extreme,
+    "LPAD": _padded,
+    "RPAD": _padded,
+    "SUBSTR": _part,
+    "TIMESTAMPDIFF": lambda node, of: db2_dates.counted(
+        node.this, node.expressions[0], of(node.expressions[0])
+    ),
+    "TO_DATE": lambda node, _: db2_dates.read(node.this, next(iter(node.expressions), None)),
+    "VARCHAR_FORMAT": _formatted,
+    **dict.fromkeys(regexes.NAMES, lambda node, of: regexes.call(cast(Db2Function, node), of)),
+}
+"""Functions that no template makes."""

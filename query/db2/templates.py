@@ -11,7 +11,7 @@ from sqlglot import exp, parse_one
 
 from catalog.errors import SqlError
 from query.db2 import types as db2_types
-from query.db2.calls import VIEW_TEXT, Db2Cast
+from query.db2.calls import MAX_TEXT, VIEW_TEXT, Db2Cast, Random
 from query.db2.read_only import too_complex
 from query.db2.time_limit import go_on
 from query.db2.types import DOUBLE, INTEGER, TEXT, Db2Type
@@ -48,9 +48,6 @@ _nodes_left: ContextVar[int] = ContextVar("nodes left")
 
 _CONSTANTS = (exp.Literal, exp.Null)
 _LONG_TEMPLATE = 2_000
-
-MAX_TEXT = 32_672
-"""Db2's longest VARCHAR [bytes]."""
 
 TOO_LONG = "SQL0137N"
 """Text of the DuckDB error that the query raises before it makes a text beyond MAX_TEXT."""
@@ -93,7 +90,11 @@ def fill(template: str, **parts: exp.Expr) -> exp.Expr:
     sizes = {name: sum(1 for _ in islice(operand.walk(), left)) for name, operand in named.items()}
     tree = _parsed(template.format(**stand_ins))
     columns = [column.name for column in tree.find_all(exp.Column) if column.name in named]
-    if any(sizes[name] > _REPEATED_NODES and columns.count(name) > 1 for name in named):
+    if any(
+        columns.count(name) > 1
+        and (sizes[name] > _REPEATED_NODES or operand.find(exp.Rand) is not None)
+        for name, operand in named.items()
+    ):
         tree = _parsed(_computed_once(template, parts))
     filled = exp.Paren(this=tree.copy())
     slots = [column for column in filled.find_all(exp.Column) if column.name in named]
@@ -176,7 +177,7 @@ def convert(cast: Db2Cast, argument: Db2Type) -> Typed:
     """
     kind: str = cast.args["kind"]
     integer = integer_behind(cast.this)
-    if integer is not None and kind != "VARCHAR":
+    if integer is not None and kind not in ("CHAR", "VARCHAR"):
         cast.set("this", integer)
         argument = INTEGER
     if kind in _INTEGERS:
@@ -311,15 +312,8 @@ def like(node: exp.Like, escape: str) -> exp.Expr:
     """LIKE with a constant pattern, in time that grows with the text and no faster.
 
     DuckDB's own LIKE takes exponential time, and cannot be stopped, where % and _ are mixed.
-
-    Raises:
-        SqlError: SQL0132N, the pattern is no constant.
     """
     pattern = node.expression.unnest()
-    if not (isinstance(pattern, exp.Literal) and pattern.is_string):
-        raise SqlError(
-            -132, "42824", "The pattern of LIKE is not valid. Expected: a constant in quotes."
-        )
     expression = _regular_expression(pattern.name, escape)
     if not escape and ("_" not in pattern.name or pattern.name.count("%") <= 2):
         return node
@@ -399,3 +393,18 @@ def joined_parts(node: exp.Expr) -> Iterator[exp.Expr]:
             pending += reversed(inner.expressions)
         else:
             yield operand
+
+
+def random(node: Random) -> exp.Expr:
+    """The number in DuckDB's SQL, from 0 up to 1, DOUBLE."""
+    seed, columns = node.this, node.expressions
+    if seed is None and not node.args.get("table"):
+        return fill("random()")
+    parts = {f"c{index}": column for index, column in enumerate(columns)}
+    # The text of a null would be left out: rows (null, 'a') and ('a', null) differ.
+    texts = "".join(f", coalesce(CAST({{{name}}} AS VARCHAR), '~')" for name in parts)
+    # Without a seed one number for the statement: a query is computed once.
+    start = "(SELECT random())" if seed is None else "{s}"
+    hashed = f"md5_number_lower(concat_ws(':', {start}{texts}))"
+    named = parts if seed is None else {"s": seed, **parts}
+    return fill(f"CAST({hashed} AS DOUBLE) / 18446744073709551616.0", **named)

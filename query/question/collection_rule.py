@@ -14,10 +14,12 @@ from sqlglot import exp
 
 from catalog.errors import CollectionFails, InvalidInput, SqlError
 from catalog.lake.catalog import Catalog
-from catalog.lake.connection import LAKE, SAFE, one_line
+from catalog.lake.connection import LAKE, SAFE
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.limited_store import ROW
 from query.db2 import read_only
+from query.db2.calls import Random
+from query.db2.errors import translated
 from query.db2.names import Views
 from query.db2.semantics import condition_to_duckdb
 from query.db2.templates import fill
@@ -59,7 +61,7 @@ def check_rule(text: str) -> None:
     try:
         kind, fails = _tried(rule, failing)
     except duckdb.Error as error:
-        why = one_line(error).partition(" LINE 1:")[0]
+        why = translated(error).text.removesuffix(".")
         raise InvalidInput(
             f"rule '{_short(text)}': it cannot be evaluated: {why}; {_EXPECTED}"
         ) from error
@@ -148,6 +150,8 @@ def _in_duckdb(rule: str, finish: Callable[[exp.Expr], exp.Expr]) -> str:
 def _check(where: exp.Where) -> None:
     if where.find(exp.Query, exp.Star):
         raise InvalidInput("it asks other rows; compare columns only")
+    if where.find(Random):
+        raise InvalidInput("RAND is another number each time; a collection has the same files")
     for column in where.find_all(exp.Column):
         if column.table or column.name.lower() not in _SCHEMA[ROW]:
             raise InvalidInput(

@@ -130,14 +130,16 @@ def test_calculations(store: CatalogStore, expression: str, expected: object) ->
         ("'2020-01-01' + 1 day", -182),
         ("1 + 1 day", -182),
         ("- 1 day", -182),
-        ("current timestamp - current timestamp", -182),
+        ("current timestamp - current date", -182),
         ("date('2020-01-01') + current date", -182),
         ("varchar_format(current date, 'Q')", -171),
         ("varchar_format('x', fkey)", -171),
         ("varchar_format(1, 'YYYY')", -171),
         ("days()", -440),
         ("date(1, 2)", -440),
-        ("timestampdiff(16, 'x')", -440),
+        ("timestampdiff(16, 'x')", -180),
+        ("timestampdiff(3, '1')", -171),
+        ("timestampdiff(16)", -440),
     ],
 )
 def test_errors(store: CatalogStore, expression: str, sqlcode: int) -> None:

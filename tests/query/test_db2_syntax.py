@@ -27,7 +27,7 @@ from tests.query.catalogs import DrawnFrame, drawn, one, rows
         ("values 1, 2, 1 + 2", [(1,), (2,), (3,)]),
         ("VALUES (1, 'a'), (2, 'b') WITH UR;", [(1, "a"), (2, "b")]),
         ("values (7 / 2)", [(3,)]),
-        ("values upper('a') concat 'b' concat char(1)", [("Ab1",)]),
+        ("values upper('a') concat 'b' concat char(1)", [("Ab1          ",)]),
         ("select 1 from sysibm.sysdummy1", [(1,)]),
         ("select ibmreqd, d.* from SYSIBM.SYSDUMMY1 d", [("Y", "Y")]),
         (("select count_big(*), count_big(distinct filetype) from t_car, metaocean m "

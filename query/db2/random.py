@@ -1,0 +1,134 @@
+"""Random numbers, and samples of tables as conditions on such numbers.
+
+RAND()                                   another number for each row, and at each time
+RAND(7)                                  the same number for the same row, at each time
+t TABLESAMPLE BERNOULLI (10)             each row with a chance of 10 percent
+t TABLESAMPLE SYSTEM (10) REPEATABLE (7) the same, and the same rows at each time
+
+What is the same at each time is a hash of the seed and of what names the row (templates.random), so
+that it depends neither on the way in which a statement is computed nor on other rows.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from catalog.errors import SqlError
+from query.db2.calls import Random
+
+_FKEY = "fkey"
+_Views = Mapping[str, Mapping[str, str]]
+
+
+def sample_tables(query: exp.Expr) -> None:
+    """Make conditions of each TABLESAMPLE, in place.
+
+    Raises:
+        SqlError: SQL0104N, a form that Db2 does not have; SQLSTATE 2202H, no percentage.
+    """
+    for sample in list(query.find_all(exp.TableSample)):
+        table = sample.parent
+        if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+            raise SqlError(
+                -104, "42601", "TABLESAMPLE is not valid here. Expected: the name of a table "
+                "before it.",
+            )  # fmt: skip
+        chosen = _chosen(sample, table)
+        sample.pop()
+        _restrict(table, chosen)
+
+
+def _chosen(sample: exp.TableSample, table: exp.Table) -> exp.Expr:
+    """The condition that holds for the rows of a sample."""
+    method, size, seed = (sample.args.get(name) for name in ("method", "size", "seed"))
+    others = {name for name, value in sample.args.items() if value} - {"method", "size", "seed"}
+    if others or method is None or method.name.upper() not in ("BERNOULLI", "SYSTEM"):
+        raise SqlError(
+            -104, "42601", "The TABLESAMPLE is not valid. Expected: BERNOULLI or SYSTEM, a "
+            "percentage in parentheses and, for the same rows each time, REPEATABLE (a number).",
+        )  # fmt: skip
+    percent = _number(size)
+    if size is None or percent is None or not 0 < percent <= 100:
+        raise SqlError(
+            -171, "2202H", "The size of a TABLESAMPLE is not valid. Expected: a number above 0, "
+            "100 at most.",
+        )  # fmt: skip
+    if seed is not None and _number(seed) is None:
+        raise SqlError(
+            -171, "2202G", "The REPEATABLE of a TABLESAMPLE is not valid. Expected: a number."
+        )
+    share = exp.Div(this=size.copy(), expression=exp.Literal.number("1e2"))
+    number = Random(this=seed and seed.copy(), table=table.alias_or_name)
+    return exp.LT(this=number, expression=exp.Paren(this=share))
+
+
+def _number(node: exp.Expr | None) -> float | None:
+    is_number = isinstance(node, exp.Literal) and not node.is_string
+    return float(node.name) if is_number and node is not None else None
+
+
+def _restrict(table: exp.Table, condition: exp.Expr) -> None:
+    """Leave the rows of a table in FROM for which the condition holds."""
+    clause = table.parent
+    select = None if clause is None else clause.parent
+    is_inner = isinstance(clause, exp.From) or (
+        isinstance(clause, exp.Join)
+        and not (clause.side or clause.method)
+        and clause.kind in ("", "INNER", "CROSS")
+        and not _keeps_rows(select)
+    )
+    if isinstance(select, exp.Select) and is_inner and not _keeps_rows(select):
+        select.where(condition, copy=False)
+        return
+    # An outer join would lose its rows by a condition on the whole.
+    alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name, quoted=True))
+    inner = table.copy()
+    inner.set("alias", alias.copy())
+    rows = exp.Select(expressions=[exp.Star()]).from_(inner).where(condition)
+    table.replace(exp.Subquery(this=rows, alias=alias))
+
+
+def _keeps_rows(select: exp.Expr | None) -> bool:
+    """Return whether a join of a query has rows without a partner."""
+    joins = select.args.get("joins") or () if isinstance(select, exp.Select) else ()
+    return any(join.side in ("RIGHT", "FULL", "LEFT") for join in joins)
+
+
+def name_rows(query: exp.Query, schema: _Views) -> None:
+    """Give each number of a seed the columns that tell rows apart, in place.
+
+    Args:
+        query: Whose columns have their tables.
+        schema: The views.
+    """
+    if query.find(Random) is None:
+        return
+    for scope in traverse_scope(query):
+        for number in scope.find_all(Random):
+            table: str = number.args.get("table") or ""
+            if number.this is not None or table:
+                columns = _columns(scope, table.lower(), schema)
+                number.set("expressions", columns)
+
+
+def _columns(scope: Scope, table: str, schema: _Views) -> list[exp.Expr]:
+    group = scope.expression.args.get("group")
+    if group is not None:  # a row is a group
+        return [one.copy() for one in group.expressions if isinstance(one, exp.Column)]
+    return [
+        exp.column(name, table=alias, quoted=True)
+        for alias, (_, source) in scope.selected_sources.items()
+        if not table or alias.lower() == table
+        for name in _names(source, schema)
+    ]
+
+
+def _names(source: object, schema: _Views) -> Sequence[str]:
+    if isinstance(source, Scope):
+        root = source.expression
+        if isinstance(root, exp.Lateral):
+            root = root.this.unnest()
+        return root.named_selects if isinstance(root, exp.Query) else ()
+    columns = schema.get(source.name.lower(), ()) if isinstance(source, exp.Table) else ()
+    return (_FKEY,) if _FKEY in columns else list(columns)
