@@ -246,7 +246,7 @@ def months_later(value: exp.Expr, kind: Db2Type, months: exp.Expr) -> Typed:
 
 
 _TRUNCATED = {
-    **dict.fromkeys(("CC", "SCC"), "date_trunc('century', {x})"),
+    **dict.fromkeys(("CC", "SCC"), "make_date((year({x}) - 1) // 100 * 100 + 1, 1, 1)"),
     **dict.fromkeys(
         ("YEAR", "SYEAR", "YYYY", "SYYYY", "YYY", "YY", "Y"), "date_trunc('year', {x})"
     ),

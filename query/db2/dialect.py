@@ -97,6 +97,7 @@ class Db2(Dialect):
 
     NORMALIZATION_STRATEGY = NormalizationStrategy.CASE_INSENSITIVE
     NULL_ORDERING = "nulls_are_large"
+    TABLESAMPLE_SIZE_IS_PERCENT = True
 
     class Tokenizer(tokens.Tokenizer):
         """Two-word keywords, and ^= for <>."""
@@ -181,7 +182,11 @@ class Db2(Dialect):
             if not is_derived:
                 return query
             self._match_r_paren()
-            return exp.Subquery(this=query, alias=self._parse_table_alias())
+            alias = self._parse_table_alias()
+            if alias is not None and not alias.columns:  # Db2 names them by their numbers
+                names = [str(number + 1) for number in range(len(query.selects))]
+                alias.set("columns", [exp.to_identifier(name, quoted=True) for name in names])
+            return exp.Subquery(this=query, alias=alias)
 
         def _parse_table_alias(self, *arguments: Any, **options: Any) -> Any:
             if self._next and self._is("OPTIMIZE") and self._next.text.upper() == "FOR":

@@ -95,12 +95,14 @@ def in_db2s_words() -> Iterator[None]:
 
 def translated(error: duckdb.Error) -> SqlError:
     """Db2's error for one of DuckDB's, but for an interruption."""
-    text = " ".join(str(error).partition("\n\nLINE 1:")[0].split())
+    # What follows is DuckDB's statement, in which the texts of errors that it raises stand.
+    message = str(error).partition("\n\nLINE ")[0]
+    text = " ".join(message.split())
     text = text.partition(" Candidate functions:")[0]
     for excerpt, sqlcode, sqlstate, message in _BY_TEXT:
         if excerpt in text:
             return SqlError(sqlcode, sqlstate, message)
-    told = _with_value(str(error))
+    told = _with_value(message)
     if told is not None:
         return told
     if isinstance(error, duckdb.ConversionException):

@@ -11,6 +11,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from catalog.errors import SqlError, nearest_names
+from query.db2 import syscat
 from query.db2.dialect import Db2
 from query.db2.random import name_rows
 from query.db2.read_only import Schema
@@ -21,7 +22,16 @@ MAX_COLUMNS = 4_096
 
 
 class Views(dict[str, Mapping[str, str]]):
-    """The tables that a statement may name: a read_only.Schema, kept with its snapshot's facts."""
+    """The tables that a statement may name: a read_only.Schema, kept with its snapshot's facts.
+
+    Where files' are among them, those of the schema SYSCAT are, too.
+    """
+
+    def __init__(self, *tables: Mapping[str, Mapping[str, str]], **more: Mapping[str, str]) -> None:
+        """Know tables by their names in lower case."""
+        super().__init__(*tables, **more)
+        if "metaocean" in self:
+            self.update(syscat.VIEWS)
 
     @cached_property
     def normalised(self) -> MappingSchema:
@@ -150,8 +160,12 @@ class _Names:
             return self.outputs[id(scope.set_operation_scopes[0])]
         root = scope.expression
         if isinstance(root, exp.Lateral):
-            inner = next((one for one in scope.sources.values() if isinstance(one, Scope)), None)
-            return [] if inner is None else self.outputs[id(inner)]
+            inner = root.this.unnest()
+            return next(
+                self.outputs[id(one)]
+                for one in scope.sources.values()
+                if isinstance(one, Scope) and one.expression is inner
+            )
         if not isinstance(root, exp.Query):
             return []
         names: list[str] = []

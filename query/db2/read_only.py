@@ -49,6 +49,9 @@ _PARTS: frozenset[type[exp.Expr]] = frozenset((
 ))  # fmt: skip
 """Nodes that a statement may contain beside functions; any other node is refused."""
 
+_WINDOWED = (exp.AggFunc, exp.DenseRank, exp.Rank, exp.RowNumber, exp.WithinGroup)
+"""Nodes that OVER may follow."""
+
 _TYPES = frozenset((exp.DType.DATE, exp.DType.TIME, exp.DType.TIMESTAMP))
 """Types of a CAST besides the numbers and texts that db2.dialect turns into functions."""
 
@@ -265,6 +268,9 @@ def _check_kind(node: exp.Expr) -> None:
         _check_limit(node)
     if isinstance(node, exp.Lateral):
         _check_lateral(node)
+    if isinstance(node, exp.Window) and not isinstance(node.this, _WINDOWED):
+        raise SqlError(-104, "42601", "OVER is not valid here. Expected: an aggregate or OLAP "
+                       "function before it.")  # fmt: skip
 
 
 def _check_cast(node: exp.Cast) -> None:

@@ -531,8 +531,11 @@ def _extreme(node: exp.Expr, of: _TypeOf) -> Typed:
     unknown = " OR ".join(f"{{{name}}} IS NULL" for name in parts)
     listed = ", ".join(f"{{{name}}}" for name in parts)
     function = node.args["name"].lower()
-    chosen = fill(f"CASE WHEN {unknown} THEN NULL ELSE {function}({listed}) END", **parts)
-    return chosen, db2_types.common(kinds)
+    kind = db2_types.common(kinds)
+    chosen = f"CASE WHEN {unknown} THEN NULL ELSE {function}({listed}) END"
+    if kind.kind == "DECIMAL":
+        chosen = f"CAST({chosen} AS DECIMAL({kind.precision}, {kind.scale}))"
+    return fill(chosen, **parts), kind
 
 
 def _decoded(node: exp.Expr, of: _TypeOf) -> Typed:
@@ -603,8 +606,6 @@ def _concatenated(node: exp.Expr, _: _TypeOf) -> Typed:
 def _list(node: exp.Expr, of: _TypeOf) -> Typed:
     if isinstance(node.parent, exp.WithinGroup):
         return node, TEXT  # made with its order
-    if isinstance(node.parent, exp.Window):
-        raise SqlError(-142, "42612", "The SQL statement is not supported: LISTAGG with OVER.")
     call, order = node, []
     if isinstance(node, exp.WithinGroup):
         call, order = node.this, node.expression.expressions
@@ -612,6 +613,8 @@ def _list(node: exp.Expr, of: _TypeOf) -> Typed:
         made, kind = windows.percentile(cast(exp.WithinGroup, node), of)
         made.meta[_NAME] = call.args["name"]
         return (exchange if isinstance(node.parent, exp.Window) else _replace)(node, made), kind
+    if isinstance(node.parent, exp.Window):
+        raise SqlError(-142, "42612", "The SQL statement is not supported: LISTAGG with OVER.")
     if not isinstance(call, exp.GroupConcat):
         raise SqlError(-142, "42612", "The SQL statement is not supported: WITHIN GROUP here.")
     listed = db2_templates.list_of(call.this, call.args.get("separator"), order)

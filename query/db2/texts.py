@@ -62,7 +62,7 @@ def whole(value: exp.Expr) -> exp.Expr:
     inner = value.unnest()
     if isinstance(inner, exp.Literal) and not inner.is_string and inner.name.isdecimal():
         return value
-    return fill("CAST(trunc({x}) AS INTEGER)", x=value)
+    return fill("CAST(trunc(CAST({x} AS DOUBLE)) AS INTEGER)", x=value)
 
 
 def padded(text: exp.Expr, length: exp.Expr, pad: exp.Expr | None, *, left: bool) -> exp.Expr:

@@ -111,11 +111,19 @@ def _shifted(node: Db2Aggregate, of: TypeOf) -> Typed:
     if not isinstance(otherwise.unnest(), exp.Null) and of(otherwise) is not kind:
         kinds = [kind, of(otherwise)]
         kind = db2_types.common(kinds)
-        if TEXT in kinds and kind is DOUBLE:
-            value = number(value) if kinds[0] is TEXT else value
-            otherwise = number(otherwise) if kinds[1] is TEXT else otherwise
+        value, otherwise = _as(value, kinds[0], kind), _as(otherwise, kinds[1], kind)
     template = f"{name.lower()}({{x}}, {offset}, {{d}}{_nulls(nulls, name)})"
     return _bare(template, x=value, d=otherwise), kind
+
+
+def _as(value: exp.Expr, kind: Db2Type, wanted: Db2Type) -> exp.Expr:
+    """A value in the type that it has together with another."""
+    if kind is wanted or not wanted.is_number:
+        return value
+    if kind is TEXT:
+        return number(value)
+    size = f"({wanted.precision}, {wanted.scale})" if wanted.kind == "DECIMAL" else ""
+    return fill(f"CAST({{x}} AS {wanted.kind}{size})", x=value)
 
 
 def _bare(template: str, **parts: exp.Expr) -> exp.Expr:

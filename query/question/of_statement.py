@@ -1,8 +1,10 @@
-"""A question's statement as a condition: its rows name files, as the catalog's views show them.
+"""A question's own SQL: a statement whose rows name files, and random numbers with the seed.
 
 select fkey from t_car ...                                       by fkey
 select platform, datasource, filename from metaocean, t_car ...  as published clients name files
 """
+
+import re
 
 from catalog.errors import InvalidInput
 from catalog.lake.schema import LABELLED
@@ -18,17 +20,45 @@ _NAMING = ("platform", "cluster", "datasource", "path", _FILENAME)
 
 
 def with_condition(snapshot: Snapshot, question: Question) -> Question:
-    """The question with its statement as a part of ``where``.
+    """The question with its statement as a part of ``where``, whose random numbers have its seed.
 
     Raises:
         InvalidInput: The statement's columns name no file, or its rows name several frames at once.
         SqlError: The statement is refused, wrong, or fails on the data.
     """
-    if question.sql is None:
-        return question
-    chosen = _where(snapshot, as_typed(question.sql).rstrip("; \t\r\n"))
-    where = chosen if question.where is None else f"({question.where}\n) and {chosen}"
+    where = None if question.where is None else seeded(question.where, question.seed)
+    if question.sql is not None:
+        sql = seeded(as_typed(question.sql), question.seed)
+        chosen = _where(snapshot, sql.rstrip("; \t\r\n"))
+        where = chosen if where is None else f"({where}\n) and {chosen}"
     return question.model_copy(update={"sql": None, "where": where})
+
+
+def seeded(sql: str, seed: int) -> str:
+    """SQL whose random numbers and samples are the same at each time: a dataset can be rebuilt.
+
+    >>> seeded("rand() < 0.5 and filename <> 'rand()'", 7)
+    "rand(7) < 0.5 and filename <> 'rand()'"
+    """
+    return _PARTS.sub(lambda part: _seeded(part, seed), sql)
+
+
+def _seeded(part: re.Match[str], seed: int) -> str:
+    number = seed % _SEEDS
+    if part["number"]:
+        return f"{part['number']}({number})"
+    return f"{part[0]} repeatable ({number})" if part["sample"] else part[0]
+
+
+_SEEDS = 10**9
+"""Numbers that a seed in SQL may be."""
+
+_PARTS = re.compile(
+    r"""'[^']*(?:'|\Z)|"[^"]*(?:"|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)"""
+    r"""|(?<![\w.])(?P<number>rand(?:om)?)\s*\(\s*\)"""
+    r"""|(?P<sample>\btablesample\s+\w+\s*\([^()]*\))(?!\s*repeatable)""",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 def _where(snapshot: Snapshot, statement: str) -> str:

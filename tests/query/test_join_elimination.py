@@ -97,6 +97,70 @@ def rows_of(cursor: Snapshot, statement: str, tables: Tables | None) -> list[str
     return sorted(repr(row) for row in answer)
 
 
+_CARS = "metaocean m, t_car c, t_front f where c.fkey = m.fkey and f.fkey = m.fkey"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"select m.filename, rand(7), rand(8) from {_CARS}",
+        f"select m.filename from {_CARS} and rand(7) < 0.5",
+        (
+            "select m.filename, c.value from metaocean m tablesample bernoulli (50) "
+            "repeatable (3), t_car c where c.fkey = m.fkey"
+        ),
+        (
+            "select m.filename, c.value from metaocean m left join t_car c "
+            "tablesample bernoulli (50) repeatable (3) on c.fkey = m.fkey"
+        ),
+        (
+            "select m.filename, f.value from metaocean m tablesample system (60) repeatable (4) "
+            "left join t_front f on f.fkey = m.fkey"
+        ),
+        f"select median(c.value), dec(corr(c.value, m.size), 9, 6), any_value(m.path) from {_CARS}",
+        (
+            f"select f.value, percentile_disc(0.4) within group (order by int(c.value)) "
+            f"from {_CARS} group by f.value"
+        ),
+        (
+            f"select m.fkey, lag(c.value) over (order by m.fkey), ratio_to_report(c.value) over () "
+            f"from {_CARS}"
+        ),
+        f"select f.value, grouping(f.value), count(*) from {_CARS} group by rollup(f.value)",
+        (
+            f"select f.value, m.filetype, count(*) from {_CARS} group by grouping sets "
+            "((f.value), (m.filetype), ())"
+        ),
+        f"select regexp_substr(m.filename, '\\d+'), regexp_instr(c.value, '0') from {_CARS}",
+        f"select m.filename from {_CARS} and m.fkey like '%' || m.filename",
+        f"select decode(f.value, 1, 'front', c.value), greatest(c.value, f.value) from {_CARS}",
+        f"select substr(m.filename, 1, 200), char(int(c.value)), lpad(c.value, 9) from {_CARS}",
+        (
+            "select m.filename, l.value from metaocean m, lateral (select c.value from t_car c, "
+            "t_front f where c.fkey = m.fkey and f.fkey = c.fkey and f.value = 1) as l"
+        ),
+        (
+            "select m.fkey, l.n from metaocean m, t_car c, lateral (select c.value + 1 as n from "
+            "sysibm.sysdummy1) as l where c.fkey = m.fkey"
+        ),
+        (
+            "select v.n, m.fkey from (values 1, 2) as v(n), metaocean m, t_front f "
+            "where f.fkey = m.fkey and f.value = v.n"
+        ),
+        "select tabname, colcount from syscat.tables",
+        "select c.* from syscat.columns c, syscat.tables t where t.tabname = c.tabname",
+        "select distinct f.value from t_front f, metaocean m where m.fkey = f.fkey order by 1",
+    ],
+)
+def test_both_ways_agree(cursor: Snapshot, memory: Snapshot, statement: str) -> None:
+    """What is random by a seed, over several rows, or in FROM is the same however it is read."""
+    plain = rows_of(cursor, statement, None)
+    assert isinstance(plain, list)
+    assert plain
+    assert rows_of(cursor, statement, tables_of(cursor)) == plain
+    assert rows_of(memory, statement, tables_of(memory)) == plain
+
+
 @st.composite
 def conditions(draw: st.DrawFn, alias: str, view: str) -> str:
     """Something about one view."""

@@ -6,10 +6,12 @@ from contextlib import suppress
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from sqlglot import parser
 
 from catalog.errors import InvalidInput, SqlError
 from catalog.lake.statement_watch import within
 from catalog.store import CatalogStore
+from query.db2.functions import FUNCTIONS
 from query.frames.select_frames import select_frames
 from query.question.question import Question
 from query.run.run_sql import run_sql
@@ -26,6 +28,8 @@ using cast int decimal sum count avg max coalesce over partition values value fk
 metaocean t_car t_front frames car * ( ) , . ; = < > <> ^= + - / % || ' " 'x' 1 1.5 1e3
 "group" -- /* */ ? :x [ ] { } :: -> for read update lateral unnest table current timestamp
 date interval limit offset natural window filter within pivot qualify recursive a b c
+rand tablesample bernoulli repeatable median lag percentile_cont regexp_like substr char decode
+rollup cube grouping sets lateral syscat.tables to_date timestampdiff rows preceding following
 """
 WORDS = st.sampled_from(SQL_WORDS.split())
 
@@ -82,10 +86,57 @@ def test_code_state_and_words(
     assert re.fullmatch(r"SQL\d{4}N  .*  SQLSTATE=\w{5}", str(error.value))
 
 
+_ENGINES = re.compile(
+    r"Binder|Catalog Error|Parser Error|Conversion Error|Invalid Input|Error:|LINE \\d|DuckDB|HINT"
+    r"|[Cc]andidate|DECODE_CASE|struct_|list_|_row_|part_[a-z]|operands\\b.*->|_col_|HUGEINT"
+    r"|TINYINT|STRING_LITERAL|UBIGINT|sqlglot|Traceback|lake\\.|regexp_|strptime|quantile"
+)
+"""Words of the engine, of the parser and of what statements become."""
+
+
 def answered_or_refused(store: CatalogStore, text: str) -> None:
-    """Run a statement that may be anything."""
-    with suppress(SqlError, InvalidInput):
+    """Run a statement that may be anything; a refusal has no word that is not Db2's or its own."""
+    refusal = ""
+    try:
         run_sql(store, text, max_rows=10, timeout_s=2)
+    except (SqlError, InvalidInput) as error:
+        refusal = str(error)
+    foreign = _ENGINES.search(refusal)
+    assert foreign is None or foreign[0].lower() in text.lower(), (text, refusal)
+
+
+_OPERANDS = (
+    "fkey",
+    "mtime",
+    "size",
+    "date(mtime)",
+    "1 = 1",
+    "null",
+    "(select 1 from t_car)",
+    "'x'",
+)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_functions_of_anything(store: CatalogStore, name: str) -> None:
+    """Every function, given what it does not take, in every clause: rows, or Db2's error."""
+    count = FUNCTIONS[name].most or FUNCTIONS[name].least + 1
+    for shift in range(3):
+        given = [_OPERANDS[(shift * 3 + place * 5) % len(_OPERANDS)] for place in range(count)]
+        call = f"{name}({', '.join(given)})"
+        for statement in (
+            f"select {call} from metaocean",
+            f"select size from metaocean where {call} > 1",
+            f"select {call} over (order by size), max({call}) from metaocean group by rollup({call})",
+        ):
+            answered_or_refused(store, statement)
+
+
+@pytest.mark.parametrize("name", sorted({*parser.Parser.FUNCTION_PARSERS} - {*FUNCTIONS}))
+def test_functions_of_the_parser_s_own(store: CatalogStore, name: str) -> None:
+    """None is known by another name than the statement has."""
+    for call in (f"{name}(value)", f"{name}(value, 1)", f"{name}(value, 1, 'x', 2)", f"{name}()"):
+        answered_or_refused(store, f"select {call} from t_car")
 
 
 @FUZZ
