@@ -208,7 +208,7 @@ _TEXTS = (
              ("REGEXP_LIKE('a2d2', '^A\\dd', 1, 'i')", "true"), 4),
     _regular("REGEXP_SUBSTR(x, pattern, start, occurrence, flags, group)", "VARCHAR",
              "The part that matches; null where none does",
-             ("REGEXP_SUBSTR('a2d2', '[a-z](\\d)', 1, 2, 'c', 1)", "2"), 6),
+             ("REGEXP_SUBSTR('a2d4', 'd(\\d)', 1, 1, 'c', 1)", "4"), 6),
     _regular("REGEXP_COUNT(x, pattern, start, flags)", INTEGER, "How many parts match",
              ("REGEXP_COUNT('a2d2', '\\d')", "2"), 4),
     _regular("REGEXP_INSTR(x, pattern, start, occurrence, after, flags)", INTEGER,
