@@ -10,7 +10,7 @@ from catalog.errors import SqlError
 from query.db2 import texts
 from query.db2.calls import MAX_TEXT
 from query.db2.dates import NO_DATE, OUT_OF_RANGE
-from query.db2.regexes import BAD_START
+from query.db2.regexes import BAD_START, LONG_TEXT, MOST_LISTED_BYTES
 from query.db2.row_width import MAX_ROW, TOO_WIDE
 from query.db2.templates import DIVISION_BY_ZERO, NOT_A_NUMBER, TOO_LONG
 from query.db2.types import of_engine
@@ -29,9 +29,12 @@ _BY_TEXT: tuple[tuple[str, int, str, str], ...] = (
      "The escape character of LIKE is not followed by %, _ or itself."),
     (texts.BAD_PATTERN, -134, "22001",
      "The pattern of LIKE is too long. Expected: 4,000 bytes at most."),
+    (LONG_TEXT, -171, "22001",
+     f"A text is too long to list its matches. Expected: {MOST_LISTED_BYTES:,} bytes at most."),
     (BAD_START, -171, "42815",
      "The start of a regular expression's search is not valid. Expected: 1 or more."),
     ("Max expression depth limit", -101, "54001", "The statement is too long or too complex."),
+    ("Maximum grouping set count", -101, "54001", "The statement has too many grouping sets."),
     ("More than one row returned by a subquery", -811, "21000",
      "A scalar subquery, SELECT INTO or VALUES INTO gave more than one row."),
     ("must appear in the GROUP BY clause", -119, "42803",
@@ -96,13 +99,13 @@ def in_db2s_words() -> Iterator[None]:
 def translated(error: duckdb.Error) -> SqlError:
     """Db2's error for one of DuckDB's, but for an interruption."""
     # What follows is DuckDB's statement, in which the texts of errors that it raises stand.
-    message = str(error).partition("\n\nLINE ")[0]
-    text = " ".join(message.split())
+    raised = str(error).partition("\n\nLINE ")[0]
+    text = " ".join(raised.split())
     text = text.partition(" Candidate functions:")[0]
     for excerpt, sqlcode, sqlstate, message in _BY_TEXT:
         if excerpt in text:
             return SqlError(sqlcode, sqlstate, message)
-    told = _with_value(message)
+    told = _with_value(raised)
     if told is not None:
         return told
     if isinstance(error, duckdb.ConversionException):

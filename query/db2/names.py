@@ -13,8 +13,8 @@ from sqlglot.schema import MappingSchema
 from catalog.errors import SqlError, nearest_names
 from query.db2 import syscat
 from query.db2.dialect import Db2
-from query.db2.random import name_rows
 from query.db2.read_only import Schema
+from query.db2.scopes import name_rows
 from query.db2.typography import odd_characters
 
 MAX_COLUMNS = 4_096
@@ -69,7 +69,7 @@ def with_tables(query: exp.Query, schema: Views) -> exp.Query:
 def _check_distinct_order(select: exp.Select) -> None:
     """DISTINCT rows may be ordered by what they show: of another column, a row has many."""
     order = select.args.get("order")
-    shown = [item.unalias() for item in select.expressions]
+    shown = {item.unalias() for item in select.expressions}
     names = {item.alias_or_name for item in select.expressions}
     for term in order.expressions if order is not None else ():
         key = term.this.unnest()

@@ -9,16 +9,10 @@ What is the same at each time is a hash of the seed and of what names the row (t
 that it depends neither on the way in which a statement is computed nor on other rows.
 """
 
-from collections.abc import Mapping, Sequence
-
 from sqlglot import exp
-from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from catalog.errors import SqlError
 from query.db2.calls import Random
-
-_FKEY = "fkey"
-_Views = Mapping[str, Mapping[str, str]]
 
 
 def sample_tables(query: exp.Expr) -> None:
@@ -93,42 +87,3 @@ def _keeps_rows(select: exp.Expr | None) -> bool:
     """Return whether a join of a query has rows without a partner."""
     joins = select.args.get("joins") or () if isinstance(select, exp.Select) else ()
     return any(join.side in ("RIGHT", "FULL", "LEFT") for join in joins)
-
-
-def name_rows(query: exp.Query, schema: _Views) -> None:
-    """Give each number of a seed the columns that tell rows apart, in place.
-
-    Args:
-        query: Whose columns have their tables.
-        schema: The views.
-    """
-    if query.find(Random) is None:
-        return
-    for scope in traverse_scope(query):
-        for number in scope.find_all(Random):
-            table: str = number.args.get("table") or ""
-            if number.this is not None or table:
-                columns = _columns(scope, table.lower(), schema)
-                number.set("expressions", columns)
-
-
-def _columns(scope: Scope, table: str, schema: _Views) -> list[exp.Expr]:
-    group = scope.expression.args.get("group")
-    if group is not None:  # a row is a group
-        return [one.copy() for one in group.expressions if isinstance(one, exp.Column)]
-    return [
-        exp.column(name, table=alias, quoted=True)
-        for alias, (_, source) in scope.selected_sources.items()
-        if not table or alias.lower() == table
-        for name in _names(source, schema)
-    ]
-
-
-def _names(source: object, schema: _Views) -> Sequence[str]:
-    if isinstance(source, Scope):
-        root = source.expression
-        if isinstance(root, exp.Lateral):
-            root = root.this.unnest()
-        return root.named_selects if isinstance(root, exp.Query) else ()
-    columns = schema.get(source.name.lower(), ()) if isinstance(source, exp.Table) else ()
-    return (_FKEY,) if _FKEY in columns else list(columns)

@@ -126,6 +126,13 @@ class _Arguments:
         return fill("substr({x}, {n})", x=text, n=begin), begin
 
 
+LONG_TEXT = "SQL0171N:long"
+"""Text of the DuckDB error that the query raises where matches of a long text are listed."""
+
+MOST_LISTED_BYTES = 4_096
+"""Bytes of a text whose matches are listed: DuckDB lists those of 2,048 rows at once, and of 32 kB
+each they could take a gigabyte."""
+
 BAD_START = "SQL0171N:start"
 """Text of the DuckDB error that the query raises where a search begins before the text."""
 
@@ -137,14 +144,14 @@ def _like(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
 
 
 def _count(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
-    searched, _ = given.start(text, 0)
+    searched, _ = given.start(_short(text), 0)
     expression = _pattern(pattern, given.flags(1), given.name).text
     counted = "CAST(len(regexp_extract_all({x}, {p})) AS INTEGER)"
     return fill(counted, x=searched, p=_text(expression)), INTEGER
 
 
 def _substr(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
-    searched, _ = given.start(text, 0)
+    searched, _ = given.start(_short(text), 0)
     occurrence = given.constant(1, "occurrence", 1, 1, 10**9 - 1)
     parsed = _pattern(pattern, given.flags(2), given.name)
     group = given.constant(3, "group", 0, 0, parsed.groups)
@@ -153,7 +160,7 @@ def _substr(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
 
 
 def _instr(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
-    searched, begin = given.start(text, 0)
+    searched, begin = given.start(_short(text), 0)
     occurrence = given.constant(1, "occurrence", 1, 1, _MOST_OCCURRENCE)
     after = given.constant(2, "return option", 0, 0, 1)
     parsed = _pattern(pattern, given.flags(3), given.name)
@@ -175,7 +182,7 @@ def _instr(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
 def _replace(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
     new = given.others[0] if given.others else exp.Literal.string("")
     rest = _Arguments(given.name, given.others[1:], given.of)
-    searched, begin = rest.start(text, 0)
+    searched, begin = rest.start(_short(text), 0)
     occurrence = rest.constant(1, "occurrence", 0, 0, _MOST_OCCURRENCE)
     parsed = _pattern(pattern, rest.flags(2), given.name)
     replacement = _constant(new.unnest(), given.name, "replacement")
@@ -205,6 +212,14 @@ def _replace(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
     if begin is not None:
         result = fill("left({x}, {n} - 1) || {y}", x=text, n=begin, y=result)
     return result, TEXT
+
+
+def _short(text: exp.Expr) -> exp.Expr:
+    """The text, which may have its matches listed."""
+    error = f"error('{LONG_TEXT}')"
+    return fill(
+        f"CASE WHEN strlen({{x}}) > {MOST_LISTED_BYTES} THEN {error} ELSE {{x}} END", x=text
+    )
 
 
 _CALLS = {

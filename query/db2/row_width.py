@@ -28,9 +28,8 @@ their longest, and there are others in every row."""
 _STORED_TEXT = 64
 _NUMBER = 8
 
-_GROWING = {"LPAD": 0, "RPAD": 0, "SUBSTR": 1, "REGEXP_REPLACE": 9}
-"""Functions that make longer texts than they are given -> the place of the length among what
-follows the text."""
+_LENGTH_AT = {"LPAD": 0, "RPAD": 0, "SUBSTR": 1}
+"""Functions that are told how long a text is -> the place of that among what follows the text."""
 
 _Outputs = list[tuple[str, int]]
 _Columns = dict[tuple[str, str], int]
@@ -82,10 +81,8 @@ class RowWidths:
             return len(node.name.encode()) if node.is_string else _NUMBER
         if isinstance(node, exp.GroupConcat):
             return MAX_TEXT
-        if isinstance(node, Db2Function) and node.args["name"] in _GROWING:
-            return _constant(node.expressions[_GROWING[node.args["name"]] :])
-        if isinstance(node, Db2Cast) and node.args["kind"] == "CHAR":
-            return _constant([node.args.get("precision")])
+        if isinstance(node, Db2Cast | Db2Function):
+            return self._of_call(node, columns)
         widths = [self._of(child, columns) for child in node.iter_expressions()]
         if isinstance(node, exp.DPipe | exp.Concat):
             return min(MAX_TEXT, sum(widths))
@@ -94,10 +91,21 @@ class RowWidths:
             return min(MAX_TEXT, grown)
         return max([_NUMBER, *widths])
 
+    def _of_call(self, node: Db2Cast | Db2Function, columns: Mapping[tuple[str, str], int]) -> int:
+        """A call, which may make a longer text than it is given."""
+        if isinstance(node, Db2Cast) and node.args["kind"] == "CHAR":
+            return _constant(node.args.get("precision"))
+        name = node.args.get("name")
+        if name in _LENGTH_AT and len(node.expressions) > _LENGTH_AT[name]:
+            return _constant(node.expressions[_LENGTH_AT[name]])
+        widths = [self._of(child, columns) for child in node.iter_expressions()]
+        if name == "REGEXP_REPLACE":
+            return min(MAX_TEXT, widths[0] * max([1, *widths[2:3]]))
+        return max([_NUMBER, *widths])
 
-def _constant(lengths: Sequence[exp.Expr | None]) -> int:
-    """The bytes of a text whose length is the first of these; of no constant, the most."""
-    length = lengths[0] if lengths else None
+
+def _constant(length: exp.Expr | None) -> int:
+    """The bytes of a text of that length; of no constant, the most."""
     digits = length.name if isinstance(length, exp.Literal) and not length.is_string else ""
     return min(MAX_TEXT, int(digits[:6])) if digits.isdecimal() else MAX_TEXT
 

@@ -1,9 +1,18 @@
-"""The columns that a query can name, of views and of queries inside it."""
+"""The columns that a query can name, of views and of queries inside it; what tells rows apart."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from sqlglot.optimizer.scope import Scope
+from sqlglot import exp
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from query.db2.calls import Random
+from query.db2.read_only import Schema, too_complex
+
+MAX_NAMING = 20_000
+"""Columns that may tell the rows of a statement's random numbers apart."""
+
+_FKEY = "fkey"
 
 Known = TypeVar("Known")
 
@@ -33,3 +42,49 @@ def columns_of(
             for name, kind in schema.get(source.name.lower(), {}).items():
                 columns[alias, name] = of_view(kind)
     return columns
+
+
+def name_rows(query: exp.Query, schema: Schema) -> None:
+    """Give each number of a seed the columns that tell rows apart, in place.
+
+    Args:
+        query: Whose columns have their tables.
+        schema: The views.
+
+    Raises:
+        SqlError: SQL0101N, there are too many.
+    """
+    if query.find(Random) is None:
+        return
+    left = MAX_NAMING
+    for scope in traverse_scope(query):
+        for number in scope.find_all(Random):
+            table: str = number.args.get("table") or ""
+            if number.this is not None or table:
+                columns = _columns(scope, table.lower(), schema)
+                left -= len(columns)
+                if left < 0:
+                    raise too_complex()
+                number.set("expressions", columns)
+
+
+def _columns(scope: Scope, table: str, schema: Schema) -> list[exp.Expr]:
+    group = scope.expression.args.get("group")
+    if group is not None:  # a row is a group
+        return [one.copy() for one in group.expressions if isinstance(one, exp.Column)]
+    return [
+        exp.column(name, table=alias, quoted=True)
+        for alias, (_, source) in scope.selected_sources.items()
+        if not table or alias.lower() == table
+        for name in _names(source, schema)
+    ]
+
+
+def _names(source: object, schema: Schema) -> Sequence[str]:
+    if isinstance(source, Scope):
+        root = source.expression
+        if isinstance(root, exp.Lateral):
+            root = root.this.unnest()
+        return root.named_selects if isinstance(root, exp.Query) else ()
+    columns = schema.get(source.name.lower(), ()) if isinstance(source, exp.Table) else ()
+    return (_FKEY,) if _FKEY in columns else list(columns)

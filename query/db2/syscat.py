@@ -38,6 +38,7 @@ _Values = tuple[str | int | None, ...]
 
 def named(query: exp.Expr) -> None:
     """Give the tables of the schema SYSCAT the names of VIEWS, in place."""
+    is_asked = False
     for table in query.find_all(exp.Table):
         name = f"{SCHEMA}.{table.name.lower()}"
         if table.db.lower() == SCHEMA and not table.catalog and name in VIEWS:
@@ -45,9 +46,10 @@ def named(query: exp.Expr) -> None:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
             table.set("this", exp.to_identifier(name, quoted=True))
             table.set("db", None)
-            for column in query.find_all(exp.Column):
-                if column.text("db").lower() == SCHEMA:
-                    column.set("db", None)
+            is_asked = True
+    for column in query.find_all(exp.Column) if is_asked else ():
+        if column.text("db").lower() == SCHEMA:
+            column.set("db", None)
 
 
 def filled(query: exp.Expr, schema: Mapping[str, Mapping[str, str]]) -> None:

@@ -1,6 +1,7 @@
 """DuckDB expressions that compute what Db2 would: conversions, division, LIKE."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -89,10 +90,9 @@ def fill(template: str, **parts: exp.Expr) -> exp.Expr:
     left = _nodes_left.get()
     sizes = {name: sum(1 for _ in islice(operand.walk(), left)) for name, operand in named.items()}
     tree = _parsed(template.format(**stand_ins))
-    columns = [column.name for column in tree.find_all(exp.Column) if column.name in named]
+    uses = Counter(column.name for column in tree.find_all(exp.Column))
     if any(
-        columns.count(name) > 1
-        and (sizes[name] > _REPEATED_NODES or operand.find(exp.Rand) is not None)
+        uses[name] > 1 and (sizes[name] > _REPEATED_NODES or operand.find(exp.Rand) is not None)
         for name, operand in named.items()
     ):
         tree = _parsed(_computed_once(template, parts))
@@ -103,7 +103,7 @@ def fill(template: str, **parts: exp.Expr) -> exp.Expr:
         raise too_complex()
     _nodes_left.set(left)
     for slot in slots:
-        slot.replace(exp.Paren(this=named[slot.name].copy()))
+        exchange(slot, exp.Paren(this=named[slot.name].copy()))
     return filled
 
 

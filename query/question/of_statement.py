@@ -26,6 +26,8 @@ def with_condition(snapshot: Snapshot, question: Question) -> Question:
         InvalidInput: The statement's columns name no file, or its rows name several frames at once.
         SqlError: The statement is refused, wrong, or fails on the data.
     """
+    if question.where is question.sql is None:
+        return question
     where = None if question.where is None else seeded(question.where, question.seed)
     if question.sql is not None:
         sql = seeded(as_typed(question.sql), question.seed)
