@@ -41,6 +41,8 @@ _BY_TEXT: tuple[tuple[str, int, str, str], ...] = (
      "A column of the SELECT or HAVING clause is neither in GROUP BY nor in a function."),
     ("cannot contain aggregates", -120, "42903",
      "An aggregate function is not allowed in this place."),
+    ("cannot contain window function calls", -120, "42903",
+     "An OLAP function, one with OVER, is not allowed as the operand of an aggregate function."),
     ("cannot contain window functions", -120, "42903",
      "An OLAP function, one with OVER, is not allowed in this place."),
     ("GROUPING statement cannot", -119, "42803",

@@ -43,7 +43,7 @@ def _chosen(sample: exp.TableSample, table: exp.Table) -> exp.Expr:
             "percentage in parentheses and, for the same rows each time, REPEATABLE (a number).",
         )  # fmt: skip
     percent = _number(size)
-    if size is None or percent is None or not 0 < percent <= 100:
+    if percent is None or not 0 < percent <= 100:
         raise SqlError(
             -171, "2202H", "The size of a TABLESAMPLE is not valid. Expected: a number above 0, "
             "100 at most.",
@@ -52,9 +52,8 @@ def _chosen(sample: exp.TableSample, table: exp.Table) -> exp.Expr:
         raise SqlError(
             -171, "2202G", "The REPEATABLE of a TABLESAMPLE is not valid. Expected: a number."
         )
-    share = exp.Div(this=size.copy(), expression=exp.Literal.number("1e2"))
     number = Random(this=seed and seed.copy(), table=table.alias_or_name)
-    return exp.LT(this=number, expression=exp.Paren(this=share))
+    return exp.LT(this=number, expression=exp.Literal.number(repr(percent / 100)))
 
 
 def _number(node: exp.Expr | None) -> float | None:

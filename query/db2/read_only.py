@@ -11,7 +11,6 @@ from sqlglot.errors import ParseError, TokenError
 
 from catalog.errors import SqlError, nearest_names
 from query.db2 import syscat
-from query.db2.calls import Db2Cast, Db2Function, Random
 from query.db2.dialect import Db2, Db2Duration, join_names
 from query.db2.functions import BY_NODE
 from query.db2.random import sample_tables
@@ -50,8 +49,10 @@ _PARTS: frozenset[type[exp.Expr]] = frozenset((
 ))  # fmt: skip
 """Nodes that a statement may contain beside functions; any other node is refused."""
 
-_NOT_WINDOWED = (Db2Cast, Db2Function, Random)
-"""Nodes of known functions that OVER does not follow; for others there is no such function."""
+_WINDOWED = (
+    exp.AggFunc, exp.Anonymous, exp.DenseRank, exp.Rank, exp.RowNumber, exp.WithinGroup,
+)  # fmt: skip
+"""Nodes that OVER may follow; of an unknown function that is said before."""
 
 _TYPES = frozenset((exp.DType.DATE, exp.DType.TIME, exp.DType.TIMESTAMP))
 """Types of a CAST besides the numbers and texts that db2.dialect turns into functions."""
@@ -269,7 +270,7 @@ def _check_kind(node: exp.Expr) -> None:
         _check_limit(node)
     if isinstance(node, exp.Lateral):
         _check_lateral(node)
-    if isinstance(node, exp.Window) and isinstance(node.this, _NOT_WINDOWED):
+    if isinstance(node, exp.Window) and not isinstance(node.this, _WINDOWED):
         raise SqlError(-104, "42601", "OVER is not valid here. Expected: an aggregate or OLAP "
                        "function before it.")  # fmt: skip
 

@@ -77,7 +77,14 @@ def call(node: Db2Function, of: TypeOf) -> Typed:
     name: str = node.args["name"]
     text = node.this if of(node.this) is TEXT else fill("CAST({x} AS VARCHAR)", x=node.this)
     pattern, *others = node.expressions
+    if name in ("REGEXP_LIKE", "REGEXP_COUNT") and len(others) == 1 and _is_flags(others[0]):
+        others = [exp.Literal.number(1), *others]  # a start may be left out alone
     return _CALLS[name](text, pattern, _Arguments(name, others, of))
+
+
+def _is_flags(node: exp.Expr) -> bool:
+    literal = node.unnest()
+    return isinstance(literal, exp.Literal) and literal.is_string and not literal.name.isdecimal()
 
 
 @dataclass(frozen=True)
