@@ -162,8 +162,8 @@ def _no_frames(name: str, report: Mapping[str, Any]) -> InvalidInput:
             "or leave --disjoint-from out"
         )
     return InvalidInput(
-        f"dataset {name}: the selection has no frames; widen its ranges "
-        "(framesift classes shows what there is)"
+        f"dataset {name}: the selection has no frames; widen its ranges or conditions "
+        "(framesift select with them says which of them holds for none)"
     )
 
 
