@@ -69,7 +69,6 @@ def _restrict(table: exp.Table, condition: exp.Expr) -> None:
         isinstance(clause, exp.Join)
         and not (clause.side or clause.method)
         and clause.kind in ("", "INNER", "CROSS")
-        and not _keeps_rows(select)
     )
     if isinstance(select, exp.Select) and is_inner and not _keeps_rows(select):
         select.where(condition, copy=False)
