@@ -152,7 +152,7 @@ def test_the_server_answers_and_describes(server: str) -> None:
 def test_the_server_tells_what_can_be_asked(server: str) -> None:
     """The JSON schema and the table of operators; both without a question."""
     schema = httpx.get(f"{server}/v1/selections/schema").json()
-    assert {"ranges", "where", "cameras", "scenes", "order", "limit", "sample", "seed",
+    assert {"ranges", "where", "sql", "cameras", "scenes", "order", "limit", "sample", "seed",
             "condition", "snapshot", "model"} == set(schema["properties"])  # fmt: skip
     assert schema["$defs"]["TagIs"]["properties"]["op"]["enum"] == list(OPERATORS)
     listed = httpx.get(f"{server}/v1/selections/operators").json()

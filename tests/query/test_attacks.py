@@ -109,7 +109,7 @@ TABLES = [
     "lake.snapshots()", "pragma_database_list()", "pragma_table_info('files')", "seq_scan('files')",
     "range(1000000000000)", "generate_series(1, 9)", "repeat('x', 9)", "unnest([1])",
     "unnest(getenv('PATH'))", "json_each('[1]')", "test_all_types()", "checkpoint()",
-    "force_checkpoint()", "which_secret('x', 's3')", "icu_calendar_names()", "syscat.tables",
+    "force_checkpoint()", "which_secret('x', 's3')", "icu_calendar_names()", "syscat.indexes",
     "sysibm.systables", "sysibmadm.env_sys_info", "LATERAL (SELECT 1)",
     "metaocean AS OF VERSION 1", "metaocean AT (VERSION => 1)",
     "metaocean m, LATERAL unnest([m.fkey])",
