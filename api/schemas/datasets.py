@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, TellPath, finite, iso_time
-from api.schemas.question_inside import QuestionInside
+from api.schemas.selections import QuestionInside
 from catalog.text.bounded import Few, Name, Text
 from query.question.question import Question
 from query.sets.methods import MIN_GAP_S, Demand, Method

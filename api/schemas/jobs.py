@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from api.schemas.base import EXAMPLE_TIME, Numbered, PageAnswer, Schema, TellPath, finite, iso_time
 from api.schemas.datasets import NewSplit
-from api.schemas.question_inside import QuestionInside
+from api.schemas.selections import QuestionInside
 from api.schemas.timeline import TaskBody
 from catalog.text.bounded import Content, Few, Name, Text
 from pipeline.jobs.attempts import ATTEMPTS

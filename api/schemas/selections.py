@@ -3,9 +3,10 @@
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from api.schemas.base import Schema
+from query.question.question import Question
 
 if TYPE_CHECKING:
     from query.question.describe import Description
@@ -98,3 +99,19 @@ class OperatorsAnswer(Schema):
 
         listed = [asdict(operator) for operator in OPERATORS.values()]
         return cls.model_validate({"types": TYPES, "operators": listed})
+
+
+class QuestionInside(Schema):
+    """A request with a field ``question``; a part of one that is beside it says where it goes."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_parts_inside(cls, body: Any) -> Any:
+        parts = Question.model_fields.keys() - cls.model_fields.keys()
+        misplaced = [name for name in body if name in parts] if isinstance(body, dict) else []
+        if misplaced:
+            name = misplaced[0]
+            raise ValueError(
+                f'{name}: is a part of the question; write {{"question": {{"{name}": ...}}}}'
+            )
+        return body

@@ -2,7 +2,7 @@
 
 from pydantic import ConfigDict, Field
 
-from api.schemas.question_inside import QuestionInside
+from api.schemas.selections import QuestionInside
 from catalog.text.bounded import Few, Name
 from query.question.question import Question
 

@@ -285,7 +285,7 @@ LIMITED = {
     "/pictures/labels/{fkey}", "/pictures/overlays/{fkey}", "/pictures/predictions/{fkey}",
     "/jobs", "/jobs/{name}", "/jobs/{name}/part", "/jobs/{name}/output", "/jobs/{name}/events",
     "/jobs/{name}/frames", "/curves", "/jobs/{name}/cancel", "/jobs/{name}/resume", "/new-job",
-    "/new-job/plan",
+    "/new-job/datasets", "/new-job/models", "/new-job/plan",
     "/datasets", "/datasets/{name}", "/datasets/{name}/gaps", "/datasets/{name}/diff",
     "/datasets/{name}/splits", "/datasets/{name}/extensions", "/new-dataset",
     "/operate",  # leads to their tokens

@@ -68,7 +68,7 @@ def test_a_file_that_changed_is_checked(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A package, or the version in it: what to install."""
-    with pytest.raises(InvalidInput, match=r"framesift\[team\]"):
+    with pytest.raises(InvalidInput, match="uv sync --inexact --extra team"):
         file_of("none_such")
     monkeypatch.setattr(duckdb, "__version__", "0.0.1")
     with pytest.raises(StorageError, match=r"for version 0\.0\.1 is not installed"):

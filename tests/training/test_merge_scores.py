@@ -405,7 +405,9 @@ def test_a_comparison_on_one_scene_judges_nothing(tmp_path: Path) -> None:
     assert "Whether a score is worse is unknown." in page
     assert "No score is worse" not in page
     metrics = json.loads((tmp_path / "out/metrics.json").read_text())
-    assert "unknown whether worse than" in told_regressions({"metrics": metrics})
+    assert "unknown whether worse than" in told_regressions(
+        {"kind": "validate", "metrics": metrics}
+    )
 
 
 def test_every_confused_pair_leads_to_its_frames() -> None:

@@ -78,8 +78,7 @@ async def post_selection(
         headers = {"Framesift-Snapshot": str(answer.snapshot)}
         return rows_answer(format_, answer.to_arrow(), headers)
     about = await run_in_threadpool(lambda: answer.about)
-    pieces = _pieces(about, answer.to_arrow())  # nothing is asked for them any more
-    return StreamingResponse(pieces, media_type="application/json", headers=VARY)
+    return _document(about, answer.to_arrow())  # nothing is asked for them any more
 
 
 @router.post(
@@ -108,6 +107,11 @@ async def get_schema() -> dict[str, Any]:
 async def get_operators(session: CurrentSession) -> OperatorsAnswer:
     """The operators of conditions on tags, and the DuckDB types that make each type of tag."""
     return session.selections.operators()
+
+
+def _document(about: dict[str, Any], frames: pa.Table) -> StreamingResponse:
+    pieces = _pieces(about, frames)
+    return StreamingResponse(pieces, media_type="application/json", headers=VARY)
 
 
 def _pieces(about: dict[str, Any], frames: pa.Table) -> Iterator[bytes]:

@@ -430,10 +430,12 @@ class Jobs:
             return []
         from api.services.jobs.trained_frames import notes_on
 
+        dataset = options["dataset"]
+        whole_dataset(self._workspace.records, dataset)  # before anything is said of the model
         return notes_on(
             self._workspace,
             self.model(options["model"]),
-            options["dataset"],
+            dataset,
             options.get("split"),
             scores=kind == "validate",
         )
