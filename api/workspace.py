@@ -62,6 +62,9 @@ def data_at(text: str | None, access: S3Access) -> Path | S3Prefix | None:
     return Path(text).expanduser().absolute()
 
 
+AWAY = "a database or store of this server does not answer; try again in some seconds"
+"""What callers are told of `StoreAway` who may not know where databases are."""
+
 _HOME = "FRAMESIFT_HOME"
 
 _Rows = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
@@ -257,7 +260,7 @@ class Workspace:
         Paths are relative to the home, the cache, or where catalog and records lie.
         """
         if isinstance(error, StoreAway):  # what a database's library says names hosts
-            return "a database or store of this server does not answer; try again in some seconds"
+            return AWAY
         text = str(error)
         location, records = self.catalog_location, self.records_place
         places = (self.home, self.cache, location.data, location.metadata, records)

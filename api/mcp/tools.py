@@ -18,7 +18,8 @@ from api.http.rules import READ
 from api.mcp import answers
 from api.mcp.answers import MOST_FRAMES, MOST_ROWS, Desk
 from api.services.statistics.histogram_axes import BINS, EDGES, LOG, TOP, ZERO, edges_of
-from catalog.errors import FramesiftError, NotAllowed
+from api.workspace import AWAY
+from catalog.errors import FramesiftError, NotAllowed, StoreAway
 from catalog.text.bounded import MOST_FEW, Name, Sql, Text
 from query.question.question import Question
 from query.statistics.class_report import Grouping
@@ -77,7 +78,10 @@ class Tools:
                 await desk.note_refusal()
                 raise
         except FramesiftError as error:
-            raise ToolError(str(error) if desk is None else desk.told(error)) from error
+            if desk is not None:
+                raise ToolError(desk.told(error)) from error
+            # Who asks is not known yet.
+            raise ToolError(AWAY if isinstance(error, StoreAway) else str(error)) from error
 
     async def describe_catalog(self, context: Context[Any, Any]) -> dict[str, Any]:
         """List classes with frames and pixel share, tags, cameras, scenes, datasets."""

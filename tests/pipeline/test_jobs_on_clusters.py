@@ -139,8 +139,8 @@ def test_a_dataset_that_is_not_staged_is_staged_before(home: Workspace) -> None:
     eventually(is_staged)
     cancel(records, recorded_job(records, "first"))
     (staged,) = home.cache.glob(".manifests/*")
-    assert f"--manifest {staged} " in foreseen.submission
-    assert f"--manifest {staged.parent}/other-v1-" in asked.submission
+    assert f"--manifest '{staged}' " in foreseen.submission
+    assert f"--manifest '{staged.parent}/other-v1-" in asked.submission
     with pytest.raises(JobFailed):  # there is no Slurm: what matters is that it was tried at once
         jobs.run("few", COMMAND, backend="slurm", name="second")
     assert [task.name for task in jobs.get("second").tasks] == ["run"]

@@ -92,6 +92,14 @@ def put(store: CatalogStore, frames: list[SpreadFrame]) -> None:
     rows = [row for row in rows if row["pixels"] is not None]
     if rows:
         write(store, "drive", _FAMILY, pa.Table.from_pylist(rows))
+    not_finite = [
+        (f.tags["speed"], f.fkey) for f in frames if not math.isfinite(f.tags["speed"] or 0)
+    ]
+    if not_finite:  # a family takes none any more; a catalog may have some of before
+        with store.writing("spread") as connection:
+            connection.executemany(
+                "UPDATE lake.main.tags_drive SET speed = ? WHERE fkey = ?", not_finite
+            )
 
 
 def _frame(frame: SpreadFrame, key: str, lacking: str) -> Frame:
