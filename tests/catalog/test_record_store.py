@@ -24,7 +24,7 @@ from catalog.errors import (
 )
 from catalog.records.automation.tables import Webhook
 from catalog.records.datasets import recorded_dataset, recorded_datasets
-from catalog.records.engine import sqlite_engine
+from catalog.records.engine import postgres_engine, sqlite_engine
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.migrate import MIGRATIONS, upgrade
 from catalog.records.scans import last_scan, recorded_problems, replace_problems
@@ -109,10 +109,11 @@ def test_the_models_are_the_migrated_schema(records: RecordStore) -> None:
     assert sorted(rule["column_names"] for rule in unique) == [["cluster", "datasource"], ["name"]]
 
 
-def test_owners_of_before_get_their_accounts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.wide)])
+def test_owners_of_before_get_their_accounts(tmp_path: Path, kind: str) -> None:
     """What is younger than the user of its owner's name is that user's; older, or nobody's, not."""
-    engine = sqlite_engine(tmp_path / "records" / "records.sqlite")
-    (tmp_path / "records").mkdir()
+    location = tmp_path / "records.sqlite" if kind == "sqlite" else postgres().new()
+    engine = sqlite_engine(location) if isinstance(location, Path) else postgres_engine(location)
     upgrade(engine, "0018")
     rows = [("mine", "anna", 3), ("former", "anna", 1), ("hers", "anna-lena", 3), ("house", "", 3)]
     with engine.begin() as connection:
@@ -120,7 +121,7 @@ def test_owners_of_before_get_their_accounts(tmp_path: Path) -> None:
             connection.execute(
                 text(
                     "INSERT INTO users (name, password, roles, disabled, created, version) VALUES "
-                    "(:name, '', '[]', 0, :created, 'v')"
+                    "(:name, '', '[]', false, :created, 'v')"
                 ),
                 {"name": name, "created": f"2026-01-0{day} 00:00:00.000000"},
             )
@@ -142,13 +143,14 @@ def test_owners_of_before_get_their_accounts(tmp_path: Path) -> None:
                 values,
             )
     engine.dispose()
-    records = RecordStore(tmp_path / "records" / "records.sqlite")
+    records = RecordStore(location)
     anna, lena = (users.recorded(records, name).account for name in ("anna", "anna-lena"))
     expected = {"mine": anna, "former": "", "hers": lena, "house": ""}
     with records.reading() as session:
-        for kind in (Job, Webhook):
-            found = session.execute(select(kind.name, kind.account)).all()
-            assert {row.name: row.account for row in found} == expected
+        for table in (Job, Webhook):
+            rows_of = session.execute(select(table.name, table.account)).all()
+            assert {row.name: row.account for row in rows_of} == expected
+    records.engine.dispose()
 
 
 def test_sources_are_unique(records: RecordStore) -> None:
