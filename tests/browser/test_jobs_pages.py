@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from catalog.records.datasets import recorded_dataset
 from catalog.records.tables import Dataset, Job
@@ -64,13 +64,21 @@ def test_odd_metrics_fit_into_the_page(served: Served, tab: Page) -> None:
 
 
 def test_one_log_of_many_is_chosen_and_followed(served: Served, tab: Page) -> None:
-    """The last line is in sight; a log that was chosen stays chosen while the job goes on."""
-    tab.goto(f"{served.url}/jobs/run-nothing")
+    """The last line is in sight; a log that was chosen stays chosen while the job goes on.
+
+    Also where it is chosen while the page still waits for the one before.
+    """
+    late: list[Route] = []
+    tab.route("**/output?log=", lambda route: late.append(route))  # the method itself is refused
+    with tab.expect_request("**/output?log="):
+        tab.goto(f"{served.url}/jobs/run-nothing")
     log = tab.locator("#log-end pre")
     expect(log).to_contain_text("rank 1023")
     assert log.evaluate("(e) => e.scrollTop + e.clientHeight >= e.scrollHeight - 4")
     tab.select_option("select[name=log]", "run-7")
     expect(log).to_contain_text("rank 7\n")
+    late.pop().continue_()
+    tab.unroute("**/output?log=")
     path = JobPaths(served.jobs.home / "jobs" / "run-nothing").logs / "run-7.log"
     with path.open("a") as file:
         file.write("the next line\n")

@@ -26,9 +26,10 @@ async function putLog() {
   const top = before ? before.scrollTop : 0;
   const scrolledUp = before && top + before.clientHeight < before.scrollHeight - 4;
   const choice = logs.querySelector("select");
-  const query = new URLSearchParams({ log: choice ? choice.value : "" });
-  const text = await part(`${job.dataset.output}?${query}`);
-  if (text === null) return;
+  const name = choice ? choice.value : "";
+  const text = await part(`${job.dataset.output}?${new URLSearchParams({ log: name })}`);
+  // Another log chosen meanwhile is on its way already.
+  if (text === null || (choice && choice.value !== name)) return;
   const fresh = document.createElement("div");
   fresh.innerHTML = text;
   // The list of logs stays as it is while it is in use.
