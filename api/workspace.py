@@ -197,7 +197,7 @@ class Workspace:
         from pipeline.manifest_store import read_manifest
         from query.question.collection_rule import collection_column, rows_of
 
-        # Of a change of which the caller's rules do not know yet: nothing.
+        # A collection that changed after the caller's rules were read names nothing.
         named = tuple(pair for pair in named_rules(self.records, owner.name) if pair[1] in rules)
         with self._limiting:
             rows = self._limited.get((rules, named))
@@ -255,7 +255,7 @@ class Workspace:
         return path.removeprefix(home) if path.startswith(home) else Path(path).name
 
     def told(self, error: FramesiftError) -> str:
-        """An error as those are told it who do not see every row: no folder or host is in it.
+        """An error's text for users limited to collections, without folders and hosts.
 
         Paths are relative to the home, the cache, or where catalog and records lie.
         """

@@ -52,7 +52,7 @@ _PARTS: frozenset[type[exp.Expr]] = frozenset((
 _WINDOWED = (
     exp.AggFunc, exp.Anonymous, exp.DenseRank, exp.Rank, exp.RowNumber, exp.WithinGroup,
 )  # fmt: skip
-"""Nodes that OVER may follow; of an unknown function that is said before."""
+"""Nodes that OVER may follow; an earlier check refuses unknown functions."""
 
 _TYPES = frozenset((exp.DType.DATE, exp.DType.TIME, exp.DType.TIMESTAMP))
 """Types of a CAST besides the numbers and texts that db2.dialect turns into functions."""
