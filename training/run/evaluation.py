@@ -99,7 +99,7 @@ def keep_best(write: Callable[[Path], object], model_dir: Path, beside: Sequence
             part_of(best, is_folder=True, clear=False) as former,
         ):
             for name in beside:
-                if (model_dir / name).exists():  # a run of an earlier release may lack one
+                if (model_dir / name).exists():  # where its parent has no list, it has none
                     shutil.copyfile(model_dir / name, aside / name)
             write(aside)
             tree_to_disk(aside)
