@@ -100,9 +100,7 @@ class Row:
         return self.name.replace("_", " ")
 
 
-@cache
-def rows(order: type) -> tuple[Row, ...]:
-    """The fields of a dataclass that have a setting; a class's own follow its bases'."""
+def _rows(order: Any) -> tuple[Row, ...]:
     hints = get_type_hints(order, include_extras=True)
     known = {field.name: field for field in fields(order)}
     names: dict[str, None] = {}
@@ -119,14 +117,17 @@ def rows(order: type) -> tuple[Row, ...]:
     )
 
 
+rows: Callable[[Any], tuple[Row, ...]] = cache(_rows)
+"""Gives the fields of a dataclass that have a setting; a class's own follow its bases'."""
+
+
 def check_numbers(order: object) -> None:
     """Accept an order whose numbers lie within their bounds.
 
     Raises:
         InvalidInput: One does not.
     """
-    kind: Any = type(order)
-    for row in rows(kind):
+    for row in rows(type(order)):
         value = getattr(order, row.name)
         if isinstance(value, int | float) and not row.setting.takes(value):
             raise InvalidInput(f"{row.label} {value:g}: expected {row.setting.expected}")
