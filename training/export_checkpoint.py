@@ -39,15 +39,11 @@ def export_checkpoint(model_dir: Path, step: int, out: Path, network: str = "") 
     """Write the model that a training had after a step.
 
     Args:
-        model_dir: The training's folder.
         step: Steps made; a checkpoint of them is there.
-        out: Folder of the model.
         network: The user's own network, "module:function", which may be built.
 
     Raises:
-        NotFound: There is no such checkpoint.
         BadFile: It is damaged, of version 0.1.0, or of a network that may not be built.
-        StorageError: The disk refuses.
     """
     if (out / ABOUT_FILE).exists() and AboutModel.read(out).step == step:
         say(f"model of step {step} is there already")
@@ -93,14 +89,8 @@ def export_checkpoint(model_dir: Path, step: int, out: Path, network: str = "") 
 def export_best(model_dir: Path, out: Path) -> None:
     """Copy the best model that a training has had so far.
 
-    Args:
-        model_dir: The training's folder.
-        out: Folder of the copy.
-
     Raises:
-        NotFound: It has none.
         BadFile: It is damaged.
-        StorageError: The disk refuses.
     """
     from training.network.model_files import WEIGHTS_FILE
 

@@ -87,9 +87,6 @@ def merge(
     """Add up the shards in ``results_dir`` and write report, picture, page and scores to ``out``.
 
     Args:
-        results_dir: Where the shards lie.
-        shards: Their number.
-        out: Folder of the report.
         fail_below: The least score by name (pipeline.runs.score_thresholds).
         bad_frames: How many frames may have been left out (pipeline.runs.bad_frames).
         compares: Whether another model was validated on the same frames, to compare with.
@@ -98,12 +95,6 @@ def merge(
 
     Returns:
         The report, as `training.validation.report.build_report` describes it.
-
-    Raises:
-        InvalidInput: A shard is missing, or is not of the same model, dataset and classes; or too
-            many frames were left out.
-        BadFile: A shard is damaged.
-        StorageError: The disk refuses.
     """
     # Drawing comes first: it fails where matplotlib is missing, before anything is written.
     from training.validation.confusion_plot import draw_confusion_matrix
@@ -132,7 +123,6 @@ def open_shards(results_dir: Path, shards: int) -> tuple[list[StoredShard], dict
 
     Raises:
         InvalidInput: One is missing, or does not belong to the others.
-        BadFile: One is damaged.
     """
     results: list[StoredShard] = []
     missing = []
@@ -159,13 +149,8 @@ def open_shards(results_dir: Path, shards: int) -> tuple[list[StoredShard], dict
 def open_compared(results_dir: Path, results: Sequence[StoredShard]) -> list[StoredShard]:
     """The shards of the model that is compared with, in order.
 
-    Args:
-        results_dir: Where the validation's shards lie.
-        results: These.
-
     Raises:
         InvalidInput: One is missing, or is not of the same frames and classes.
-        BadFile: One is damaged.
     """
     others, _ = open_shards(compared_results(results_dir), len(results))
     for one, other in zip(results, others, strict=True):
@@ -179,12 +164,7 @@ def open_compared(results_dir: Path, results: Sequence[StoredShard]) -> list[Sto
 
 
 def _write_scores(results: Sequence[StoredShard], path: Path) -> FrameSummary:
-    """Write the scores of all frames, in the split's order; what the report says of them.
-
-    Raises:
-        BadFile: A shard is damaged, or two have the same frame.
-        StorageError: The disk refuses.
-    """
+    """Write the scores of all frames, in the split's order; what the report says of them."""
     summary = FrameSummary()
     with (
         atomic_path(path, parents=True) as partial_path,

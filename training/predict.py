@@ -50,10 +50,7 @@ def predict(settings: RunSettings) -> None:
     prediction that was ended goes on with the pieces that it lacks.
 
     Raises:
-        NotFound: There is no finished model.
-        BadFile: The manifest, the model or an image cannot be used.
         InvalidInput: Model and dataset have different classes.
-        StorageError: The disk refuses.
     """
     if settings.results_dir is None:
         raise InvalidInput("predict needs --results_dir")

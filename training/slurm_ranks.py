@@ -55,7 +55,6 @@ def ranks_on_nodes(ranks: int, per_task: int, place: Mapping[str, str]) -> list[
     """Ranks on each node of the step.
 
     Args:
-        ranks: In all.
         per_task: Ranks that each task starts, one task on a node; 0 where each task is a rank.
         place: Of a task of the step.
     """

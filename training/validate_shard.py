@@ -29,10 +29,7 @@ def validate_shard(settings: RunSettings) -> None:
     Afterwards this process scores pieces of shards whose workers are late.
 
     Raises:
-        NotFound: There is no finished model.
-        BadFile: The manifest, a model, an image or a label cannot be used.
         InvalidInput: Model and dataset have different classes, or frames have no label.
-        StorageError: The disk refuses.
     """
     if settings.results_dir is None:
         raise InvalidInput("evaluate needs --results_dir")

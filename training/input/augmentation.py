@@ -32,8 +32,6 @@ def augmented(
     Args:
         image: (h, w, 3) uint8 [RGB].
         label: (h, w) uint8 [class id].
-        example: Which it is.
-        seed: Of the run.
         names: Of pipeline.runs.augmentations; mirroring is not done here.
 
     Returns:

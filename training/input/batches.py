@@ -43,11 +43,7 @@ class Batches:
         """Begin to read.
 
         Args:
-            reader: Of the split.
             order: This worker's examples, without end.
-            batch_size: B.
-            seed: Of the run, by which examples are changed.
-            threads: Frames decoded at once.
             has_read: Called for each example that was read, with its position in `order`, from 0;
                 calls come in any order.
             augment: How examples are changed (pipeline.runs.augmentations).
@@ -64,11 +60,7 @@ class Batches:
         return self
 
     def __next__(self) -> Pair:
-        """The next batch.
-
-        Raises:
-            BadFile: A frame of it cannot be read.
-        """
+        """The next batch."""
         batch = [self._ahead.popleft() for _ in range(self._batch_size)]
         self._read_ahead(self._batch_size)
         pairs = [future.result() for _, future in batch]

@@ -57,19 +57,12 @@ class FrameReader:
         """Prepare to read ``frames`` for a network input of that size.
 
         Args:
-            frames: Those that may be asked for.
-            palette: Of their labels.
-            size: Network input.
             cache_bytes: What `small` may keep of decoded frames; beyond it they are decoded again.
             prepared: The same frames at that size; what it lacks is decoded.
-            wait_for: See DecodedFrames.
             classes: To which labels are merged; None for those of the palette.
             bad: Is told of frames that cannot be read, in whose place `small` gives black without
                 a label; None where they raise.
             numbered: The labels' colours, which `frame` keeps apart, too; None where it need not.
-
-        Raises:
-            StorageError: A source lies elsewhere than where it may, by now.
         """
         self._numbered = numbered
         decoded_by = palette if numbered is None else numbered.palette
@@ -104,11 +97,7 @@ class FrameReader:
             )
 
     def image(self, row: int) -> tuple[UInt8, tuple[int, int]]:
-        """A frame's image (h, w, 3) uint8 at network size, and the (H, W) it has on disk.
-
-        Raises:
-            BadFile: It is missing, or cannot be decoded.
-        """
+        """A frame's image (h, w, 3) uint8 at network size, and the (H, W) it has on disk."""
         if self._prepared is not None:
             stored = self._prepared.image(row)
             if stored is not None:
@@ -118,12 +107,7 @@ class FrameReader:
         return small_image(image, self._size), (image.shape[0], image.shape[1])
 
     def frame(self, row: int) -> Frame:
-        """A frame with its label at full size.
-
-        Raises:
-            BadFile: A file is missing or cannot be decoded, image and label differ in size, or the
-                frame has no label.
-        """
+        """A frame with its label at full size."""
         image, size_px = self.image(row)
         label = self._decoded.label(row, size_px)
         if self._numbered is None:

@@ -34,11 +34,7 @@ class LabelClasses:
     def of(
         cls, class_list: Mapping[str, str], map_: ClassMap | None, dataset: str
     ) -> "LabelClasses":
-        """The classes that a network learns of labels with these colours.
-
-        Raises:
-            InvalidInput: The map lacks a label class.
-        """
+        """The classes that a network learns of labels with these colours."""
         palette = Palette.from_class_list(class_list)
         of_label = np.full(256, UNKNOWN_CLASS, np.uint8)
         if map_ is None:

@@ -44,11 +44,7 @@ class Split:
     shards: int
 
     def shard(self, number: int) -> "Shard":
-        """One of the parts.
-
-        Raises:
-            InvalidInput: There is none of that number.
-        """
+        """One of the parts."""
         frames = self.frames.shard(number, self.shards)
         rows = self.frames.shard_rows(number, self.shards).tolist()
         columns = (frames.frames[name].to_pylist() for name in ("fkey", "scene", "camera"))

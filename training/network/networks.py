@@ -25,15 +25,11 @@ def build_network(
 
     Args:
         name: One of Framesift's networks, or the user's, "module:function".
-        height_px: Input.
-        width_px: Input.
-        n_classes: Channels of the output.
         trusted: The user's own network, where the user names one: its module is imported, and its
             function called with the three numbers. A name that a file gives is not.
 
     Raises:
         UnknownName: There is none.
-        InvalidInput: The user's cannot be built, or is no network from images to logits.
     """
     if is_own(name) and name == trusted:
         return _own_network(name, height_px, width_px, n_classes)

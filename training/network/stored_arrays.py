@@ -22,8 +22,6 @@ def stored_arrays(folder: Path, name: str, only: str | None = None) -> dict[str,
     """Every array by its name; or that alone which is named so.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        BadFile: It lies elsewhere.
         ValueError: It is no such file, or says to hold more than it does.
     """
     with opened_folder_file(folder, name) as file:

@@ -58,11 +58,7 @@ class Checkpoint:
         """Replace the checkpoint in ``model_dir``.
 
         Args:
-            model_dir: Where it lies.
             keep: Checkpoints that are there then, this one among them.
-
-        Raises:
-            StorageError: The disk refuses.
         """
         about = {
             "step": self.step,
@@ -114,13 +110,10 @@ class Checkpoint:
         Where it is missing or damaged, it is laid aside, and the one before it takes its place.
 
         Args:
-            model_dir: Where they lie.
             restore: Has the run begin with one; raises BadFile where its arrays do not fit.
-            say: Told of damage.
 
         Raises:
             BadFile: There are some, and none of them is whole.
-            StorageError: The disk refuses.
         """
         newest, former, damage = model_dir / CHECKPOINT_FILE, _former(model_dir), None
         for path in (newest, *former):
@@ -152,8 +145,6 @@ class Checkpoint:
 
         Args:
             class_list: Of the run's dataset.
-            identity: Of the run.
-            model_dir: Where the checkpoint lies, for the message.
 
         Raises:
             InvalidInput: It is another run; the message names every difference.

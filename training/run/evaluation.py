@@ -42,11 +42,7 @@ class Evaluations:
     """
 
     def __init__(self, model_dir: Path, step: int) -> None:
-        """Go on after ``step``: later lines, which a kill made void, are dropped.
-
-        Raises:
-            StorageError: The disk refuses.
-        """
+        """Go on after ``step``: later lines, which a kill made void, are dropped."""
         self._path = model_dir / EVALUATIONS_FILE
         self._lines = [line for line in _read(model_dir) if line["step"] <= step]
         text = "".join(json.dumps(line) + "\n" for line in self._lines)
@@ -64,11 +60,7 @@ class Evaluations:
         return self.best is None or scored.miou > self.best.miou
 
     def record(self, scored: Evaluated) -> None:
-        """Write a line.
-
-        Raises:
-            OSError: The disk refuses.
-        """
+        """Write a line."""
         line = {
             "step": scored.step,
             "miou": scored.miou,
@@ -127,16 +119,7 @@ class Scoring:
         threads: int,
         bad: SkippedFrames | None = None,
     ) -> None:
-        """Prepare to score.
-
-        Args:
-            model: Keras model.
-            reader: Of this worker's frames.
-            frames: Their number.
-            n_classes: C.
-            threads: Frames read at once.
-            bad: The reader's.
-        """
+        """Prepare to score."""
         self.bad = bad
         self._reader, self._frames, self._n_classes = reader, frames, n_classes
         self._threads = threads
@@ -146,11 +129,7 @@ class Scoring:
         )
 
     def look_for_files(self) -> None:
-        """Go on where every file of these frames is there.
-
-        Raises:
-            BadFile: One is missing.
-        """
+        """Go on where every file of these frames is there."""
         self._reader.look_for_files()
 
     def matrix(
@@ -159,14 +138,10 @@ class Scoring:
         """The confusion matrix (C, C) int64 of these frames, at the network's size.
 
         Args:
-            batch_size: Frames put through the model at once.
             is_told_to_end: Asked before each batch.
 
         Returns:
             The matrix; None where it was told to end before the last batch.
-
-        Raises:
-            BadFile: A frame cannot be read.
         """
         total = np.zeros((self._n_classes, self._n_classes), np.int64)
         with ThreadPoolExecutor(self._threads, thread_name_prefix="evaluate") as pool:

@@ -42,7 +42,6 @@ def save(run: Run, progress: Progress, rate: float) -> None:
 
     Raises:
         JobFailed: They do not, or the weights are not finite: the last checkpoint stays.
-        StorageError: The disk refuses.
     """
     weights = run.model.get_weights()
     digest = hashlib.sha256(b"".join(w.tobytes() for w in weights)).hexdigest()
@@ -81,11 +80,7 @@ def diverged(run: Run, what: str, step: int, rate: float) -> JobFailed:
 
 
 def list_bad(run: Run, logs: Logs | None) -> None:
-    """Share the bad frames of each worker with all; the first one writes the list.
-
-    Raises:
-        BadFile: All together they are more than may be.
-    """
+    """Share the bad frames of each worker with all; the first one writes the list."""
     recorded = read_skipped_frames(run.settings.model_dir) if logs and run.skipped else []
     for bad in run.skipped:
         bad.add(one for one in recorded if (one["split"] or run.settings.split) == bad.split)

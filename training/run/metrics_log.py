@@ -48,15 +48,8 @@ class MetricsLog:
         """Go on where the run has begun: lines of later steps, which a kill made void, are dropped.
 
         Args:
-            model_dir: Where they lie.
-            length: Of the run.
-            warnings: For the summary.
-            start: Progress of the checkpoint that the run continues.
             prepared: Name of the prepared form that frames are read from; None without one.
             report: Called with the step and its figures.
-
-        Raises:
-            StorageError: The disk refuses.
         """
         import tensorflow as tf
 
@@ -84,13 +77,8 @@ class MetricsLog:
 
         Args:
             step: The last step it covers.
-            examples: That the run has read by then.
             loss: Mean since the line before, over all workers.
-            learning_rate: Of that step.
             images_per_s: Of all workers together, since the line before.
-
-        Raises:
-            OSError: The disk refuses.
         """
         if step == 1:
             self.first_loss = loss
@@ -131,8 +119,6 @@ class MetricsLog:
         """Note the score of now, and the best so far, for TensorBoard and the summary.
 
         Args:
-            now: The score of now.
-            best: The best so far.
             seconds_to_target: Until the target was reached [s]; None before, or without one.
         """
         self.go_on_with(now, best, seconds_to_target)

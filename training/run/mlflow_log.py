@@ -52,7 +52,6 @@ class MlflowLog:
 
         Args:
             status: FINISHED, FAILED or KILLED.
-            *files: Those that are there are added to the run.
         """
 
         def write() -> None:
@@ -74,9 +73,6 @@ def mlflow_log(
     """The log of a run that begins, or goes on after ``step``; None without a store.
 
     Args:
-        model_dir: The run's folder.
-        step: The run's last step.
-        about: The settings, as parameters.
         tags: Facts to search runs by; those that are None are left out.
     """
     uri = os.environ.get(URI_VARIABLE)
@@ -120,7 +116,6 @@ def ending(log: MlflowLog | None, *files: Path) -> Iterator[None]:
 
     Args:
         log: None where there is none to tell.
-        *files: That a run which is finished adds.
     """
     try:
         yield

@@ -97,7 +97,6 @@ def _take(run: Run, checkpoint: Checkpoint) -> None:
     """Have the model and its optimizer be as a checkpoint says.
 
     Raises:
-        InvalidInput: It is another run's.
         BadFile: Its arrays are not the run's.
     """
     model_dir = run.settings.model_dir

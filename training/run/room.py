@@ -50,7 +50,6 @@ def need_memory(model: Any, batch_size: int, processes: int, free: int | None = 
     """Go on where a step of so many examples has room in the memory of this machine.
 
     Args:
-        model: Keras model.
         batch_size: Examples of this process.
         processes: That share the machine.
         free: Its free memory [bytes]; None to look. TensorFlow reports a lack on GPUs.

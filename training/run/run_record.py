@@ -45,15 +45,8 @@ def begin_record(
     """Write that the run begins, or goes on after ``step``.
 
     Args:
-        model_dir: Where it lies.
-        header: Of the dataset.
         about: The model.json that the run will write.
         workers: Of all machines.
-        devices: What this worker computes on.
-        step: Steps made.
-
-    Raises:
-        StorageError: The disk refuses.
     """
     begun = {
         "time": _now(),
@@ -85,11 +78,7 @@ def begin_record(
 
 
 def finish_record(model_dir: Path, sha256: str) -> None:
-    """Add what came of the run: metrics, checkpoints, and the model's digest.
-
-    Raises:
-        StorageError: The disk refuses.
-    """
+    """Add what came of the run: metrics, checkpoints, and the model's digest."""
     tree_to_disk(model_dir)  # with the record the run has ended: all that it wrote is there
     record = _read(model_dir) | {
         "finished": _now(),

@@ -28,7 +28,6 @@ def compared(
 
     Args:
         report: Of the model, as training.validation.report.build_report describes it.
-        other: Of the other one, on the same frames.
         scenes: The (C, C) confusion matrix of each scene.
         others: The other model's.
 

@@ -109,7 +109,6 @@ class Shown:
             row: The frame's position in the split.
             miou: 0 to 1; None where no pixel of it is known.
             uncertainty: 0 to 1.
-            make: Gives its pictures.
         """
         selected = [_take(self._unsure, (uncertainty, -row))]
         if miou is not None:

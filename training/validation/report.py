@@ -41,7 +41,6 @@ def build_report(
     Args:
         shards: All of its shards, at least one, known to belong together.
         metrics: Of all their frames, by name: training.validation.metrics.table.
-        summary: Of all their frames.
         fail_below: The least score by name (pipeline.runs.score_thresholds).
         other: The shards of another model on the same frames, to compare with; None for none.
         slices: Of each tag the part that each frame of the split is in; None for none.

@@ -164,9 +164,7 @@ class ShardWork:
         """Score nothing yet.
 
         Args:
-            settings: The run's.
             scorers: The models; each frame is read once for all of them.
-            through: Tells a staging how far the process is.
         """
         assert settings.results_dir is not None
         self._settings, self._scorers, self._through = settings, scorers, through
@@ -174,13 +172,7 @@ class ShardWork:
         self._bad = BadFrames.parse(settings.bad_frames)
 
     def finish(self, shard: Shard) -> None:
-        """Be the worker of a shard: score it, with whoever helps, and write its results.
-
-        Raises:
-            BadFile: A model, an image or a label cannot be used.
-            InvalidInput: More frames cannot be read than may be.
-            StorageError: The disk refuses.
-        """
+        """Be the worker of a shard: score it, with whoever helps, and write its results."""
         locks = ShardLocks(self._results_dir, shard.number, shard.split.shards)
         pieces = pieces_of(len(shard.places))
         with locks.worker():
@@ -296,9 +288,6 @@ class ShardWork:
         """Put a piece through the models; how many frames of it were left out for all of them.
 
         Args:
-            shard: The piece is of it.
-            scorings: Models and readers.
-            piece: What to score.
             skipped: Frames of the shard that were left out before.
             done: Called after each frame, with its position in the shard.
         """
@@ -343,11 +332,7 @@ class ShardWork:
 
 
 def _read(index: int, scorings: Sequence[_Scoring]) -> Mapping[FrameReader, Frame]:
-    """A frame as each reader reads it.
-
-    Raises:
-        BadFile: It cannot be read.
-    """
+    """A frame as each reader reads it."""
     return {reader: reader.frame(index) for reader in {one.reader: None for one in scorings}}
 
 

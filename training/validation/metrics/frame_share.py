@@ -31,11 +31,7 @@ class FrameShare:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Int64], n_classes: int) -> Self:  # noqa: ARG003
-        """The metric whose `state` this is.
-
-        Raises:
-            KeyError, ValueError: An array is missing, or has another shape.
-        """
+        """The metric whose `state` this is."""
         return cls(checked(state, "frames", (BINS,)), checked(state, "units", (1,)))
 
     def update(self, frame: ScoredFrame) -> None:
