@@ -115,8 +115,8 @@ def export_best(model_dir: Path, out: Path) -> None:
 def _copy_trained(model_dir: Path, out: Path) -> None:
     for name in ABOUT_TRAINED:
         if (model_dir / name).exists():  # a run that an earlier release began may lack one
-            with atomic_path(out / name) as aside:
-                shutil.copyfile(model_dir / name, aside)
+            with atomic_path(out / name) as partial_path:
+                shutil.copyfile(model_dir / name, partial_path)
 
 
 def _read(model_dir: Path, step: int) -> Checkpoint:
@@ -145,8 +145,8 @@ def _record(model_dir: Path) -> Mapping[str, Any]:
 def _dataset(record: Mapping[str, Any], dataset_id: str, split: str) -> dict[str, Any]:
     """The training data, as model.json has it; of an old run the dataset id and split alone."""
     known = record.get("dataset", {})
-    told = {name: value for name, value in known.items() if name not in _OF_RECORD}
-    return {"name": dataset_id, **told, "id": dataset_id, "split": split}
+    described = {name: value for name, value in known.items() if name not in _OF_RECORD}
+    return {"name": dataset_id, **described, "id": dataset_id, "split": split}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -22,7 +22,7 @@ from pipeline.runs.score_thresholds import parse_thresholds
 from training.command import OneLineParser, exit_status, positive_int, say
 from training.run.metrics_log import read_metrics
 from training.strict_json import strict_json
-from training.validation.comparison import UNJUDGED, WORSE, told_difference
+from training.validation.comparison import UNJUDGED, WORSE, difference_text
 from training.validation.frame_cells import Int32
 from training.validation.frame_pictures import FramePictures
 from training.validation.frame_summary import FrameSummary, score_blocks
@@ -103,10 +103,10 @@ def merge(
     results, metrics = open_shards(results_dir, shards)
     left_out = sum(len(result.skipped) for result in results)
     BadFrames.parse(bad_frames or FAIL).check(left_out, results[0].about.split_frames)
-    others = open_compared(results_dir, results) if compares else None
+    compared = open_compared(results_dir, results) if compares else None
     parts = None if slices is None else read_slices(slices, results[0].about.split_frames)
     summary = _write_scores(results, out / FRAME_SCORES_FILE)
-    report = build_report(results, metrics, summary, fail_below or {}, others, parts)
+    report = build_report(results, metrics, summary, fail_below or {}, compared, parts)
     picture = draw_confusion_matrix(report)
     curve = read_metrics(Path(report["model"]["dir"]))
     atomic_write(out / MATRIX_FILE, picture)
@@ -152,15 +152,15 @@ def open_compared(results_dir: Path, results: Sequence[StoredShard]) -> list[Sto
     Raises:
         InvalidInput: One is missing, or is not of the same frames and classes.
     """
-    others, _ = open_shards(compared_results(results_dir), len(results))
-    for one, other in zip(results, others, strict=True):
+    compared, _ = open_shards(compared_results(results_dir), len(results))
+    for one, other in zip(results, compared, strict=True):
         _check_same(one, other, but="model_sha256")
         if not one.scores()["row"].equals(other.scores()["row"]):
             raise InvalidInput(
                 f"shard {one.about.shard}: the two models were put through other frames; remove "
                 f"{other.path} and validate again"
             )
-    return others
+    return compared
 
 
 def _write_scores(results: Sequence[StoredShard], path: Path) -> FrameSummary:
@@ -354,7 +354,7 @@ def main(arguments: Sequence[str]) -> int:
                 say(f"compared with {comparison['model']['name']}: {UNJUDGED}")
             for row in comparison["scores"]:
                 if row["verdict"] == WORSE:
-                    say(f"regression: {row['score']}: {told_difference(row)}")
+                    say(f"regression: {row['score']}: {difference_text(row)}")
         say(f"report written to {flags.out / PAGE_FILE}")
 
     return exit_status(work)

@@ -59,9 +59,9 @@ def _window(
     columns = np.floor((np.arange(width_px) + 0.5) * share + left * width_px).astype(np.int64)
     inside_rows = (rows >= 0) & (rows < height_px)
     inside_columns = (columns >= 0) & (columns < width_px)
-    taken = label[rows.clip(0, height_px - 1)[:, None], columns.clip(0, width_px - 1)]
-    taken[~inside_rows] = UNKNOWN_CLASS
-    taken[:, ~inside_columns] = UNKNOWN_CLASS
+    window_label = label[rows.clip(0, height_px - 1)[:, None], columns.clip(0, width_px - 1)]
+    window_label[~inside_rows] = UNKNOWN_CLASS
+    window_label[:, ~inside_columns] = UNKNOWN_CLASS
     window = Image.fromarray(image).transform(
         (width_px, height_px),
         Image.Transform.AFFINE,
@@ -69,7 +69,7 @@ def _window(
         Image.Resampling.BILINEAR,
         fillcolor=_AROUND,
     )
-    return np.asarray(window), taken
+    return np.asarray(window), window_label
 
 
 def _recoloured(image: UInt8, random: np.random.Generator) -> UInt8:

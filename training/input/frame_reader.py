@@ -74,7 +74,7 @@ class FrameReader:
         self._kept: dict[int, tuple[UInt8, UInt8]] = {}
         self._free_bytes = cache_bytes
         self._keeping = Lock()
-        self._said_lacking = False
+        self._has_reported_decoding = False
 
     def look_for_files(self) -> None:
         """Go on where every file that will be decoded is there; looked for, and not read.
@@ -102,7 +102,7 @@ class FrameReader:
             stored = self._prepared.image(row)
             if stored is not None:
                 return stored
-            self._say_lacking(self._prepared)
+            self._report_decoding(self._prepared)
         image = self._decoded.image(row)
         return small_image(image, self._size), (image.shape[0], image.shape[1])
 
@@ -126,7 +126,7 @@ class FrameReader:
         """
         stored = None if self._prepared is None else self._prepared.small(row)
         if stored is None and self._prepared is not None:
-            self._say_lacking(self._prepared)
+            self._report_decoding(self._prepared)
         if stored is not None:
             return stored[0], self._merged(stored[1])
         if (cached := self._kept.get(row)) is not None:
@@ -153,11 +153,11 @@ class FrameReader:
     def _merged(self, label: UInt8) -> UInt8:
         return label if self._classes is None else self._classes.merged(label)
 
-    def _say_lacking(self, prepared: PreparedRows) -> None:
+    def _report_decoding(self, prepared: PreparedRows) -> None:
         """Tell once why a run with a prepared form decodes."""
         with self._keeping:
-            said, self._said_lacking = self._said_lacking, True
-        if not said:
+            is_reported, self._has_reported_decoding = self._has_reported_decoding, True
+        if not is_reported:
             say(
                 f"warning: the prepared form {prepared.form.folder} lacks frames, or some were "
                 "damaged: their files are decoded (framesift stage --prepare makes them again)"

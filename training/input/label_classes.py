@@ -15,7 +15,7 @@ from pipeline.runs.class_map import ClassMap
 
 @dataclass(frozen=True)
 class LabelClasses:
-    """The classes of a network, and where a label's go.
+    """Classes of a network, and which of them each label class becomes.
 
     Attributes:
         names: The network's classes; a class id is a position here.
@@ -75,6 +75,6 @@ def renumbered(ids: UInt8, number: UInt8) -> UInt8:
 @nb.njit(nogil=True, cache=True)
 def _renumbered(ids: Any, number: Any) -> Any:
     result = np.empty_like(ids)
-    for place in range(len(ids)):
-        result[place] = number[ids[place]]
+    for index in range(len(ids)):
+        result[index] = number[ids[index]]
     return result

@@ -103,7 +103,7 @@ class Checkpoint:
 
     @classmethod
     def restore_newest(
-        cls, model_dir: Path, restore: Callable[["Checkpoint"], None], say: Callable[[str], None]
+        cls, model_dir: Path, restore: Callable[["Checkpoint"], None], report: Callable[[str], None]
     ) -> "Checkpoint | None":
         """The newest checkpoint in ``model_dir`` that is whole; None where there is none.
 
@@ -129,7 +129,9 @@ class Checkpoint:
                 if newest.exists():
                     newest.replace(model_dir / DAMAGED_FILE)
                 path.replace(newest)
-                say(f"warning: {damage}; going on from the one before, of step {checkpoint.step}")
+                report(
+                    f"warning: {damage}; going on from the one before, of step {checkpoint.step}"
+                )
             return checkpoint
         assert damage is not None  # the newest is there, or was missed
         raise BadFile(

@@ -113,7 +113,7 @@ def _metrics(
     model_dir = run.settings.model_dir
     log = MetricsLog(model_dir, run.length, run.warnings, run.start, prepared, report)
     if evaluations and evaluations.last and evaluations.best:
-        log.go_on_with(evaluations.last, evaluations.best, mlperf.seconds_to_target)
+        log.note_scores(evaluations.last, evaluations.best, mlperf.seconds_to_target)
     return log
 
 

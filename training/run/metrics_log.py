@@ -105,7 +105,7 @@ class MetricsLog:
             f"{images_per_s:.1f} images/s, {timedelta(seconds=progress['seconds_left'])} left"
         )
 
-    def go_on_with(
+    def note_scores(
         self, last: "Evaluated", best: "Evaluated", seconds_to_target: float | None
     ) -> None:
         """Note the scores that the run has, as `evaluated`, for the next summary alone."""
@@ -121,7 +121,7 @@ class MetricsLog:
         Args:
             seconds_to_target: Until the target was reached [s]; None before, or without one.
         """
-        self.go_on_with(now, best, seconds_to_target)
+        self.note_scores(now, best, seconds_to_target)
         accuracy = now.pixel_accuracy
         self._show(now.step, {"validation_miou": now.miou, "validation_pixel_accuracy": accuracy})
         self._write_summary()

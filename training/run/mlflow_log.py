@@ -80,7 +80,7 @@ def mlflow_log(
         return None
     for name, value in _PATIENCE.items():
         os.environ.setdefault(name, value)
-    begun: list[MlflowLog] = []
+    logs: list[MlflowLog] = []
 
     def begin() -> None:
         from mlflow import MlflowClient
@@ -89,7 +89,7 @@ def mlflow_log(
         client = MlflowClient(tracking_uri=uri)
         if step and (run_id := _run_of(model_dir, uri)):
             client.update_run(run_id, status="RUNNING")
-            begun.append(MlflowLog(client, run_id))
+            logs.append(MlflowLog(client, run_id))
             return
         name = os.environ.get(EXPERIMENT_VARIABLE) or _EXPERIMENT
         known_experiment = client.get_experiment_by_name(name)
@@ -105,9 +105,9 @@ def mlflow_log(
         atomic_write(
             model_dir / FILE, json.dumps({"uri": without_user(uri), "run_id": run_id}), parents=True
         )
-        begun.append(MlflowLog(client, run_id))
+        logs.append(MlflowLog(client, run_id))
 
-    return begun[0] if _reached(begin) else None
+    return logs[0] if _reached(begin) else None
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from training.run.checkpoint import Array, Checkpoint
 
 @dataclass(frozen=True)
 class Parent:
-    """Where a run comes from, as its model.json keeps it.
+    """Model that a run begins with, as the run's model.json records it.
 
     Attributes:
         dir: The model's folder when the run began.

@@ -48,7 +48,7 @@ def begin_record(
         about: The model.json that the run will write.
         workers: Of all machines.
     """
-    begun = {
+    start = {
         "time": _now(),
         "step": step,
         "workers": workers,
@@ -56,7 +56,7 @@ def begin_record(
         "code": code_version(),
         "environment": _environment(devices),
     }
-    earlier = _read(model_dir).get("begun", []) if step else []
+    starts = _read(model_dir).get("begun", []) if step else []
     record = {
         "format": FORMAT,
         "dataset": {
@@ -71,7 +71,7 @@ def begin_record(
         "class_map": about["class_map"],
         "parent": about["parent"],
         "settings": about["settings"],
-        "begun": [*earlier, begun],
+        "begun": [*starts, start],
         "finished": None,
     }
     atomic_write(model_dir / RECORD_FILE, strict_json(record), parents=True)

@@ -41,8 +41,8 @@ def train_step(
             if model.losses:  # of a user's own network, whose layers may be regularized
                 further = tf.add_n([tf.cast(each, tf.float32) for each in model.losses])
                 loss, own = loss + further, own + further
-            taken = own if scale is None else scale.scaled(own)
-        apply(optimizer, workers.tape(tape).gradient(taken, variables), variables, scale)
+            scaled = own if scale is None else scale.scaled(own)
+        apply(optimizer, workers.tape(tape).gradient(scaled, variables), variables, scale)
         # Batch normalisation's means: so workers stay equal, whenever a checkpoint is written.
         workers.average_variables(model.non_trainable_variables)
         return loss

@@ -135,12 +135,12 @@ class ShardResult:
             },
         }
         common = {"about": about, "sums": [[name, list(array.shape)] for name, array in sums]}
-        parts = [json.dumps(part).encode() for part in (common, own)]
-        lengths = (number for part in parts for number in (len(part), zlib.crc32(part)))
+        heads = [json.dumps(head).encode() for head in (common, own)]
+        lengths = (number for head in heads for number in (len(head), zlib.crc32(head)))
         with atomic_path(path, parents=True) as partial_path, partial_path.open("wb") as file:
             file.write(_HEAD.pack(_MAGIC, *lengths))
-            for part in (*parts, *sections.values()):
-                file.write(part)
+            for section in (*heads, *sections.values()):
+                file.write(section)
         return path
 
 
