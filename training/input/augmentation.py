@@ -1,4 +1,4 @@
-"""Changes of examples, so that a network sees more than its frames: window, scale and colours.
+"""Changes of examples, so that a network sees more: mirroring, window, scale and colours.
 
 They are made of what was read at the network's size, and follow from the run's seed and the
 example's place, whichever worker reads it. Labels are taken by nearest pixel alone.
@@ -13,8 +13,8 @@ from ingest.labels.palette import UNKNOWN_CLASS
 from pipeline.example_order import Example
 from pipeline.prepared.decoded_frames import UInt8
 
-_AUGMENTING = 2
-"""Keeps these numbers apart from those of the order and of mirroring."""
+_MIRRORING, _AUGMENTING = 1, 2
+"""Keep their random numbers apart, and from those of the order, which has seed and epoch alone."""
 CROP_LEAST = 2 / 3
 """Least side of a window, as share of the frame's; it lies anywhere."""
 SCALE_MOST = 1.5
@@ -22,6 +22,12 @@ SCALE_MOST = 1.5
 BRIGHTNESS, CONTRAST, BALANCE = 0.12, 0.2, 0.06
 """Largest changes: of the mean as share of white, of the range, and of each channel's gain."""
 _AROUND = (127, 127, 127)
+
+
+def is_mirrored(example: Example, seed: int) -> bool:
+    """True where an example is mirrored, whichever rank reads it."""
+    random = np.random.default_rng([seed, example.epoch, example.place, _MIRRORING])
+    return bool(random.random() < 0.5)
 
 
 def augmented(
@@ -32,7 +38,7 @@ def augmented(
     Args:
         image: (h, w, 3) uint8 [RGB].
         label: (h, w) uint8 [class id].
-        names: Of pipeline.runs.augmentations; mirroring is not done here.
+        names: Of pipeline.runs.augmentations; for mirroring see `is_mirrored`.
 
     Returns:
         Image and label of the same sizes; UNKNOWN_CLASS where a scaled frame does not reach.

@@ -17,9 +17,8 @@ from catalog.errors import FramesiftError, JobFailed
 from pipeline.example_order import Example
 from pipeline.prepared.decoded_frames import UInt8
 from pipeline.runs.augmentations import USUAL
-from training.input.augmentation import augmented
+from training.input.augmentation import augmented, is_mirrored
 from training.input.frame_reader import FrameReader
-from training.mirroring import is_mirrored
 
 READ_AHEAD_BATCHES = 4
 

@@ -18,11 +18,10 @@ from pipeline.runs.run_length import RunLength, run_length
 from training.input.dataset import open_reader, open_split
 from training.input.label_classes import LabelClasses
 from training.network.draws import layers_with_generators
+from training.network.gpus import chosen_precision, compile_for_gpus, layers_in
 from training.network.learning_rate import COURSE
 from training.network.loss_scale import LossScale
 from training.network.networks import build_network
-from training.network.precision import chosen_precision, layers_in
-from training.network.xla import compile_for_gpus
 from training.run.checkpoint import checkpoints_bytes
 from training.run.parent import Parent, read_parent
 from training.run.restore import restore
