@@ -4,9 +4,9 @@ from catalog.errors import InvalidInput
 from pipeline.jobs.job_input import JobInput
 from pipeline.jobs.request import PYTHON, Stage
 from pipeline.jobs.train_settings import TrainSettings
-from pipeline.prepared.size import Size
-from pipeline.prepared.training_input import USUAL_SIZE, pays
 from pipeline.runs.run_length import run_length
+from pipeline.runs.size import Size
+from pipeline.runs.training_input import USUAL_SIZE, pays
 
 
 def to_be_prepared(frames: JobInput, split: str, settings: TrainSettings) -> bool:

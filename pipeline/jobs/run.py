@@ -26,8 +26,6 @@ from pipeline.jobs.request import PYTHON, JobPaths, Stage, read_json
 from pipeline.jobs.resources import Resources
 from pipeline.jobs.submit import JobOrder, Plan, submit
 from pipeline.jobs.train_settings import TrainSettings
-from pipeline.prepared.size import LONGEST_SIDE_PX
-from pipeline.prepared.training_input import SIZE_STEP_PX
 from pipeline.runs.augmentations import NONE, checked_augmentations
 from pipeline.runs.bad_frames import BadFrames
 from pipeline.runs.checkpoint_steps import named_checkpoint
@@ -35,6 +33,8 @@ from pipeline.runs.class_map import ClassMap, chosen_classes
 from pipeline.runs.exchange import Exchange
 from pipeline.runs.networks import SMALL_UNET, check_backbone, check_network
 from pipeline.runs.precision import AUTO, check_precision
+from pipeline.runs.size import LONGEST_SIDE_PX
+from pipeline.runs.training_input import SIZE_STEP_PX
 
 _USUAL = Resources()
 _FLAGS = (

@@ -29,7 +29,7 @@ from pipeline.jobs.submit import DryRun
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import open_form
 from pipeline.prepared.prepare import prepare
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from pipeline.staging.stage import stage_dataset
 from tests.pipeline.test_datasets import make
 from tests.pipeline.test_local_jobs import eventually

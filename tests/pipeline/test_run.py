@@ -49,9 +49,9 @@ from pipeline.jobs.workflow.remove import remove
 from pipeline.jobs.workflow.submission import submitting
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
-from pipeline.prepared.training_input import USUAL_SIZE, pays
 from pipeline.runs.class_map import chosen_classes
 from pipeline.runs.networks import DEEPLAB
+from pipeline.runs.training_input import USUAL_SIZE, pays
 from pipeline.staging.stage import stage_dataset
 from tests.api.servers import wait_until
 from tests.pipeline.homes import copy_home, open_home

@@ -37,8 +37,8 @@ from pipeline.jobs.submit import Described, DryRun, resume
 from pipeline.jobs.train_settings import TrainSettings
 from pipeline.jobs.workflow.moves import RUN
 from pipeline.jobs.workflow.remove import remove
-from pipeline.prepared.size import Size
 from pipeline.runs.checkpoint_steps import named_checkpoint
+from pipeline.runs.size import Size
 
 _MODEL_KINDS = ("validate", "predict")
 """Kinds of jobs that put a dataset through a model."""

@@ -16,7 +16,7 @@ from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, Stage
 from pipeline.jobs.resources import Resources
 from pipeline.jobs.submit import JobOrder, Plan, submit
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 
 _USUAL = Resources()
 

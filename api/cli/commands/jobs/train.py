@@ -34,10 +34,10 @@ from api.cli.target import target
 from api.cli.terminal import JsonFlag
 from pipeline.jobs.attempts import ATTEMPTS
 from pipeline.jobs.train_settings import TrainSettings
-from pipeline.prepared.training_input import USUAL_SIZE
 from pipeline.runs.augmentations import augmentations_in
 from pipeline.runs.class_map import classes_in
 from pipeline.runs.exchange import Exchange
+from pipeline.runs.training_input import USUAL_SIZE
 
 
 @with_options("frame_options", TrainFrameOptions)
