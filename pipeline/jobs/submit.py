@@ -101,6 +101,7 @@ class Plan:
         settings: What was asked for, as its record shows it.
         reads: Manifests that its commands read, each with its dataset, NAME@VERSION.
         staging: What fetches its frames meanwhile; None where nothing does.
+        order: What was ordered, as JSON.
     """
 
     stages: tuple[Stage, ...]
@@ -111,6 +112,7 @@ class Plan:
     settings: Mapping[str, Any] = field(default_factory=dict)
     reads: Mapping[str, str] = field(default_factory=dict)
     staging: StagingBeside | None = None
+    order: Mapping[str, Any] = field(default_factory=dict)
 
 
 def submit(
@@ -160,6 +162,7 @@ def submit(
                 resources=order.resources,
                 user=queue.user or records.user,
                 submitted=submitted_variables(os.environ, queue.inherits),
+                order=dict(planned.order),
             )
             if queue.begun:
                 return _planned(session, request, planned)
