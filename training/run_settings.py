@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from catalog.errors import BadFile, InvalidInput, UnknownName
 from pipeline.runs.bad_frames import FAIL, BadFrames
@@ -275,7 +275,7 @@ def _parser() -> OneLineParser:
 
 def _flag_of(row: Row) -> dict[str, Any]:
     """The flag of a training's setting, as argparse takes it."""
-    setting, types = row.setting, get_args(row.type) or (row.type,)
+    setting, types = row.setting, row.types
     mode = f"{setting.mode}: " if setting.mode else ""
     reads: Callable[[str], Any] | None = None
     if row.name in ("height", "width"):
