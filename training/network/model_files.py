@@ -21,11 +21,7 @@ WEIGHTS_FILE = "model.safetensors"
 
 
 def write_model(model: Any, about: AboutModel, model_dir: Path) -> str:
-    """Write a trained Keras model and what it is; ``about.sha256``, which comes back, is filled in.
-
-    Raises:
-        StorageError: The disk refuses.
-    """
+    """Write a trained Keras model and its description; the digest that this gets as ``sha256``."""
     from training.network.weights_file import as_bytes
 
     content = as_bytes(model)
@@ -39,11 +35,9 @@ def read_model(model_dir: Path, *, network: str = "") -> tuple[Any, AboutModel]:
     """The finished Keras model in ``model_dir``, and what it is.
 
     Args:
-        model_dir: The model.
         network: The user's own network, "module:function", which may be built.
 
     Raises:
-        NotFound: There is none.
         BadFile: Its files are damaged or do not belong together, or are of a foreign network.
     """
     from training.network import weights_file
