@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from api.cli import destination
-from api.cli.shapes.record import Record
 from api.cli.sigint import leaving_job_running
-from api.cli.target import home_session
+from api.cli.target import Record, home_session
 from api.cli.terminal import job_folder
 from catalog.errors import InvalidInput
 

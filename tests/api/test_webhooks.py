@@ -199,7 +199,7 @@ def test_by_command_rest_and_client(
     (listed,) = json.loads(framesift("list", "--json"))
     assert (listed["states"], "secret" in listed) == (["failed", "done"], False)
     with pytest.raises(InvalidInput, match="states"):
-        Session(home).webhooks.add("ci2", receiver.url, states=["ended"])  # type: ignore[list-item]
+        Session(home).webhooks.add("ci2", receiver.url, states=["ended"])
     settings = Settings(home=home.home, cache=None, webhook_hosts=(receiver.host,))
     with TestClient(create_app(settings, authenticates=False)) as client:
         wrong = client.post("/v1/webhooks", json={"name": "x", "url": "http://other/"})

@@ -14,9 +14,8 @@ from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.long_work import Extraction, extract
 from api.cli.options.common import AtOption
 from api.cli.progress_bar import progress_bar
-from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
-from api.cli.target import home_session, target
+from api.cli.target import Record, home_session, target
 from api.cli.terminal import JsonFlag, emit_json, emit_progress, stdout
 from catalog.errors import InvalidInput, StorageError
 from catalog.storage.atomic_write import atomic_path
@@ -44,7 +43,7 @@ ValuesOption = Annotated[
 @tags_app.command("list")
 def tags_list(at: AtOption = None, as_json: JsonFlag = False) -> None:
     """List every tag: its family, type and kind, and the values of a Restricted one."""
-    listed = list(target().tags.list(at=at))
+    listed: list[Record] = list(target().tags.list(at=at))
     if as_json:
         emit_json(listed)
     else:
@@ -369,7 +368,7 @@ def emit_scores(written: Record) -> None:
 @tags_app.command("families")
 def tags_families(as_json: JsonFlag = False) -> None:
     """List the tag families that extractors and imports wrote."""
-    families = list(target().tags.families())
+    families: list[Record] = list(target().tags.families())
     if as_json:
         emit_json(families)
         return

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from api.schemas.automation.webhooks import (
     DeliveryBody,
-    End,
     NewWebhook,
     NewWebhookBody,
     WebhookBody,
@@ -49,7 +48,7 @@ class Webhooks:
         return WebhookBody.of(records_of.recorded(self._records, name))
 
     def add(
-        self, name: str, url: str, *, states: Sequence[End] = ("done", "failed", "cancelled")
+        self, name: str, url: str, *, states: Sequence[str] = ("done", "failed", "cancelled")
     ) -> NewWebhookBody:
         """Keep a webhook, which is told of jobs that end from here on; it, with its secret.
 
@@ -64,7 +63,7 @@ class Webhooks:
             StorageError: The jobs' folder cannot be made; nothing is kept.
         """
         try:
-            request = NewWebhook(name=name, url=url, states=[*states])
+            request = NewWebhook.model_validate({"name": name, "url": url, "states": [*states]})
         except ValidationError as error:
             raise InvalidInput(validation_message(error)) from error
         check_url(request.url, self._call.whole.settings.webhook_hosts)

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from api.cli.commands.jobs.options import present
-from api.cli.shapes.record import Record
+from api.cli.target import Record
 from pipeline.jobs.train_settings import TrainSettings
 
 _OF_ALL = ("bad_frames", "stage", "start_after")

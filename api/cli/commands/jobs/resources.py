@@ -5,8 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.shapes.jobs import Jobs
-from api.cli.shapes.record import Record
+from api.cli.target import Jobs, Record
 from api.cli.terminal import emit_json, emit_text, stdout
 from catalog.errors import InvalidInput, UnknownName
 

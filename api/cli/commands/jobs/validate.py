@@ -30,11 +30,9 @@ from api.cli.commands.jobs.resources import (
     begun,
     resources_of,
 )
-from api.cli.shapes.jobs import Jobs
-from api.cli.shapes.record import Record
 from api.cli.sigint import leave_driven
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Jobs, Record, target
 from api.cli.terminal import JsonFlag, emit_json, stdout
 from catalog.errors import InvalidInput
 from framesift.progress import count_of, list_of, number_of

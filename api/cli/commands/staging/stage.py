@@ -10,8 +10,8 @@ import typer
 
 from api.cli import long_work
 from api.cli.progress_bar import Bar, progress_bar
-from api.cli.shapes.record import Record
 from api.cli.sigterm import sigterm_exits
+from api.cli.target import Record
 from api.cli.terminal import JsonFlag, duration, emit_json, emit_progress, emit_text, size, stdout
 from catalog.errors import InvalidInput
 from catalog.text.visible_text import visible
