@@ -5,7 +5,6 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from fastapi import HTTPException, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
 from api.http.openapi.rows import in_rows
@@ -129,7 +128,7 @@ def rows_answer(format_: Format, rows: pa.Table, headers: dict[str, str] | None 
     )
 
 
-async def figures(
+def figures(
     request: Request,
     response: Response,
     work: Callable[[], Figures],
@@ -140,14 +139,14 @@ async def figures(
     Args:
         request: The request.
         response: The answer's headers, where it is JSON.
-        work: Computes the figures, in a thread.
+        work: Computes the figures.
         rows: The figures as rows, for other formats than JSON.
 
     Raises:
         HTTPException: 406, before anything is computed.
     """
     format_ = row_format(request)
-    answer = await run_in_threadpool(work)
+    answer = work()
     if format_ != "json":
         return rows_answer(format_, rows(answer))
     response.headers.update(VARY)

@@ -104,7 +104,7 @@ def _can_be(value: str | int) -> bool:
     return value == value.encode("utf-8", "replace").decode()
 
 
-def _paging(
+async def _paging(
     limit: Annotated[int, Query(ge=1, le=MOST, description="At most so many entries.")] = 100,
     cursor: Annotated[
         str | None,

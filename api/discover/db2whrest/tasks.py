@@ -199,7 +199,7 @@ async def tasks_kept(app: FastAPI) -> AsyncIterator[None]:
     await to_thread.run_sync(app.state.tasks.close, app.state.stopping.seconds_left)
 
 
-def _tasks(request: Request) -> Tasks:
+async def _tasks(request: Request) -> Tasks:
     tasks: Tasks = request.app.state.tasks
     return tasks
 

@@ -164,7 +164,7 @@ _PICTURE: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/frames", rule=READ.but(work="selection"), response_model=FramesAnswer, responses=_PAGE
 )
-async def get_frames(
+def get_frames(
     request: Request, query: Annotated[FramesQuery, Query()], session: CurrentSession
 ) -> Response:
     """A page of the frames that answer a question, by fkey; `next` is the next one's cursor.
@@ -173,10 +173,10 @@ async def get_frames(
     alone: there the next page is in the header Link.
     """
     format_ = row_format(request)
-    page, follows = await run_in_threadpool(lambda: session.frames.page(**query.page()))
+    page, follows = session.frames.page(**query.page())
     if format_ != "json":
         return rows_answer(format_, page.rows, _beside(request, page, follows))
-    return await run_in_threadpool(_in_json, page, follows)
+    return _in_json(page, follows)
 
 
 def _beside(request: Request, page: Page, follows: str | None) -> dict[str, str]:
@@ -195,9 +195,9 @@ def _in_json(page: Page, follows: str | None) -> Response:
 
 
 @router.get("/frames/{fkey:path}", rule=READ.but(work="selection"), response_model=FrameAnswer)
-async def get_frame(fkey: Fkey, session: CurrentSession, at: At = None) -> Response:
+def get_frame(fkey: Fkey, session: CurrentSession, at: At = None) -> Response:
     """Everything known of one frame: metaocean's columns, every tag, links to its pictures."""
-    frame = await run_in_threadpool(session.frames.get, fkey, at=at)
+    frame = session.frames.get(fkey, at=at)
     return JSONResponse(document_of(frame, _links(frame)))
 
 
