@@ -23,8 +23,6 @@ from api.mcp.answers import Desk
 from api.services.session import Session
 from catalog.errors import InvalidInput, NotAllowed, installs
 
-PATH = "/mcp"
-
 
 def answers_assistants(setting: bool | None) -> bool:
     """Return whether there is such an endpoint: where it can be, unless the setting forbids it.

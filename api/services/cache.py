@@ -22,12 +22,12 @@ from catalog.errors import NotFound
 from catalog.records.datasets import recorded_dataset
 from pipeline.afm.stage import cached_in_afm, evict_from_afm
 from pipeline.cache.contents import staged_manifests
-from pipeline.cache.entry_name import IN_PLACE
 from pipeline.cache.lease import Holder, leased
 from pipeline.cache.limits import Limits, change_limits, read_limits
 from pipeline.cache.pin import pin, unpin
 from pipeline.cache.room import Room
 from pipeline.cache.status import CacheStatus, DatasetSpace, Space, cache_status
+from pipeline.entry_name import IN_PLACE
 from pipeline.manifest import FrameFile
 from pipeline.manifest_store import read_manifest
 from pipeline.staging.opened_sources import OpenedSources

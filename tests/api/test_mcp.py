@@ -278,7 +278,7 @@ def test_it_can_be_switched_off(home: Path) -> None:
     """Then there is nothing; elsewhere the SDK is not imported before somebody asks."""
     with serving(home, variables={"FRAMESIFT_MCP": "false"}) as (url, _):
         assert httpx.post(f"{url}/mcp", json={}).status_code == 404
-    code = "import sys, api.http.app; print('mcp' in sys.modules, 'mcp_types' in sys.modules)"
+    code = "import sys, api.app; print('mcp' in sys.modules, 'mcp_types' in sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )

@@ -16,8 +16,8 @@ from sqlalchemy import update
 from typer.testing import CliRunner
 
 import framesift as client_package
+from api.app import create_app
 from api.cli.commands.automation.webhook import webhook_app
-from api.http.app import create_app
 from api.services.automation.delivering import AGAIN_S, tell_webhooks
 from api.services.session import Session
 from api.settings import Settings

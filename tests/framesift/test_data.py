@@ -21,7 +21,7 @@ from framesift.data import UNKNOWN_CLASS, Classes, open_frames
 from framesift.data.frames import UInt8
 from framesift.data.manifest import kept_key
 from ingest.labels import label_image, palette
-from pipeline.cache import entry_name
+from pipeline import entry_name
 from pipeline.datasets.export import export_text
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
