@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from api.schemas.base import iso_time
 from api.schemas.cache import (
@@ -18,6 +17,7 @@ from api.schemas.cache import (
     CacheSpace,
     CacheStatusAnswer,
 )
+from api.services.call import Call, Service
 from catalog.errors import NotFound
 from catalog.records.datasets import recorded_dataset
 from pipeline.afm.stage import cached_in_afm, evict_from_afm
@@ -34,21 +34,13 @@ from pipeline.staging.opened_sources import OpenedSources
 from pipeline.staging.plan import WantedFile, plan_staging
 from pipeline.staging.stage import staged_name
 
-if TYPE_CHECKING:
-    from api.services.call import Call
 
-
-class Cache:
+class Cache(Service):
     """The cache of a home, or another one."""
 
-    def __init__(self, session: "Call", folder: Path | None = None) -> None:
-        """Nothing is read yet.
-
-        Args:
-            session: Of the home.
-            folder: The cache's; the home's own when None.
-        """
-        self._session, self._workspace = session, session.workspace
+    def __init__(self, session: Call, folder: Path | None = None) -> None:
+        """The cache in a folder; the home's own when None."""
+        super().__init__(session)
         self._folder = (folder or session.workspace.cache).expanduser().absolute()
 
     def at(self, folder: Path) -> "Cache":

@@ -74,6 +74,18 @@ class Call:
         )
 
 
+class Service:
+    """What can be done with a noun of a home, as far as a session's caller may."""
+
+    def __init__(self, session: Call) -> None:
+        """Nothing is read yet."""
+        self._session, self._workspace = session, session.workspace
+
+    @property
+    def _records(self) -> "RecordStore":
+        return self._session.records
+
+
 def user_here() -> str:
     """The user of this machine whose process this is; the number where it has no name."""
     try:

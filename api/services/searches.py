@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from api.workspace import Workspace
+from api.services.call import Service
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.statement_watch import Cancellation
 from query.discover.search import FACETS, Search, SearchSql, to_sql
@@ -64,12 +64,8 @@ class SearchAnswer:
         )
 
 
-class Searches:
+class Searches(Service):
     """Searches of a home's catalog."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Over the rows that the workspace's caller may see."""
-        self._workspace = workspace
 
     @contextmanager
     def find(self, search: Search, cancellation: Cancellation) -> Iterator[SearchAnswer]:

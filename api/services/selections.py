@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from api.schemas.selections import DescriptionAnswer, OperatorsAnswer
+from api.services.call import Service
 from api.workspace import Workspace
 from query.frames.select_frames import select_frames
 from query.frames.selection import Selection
@@ -95,12 +96,8 @@ class Answer:
         return DatasetBody.of(saved, self._workspace.place)
 
 
-class Selections:
+class Selections(Service):
     """Questions to a home's catalog."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Over the rows that the workspace's caller may see."""
-        self._workspace = workspace
 
     def ask(
         self, question: Question, *, at: int | None = None, columns: Sequence[str] = ()

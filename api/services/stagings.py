@@ -14,10 +14,9 @@ from api.schemas.stagings import (
     StagingBody,
 )
 from api.services.cache_figures import CacheFigures, cache_figures
-from api.services.call import user_here
+from api.services.call import Service, user_here
 from api.services.jobs.commands import begin_command
 from api.services.running_stagings import WATCH, cancel_running, running, running_one
-from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.records.datasets import recorded_dataset, whole_dataset
 from catalog.records.jobs import recorded_job
@@ -27,7 +26,6 @@ from pipeline.afm.stage import stage_to_afm
 from pipeline.afm.target import filesets_of
 from pipeline.cache.lease import Holder
 from pipeline.cache.reading import StagingPlace
-from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobRequest
 from pipeline.manifest_store import read_manifest
 from pipeline.prepared.size import Size
@@ -39,17 +37,8 @@ from pipeline.staging.stage import stage_dataset
 from pipeline.staging.stage_beside import BesideOptions, SplitReading, stage_beside
 
 
-class Stagings:
+class Stagings(Service):
     """Stagings of a home's datasets."""
-
-    def __init__(self, workspace: Workspace, queue: JobQueue | None = None) -> None:
-        """Those that the workspace's caller may see.
-
-        Args:
-            workspace: The home.
-            queue: Its jobs, with the user who submits them; the workspace's when None.
-        """
-        self._workspace, self._queue = workspace, queue or workspace.job_queue
 
     def list(
         self, *, dataset: str | None = None, before: int | None = None, limit: int | None = None
@@ -140,7 +129,13 @@ class Stagings:
             **({"to": [*to]} if to else {}),
         }
         return begin_command(
-            self._workspace, "stage", whole.name, arguments, settings, whole, self._queue
+            self._workspace,
+            "stage",
+            whole.name,
+            arguments,
+            settings,
+            whole,
+            self._session.job_queue,
         )
 
     def plan(self, dataset: str, *, workers: int = 4, cache: Path | None = None) -> ForesightBody:
@@ -164,7 +159,7 @@ class Stagings:
             (cache or self._workspace.cache).expanduser().absolute(),
             workers=workers,
             indexes=self._workspace.indexes,
-            user=self._queue.user or records.user,
+            user=self._session.job_queue.user or records.user,
         )
         holders = [] if self._workspace.is_limited else foresight.holders
         evicted = () if self._workspace.is_limited else foresight.evicted_datasets

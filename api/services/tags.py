@@ -18,7 +18,7 @@ from api.schemas.tags import (
     TagValue,
     TagValuesAnswer,
 )
-from api.workspace import Workspace
+from api.services.call import Service
 from catalog.errors import InvalidInput, NotFound
 from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
@@ -41,12 +41,8 @@ _TABLE = "tags_"
 _OWN = _TABLE + OWN_FAMILY
 
 
-class Tags:
+class Tags(Service):
     """Tags of a home."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Those that the workspace's caller may see."""
-        self._workspace = workspace
 
     def list(self, *, at: int | None = None) -> list[TagBody]:
         """Every tag by name, of a catalog snapshot or the newest."""

@@ -1,20 +1,12 @@
 """The audit log: changes, and requests that were refused."""
 
-from typing import TYPE_CHECKING
-
 from api.schemas.accounts.audit import AuditBody
+from api.services.call import Service
 from catalog.accounts import audit_log
 
-if TYPE_CHECKING:
-    from api.services.call import Call
 
-
-class Audit:
+class Audit(Service):
     """The audit log of a home; routes let admins read it."""
-
-    def __init__(self, session: "Call") -> None:
-        """That of the session's home."""
-        self._session = session
 
     def list(
         self,

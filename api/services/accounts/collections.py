@@ -1,22 +1,14 @@
 """Collections: which rows there are to be seen, and by whom."""
 
-from typing import TYPE_CHECKING
-
 from api.schemas.accounts.collections import CollectionBody
+from api.services.call import Service
 from catalog.accounts import row_collections
 from catalog.errors import NotAllowed, NotFound
 from catalog.records.expected_version import ExpectedVersion
 
-if TYPE_CHECKING:
-    from api.services.call import Call
 
-
-class Collections:
+class Collections(Service):
     """Collections of a home."""
-
-    def __init__(self, session: "Call") -> None:
-        """Those that the session's caller may know of."""
-        self._session = session
 
     def list(self) -> list[CollectionBody]:
         """Every collection by name, for callers who see all rows; else the caller's own."""

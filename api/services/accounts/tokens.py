@@ -1,25 +1,18 @@
 """Tokens: what can be done with them."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from api.schemas.accounts.tokens import DAYS, NewTokenBody, TokenBody
+from api.services.call import Service
 from catalog.accounts import tokens
 from catalog.accounts.accounts import SCOPES
 from catalog.errors import InvalidInput, NotAllowed
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.user_tables import Token
 
-if TYPE_CHECKING:
-    from api.services.call import Call
 
-
-class Tokens:
+class Tokens(Service):
     """A caller's own tokens; an admin's are everybody's."""
-
-    def __init__(self, session: "Call") -> None:
-        """Those of the session's caller."""
-        self._session = session
 
     def list(self, *, user: str | None = None) -> list[TokenBody]:
         """Tokens with a name, oldest first; those of logins go by themselves after an hour.

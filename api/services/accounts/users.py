@@ -2,25 +2,18 @@
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from api.schemas.accounts.users import MeBody, UserBody
+from api.services.call import Service
 from catalog.accounts import login_throttle, users
 from catalog.errors import FramesiftError
 from catalog.records.expected_version import ExpectedVersion
 
-if TYPE_CHECKING:
-    from api.services.call import Call
-
 _log = logging.getLogger(__name__)
 
 
-class Users:
+class Users(Service):
     """Users of a home; routes let admins call this, but for `me`."""
-
-    def __init__(self, session: "Call") -> None:
-        """Those of the session's home."""
-        self._session = session
 
     def list(self) -> list[UserBody]:
         """Every user by name."""

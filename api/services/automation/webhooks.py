@@ -3,7 +3,6 @@
 import builtins
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
@@ -14,6 +13,7 @@ from api.schemas.automation.webhooks import (
     NewWebhookBody,
     WebhookBody,
 )
+from api.services.call import Service
 from catalog.errors import InvalidInput
 from catalog.records.automation import webhooks as records_of
 from catalog.records.automation.tables import Webhook
@@ -21,19 +21,12 @@ from catalog.text.visible_text import without_user
 from ingest.sources.sealed_keys import AccessKeys, seal
 from query.question.wrong_value import validation_message
 
-if TYPE_CHECKING:
-    from api.services.call import Call
-
 _MOST = 1_000
 _PORTS = {"https": 443, "http": 80}
 
 
-class Webhooks:
+class Webhooks(Service):
     """Webhooks of a home."""
-
-    def __init__(self, call: "Call") -> None:
-        """Those of the call's home."""
-        self._call, self._records = call, call.records
 
     def list(self) -> list[WebhookBody]:
         """Every webhook, by name."""
@@ -66,9 +59,9 @@ class Webhooks:
             request = NewWebhook.model_validate({"name": name, "url": url, "states": [*states]})
         except ValidationError as error:
             raise InvalidInput(validation_message(error)) from error
-        check_url(request.url, self._call.whole.settings.webhook_hosts)
+        check_url(request.url, self._session.whole.settings.webhook_hosts)
         secret = secrets.token_urlsafe(32)
-        owner = self._call.owner
+        owner = self._session.owner
         webhook = Webhook(
             name=request.name,
             url=request.url,
@@ -77,7 +70,7 @@ class Webhooks:
             owner=owner.name,
             account=owner.account,
         )
-        self._call.whole.job_queue.make_folder()  # without it nothing drives a home
+        self._session.whole.job_queue.make_folder()  # without it nothing drives a home
         records_of.add(self._records, webhook)
         return NewWebhookBody(**dict(WebhookBody.of(webhook)), secret=secret)
 

@@ -19,14 +19,14 @@ from api.schemas.datasets import (
     NewReduction,
     NewSplit,
 )
+from api.services.call import Service
 from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
 from api.services.datasets.rebuild_dataset import rebuild_dataset
-from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.records.datasets import newest_datasets, recorded_dataset, recorded_datasets
 from catalog.records.jobs import models_of_datasets
 from catalog.records.tables import Dataset
-from catalog.values import NOBODY, Owner
+from catalog.values import Owner
 from pipeline.datasets.changes import describe_dataset, remove_dataset, rename_dataset
 from pipeline.datasets.class_lists import tags_of
 from pipeline.datasets.diff import DatasetDiff, diff_datasets, diff_to_json, diff_to_rows
@@ -44,17 +44,12 @@ from query.question.wrong_value import validation_message
 _CHUNK_BYTES = 1 << 20
 
 
-class Datasets:
+class Datasets(Service):
     """Datasets of a home."""
 
-    def __init__(self, workspace: Workspace, owner: Owner = NOBODY) -> None:
-        """Those that the workspace's caller may see.
-
-        Args:
-            workspace: The home.
-            owner: The user whose datasets new ones are.
-        """
-        self._workspace, self._owner = workspace, owner
+    @property
+    def _owner(self) -> Owner:
+        return self._session.caller.owner
 
     def create(self, name: str, *, at: int | None = None, **how: Any) -> DatasetBody:
         """Choose frames and save them as a dataset's new version.

@@ -17,9 +17,8 @@ from api.schemas.sources import (
     SourceContents,
     SourceRemoved,
 )
-from api.services.accounts.callers import Caller
+from api.services.call import Service
 from api.services.sources.places import allowed_place, fenced
-from api.workspace import Workspace
 from catalog.errors import FramesiftError, InvalidInput, NotAllowed, StorageError
 from catalog.frames.frames import source_contents
 from catalog.records.datasets import recorded_datasets
@@ -41,20 +40,8 @@ from ingest.sources.source_options import SourceOptions
 from pipeline.manifest_store import read_manifest
 
 
-class Sources:
+class Sources(Service):
     """Sources of a home."""
-
-    def __init__(self, workspace: Workspace, caller: Caller, *, is_command: bool) -> None:
-        """Those of the workspace.
-
-        Args:
-            workspace: The home.
-            caller: Who calls, which decides what places may be named.
-            is_command: Whether a command does, which may name any.
-        """
-        self._workspace = workspace
-        self._caller = caller
-        self._is_command = is_command
 
     def list(
         self,
@@ -101,11 +88,11 @@ class Sources:
             AlreadyExists: The name, or its cluster and datasource, are taken.
         """
         request = NewSource(name=name, uri=uri, **more)
-        if not self._is_command:
+        if not self._session.is_command:
             check_text(request)
             self._check_mount(request.mount)
         body = SourceBody.of(self.keep(request, *self.reach(uri, options_of(request))))
-        if self._is_command:
+        if self._session.is_command:
             _ = self._workspace.whole_catalog  # a home is made whole
         return body
 
@@ -120,11 +107,11 @@ class Sources:
             NotAllowed: The caller may not name that place.
             InvalidInput: The place is none.
         """
-        if self._is_command:
+        if self._session.is_command:
             return uri if "://" in uri else str(Path(uri).expanduser().absolute()), options
         settings = self._workspace.settings
-        allowed = allowed_place(settings, uri, options, self._caller)
-        return allowed, fenced(settings, allowed, options, self._caller)
+        allowed = allowed_place(settings, uri, options, self._session.caller)
+        return allowed, fenced(settings, allowed, options, self._session.caller)
 
     def _check_mount(self, mount: str | None) -> None:
         """Let admins alone name a folder of this server that jobs read.
@@ -132,7 +119,7 @@ class Sources:
         Raises:
             NotAllowed: The caller is none.
         """
-        if mount and not self._caller.may("admin"):
+        if mount and not self._session.caller.may("admin"):
             raise NotAllowed("mount: names a folder of this server; admins may")
 
     def keep(self, body: NewSource, uri: str, options: SourceOptions) -> Source:
@@ -213,7 +200,7 @@ class Sources:
             max_mb_per_s=max_mb_per_s,
             max_requests_per_s=max_requests_per_s,
         )
-        if not self._is_command:
+        if not self._session.is_command:
             check_text(body)
             self._check_mount(body.mount)
         records = self._workspace.records

@@ -6,7 +6,7 @@ The shares of all classes are one statement; what the others need is imported wh
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from api.workspace import Workspace
+from api.services.call import Service
 from catalog.frames.frames import class_shares
 from query.question.question import Question
 from query.statistics.class_report import ClassesAnswer, ClassReport, ClassStatistics, Grouping
@@ -18,12 +18,8 @@ from query.statistics.histogram_report import Histogram
 _ALL = Question()
 
 
-class Statistics:
+class Statistics(Service):
     """Statistics of a home's frames."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Statistics of the rows that the workspace's caller may see."""
-        self._workspace = workspace
 
     def classes(
         self,
