@@ -531,15 +531,15 @@ def _aside(path: Path) -> Iterator[Path]:
 
     With its name it is on the disk.
     """
-    aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
-        yield aside
-        with aside.open("r+b") as file:
+        yield temporary
+        with temporary.open("r+b") as file:
             os.fsync(file.fileno())
-        aside.replace(path)
+        temporary.replace(path)
         if os.name == "posix":  # elsewhere a folder cannot be opened
             folder = os.open(path.parent, os.O_RDONLY)
             os.fsync(folder)
             os.close(folder)
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

@@ -42,7 +42,7 @@ class Extraction:
 
 
 @dataclass(frozen=True)
-class Told:
+class Reports:
     """Callbacks that tell how a staging goes.
 
     Attributes:
@@ -64,7 +64,7 @@ def stage(
     workers: int,
     verify: bool,
     prepare: str | None,
-    told: Told,
+    reports: Reports,
     to: Sequence[str] = (),
 ) -> Record:
     """Fetch a dataset into a cache, and decode its frames once.
@@ -88,17 +88,17 @@ def stage(
             cache=cache,
             workers=workers,
             verify=verify,
-            progress=told.progress,
-            failed=told.failed,
+            progress=reports.progress,
+            failed=reports.failed,
             prepare=prepare,
-            prepared=told.prepared,
+            prepared=reports.prepared,
             job_folder=job_folder(),
             to=to,
         )
     _refuse_cache(cache)
     staged_by = destination.client().datasets.get(dataset)
     job = staged_by.stage(workers=workers, verify=verify, prepare=prepare, to=to)
-    staged: Body = _result(job, lambda job: told.state(str(job["state"])))
+    staged: Body = _result(job, lambda job: reports.state(str(job["state"])))
     return staged
 
 

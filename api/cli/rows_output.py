@@ -53,7 +53,7 @@ def emit_rows(
         return
     chunks = encoded(cast("result_format.Format", format_), schema, batches)
     if out is not None:
-        with atomic_path(out) as aside, aside.open("wb") as file:
+        with atomic_path(out) as temporary, temporary.open("wb") as file:
             file.writelines(chunks)
         return
     for chunk in chunks:

@@ -30,13 +30,13 @@ def row_contents(of_json: dict[str, Any], example: Mapping[str, Any]) -> dict[st
         of_json: That of application/json.
         example: A row.
     """
-    others: dict[str, dict[str, Any]] = {
+    contents: dict[str, dict[str, Any]] = {
         kind: {"schema": {"type": "string", "format": "binary"}} for kind in ROW_TYPES[1:]
     }
     as_text = in_rows([example], "csv-named")
     for kind in ("text/csv", "application/x-ndjson"):
-        others[kind]["example"] = as_text[kind]["example"]
-    return {JSON: of_json, **others}
+        contents[kind]["example"] = as_text[kind]["example"]
+    return {JSON: of_json, **contents}
 
 
 def row_responses(each: str, example: Mapping[str, Any]) -> dict[int | str, dict[str, Any]]:

@@ -147,8 +147,8 @@ def user_quota(
     if jobs is None and ranks is None:
         raise InvalidInput("give --jobs, --ranks, or both: what the user may have at once")
     user = target().users.set(name, jobs=jobs, ranks=ranks)
-    told = [f"{user[of]:,} {of}" if user[of] else f"{of} as settings say" for of in _QUOTAS]
-    _emit(user, as_json, f"user {name} may have at once: {', '.join(told)}")
+    limits = [f"{user[of]:,} {of}" if user[of] else f"{of} as settings say" for of in _QUOTAS]
+    _emit(user, as_json, f"user {name} may have at once: {', '.join(limits)}")
 
 
 _QUOTAS = ("jobs", "ranks")

@@ -245,8 +245,8 @@ def export(
         raise InvalidInput(f"format {format_} is no text: give a file or folder with --out")
     rest = b""
     for chunk in datasets.exported(name, format_, split=split, with_labels=with_labels):
-        whole, newline, rest = (rest + chunk).rpartition(b"\n")
-        emit_text((whole + newline).decode())
+        lines, newline, rest = (rest + chunk).rpartition(b"\n")
+        emit_text((lines + newline).decode())
     emit_text(rest.decode())
 
 

@@ -58,8 +58,8 @@ def due(as_json: JsonFlag = False) -> None:
     if as_json:
         emit_json(started)
     else:
-        for begun in started:
-            stdout.print(f"started policy {begun['policy']}")
+        for run in started:
+            stdout.print(f"started policy {run['policy']}")
 
 
 def _sentence(ended: Record) -> str:

@@ -95,8 +95,8 @@ def tags_set(
         if as_json:
             emit_json(counts)
         else:
-            said = ", ".join(f"{tag}={value}" for tag, value in marks.items())
-            stdout.print(f"set {said} on {counts['imported']:,} frames")
+            assignments = ", ".join(f"{tag}={value}" for tag, value in marks.items())
+            stdout.print(f"set {assignments} on {counts['imported']:,} frames")
         return
     if kind is None or marks or len(names) > 1:
         raise InvalidInput(
@@ -167,17 +167,17 @@ def tags_extract(
     error output as a JSON line every few seconds.
     """
     extraction = Extraction(source, names or (), own or (), full, workers, errors)
-    told = time.monotonic()
+    reported_s = time.monotonic()
 
     def show(family: str, counts: "ExtractCounts | None") -> None:
-        nonlocal told
+        nonlocal reported_s
         if counts is None:
             bar.show(0, None, family)
             return
         bar.show(counts.read, counts.to_read, f"{counts.read:,} of {counts.to_read:,} frames")
         ends = counts.read == counts.to_read  # which is what a job's metrics show
-        if as_json and (ends or time.monotonic() - told >= _JSON_EVERY_S):
-            told = time.monotonic()
+        if as_json and (ends or time.monotonic() - reported_s >= _JSON_EVERY_S):
+            reported_s = time.monotonic()
             emit_progress({"family": family, **asdict(counts)})
 
     read, done = extract(extraction, show), []
@@ -412,5 +412,5 @@ def _show_problems(lines: Sequence[str], total: int, how: str) -> None:
 def _write_csv(rows: "pa.Table", out: Path) -> None:
     from pyarrow import csv
 
-    with atomic_path(out) as aside:
-        csv.write_csv(rows, aside)
+    with atomic_path(out) as temporary:
+        csv.write_csv(rows, temporary)

@@ -151,9 +151,9 @@ class TaskFiles:
 
     def running(self, task: str) -> bool:
         """Return whether somebody still writes it."""
-        aside = self.folder / f"{task}.part"
+        temporary = self.folder / f"{task}.part"
         try:
-            file = aside.open("rb+", buffering=0)
+            file = temporary.open("rb+", buffering=0)
         except OSError:
             return False
         with file:
@@ -162,9 +162,9 @@ class TaskFiles:
             except BlockingIOError:
                 return True
             # It may have become the result since it was opened, or another took care of it.
-            if aside.exists():
+            if temporary.exists():
                 _rewrite(file, _view(file), 500, failure(_LOST))
-                aside.rename(aside.with_suffix(".result"))
+                temporary.rename(temporary.with_suffix(".result"))
             return False
 
     def result(self, task: str, *, take: bool = False) -> Result | None:
@@ -191,8 +191,8 @@ class TaskFiles:
 
     def sweep(self) -> None:
         """Remove what is too old, and of what is too much the oldest of those who keep most."""
-        for aside in self.folder.glob("*.part"):
-            self.running(aside.stem)
+        for temporary in self.folder.glob("*.part"):
+            self.running(temporary.stem)
         limits = self.limits
         bounds = Bounds(limits.kept, limits.kept_bytes, since=time.time() - limits.kept_s)
         results = entries_in(self.folder.glob("*.result"))
@@ -228,9 +228,9 @@ def _rewrite(file: FileIO, view: str, status: int, body: str) -> None:
 
 
 def _write_all(file: FileIO, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[file.write(left) or 0 :]
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[file.write(remaining) or 0 :]
 
 
 def _refused(error: OSError, path: Path) -> StorageError:

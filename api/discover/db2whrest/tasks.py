@@ -21,7 +21,7 @@ from starlette.responses import StreamingResponse
 from api.discover.db2whrest.task_files import Limits, Output, Result, TaskFiles
 from api.discover.replies import failure, in_json, reason
 from api.http.disconnect_watcher import DisconnectWatcher
-from api.http.errors import headers_of, status_of, told
+from api.http.errors import error_text, headers_of, status_of
 from api.http.fair_queue import FairQueue, Slot, caller_of
 from api.server.metrics import REFUSED
 from catalog.errors import FramesiftError, ServerBusy, StoreAway
@@ -125,7 +125,7 @@ class Tasks:
         view: str,
         content_type: str,
         work: Work,
-        who: str | None = None,
+        caller: str | None = None,
         why: Callable[[FramesiftError], str] = str,
     ) -> Task:
         """Begin it when it has a slot.
@@ -141,7 +141,7 @@ class Tasks:
             ServerBusy: Too many wait already.
             StorageError: The folder of results cannot be written.
         """
-        slot = self._queue.enter(view if who is None else who)
+        slot = self._queue.enter(view if caller is None else caller)
         try:
             task = self.adopt(view, content_type, Cancellation(), why)
         except BaseException:
@@ -244,8 +244,8 @@ async def scheduled(request: Request, tasks: Tasks, content_type: str, work: Wor
 
 async def _started(request: Request, tasks: Tasks, content_type: str, work: Work) -> Task:
     view: str = request.state.context.caller.view
-    who, why = caller_of(request.scope), partial(told, request.scope)
-    return await to_thread.run_sync(tasks.start, view, content_type, work, who, why)
+    caller, why = caller_of(request.scope), partial(error_text, request.scope)
+    return await to_thread.run_sync(tasks.start, view, content_type, work, caller, why)
 
 
 def accepted(request: Request, task: Task) -> Response:

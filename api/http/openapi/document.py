@@ -135,7 +135,7 @@ def _head(get: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
     if get is None or "text/event-stream" in get["responses"].get("200", {}).get("content", {}):
         return {}
     answers = {
-        status: {name: told for name, told in answer.items() if name != "content"}
+        status: {name: value for name, value in answer.items() if name != "content"}
         for status, answer in get["responses"].items()
         if status in ("200", "204", "304")
     }

@@ -18,8 +18,8 @@ def new_dataset(form: Form) -> dict[str, Any]:
         InvalidInput: A value cannot be read.
     """
     fields = division(form) | {"method": _method(form)}
-    if others := names(form.get("disjoint_from")):
-        fields["disjoint_from"] = others
+    if disjoint := names(form.get("disjoint_from")):
+        fields["disjoint_from"] = disjoint
     return fields
 
 

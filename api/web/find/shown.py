@@ -43,8 +43,8 @@ def chips_of(search: UrlQuestion) -> list[Chip]:
             chips.append(Chip(f"{name} {value}", search.without(name, value=value).url, name))
     for name in ("where", "question", "dataset", "split", "at"):
         if value := search.get(name):
-            gone = (name, "split") if name == "dataset" else (name,)
-            chips.append(Chip(f"{name} {value}", search.without(*gone).url))
+            removed = (name, "split") if name == "dataset" else (name,)
+            chips.append(Chip(f"{name} {value}", search.without(*removed).url))
     return chips
 
 

@@ -194,9 +194,9 @@ def _sentence(session: Session, dataset: DatasetBody) -> str:
 def _classes(session: Session, dataset: DatasetBody) -> list[tuple[str, int, float]]:
     """Name, frames, and share of all pixels of each class that has some; the largest first."""
     names = session.tags.class_names()
-    whole = sum(dataset.class_pixels.values()) or 1
+    all_pixels = sum(dataset.class_pixels.values()) or 1
     rows: list[tuple[str, int, float]] = [
-        (names.get(tag, tag), dataset.class_frames.get(tag, 0), pixels / whole)
+        (names.get(tag, tag), dataset.class_frames.get(tag, 0), pixels / all_pixels)
         for tag, pixels in dataset.class_pixels.items()
         if pixels
     ]

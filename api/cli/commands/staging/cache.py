@@ -56,13 +56,13 @@ def status(cache: CacheOption = None, as_json: JsonFlag = False) -> None:
     ]  # fmt: skip
     columns = ("dataset", "", "size", "files", "alone", "prepared", "last used", "kept by")
     emit_table(columns, rows, "By dataset; files of several count for each.")
-    others = (("no dataset", filled["unnamed"]), ("decoded frames", filled["prepared"]))
+    unnamed = (("no dataset", filled["unnamed"]), ("decoded frames", filled["prepared"]))
     parts = [(one["source"], one) for one in filled["sources"]]
     emit_table(
         ("source", "", "size", "files"),
         [
             (name, bar(one["bytes"], largest), size(one["bytes"]), one["files"])
-            for name, one in (*parts, *others)
+            for name, one in (*parts, *unnamed)
         ],
         "By source.",
     )

@@ -67,11 +67,11 @@ def _row(staging: Record, columns: tuple[str, ...]) -> list[Any]:
     progress: Mapping[str, Any] | None = staging["progress"]
     if progress is None:
         return [*values, "", "", "", "", "", ""]
-    left = progress["eta_s"]
+    eta_s = progress["eta_s"]
     return [
         *values,
         *(progress[name] for name in ("queued", "done", "failed")),
         size(progress["fetched_bytes"]),
         f"{progress['mb_per_s']:.1f} MB/s",
-        "" if left is None else duration(left),
+        "" if eta_s is None else duration(eta_s),
     ]

@@ -62,18 +62,18 @@ def patch_user(
 
 def _change_text(change: UserChange) -> str:
     """The change, in words for the audit log."""
-    said = []
+    changes = []
     if change.roles is not None:
-        said.append(f"roles {', '.join(change.roles) or 'none'}")
+        changes.append(f"roles {', '.join(change.roles) or 'none'}")
     if change.disabled is not None:
-        said.append("disabled" if change.disabled else "enabled")
+        changes.append("disabled" if change.disabled else "enabled")
     if change.password is not None:
-        said.append("a new password")
+        changes.append("a new password")
     if change.jobs is not None:
-        said.append(f"{change.jobs} jobs")
+        changes.append(f"{change.jobs} jobs")
     if change.ranks is not None:
-        said.append(f"{change.ranks} ranks")
-    return "; ".join(said) or "nothing"
+        changes.append(f"{change.ranks} ranks")
+    return "; ".join(changes) or "nothing"
 
 
 @router.delete("/{name}", rule=ADMIN_WRITE.but(accounts=True), status_code=204)

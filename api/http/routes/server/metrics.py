@@ -82,8 +82,8 @@ def _jobs(session: Session) -> Iterator[Metric]:
     yield gauge
     labels = ("user", "dataset", "kind")
     cores, gpus, waits = (
-        GaugeMetricFamily(f"framesift_job_{what}_seconds", said, labels=labels)
-        for what, said in (
+        GaugeMetricFamily(f"framesift_job_{what}_seconds", help_, labels=labels)
+        for what, help_ in (
             ("core", "Cores times seconds, of ended attempts of jobs on record."),
             ("gpu", "GPUs times seconds, of ended attempts of jobs on record."),
             ("wait", "Seconds from submission to start, of ended attempts of jobs on record."),
