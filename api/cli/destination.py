@@ -44,11 +44,7 @@ def choose(options: GlobalOptions) -> None:
 
 
 def settings() -> "Settings":
-    """The settings that the environment gives.
-
-    Raises:
-        InvalidInput: A variable's value cannot be used; the message names it.
-    """
+    """The settings that the environment gives."""
     # It imports pydantic_settings, which takes longer than all that --version does.
     from api.settings import read_settings
 
@@ -74,12 +70,7 @@ def _default_server() -> str | None:
 
 
 def client() -> "Client":
-    """A client of the chosen server.
-
-    Raises:
-        StorageError: The file of tokens cannot be read.
-        InvalidInput: Other users may read it.
-    """
+    """A client of the chosen server."""
     # It imports httpx, which commands on a home do without.
     from framesift import FramesiftWarning, connect
 

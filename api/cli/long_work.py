@@ -77,9 +77,6 @@ def stage(
         prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
         told: Who is told how it goes.
         to: AFM filesets to bring it into, in place of a cache.
-
-    Raises:
-        JobFailed: A server could not.
     """
     if destination.server() is None:
         stagings = home_session().stagings
@@ -103,11 +100,7 @@ def stage(
 
 
 def staging_plan(dataset: str, cache: Path | None, workers: int) -> Record:
-    """The plan of a staging into a home's cache or a server's.
-
-    Raises:
-        InvalidInput: A server was chosen, and a cache named.
-    """
+    """The plan of a staging into a home's cache or a server's."""
     if destination.server() is None:
         return home_session().stagings.plan(dataset, workers=workers, cache=cache)
     _refuse_cache(cache)
@@ -125,11 +118,7 @@ def _refuse_cache(cache: Path | None) -> None:
 def server_scan(
     source: str, full: bool, max_removed: float, check_images: bool, show: Callable[[Body], None]
 ) -> Body:
-    """Have a server scan a source: what `framesift ingest --json` prints there.
-
-    Raises:
-        JobFailed: It could not.
-    """
+    """Have a server scan a source: what `framesift ingest --json` prints there."""
     record = destination.client().sources.get(source)
     scanned: Body = _result(
         record.scan(full=full, max_removed=max_removed, check_images=check_images), show
@@ -138,11 +127,7 @@ def server_scan(
 
 
 def server_problems(source: str) -> Body:
-    """Faults of a source's files: what a server's `framesift ingest --errors --json` says.
-
-    Raises:
-        JobFailed: The source was never scanned.
-    """
+    """Faults of a source's files: what a server's `framesift ingest --errors --json` says."""
     problems: Body = _result(destination.client().sources.get(source).scan(errors=True))
     return problems
 
@@ -157,9 +142,6 @@ def extract(
     Args:
         extraction: Tags to be read.
         show: Told the family that is read and its counts; or a job's state, and None.
-
-    Raises:
-        JobFailed: A server could not.
     """
     if destination.server() is None:
         yield from home_session().extractions.run(
@@ -198,9 +180,6 @@ def run_policy(name: str, run_id: str, batch_rows: int) -> Record:
         name: The policy.
         run_id: A run that was begun elsewhere; a new one where it is empty.
         batch_rows: Files of one commit.
-
-    Raises:
-        JobFailed: A server's run failed.
     """
     if destination.server() is None:
         return home_session().policies.run(name, run_id=run_id, batch_rows=batch_rows)

@@ -39,7 +39,6 @@ def emit_rows(
 
     Raises:
         InvalidInput: A binary format without a file.
-        StorageError: The file cannot be written.
     """
     if format_ in _BINARY and out is None:
         raise InvalidInput(f"format {format_} is binary: give a file with --out FILE")

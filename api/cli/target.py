@@ -41,9 +41,6 @@ def target(*, makes: bool = False) -> "Target":
 
     Args:
         makes: Make a home's stores where there are none: see api.cli.destination.home.
-
-    Raises:
-        NotMade: It is a home that is not there.
     """
     instead = INSTEAD.get()
     if instead is not None:
@@ -56,9 +53,6 @@ def home_session(*, makes: bool = False) -> "Session":
 
     Args:
         makes: Make its stores where there are none: see api.cli.destination.home.
-
-    Raises:
-        InvalidInput: A server was chosen, and this command cannot ask one.
     """
     from api.services.session import Session  # imports the home's stores as they are used
 

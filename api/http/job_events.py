@@ -137,9 +137,6 @@ def events_of(
         listeners: All of this process.
         who: The caller for whom the stream counts.
         may_listen: Whether the token counts as it did, and its user's rights are the same.
-
-    Raises:
-        TooManyStreams: The caller has as many as may be.
     """
     if first.ended and last_id == first.event_id:
         return Response(status_code=204)  # tells a browser to connect no more

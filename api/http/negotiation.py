@@ -103,11 +103,7 @@ def accepted(request: Request, offered: Sequence[str]) -> str:
 
 
 def row_format(request: Request) -> Format:
-    """The format of rows; CSV has a line of names.
-
-    Raises:
-        HTTPException: As `accepted`.
-    """
+    """The format of rows; CSV has a line of names."""
     chosen = MEDIA_TYPES[accepted(request, ROW_TYPES)]
     # Clients of Spectrum Discover want no names, and others cannot do without.
     return "csv-named" if chosen == "csv" else chosen
@@ -141,9 +137,6 @@ def figures(
         response: The answer's headers, where it is JSON.
         work: Computes the figures.
         rows: The figures as rows, for other formats than JSON.
-
-    Raises:
-        HTTPException: 406, before anything is computed.
     """
     format_ = row_format(request)
     answer = work()

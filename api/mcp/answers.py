@@ -51,11 +51,7 @@ class ToolCaller:
         return str(error) if session.caller.sees_all else session.whole.error_text(error)
 
     def need(self, rule: Rule) -> None:
-        """Go on only where the caller may ask a route of that rule: the one that answers the same.
-
-        Raises:
-            NotAllowed: They may not.
-        """
+        """Go on only where the caller may ask the route of the same answer, whose rule this is."""
         if rule.permission is not None:
             self.session.caller.need(rule.permission)
 

@@ -48,11 +48,7 @@ class Cache(Service):
         return Cache(self._session, folder)
 
     def status(self) -> CacheStatusAnswer:
-        """Space in the cache, by dataset and by source, and the jobs that use it.
-
-        Raises:
-            StorageError: It cannot be read.
-        """
+        """Space in the cache, by dataset and by source, and the jobs that use it."""
         status = cache_status(self._folder)
         return CacheStatusAnswer(
             limits=self._limits(status.limits),
@@ -70,11 +66,7 @@ class Cache(Service):
         )
 
     def limits(self) -> CacheLimits:
-        """Limits of the cache.
-
-        Raises:
-            StorageError: They cannot be read.
-        """
+        """Limits of the cache."""
         return self._limits(read_limits(self._folder))
 
     def limit(self, **limits: int | None) -> CacheLimits:
@@ -82,10 +74,6 @@ class Cache(Service):
 
         Args:
             **limits: Attributes of `pipeline.cache.limits.Limits`; None for no limit.
-
-        Raises:
-            InvalidInput: They do not fit together.
-            StorageError: The cache cannot be written.
         """
         return self._limits(change_limits(self._folder, **limits))
 
@@ -94,10 +82,6 @@ class Cache(Service):
 
         Args:
             dataset: NAME, or NAME@VERSION.
-
-        Raises:
-            NotFound: It is not staged.
-            StorageError: The cache cannot be written.
         """
         names, reference = self._staged(dataset)
         for name in names:
@@ -109,10 +93,6 @@ class Cache(Service):
 
         Args:
             dataset: NAME, or NAME@VERSION.
-
-        Raises:
-            NotFound: It is not staged.
-            StorageError: The cache cannot be written.
         """
         names, reference = self._staged(dataset)
         for name in names:
@@ -133,12 +113,6 @@ class Cache(Service):
             filesets: AFM filesets that are looked at, in place of the cache, as
                 pipeline.afm.target writes them.
             missing: Those that are not cached instead.
-
-        Raises:
-            NotFound: There is no such dataset.
-            InvalidInput: A fileset is none, or a source has no mount.
-            StorageError: The cache or a mount cannot be read.
-            BadFile: The dataset's manifest is damaged.
         """
         records = self._workspace.records
         record = recorded_dataset(records, dataset)
@@ -161,12 +135,6 @@ class Cache(Service):
             dataset: NAME, or NAME@VERSION.
             filesets: AFM filesets that release it, in place of the cache, as pipeline.afm.target
                 writes them.
-
-        Raises:
-            NotFound: It is not staged.
-            InUse: A running job or a staging uses it, or it is pinned.
-            InvalidInput: A fileset is none.
-            StorageError: The cache cannot be written, or AFM fails.
         """
         if filesets:
             return self._evict_from_afm(dataset, filesets)

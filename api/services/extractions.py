@@ -30,11 +30,7 @@ class Extractions(Service):
         return sorted(known_extractors())
 
     def tags_of(self, extractor: str) -> list[str]:
-        """The tags that an extractor reads.
-
-        Raises:
-            UnknownName: There is none of that name.
-        """
+        """The tags that an extractor reads."""
         return list(extractor_named(extractor).columns)
 
     def begin(
@@ -54,11 +50,6 @@ class Extractions(Service):
             full: Also read frames that were read before.
             workers: Frames read at once.
             errors: Only list the bad files.
-
-        Raises:
-            NotFound: There is no such source.
-            UnknownName: There is no such extractor.
-            StorageError: The job cannot be started.
         """
         request = NewExtraction(
             source=source, extractors=[*extractors], full=full, workers=workers, errors=errors
@@ -102,11 +93,6 @@ class Extractions(Service):
 
         Yields:
             Of each extractor ``source``, ``family``, counts, and ``problems`` in full.
-
-        Raises:
-            NotFound: There is no such source.
-            UnknownName: There is no such extractor.
-            InvalidInput: No extractor is given, or its file has none.
         """
         workspace = self._workspace
         record = recorded_source(workspace.records, source)

@@ -38,9 +38,6 @@ class Frames(Service):
             columns: Columns and tags of each; fkey is always there.
             limit: Frames of a page.
             cursor: Of the page before; None for the first.
-
-        Raises:
-            InvalidInput: The cursor is of another list.
         """
         # Here: records and manifests, which one frame needs none of.
         from api.services.statistics.frames import frames_of
@@ -56,11 +53,7 @@ class Frames(Service):
         return page, follows
 
     def get(self, fkey: str, *, at: int | None = None) -> FoundFrame:
-        """A frame with all columns and tags.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A frame with all columns and tags."""
         return find_frame(self._workspace.catalog, fkey, at)
 
     def neighbours(

@@ -53,11 +53,7 @@ class Scans(Service):
         return [ScanBody.of(*scan) for scan in scans]
 
     def get(self, number: int) -> ScanBody:
-        """A scan.
-
-        Raises:
-            NotFound: There is none of that number.
-        """
+        """A scan."""
         return ScanBody.of(*recorded_scan(self._workspace.records, number))
 
     def problems(
@@ -69,9 +65,6 @@ class Scans(Service):
             number: The scan.
             offset: Problems that are passed over.
             limit: At most this many.
-
-        Raises:
-            NotFound: There is no such scan.
         """
         records = self._workspace.records
         recorded_scan(records, number)
@@ -98,10 +91,6 @@ class Scans(Service):
             max_removed: Share of the source's catalogued files that may be removed at once.
             check_images: Open each camera image to see that it is whole and fits its label.
             errors: Only list what is wrong with its files.
-
-        Raises:
-            NotFound: There is no such source.
-            StorageError: The job cannot be started.
         """
         scan = NewScan(
             source=source,
@@ -132,9 +121,7 @@ class Scans(Service):
             check_images: As of `begin`.
 
         Raises:
-            NotFound: There is no such source.
             InvalidInput: A scan of it runs, or a folder is not there.
-            StorageError: The job cannot be started.
         """
         recorded = recorded_source(self._workspace.records, source)
         options = [*self._options_of(recorded, folders, flat_folders), *_unchecked(check_images)]
@@ -174,7 +161,6 @@ class Scans(Service):
         """Ask the scan of a source to end; what it has committed stays.
 
         Raises:
-            NotFound: There is no such source.
             InvalidInput: No scan of it runs, or not as a job.
         """
         recorded = recorded_source(self._workspace.records, source)
@@ -188,11 +174,7 @@ class Scans(Service):
         cancel(self._workspace.records, job)
 
     def standing(self, source: str) -> ScanStanding | None:
-        """Where the newest scan of a source stands; None where there never was one.
-
-        Raises:
-            NotFound: There is no such source.
-        """
+        """Where the newest scan of a source stands; None where there never was one."""
         return self._standing(recorded_source(self._workspace.records, source), self._jobs())
 
     def running(self) -> builtins.list[ScanStanding]:

@@ -69,12 +69,7 @@ class Searches(Service):
 
     @contextmanager
     def find(self, search: Search, cancellation: Cancellation) -> Iterator[SearchAnswer]:
-        """The answer to a search, while the block runs.
-
-        Raises:
-            SqlError: The condition is none, a column is unknown, or it takes too long.
-            InvalidInput: A filter's operator or value cannot be used.
-        """
+        """The answer to a search, while the block runs."""
         with self._workspace.catalog.reading() as snapshot:
             statements = to_sql(search, snapshot.schema)
             max_rows = self._workspace.settings.query_max_rows

@@ -49,9 +49,6 @@ class Stagings(Service):
             dataset: Only of this NAME, or NAME@VERSION.
             before: Only those whose number is lower.
             limit: At most this many.
-
-        Raises:
-            NotFound: There is no such dataset.
         """
         records = self._workspace.records
         dataset_id = None if dataset is None else recorded_dataset(records, dataset).id
@@ -59,11 +56,7 @@ class Stagings(Service):
         return [self._body(*staging) for staging in stagings]
 
     def get(self, number: int) -> StagingBody:
-        """A staging.
-
-        Raises:
-            NotFound: There is none of that number.
-        """
+        """A staging."""
         return self._body(*recorded_staging(self._workspace.records, number))
 
     def _body(self, staging: Staging, dataset: str) -> StagingBody:
@@ -72,11 +65,7 @@ class Stagings(Service):
         return body.model_copy(update={"error": ""}) if self._workspace.is_limited else body
 
     def running(self) -> builtins.list[RunningStagingBody]:
-        """Stagings into the home's cache that run or wait to, the newest first.
-
-        Raises:
-            StorageError: The cache cannot be read.
-        """
+        """Stagings into the home's cache that run or wait to, the newest first."""
         return running(self._workspace)
 
     def get_running(self, name: str) -> RunningStagingBody:
@@ -109,12 +98,6 @@ class Stagings(Service):
             prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
             to: AFM filesets to bring them into in place of the cache, as pipeline.afm.target
                 writes them.
-
-        Raises:
-            NotFound: There is no such dataset.
-            InvalidInput: The size is none, or a target.
-            NotAllowed: The caller may not see all of its frames.
-            StorageError: The job cannot be started.
         """
         prepared = [] if prepare is None else ["--prepare", str(Size.parse(prepare))]
         whole = whole_dataset(self._workspace.records, dataset)
@@ -145,11 +128,6 @@ class Stagings(Service):
             dataset: NAME, or NAME@VERSION.
             workers: Files fetched at once.
             cache: Folder of the cache; the home's when None.
-
-        Raises:
-            NotFound: There is no such dataset.
-            NotAllowed: The caller may not see all of its frames.
-            StorageError: The cache cannot be read or written.
         """
         records = self._workspace.records
         whole = whole_dataset(records, dataset)
@@ -203,10 +181,7 @@ class Stagings(Service):
             says: Told what else there is to say, in a line.
 
         Raises:
-            NotFound: There is no such dataset.
             InvalidInput: The job has no such ranks or shards.
-            StorageError: The cache has no room, or cannot be written; or, before readers began, a
-                source fails.
         """
         if here is not None and not all(0 <= one < readers for one in here):
             raise InvalidInput(
@@ -259,11 +234,7 @@ class Stagings(Service):
                 writes them.
 
         Raises:
-            NotFound: There is no such dataset.
             InvalidInput: The size is none, or a target.
-            StagingCancelled: A user asked it to end.
-            StorageError: A file cannot be had, or the cache cannot be written.
-            BadFile: A frame cannot be decoded.
         """
         size = None if prepare is None else Size.parse(prepare)
         record = recorded_dataset(self._workspace.records, dataset)

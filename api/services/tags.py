@@ -218,7 +218,6 @@ class Tags(Service):
             values: Value of each tag.
 
         Raises:
-            NotFound: One of the frames is none.
             InvalidInput: No frame, no tag, or the labels or an extractor give the tag.
         """
         if not fkeys or not values:

@@ -128,11 +128,7 @@ class ReportFiles:
         return path
 
     def delete(self, id_: str) -> None:
-        """Forget a report and its rows.
-
-        Raises:
-            NotFound: There is none.
-        """
+        """Forget a report and its rows."""
         self.get(id_)
         for suffix in (".json", ".csv"):
             (self.folder / f"{id_}{suffix}").unlink(missing_ok=True)

@@ -129,11 +129,7 @@ class TaskFiles:
         self._swept = 0.0
 
     def new(self, view: str, content_type: str) -> Output:
-        """The output of a new task for that view: api.services.accounts.callers.Caller.view.
-
-        Raises:
-            StorageError: The folder cannot be written.
-        """
+        """The output of a new task for that view: api.services.accounts.callers.Caller.view."""
         if time.monotonic() - self._swept > _SWEEP_S:
             self._swept = time.monotonic()
             self.sweep()

@@ -136,10 +136,6 @@ class Tasks:
             work: What makes it.
             who: The caller whose share it counts against; the view's when None.
             why: An error's text for the caller.
-
-        Raises:
-            ServerBusy: Too many wait already.
-            StorageError: The folder of results cannot be written.
         """
         slot = self._queue.enter(view if caller is None else caller)
         try:
@@ -167,9 +163,6 @@ class Tasks:
             content_type: Of the result.
             cancellation: Of the work.
             why: An error's text for the caller.
-
-        Raises:
-            StorageError: The folder of results cannot be written.
         """
         task = Task(self.files.new(view, content_type), cancellation, why)
         self._tasks.add(task)

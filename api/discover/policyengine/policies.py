@@ -86,11 +86,7 @@ class PolicyChange(BaseModel):
         return state
 
     def changes(self) -> dict[str, Any]:
-        """The fields that were sent, by column of Policy.
-
-        Raises:
-            InvalidInput: The schedule is none.
-        """
+        """The fields that were sent, by column of Policy."""
         columns = {
             "parameters": self.action_params,
             "condition": self.pol_filter,

@@ -69,11 +69,7 @@ class FramesQuery(AskedFrames):
     )
 
     def page(self) -> dict[str, Any]:
-        """The page that is asked for, as arguments of api.services.frames.
-
-        Raises:
-            InvalidInput: A range or question that cannot be read.
-        """
+        """The page that is asked for, as arguments of api.services.frames."""
         return {
             "cursors_of": self.model_dump_json(exclude={"columns", "limit", "cursor"}),
             "columns": self.columns.split(",") if self.columns is not None else DEFAULT_COLUMNS,
@@ -101,11 +97,7 @@ class ImageQuery(BaseModel):
         return (self.width, self.height, self.format, self.quality) == (None,) * 4
 
     def look(self, request: Request, formats: tuple[Format, ...]) -> Look:
-        """The same, with a format: of those that there are what Accept wants, where none is asked.
-
-        Raises:
-            HTTPException: 406, Accept wants none of them.
-        """
+        """The same, with a format: by default the one of these that Accept prefers."""
         kind = self.format
         if kind is None:
             kinds = {f"image/{one}": one for one in formats}

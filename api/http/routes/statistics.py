@@ -58,11 +58,7 @@ class HistogramQuery(AskedFrames):
     zero: list[str] = Field(default=[], description=ZERO)
 
     def bins_of_tags(self) -> dict[str, Any]:
-        """The bins, as arguments of api.services.statistics.service.
-
-        Raises:
-            InvalidInput: Edges that cannot be read.
-        """
+        """The bins, as arguments of api.services.statistics.service."""
         bins = {name: getattr(self, name) for name in ("bins", "top", "log", "zero")}
         return bins | {"edges": edges_of(self.edges)}
 

@@ -20,11 +20,7 @@ class Users(Service):
         return [UserBody.of(user) for user in users.listed(self._session.records)]
 
     def get(self, name: str) -> UserBody:
-        """A user.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A user."""
         return UserBody.of(users.recorded(self._session.records, name))
 
     def add(self, name: str, roles: Sequence[str], *, password: str | None = None) -> UserBody:
@@ -53,11 +49,6 @@ class Users(Service):
             jobs: That may wait or run at once; 0 for what the settings say.
             ranks: Processes of these jobs; 0 for what the settings say.
             expected: The version that is changed, and no other.
-
-        Raises:
-            NotFound: There is none of that name.
-            PreconditionFailed: It is another version.
-            InvalidInput: A value cannot be used.
         """
         records = self._session.records
         user = users.change(
@@ -75,13 +66,7 @@ class Users(Service):
         return UserBody.of(user)
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
-        """Remove a user and their tokens, and cancel their jobs that have not ended.
-
-        Raises:
-            NotFound: There is none of that name.
-            PreconditionFailed: It is another version.
-            InvalidInput: No admin would be left.
-        """
+        """Remove a user and their tokens, and cancel their jobs that have not ended."""
         from catalog.records.jobs import recorded_jobs  # with jobs' backends, as below
         from pipeline.jobs.follow import cancel
         from pipeline.jobs.state import UNFINISHED

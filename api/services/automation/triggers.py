@@ -30,11 +30,7 @@ class Triggers(Service):
         return [self._body(trigger) for trigger in records_of.listed(self._records)]
 
     def get(self, name: str) -> TriggerBody:
-        """A trigger, with its newest run.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A trigger, with its newest run."""
         return self._body(records_of.recorded(self._records, name))
 
     def add(self, name: str, *, then: Sequence[Mapping[str, Any]], **more: Any) -> TriggerBody:
@@ -46,11 +42,7 @@ class Triggers(Service):
             **more: The other fields of NewTrigger.
 
         Raises:
-            AlreadyExists: The name is taken.
             InvalidInput: Something of it cannot be used, or nothing would start it.
-            NotAllowed: The server runs no programs of this caller.
-            SqlError: Its condition is wrong.
-            StorageError: The jobs' folder cannot be made; nothing is kept.
         """
         try:
             request = NewTrigger.model_validate({"name": name, "then": [*map(dict, then)], **more})
@@ -84,29 +76,17 @@ class Triggers(Service):
         return TriggerBody.of(trigger, None)
 
     def enable(self, name: str, *, enabled: bool) -> TriggerBody:
-        """Have a trigger begin jobs, or no longer; what it has begun goes on.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """Have a trigger begin jobs, or no longer; what it has begun goes on."""
         changes = {"since": now()} if enabled else {}
         changed = records_of.change(self._records, name, enabled=enabled, **changes)
         return self._body(changed)
 
     def remove(self, name: str) -> None:
-        """Forget a trigger and its runs; their jobs stay.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """Forget a trigger and its runs; their jobs stay."""
         records_of.remove(self._records, name)
 
     def runs(self, name: str, *, limit: int = _MOST_RUNS) -> builtins.list[TriggerRunBody]:
-        """The newest runs of a trigger, newest first.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """The newest runs of a trigger, newest first."""
         trigger = records_of.recorded(self._records, name)
         runs = records_of.runs_of(self._records, trigger, limit)
         return [TriggerRunBody.of(run, name) for run in runs]

@@ -33,11 +33,7 @@ class Webhooks(Service):
         return [WebhookBody.of(webhook) for webhook in records_of.listed(self._records)]
 
     def get(self, name: str) -> WebhookBody:
-        """A webhook.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A webhook."""
         return WebhookBody.of(records_of.recorded(self._records, name))
 
     def add(
@@ -51,9 +47,7 @@ class Webhooks(Service):
             states: States of ended jobs for which it is called.
 
         Raises:
-            AlreadyExists: The name is taken.
             InvalidInput: The URL cannot be used, or its host is not allowed.
-            StorageError: The jobs' folder cannot be made; nothing is kept.
         """
         try:
             request = NewWebhook.model_validate({"name": name, "url": url, "states": [*states]})
@@ -75,19 +69,11 @@ class Webhooks(Service):
         return NewWebhookBody(**dict(WebhookBody.of(webhook)), secret=secret)
 
     def remove(self, name: str) -> None:
-        """Forget a webhook and its deliveries; pending ones are not made.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """Forget a webhook and its deliveries; pending ones are not made."""
         records_of.remove(self._records, name)
 
     def deliveries(self, name: str, *, limit: int = _MOST) -> builtins.list[DeliveryBody]:
-        """The newest deliveries of a webhook, newest first.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """The newest deliveries of a webhook, newest first."""
         webhook = records_of.recorded(self._records, name)
         rows = records_of.deliveries_of(self._records, webhook, limit)
         return [DeliveryBody.of(delivery) for delivery in rows]

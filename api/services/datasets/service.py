@@ -58,9 +58,6 @@ class Datasets(Service):
             name: Its name.
             at: The snapshot to choose from; the newest when None.
             **how: More of api.schemas.datasets.NewDataset.
-
-        Raises:
-            InvalidInput: A value cannot be used.
         """
         request = _checked(NewDataset, name=name, **how)
         return self._body(make_dataset(self._workspace, request, at, self._owner))
@@ -72,9 +69,6 @@ class Datasets(Service):
             name: NAME, or NAME@VERSION.
             split: Shares, such as "train=0.8,validation=0.2".
             **how: More of api.schemas.datasets.NewSplit.
-
-        Raises:
-            InvalidInput: A value cannot be used.
         """
         request = _checked(NewSplit, split=split, **how)
         return self._body(divide_dataset(self._workspace, name, request, self._owner))
@@ -87,9 +81,6 @@ class Datasets(Service):
             *demands: What is missing: query.sets.methods.Demand, or its data.
             at: The snapshot to choose from; the newest when None.
             **how: More of api.schemas.datasets.NewExtension.
-
-        Raises:
-            InvalidInput: A value cannot be used.
         """
         request = _checked(NewExtension, demands=demands, **how)
         return self._body(grow_dataset(self._workspace, name, request, at, self._owner))
@@ -101,9 +92,6 @@ class Datasets(Service):
             name: NAME, or NAME@VERSION.
             frames: How many the split keeps.
             **how: More of api.schemas.datasets.NewReduction.
-
-        Raises:
-            InvalidInput: A value cannot be used.
         """
         from api.services.datasets.reduced import make_smaller  # with those of models
 
@@ -126,7 +114,6 @@ class Datasets(Service):
 
         Raises:
             InvalidInput: The name is none, or nothing is to be changed.
-            AlreadyExists: A dataset has that name, or had it.
         """
         records = self._workspace.records
         if rename is None and description is None:
@@ -176,11 +163,7 @@ class Datasets(Service):
         return [self._body(version) for version in versions]
 
     def get(self, name: str) -> DatasetBody:
-        """A dataset's newest version, or NAME@VERSION.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A dataset's newest version, or NAME@VERSION."""
         records = self._workspace.records
         dataset = recorded_dataset(records, name)
         return self._body(dataset, models_of_datasets(records, [dataset.id]).get(dataset.id, ()))

@@ -43,11 +43,7 @@ class Policies(Service):
         return [self._body(policy) for policy in seen]
 
     def get(self, name: str) -> PolicyBody:
-        """A policy, with its newest run.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A policy, with its newest run."""
         return self._body(self._policy(name))
 
     def add(self, name: str, action: str, parameters: Mapping[str, Any], **more: Any) -> PolicyBody:
@@ -58,12 +54,6 @@ class Policies(Service):
             action: "AUTOTAG", "IMPORT_TAGS" or "DEEPINSPECT".
             parameters: Of the action.
             **more: The other fields of NewPolicy.
-
-        Raises:
-            AlreadyExists: The name is taken.
-            InvalidInput: Something of it cannot be used.
-            NotAllowed: It is for files beyond the caller's collections.
-            SqlError: Its condition cannot.
         """
         request = NewPolicy.model_validate(
             {"name": name, "action": action, "parameters": dict(parameters), **more}
@@ -93,13 +83,6 @@ class Policies(Service):
             name: The policy.
             expected: The version that is changed, and no other.
             **changes: The fields of PolicyChange that are to change.
-
-        Raises:
-            NotFound: There is none of that name.
-            PreconditionFailed: It is another version.
-            InvalidInput: It runs, or something of it cannot be used.
-            NotAllowed: It is for files beyond the caller's collections.
-            SqlError: Its condition cannot.
         """
         columns = PolicyChange(**changes).model_dump(exclude_unset=True)
         if "schedule" in columns:
@@ -137,13 +120,7 @@ class Policies(Service):
         return self._started(changed) if starts and "schedule" in changes else self._body(changed)
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
-        """Forget a policy and its runs; tags that it set stay: catalog.policies.policies.remove.
-
-        Raises:
-            NotFound: There is none of that name.
-            NotAllowed: It is for files beyond the caller's collections.
-            PreconditionFailed: It is another version.
-        """
+        """Forget a policy and its runs; tags that it set stay: catalog.policies.policies.remove."""
         self._rights.check_change(self._idle_on_paper(name, expected))
         policy_records.remove(self._workspace.records, name, expected)
 
@@ -153,23 +130,13 @@ class Policies(Service):
         Args:
             name: The policy.
             limit: At most this many.
-
-        Raises:
-            NotFound: There is none of that name.
         """
         store, records = self._workspace.whole_catalog, self._workspace.records
         history = runs.history(store, records, self._policy(name), limit)
         return [RunBody.of(run, name) for run in history]
 
     def begin(self, name: str) -> JobBody:
-        """Run a policy now, whatever its schedule; the job that does it.
-
-        Raises:
-            NotFound: There is none of that name.
-            InvalidInput: The policy is inactive, or running already.
-            NotAllowed: None of its collections is the caller's.
-            StorageError: The job cannot be started.
-        """
+        """Run a policy now, whatever its schedule; the job that does it."""
         policy = self._policy(name)
         self._rights.check_run(policy)
         run = self._begun(policy)
@@ -183,11 +150,6 @@ class Policies(Service):
         Args:
             name: The policy.
             action: "pause", "resume" or "kill".
-
-        Raises:
-            NotFound: There is no such policy.
-            InvalidInput: It does not run, or is not paused.
-            NotAllowed: None of its collections is the caller's.
         """
         policy = self._policy(name)
         self._rights.check_run(policy)
@@ -200,10 +162,6 @@ class Policies(Service):
             name: The policy.
             run_id: A run that was begun elsewhere; a new one where it is empty.
             batch_rows: Files of one commit.
-
-        Raises:
-            NotFound: There is no such policy, or no such run of it.
-            InvalidInput: The policy is inactive, or the run has ended.
         """
         store, records = self._workspace.whole_catalog, self._workspace.records
         policy = self._policy(name)
@@ -217,11 +175,7 @@ class Policies(Service):
         return RunBody.of(runs.perform(store, records, policy, run, work), name)
 
     def start_due(self) -> builtins.list[RunBody]:
-        """Start the policies whose time has come, as jobs; their runs.
-
-        Raises:
-            StorageError: A job cannot be started.
-        """
+        """Start the policies whose time has come, as jobs; their runs."""
         started, records = [], self._workspace.records
         for policy in policy_records.listed(records):
             last = runs.newest(self._workspace.whole_catalog, records, policy)

@@ -66,11 +66,7 @@ class Sources(Service):
         ]
 
     def get(self, name: str) -> SourceBody:
-        """A source.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A source."""
         return SourceBody.of(recorded_source(self._workspace.records, name))
 
     def add(self, name: str, uri: str, **more: Any) -> SourceBody:
@@ -81,11 +77,6 @@ class Sources(Service):
             uri: Folder or .tar archive: a path, file:/// or s3:// URI; on the command line of the
                 home's own machine a path may be relative.
             **more: The other fields of NewSource.
-
-        Raises:
-            NotAllowed: The caller may not name that place, or mount.
-            InvalidInput: The URI or an option cannot be used, or nothing can be opened by them.
-            AlreadyExists: The name, or its cluster and datasource, are taken.
         """
         request = NewSource(name=name, uri=uri, **more)
         if not self._session.is_command:
@@ -102,10 +93,6 @@ class Sources(Service):
         Args:
             uri: Where the files lie.
             options: How they are reached.
-
-        Raises:
-            NotAllowed: The caller may not name that place.
-            InvalidInput: The place is none.
         """
         if self._session.is_command:
             return uri if "://" in uri else str(Path(uri).expanduser().absolute()), options
@@ -123,12 +110,7 @@ class Sources(Service):
             raise NotAllowed("mount: names a folder of this server; admins may")
 
     def keep(self, body: NewSource, uri: str, options: SourceOptions) -> Source:
-        """Keep a source that can be opened, wherever it lies; its record.
-
-        Raises:
-            InvalidInput: The URI or an option cannot be used, or nothing can be opened by them.
-            AlreadyExists: The name, or its cluster and datasource, are taken.
-        """
+        """Keep a source that can be opened, wherever it lies; its record."""
         self.check_opens(uri, options)
         return add_source(
             self._workspace.records,
@@ -182,14 +164,6 @@ class Sources(Service):
             max_requests_per_s: Requests for its files that a staging sends a second at most; 0 for
                 any number.
             expected: The version that is changed, and no other.
-
-        Raises:
-            NotFound: There is no such source.
-            PreconditionFailed: It is another version.
-            NotAllowed: The caller may not name that place, or mount.
-            InvalidInput: Nothing is to be changed, a pattern, mount or limit cannot be used, or
-                what lies at the place cannot be opened, or is not what is catalogued.
-            CatalogBusy: The source is being scanned.
         """
         body = SourceChange(
             uri=uri,
@@ -256,11 +230,7 @@ class Sources(Service):
         )
 
     def contents(self, name: str) -> SourceContents:
-        """Counts of what hangs on a source: files, frames, tags that people gave, and datasets.
-
-        Raises:
-            NotFound: There is no such source.
-        """
+        """Counts of what hangs on a source: files, frames, tags that people gave, and datasets."""
         source = recorded_source(self._workspace.records, name)
         with self._workspace.catalog.reading() as cursor:
             files, frames, tags = source_contents(cursor, names_of(source))
@@ -293,7 +263,6 @@ def options_of(body: NewSource, sealed: str = "") -> SourceOptions:
 
     Raises:
         InvalidInput: Options contradict each other, or keys cannot be encrypted here.
-        StorageError: The key to encrypt them by cannot be kept.
     """
     secret = body.secret_key.get_secret_value()
     if bool(body.access_key) != bool(secret):

@@ -27,8 +27,6 @@ def frames_of(
     Raises:
         InvalidInput: A split without a dataset, two snapshots, or a question for some of its frames
             only.
-        NotFound: There is no such dataset.
-        UnknownName: It has no such split.
     """
     if question.order or question.limit is not None or question.sample is not None:
         raise InvalidInput(

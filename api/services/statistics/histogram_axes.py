@@ -65,11 +65,7 @@ def axes_of(
 
 
 def edges_of(texts: Iterable[str]) -> dict[str, tuple[float, ...]]:
-    """Edges of bins by tag, each given as "TAG=EDGE,EDGE,...".
-
-    Raises:
-        InvalidInput: One is not of this form.
-    """
+    """Edges of bins by tag, each given as "TAG=EDGE,EDGE,..."."""
     return dict(map(_edges_of, texts))
 
 

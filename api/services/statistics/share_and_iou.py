@@ -32,9 +32,7 @@ def share_and_iou(
             class -> IoU.
 
     Raises:
-        NotFound: There is no such validation, dataset or snapshot.
         InvalidInput: The validation has no report, or a split is given without a dataset.
-        BadFile: The report is damaged.
     """
     scored = validation_scores(workspace, validation, files)
     names = workspace.class_names()

@@ -71,8 +71,6 @@ def validation_scores(workspace: Workspace, validation: str, files: bool) -> Sco
     Raises:
         NotFound: There is no such validation.
         InvalidInput: It has no report.
-        BadFile: The report is damaged.
-        StorageError: It cannot be read.
     """
     records = workspace.records
     try:
