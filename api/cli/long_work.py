@@ -177,7 +177,6 @@ def run_policy(name: str, run_id: str, batch_rows: int) -> Record:
     """Run a policy; the run once it has ended.
 
     Args:
-        name: The policy.
         run_id: A run that was begun elsewhere; a new one where it is empty.
         batch_rows: Files of one commit.
     """

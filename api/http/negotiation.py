@@ -28,7 +28,6 @@ def row_contents(of_json: dict[str, Any], example: Mapping[str, Any]) -> dict[st
 
     Args:
         of_json: That of application/json.
-        example: A row.
     """
     contents: dict[str, dict[str, Any]] = {
         kind: {"schema": {"type": "string", "format": "binary"}} for kind in ROW_TYPES[1:]
@@ -44,7 +43,6 @@ def row_responses(each: str, example: Mapping[str, Any]) -> dict[int | str, dict
 
     Args:
         each: What has a row of its own in other formats than JSON, such as "class".
-        example: A row.
     """
     return {
         200: {
@@ -114,7 +112,6 @@ def rows_answer(format_: Format, rows: pa.Table, headers: dict[str, str] | None 
 
     Args:
         format_: As row_format gave it.
-        rows: All of them.
         headers: Of the answer, beside its own.
     """
     return StreamingResponse(
@@ -133,7 +130,6 @@ def figures(
     """The answer of a route of figures, in the format that Accept asks for.
 
     Args:
-        request: The request.
         response: The answer's headers, where it is JSON.
         work: Computes the figures.
         rows: The figures as rows, for other formats than JSON.

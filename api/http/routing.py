@@ -75,7 +75,6 @@ class Router(APIRouter):
         Args:
             api: Whose conventions they follow.
             examples: Values of their parameters, for the OpenAPI document.
-            route_class: Their class.
             options: As fastapi.APIRouter takes them.
         """
         checks = [Depends(check_parameters)] if api is Api.V1 else []

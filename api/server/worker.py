@@ -240,7 +240,6 @@ def config_of(serving: Serving, app: object, protocol: object = "h11") -> uvicor
 
     Args:
         serving: What is served.
-        app: The application.
         protocol: Class of its connections. h11's keep the case of header names, which clients of
             Spectrum Discover compare.
     """

@@ -70,30 +70,18 @@ class Cache(Service):
         return self._limits(read_limits(self._folder))
 
     def limit(self, **limits: int | None) -> CacheLimits:
-        """Set limits; those that are not given stay, but for damaged ones.
-
-        Args:
-            **limits: Attributes of `pipeline.cache.limits.Limits`; None for no limit.
-        """
+        """Set limits; those that are not given stay, but for damaged ones."""
         return self._limits(change_limits(self._folder, **limits))
 
     def pin(self, dataset: str) -> CachePin:
-        """Have a dataset stay in the cache until it is unpinned.
-
-        Args:
-            dataset: NAME, or NAME@VERSION.
-        """
+        """Have a dataset stay in the cache until it is unpinned."""
         names, reference = self._staged(dataset)
         for name in names:
             pin(self._folder, name, reference)
         return CachePin(dataset=reference, pinned=True)
 
     def unpin(self, dataset: str) -> CachePin:
-        """Let a dataset be evicted again.
-
-        Args:
-            dataset: NAME, or NAME@VERSION.
-        """
+        """Let a dataset be evicted again."""
         names, reference = self._staged(dataset)
         for name in names:
             unpin(self._folder, name)
@@ -106,14 +94,7 @@ class Cache(Service):
         filesets: Sequence[str] = (),
         missing: bool = False,
     ) -> list[CachedFile]:
-        """A dataset's files that are cached, by source and key.
-
-        Args:
-            dataset: NAME, or NAME@VERSION.
-            filesets: AFM filesets that are looked at, in place of the cache, as
-                pipeline.afm.target writes them.
-            missing: Those that are not cached instead.
-        """
+        """A dataset's files that are cached, by source and key."""
         records = self._workspace.records
         record = recorded_dataset(records, dataset)
         listed: Iterable[FrameFile | WantedFile]
@@ -129,13 +110,7 @@ class Cache(Service):
         return [CachedFile(source=source, file=key, bytes=size) for source, key, size in files]
 
     def evict(self, dataset: str, *, filesets: Sequence[str] = ()) -> CacheEviction:
-        """Remove a dataset from the cache; files that other staged datasets name stay.
-
-        Args:
-            dataset: NAME, or NAME@VERSION.
-            filesets: AFM filesets that release it, in place of the cache, as pipeline.afm.target
-                writes them.
-        """
+        """Remove a dataset from the cache; files that other staged datasets name stay."""
         if filesets:
             return self._evict_from_afm(dataset, filesets)
         names, reference = self._staged(dataset)

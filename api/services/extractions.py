@@ -45,7 +45,6 @@ class Extractions(Service):
         """Read tags from the files of a source's frames; the job that does it.
 
         Args:
-            source: The source.
             extractors: Of those that are installed.
             full: Also read frames that were read before.
             workers: Frames read at once.
@@ -83,7 +82,6 @@ class Extractions(Service):
         """Read tags in this process.
 
         Args:
-            source: The source.
             extractors: Of those that are installed.
             own: Extractors as FILE.py:CLASS.
             full: Also read frames that were read before.

@@ -62,7 +62,6 @@ class Frames(Service):
         """Frames of the same camera before and after one in its scene, nearest first.
 
         Args:
-            frame: The frame.
             most: Most frames on each side.
 
         Returns:

@@ -77,7 +77,6 @@ class Pictures(Service):
         """A frame's label blended over its camera image.
 
         Args:
-            fkey: The frame.
             look: How it comes out.
             alpha: How much of the label shows, 0 to 1.
             classes: Only these, tags or names with commas between; all when None.

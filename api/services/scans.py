@@ -42,10 +42,7 @@ class Scans(Service):
         """Scans, newest first.
 
         Args:
-            source: Only of this source.
-            state: Only in this state.
             before: Only those whose number is lower.
-            limit: At most this many.
         """
         scans = recorded_scans(
             self._workspace.records, source=source, state=state, before=before, limit=limit
@@ -62,9 +59,7 @@ class Scans(Service):
         """Problems that the scan met and that are still there, in the order it met them.
 
         Args:
-            number: The scan.
             offset: Problems that are passed over.
-            limit: At most this many.
         """
         records = self._workspace.records
         recorded_scan(records, number)
@@ -86,7 +81,6 @@ class Scans(Service):
         """Catalog a source's files; the job that does it.
 
         Args:
-            source: The source.
             full: Count all labels again, changed or not.
             max_removed: Share of the source's catalogued files that may be removed at once.
             check_images: Open each camera image to see that it is whole and fits its label.
@@ -115,7 +109,6 @@ class Scans(Service):
         """Catalog a source's files, or some folders of them, where no scan of it runs; the job.
 
         Args:
-            source: The source.
             folders: Folders to scan with those in them; all where none are named.
             flat_folders: Folders to scan without those in them.
             check_images: As of `begin`.

@@ -28,7 +28,6 @@ class SearchAnswer:
 
         Args:
             snapshot: The snapshot, which is being read.
-            statements: The statements.
             max_rows: Rows beyond these are left out.
             cancellation: Ends what is asked.
         """

@@ -102,13 +102,7 @@ class Selections(Service):
     def ask(
         self, question: Question, *, at: int | None = None, columns: Sequence[str] = ()
     ) -> Answer:
-        """The frames that answer a question, of a catalog snapshot or the newest.
-
-        Args:
-            question: What is wanted.
-            at: The snapshot to ask; the newest when None.
-            columns: Tags and columns beside those of every answer.
-        """
+        """The frames that answer a question, of a catalog snapshot or the newest."""
         return Answer(self._workspace, ask(self._workspace, question, at, columns))
 
     def describe(self, question: Question, *, at: int | None = None) -> DescriptionAnswer:
@@ -126,8 +120,6 @@ def ask(
     """The answer to a question, within the settings' limits.
 
     Args:
-        workspace: The home.
-        question: What is wanted.
         at: The snapshot to ask; the newest when None.
         columns: Tags and columns beside those of every selection.
     """

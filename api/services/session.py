@@ -67,16 +67,7 @@ class Session(Call):
         classes: Sequence[str] | None = None,
         format: "Format" = "png",  # noqa: A002
     ) -> bytes:
-        """A model's prediction over a frame's camera image, encoded.
-
-        Args:
-            fkey: The frame.
-            model: The newest by this one.
-            job: The one of this job; with neither the newest of the frame.
-            errors: In its place the pixels of another class than the label.
-            classes: Only these, by tag or name; all when None.
-            format: How it is encoded.
-        """
+        """A model's prediction over a frame's camera image, encoded."""
         from api.frame_images.drawing import Look
         from api.frame_images.predictions import PredictionChoice
 

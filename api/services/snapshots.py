@@ -11,9 +11,5 @@ class Snapshots(Service):
     """The catalog's snapshots, of all its rows."""
 
     def list(self, limit: int = 20) -> builtins.list[SnapshotBody]:
-        """The newest, newest first.
-
-        Args:
-            limit: At most this many.
-        """
+        """The newest, newest first."""
         return [SnapshotBody.of(one) for one in log(self._session.whole.whole_catalog, limit)]

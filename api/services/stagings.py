@@ -46,9 +46,7 @@ class Stagings(Service):
         """Stagings that are done or have failed, newest first.
 
         Args:
-            dataset: Only of this NAME, or NAME@VERSION.
             before: Only those whose number is lower.
-            limit: At most this many.
         """
         records = self._workspace.records
         dataset_id = None if dataset is None else recorded_dataset(records, dataset).id
@@ -125,8 +123,6 @@ class Stagings(Service):
         """The plan of a staging of a dataset; this fetches and evicts nothing.
 
         Args:
-            dataset: NAME, or NAME@VERSION.
-            workers: Files fetched at once.
             cache: Folder of the cache; the home's when None.
         """
         records = self._workspace.records

@@ -125,11 +125,6 @@ class Tags(Service):
     def values(self, tag: str, *, at: int | None = None, limit: int = 100) -> TagValuesAnswer:
         """The most frequent values of a tag, and how many files have each.
 
-        Args:
-            tag: Of any family.
-            at: Catalog snapshot; the newest when None.
-            limit: At most this many values.
-
         Raises:
             NotFound: There is no such tag.
         """
@@ -184,8 +179,6 @@ class Tags(Service):
         """Give files tags from a table: ingest.imports.tag_import.import_tags.
 
         Args:
-            file: See import_tags; so are the others.
-            family: Tag family to write.
             key: What names a file.
             key_column: Column of the key.
             type: "TAG=TYPE" of tags whose type is not inferred.
@@ -212,10 +205,6 @@ class Tags(Service):
         """Give frames values of tags, in one commit; "" takes a tag's value from them.
 
         A tag that is new becomes one of the users' own, of the type that its value has.
-
-        Args:
-            fkeys: The frames.
-            values: Value of each tag.
 
         Raises:
             InvalidInput: No frame, no tag, or the labels or an extractor give the tag.

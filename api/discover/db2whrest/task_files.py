@@ -167,7 +167,6 @@ class TaskFiles:
         """The result of a task; None where there is no such task, or it runs.
 
         Args:
-            task: Its id.
             take: Leave it to nobody else.
         """
         path = self.folder / f"{task}.result"

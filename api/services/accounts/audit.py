@@ -16,15 +16,7 @@ class Audit(Service):
         before: int | None = None,
         limit: int = 100,
     ) -> list[AuditBody]:
-        """Entries, newest first.
-
-        Args:
-            who: Only of this user.
-            outcome: Only with this outcome: "done", "failed" or "interrupted" of commands, or a
-                status such as "403".
-            before: Only entries before this number.
-            limit: At most this many.
-        """
+        """Entries, newest first."""
         entries = audit_log.entries(
             self._session.records, who=who, outcome=outcome, before=before, limit=limit
         )

@@ -35,10 +35,6 @@ class Collections(Service):
     def add(self, name: str, rule: str) -> CollectionBody:
         """Add a collection.
 
-        Args:
-            name: Its name.
-            rule: A WHERE body over metaocean's columns, which is tried.
-
         Returns:
             The collection; its note says how many files meet the rule.
         """
@@ -53,12 +49,7 @@ class Collections(Service):
         return body.model_copy(update={"note": _note(files)})
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
-        """Remove a collection; its users lose access to its rows.
-
-        Args:
-            name: The collection.
-            expected: The version that is removed, and no other.
-        """
+        """Remove a collection; its users lose access to its rows."""
         self._check_admin()
         row_collections.remove(self._session.records, name, expected)
 

@@ -17,9 +17,6 @@ class Tokens(Service):
     def list(self, *, user: str | None = None) -> list[TokenBody]:
         """Tokens with a name, oldest first; those of logins go by themselves after an hour.
 
-        Args:
-            user: Whose; all that the caller may see when None.
-
         Raises:
             NotAllowed: It is another user's, and the caller is no admin.
         """
@@ -41,12 +38,6 @@ class Tokens(Service):
     ) -> NewTokenBody:
         """Make a token; its text is the body's ``token``.
 
-        Args:
-            name: Tells the user's tokens apart.
-            user: Whose; the caller's when None.
-            scope: Of catalog.accounts.accounts.SCOPES.
-            days: Until it expires.
-
         Raises:
             InvalidInput: It is nobody's, or the name, scope or days cannot be used.
             NotAllowed: The caller may make no such token.
@@ -65,10 +56,6 @@ class Tokens(Service):
 
     def revoke(self, number: int, *, expected: ExpectedVersion | None = None) -> TokenBody:
         """Revoke a token: its requests are refused, and it stays in the list.
-
-        Args:
-            number: The token's.
-            expected: The version that is revoked, and no other.
 
         Raises:
             NotAllowed: It is another user's and the caller is no admin, or of a higher scope than

@@ -39,17 +39,7 @@ class Users(Service):
         ranks: int | None = None,
         expected: ExpectedVersion | None = None,
     ) -> UserBody:
-        """Change a user, all of it or nothing; what is None stays.
-
-        Args:
-            name: The user.
-            roles: These, and no others.
-            disabled: Whether the user and their tokens are refused.
-            password: Ends logins with the one before; failures are forgotten.
-            jobs: That may wait or run at once; 0 for what the settings say.
-            ranks: Processes of these jobs; 0 for what the settings say.
-            expected: The version that is changed, and no other.
-        """
+        """Change a user, all of it or nothing; what is None stays."""
         records = self._session.records
         user = users.change(
             records,

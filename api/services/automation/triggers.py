@@ -36,11 +36,6 @@ class Triggers(Service):
     def add(self, name: str, *, then: Sequence[Mapping[str, Any]], **more: Any) -> TriggerBody:
         """Keep a trigger, which begins jobs from here on.
 
-        Args:
-            name: Its name.
-            then: The jobs, as POST /v1/jobs has them, without name.
-            **more: The other fields of NewTrigger.
-
         Raises:
             InvalidInput: Something of it cannot be used, or nothing would start it.
         """

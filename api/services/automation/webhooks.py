@@ -41,11 +41,6 @@ class Webhooks(Service):
     ) -> NewWebhookBody:
         """Keep a webhook, which is told of jobs that end from here on; it, with its secret.
 
-        Args:
-            name: Its name.
-            url: Of a host that the settings allow.
-            states: States of ended jobs for which it is called.
-
         Raises:
             InvalidInput: The URL cannot be used, or its host is not allowed.
         """
@@ -83,7 +78,6 @@ def check_url(url: str, hosts: Sequence[str]) -> None:
     """A webhook's URL can be called.
 
     Args:
-        url: The URL.
         hosts: Host or host:port of those that may be.
 
     Raises:

@@ -55,44 +55,23 @@ class Datasets(Service):
         """Choose frames and save them as a dataset's new version.
 
         Args:
-            name: Its name.
-            at: The snapshot to choose from; the newest when None.
             **how: More of api.schemas.datasets.NewDataset.
         """
         request = _checked(NewDataset, name=name, **how)
         return self._body(make_dataset(self._workspace, request, at, self._owner))
 
     def divide(self, name: str, split: str, **how: Any) -> DatasetBody:
-        """Divide a dataset's frames into other splits, as a new version of it.
-
-        Args:
-            name: NAME, or NAME@VERSION.
-            split: Shares, such as "train=0.8,validation=0.2".
-            **how: More of api.schemas.datasets.NewSplit.
-        """
+        """Divide a dataset's frames into other splits, as a new version of it."""
         request = _checked(NewSplit, split=split, **how)
         return self._body(divide_dataset(self._workspace, name, request, self._owner))
 
     def extend(self, name: str, *demands: Any, at: int | None = None, **how: Any) -> DatasetBody:
-        """Add as few frames as close a gap, as a new version; its report says what stays open.
-
-        Args:
-            name: NAME, or NAME@VERSION.
-            *demands: What is missing: query.sets.methods.Demand, or its data.
-            at: The snapshot to choose from; the newest when None.
-            **how: More of api.schemas.datasets.NewExtension.
-        """
+        """Add as few frames as close a gap, as a new version; its report says what stays open."""
         request = _checked(NewExtension, demands=demands, **how)
         return self._body(grow_dataset(self._workspace, name, request, at, self._owner))
 
     def reduce(self, name: str, frames: int, **how: Any) -> DatasetBody:
-        """Keep the most informative frames of a dataset's split, as a new version of it.
-
-        Args:
-            name: NAME, or NAME@VERSION.
-            frames: How many the split keeps.
-            **how: More of api.schemas.datasets.NewReduction.
-        """
+        """Keep the most informative frames of a dataset's split, as a new version of it."""
         from api.services.datasets.reduced import make_smaller  # with those of models
 
         request = _checked(NewReduction, frames=frames, **how)
@@ -106,11 +85,6 @@ class Datasets(Service):
         self, name: str, *, rename: str | None = None, description: str | None = None
     ) -> DatasetBody:
         """Rename a dataset with all its versions, or describe a version; how it stands then.
-
-        Args:
-            name: NAME, or NAME@VERSION.
-            rename: Its other name.
-            description: What is to be said of the version; "" for nothing.
 
         Raises:
             InvalidInput: The name is none, or nothing is to be changed.
@@ -131,13 +105,7 @@ class Datasets(Service):
         return DatasetRemoved(removed=remove_dataset(self._workspace.records, name))
 
     def diff(self, name: str, other: str, *, limit: int | None = None) -> Mapping[str, Any]:
-        """Changes from one to the other: pipeline.datasets.diff.diff_to_json.
-
-        Args:
-            name: NAME, or NAME@VERSION.
-            other: What it is compared with.
-            limit: Frames listed of each kind; all when None.
-        """
+        """Changes from one to the other: pipeline.datasets.diff.diff_to_json."""
         return diff_to_json(self._compared(name, other), limit)
 
     def diff_rows(self, name: str, other: str, *, limit: int | None = None) -> pa.Table:
@@ -176,14 +144,7 @@ class Datasets(Service):
         split: str | None = None,
         with_labels: bool = False,
     ) -> Iterator[bytes]:
-        """The text that `export` writes, as it is made; "fiftyone" is one JSON document.
-
-        Args:
-            name: NAME, or NAME@VERSION.
-            format: See pipeline.datasets.export.
-            split: Only this split.
-            with_labels: With "files", the label's path after a tab.
-        """
+        """The text that `export` writes, as it is made; "fiftyone" is one JSON document."""
         manifest, tags = self._manifest(name, split)
         if format == "parquet":
             return _parquet(manifest, tags)
@@ -203,15 +164,7 @@ class Datasets(Service):
         split: str | None = None,
         with_labels: bool = False,
     ) -> Path:
-        """Write a dataset for other programs, to a file; as "fiftyone", to a folder; the path.
-
-        Args:
-            name: NAME, or NAME@VERSION.
-            path: Where to.
-            format: See pipeline.datasets.export.
-            split: Only this split.
-            with_labels: With "files", the label's path after a tab.
-        """
+        """Write a dataset for other programs, to a file; as "fiftyone", to a folder; the path."""
         manifest, tags = self._manifest(name, split)
         write_export(manifest, tags, format, path, with_labels=with_labels)
         return path

@@ -47,14 +47,7 @@ class Policies(Service):
         return self._body(self._policy(name))
 
     def add(self, name: str, action: str, parameters: Mapping[str, Any], **more: Any) -> PolicyBody:
-        """Keep a policy, which runs on its schedule or when it is told to.
-
-        Args:
-            name: Its name.
-            action: "AUTOTAG", "IMPORT_TAGS" or "DEEPINSPECT".
-            parameters: Of the action.
-            **more: The other fields of NewPolicy.
-        """
+        """Keep a policy, which runs on its schedule or when it is told to."""
         request = NewPolicy.model_validate(
             {"name": name, "action": action, "parameters": dict(parameters), **more}
         )
@@ -80,8 +73,6 @@ class Policies(Service):
         """Change a policy that does not run just now.
 
         Args:
-            name: The policy.
-            expected: The version that is changed, and no other.
             **changes: The fields of PolicyChange that are to change.
         """
         columns = PolicyChange(**changes).model_dump(exclude_unset=True)
@@ -100,7 +91,6 @@ class Policies(Service):
         """Change a policy to these values; as `change`.
 
         Args:
-            name: The policy.
             columns: By column of catalog.records.policy_tables.Policy; None changes nothing.
             starts: Whether it begins to run at once where NOW is its schedule, and among them.
             expected: The version that is changed; any when None.
@@ -125,12 +115,7 @@ class Policies(Service):
         policy_records.remove(self._workspace.records, name, expected)
 
     def runs(self, name: str, *, limit: int = _MOST_RUNS) -> builtins.list[RunBody]:
-        """The newest runs of a policy, newest first.
-
-        Args:
-            name: The policy.
-            limit: At most this many.
-        """
+        """The newest runs of a policy, newest first."""
         store, records = self._workspace.whole_catalog, self._workspace.records
         history = runs.history(store, records, self._policy(name), limit)
         return [RunBody.of(run, name) for run in history]
@@ -148,7 +133,6 @@ class Policies(Service):
         """Have a policy's run pause, resume, or end: pipeline.policies.runs.ask.
 
         Args:
-            name: The policy.
             action: "pause", "resume" or "kill".
         """
         policy = self._policy(name)
@@ -159,7 +143,6 @@ class Policies(Service):
         """Run a policy in this process; the run once it has ended.
 
         Args:
-            name: The policy.
             run_id: A run that was begun elsewhere; a new one where it is empty.
             batch_rows: Files of one commit.
         """

@@ -47,7 +47,6 @@ class Connections(Service):
         """Have a source be another; it keeps its keys where no others are sent.
 
         Args:
-            name: The source.
             connection: All of it. What rows are named by changes only while there are none.
 
         Raises:

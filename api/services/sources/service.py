@@ -50,13 +50,7 @@ class Sources(Service):
         cluster: str | None = None,
         datasource: str | None = None,
     ) -> list[SourceBody]:
-        """Every source.
-
-        Args:
-            platform: Only those of this platform.
-            cluster: Only those of this cluster.
-            datasource: Only those of this datasource.
-        """
+        """Every source."""
         return [
             SourceBody.of(source)
             for source in recorded_sources(self._workspace.records)
@@ -70,14 +64,7 @@ class Sources(Service):
         return SourceBody.of(recorded_source(self._workspace.records, name))
 
     def add(self, name: str, uri: str, **more: Any) -> SourceBody:
-        """Add a source that can be opened.
-
-        Args:
-            name: Its name.
-            uri: Folder or .tar archive: a path, file:/// or s3:// URI; on the command line of the
-                home's own machine a path may be relative.
-            **more: The other fields of NewSource.
-        """
+        """Add a source that can be opened."""
         request = NewSource(name=name, uri=uri, **more)
         if not self._session.is_command:
             check_text(request)
@@ -149,22 +136,7 @@ class Sources(Service):
         max_requests_per_s: float | None = None,
         expected: ExpectedVersion | None = None,
     ) -> SourceChanged:
-        """Change a source; what is None stays.
-
-        Args:
-            name: The source.
-            uri: Where its files lie now; its datasets follow.
-            differing: Also where catalogued files are missing or changed there.
-            exclude: What to leave out from the next scan on, in place of the present list.
-            part_of: The data set that it is a part of; its own where empty.
-            mount: Its root on a mounted file system, as ingest.sources.mount writes it; empty for
-                none.
-            max_mb_per_s: Megabytes a second that a staging fetches from it at most; 0 for any
-                number.
-            max_requests_per_s: Requests for its files that a staging sends a second at most; 0 for
-                any number.
-            expected: The version that is changed, and no other.
-        """
+        """Change a source; what is None stays."""
         body = SourceChange(
             uri=uri,
             differing=differing,

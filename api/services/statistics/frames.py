@@ -18,7 +18,6 @@ def frames_of(
     """The frames that options mean: a question's, a dataset's at its own snapshot, or both.
 
     Args:
-        workspace: The home.
         question: Its conditions and its snapshot.
         dataset: Only the frames of this one, NAME or NAME@VERSION.
         split: Only those of this split of it.

@@ -31,7 +31,6 @@ def axes_of(
     """The axes of a histogram of one or two tags.
 
     Args:
-        tags: The tags.
         bins: Bins of a number.
         top: Texts with a bin of their own.
         edges: Edges of a tag's bins; each names one of the tags.

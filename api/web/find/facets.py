@@ -101,7 +101,6 @@ def groups_of(report: FacetReport, search: UrlQuestion, classes: Collection[str]
     """The facets of a report, without those that cannot tell frames apart.
 
     Args:
-        report: The facets.
         search: What the page's URL asks.
         classes: Tags that count a class's pixels.
     """
@@ -125,7 +124,6 @@ def moved_of(report: FacetReport, search: UrlQuestion) -> dict[str, Any]:
     """The values that change while a slider moves: a tenth of `groups_of`'s work.
 
     Args:
-        report: The facets.
         search: What the page's fields say.
 
     Returns:

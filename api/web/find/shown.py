@@ -55,7 +55,6 @@ def copies_of(
 
     Args:
         search: Of the URL: a dataset and a split are beside the question.
-        described: The question.
         server: Its URL, without a slash at the end.
         frames_path: The path of the REST API's frames.
     """

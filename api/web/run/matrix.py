@@ -50,12 +50,7 @@ class Row:
 
 
 def matrix_rows(report: Mapping[str, Any], job: str) -> tuple[tuple[str, ...], list[Row]]:
-    """The classes that have a pixel, as columns, and a row for each of them.
-
-    Args:
-        report: The validation's.
-        job: Its name.
-    """
+    """The classes that have a pixel, as columns, and a row for each of them."""
     matrix: Sequence[Sequence[int]] = report["confusion_matrix"]
     names: Sequence[str] = report["classes"]
     present = [
