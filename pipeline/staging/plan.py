@@ -9,7 +9,7 @@ from pathlib import Path
 
 from catalog.errors import BadFile, StorageError
 from ingest.sources.source_files import SourceFiles
-from pipeline.cache.entry_name import kept_key, source_folder
+from pipeline.entry_name import kept_key, source_folder
 from pipeline.manifest import FrameFile, Manifest
 
 OTHER_NAME = (

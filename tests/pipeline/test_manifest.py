@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import framesift
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
 from framesift.data import open_frames
-from pipeline.cache.entry_name import kept_key
 from pipeline.datasets.datasets import class_matrix
+from pipeline.entry_name import kept_key
 from pipeline.manifest import (
     FRAMES_FILE,
     HEADER_FILE,
