@@ -429,7 +429,8 @@ class Jobs:
                 as a dataset, predict-MODEL.
             **options: Of `framesift predict`: workers, split, name, backend, stage (False: read
                 files where their sources are mounted), start_after (percent of the split that is
-                staged before it begins), attempts, bad_frames ("fail", "skip" or "skip:20").
+                staged before it begins), attempts, bad_frames ("fail", "skip" or "skip:20"), save_as,
+                evict, migrate.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -454,7 +455,8 @@ class Jobs:
                 {prepared} and {job} stand for paths; as one text it is quoted as for a shell.
             question: In the dataset's place (None), as of `train`.
             **options: Of `framesift run`: ranks, split, prepare (WIDTHxHEIGHT), folder, name,
-                backend, stage (False: read files where their sources are mounted), attempts.
+                backend, stage (False: read files where their sources are mounted), attempts, save_as,
+                evict, migrate.
 
         Raises:
             NotAllowed: The server runs no programs of this user.
