@@ -370,7 +370,7 @@ class Jobs:
                 (so many can be validated as NAME@STEP), evaluate_every (epochs), evaluate_split
                 ("validation" by default), bad_frames ("fail", "skip" or "skip:20"), target_miou,
                 horovod ({"fusion_mb": 32, "cycle_ms": 1, "compression": "fp16", "reduce":
-                "average"}), precision ("auto", "float32" or "mixed_float16"), save_as, evict (True:
+                "average"}), label_smoothing (0 to 1), precision ("auto", "float32" or "mixed_float16"), save_as, evict (True:
                 remove the dataset from the cache when the job is done), migrate (True: have its
                 files migrated back to tape then).
 
