@@ -25,8 +25,8 @@ from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, StorageErr
 from catalog.records.automation import webhooks as records_of
 from catalog.records.automation.tables import Webhook, WebhookDelivery
 from catalog.records.tables import Job, now
+from catalog.storage.file_lock import open_locked
 from ingest.sources.sealed_keys import unseal
-from pipeline.jobs.backends.turn import locked
 
 if TYPE_CHECKING:
     from api.workspace import Workspace
@@ -59,7 +59,7 @@ def tell_webhooks(workspace: "Workspace", tell: Callable[[str], None] = _log.war
         return 0
     try:
         workspace.jobs.mkdir(parents=True, exist_ok=True)
-        lock = locked(workspace.jobs / ".webhooks.lock")
+        lock = open_locked(workspace.jobs / ".webhooks.lock", mode=0o600, wait_s=0)
     except OSError as error:
         raise StorageError(f"{workspace.jobs}: {error.strerror}", str(workspace.jobs)) from error
     if lock is None:

@@ -17,7 +17,7 @@ from catalog.records.automation import triggers as records_of
 from catalog.records.automation.tables import Trigger, TriggerRun
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Job, now
-from pipeline.jobs.backends.turn import locked
+from catalog.storage.file_lock import open_locked
 from pipeline.jobs.follow import refresh
 from pipeline.jobs.state import FINISHED
 from pipeline.policies.schedule import is_due, last_of
@@ -51,7 +51,7 @@ def _alone(workspace: "Workspace") -> Iterator[bool]:
     """True when no other process does so within the block."""
     try:
         workspace.jobs.mkdir(parents=True, exist_ok=True)
-        lock = locked(workspace.jobs / ".triggers.lock")
+        lock = open_locked(workspace.jobs / ".triggers.lock", mode=0o600, wait_s=0)
     except OSError as error:
         raise StorageError(f"{workspace.jobs}: {error.strerror}", str(workspace.jobs)) from error
     try:
