@@ -4,8 +4,6 @@ import builtins
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from api.schemas.automation.triggers import NewTrigger, TriggerBody, TriggerRunBody
 from api.services.jobs.programs import need_programs
 from catalog.errors import InvalidInput
@@ -16,7 +14,7 @@ from pipeline.datasets.split import parse_split
 from pipeline.policies.schedule import check_schedule
 from query.frames.count_frames import as_condition, count_frames
 from query.question.question import Question
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import checked
 
 if TYPE_CHECKING:
     from api.services.call import Call
@@ -58,10 +56,7 @@ class Triggers:
             SqlError: Its condition is wrong.
             StorageError: The jobs' folder cannot be made; nothing is kept.
         """
-        try:
-            request = NewTrigger.model_validate({"name": name, "then": [*map(dict, then)], **more})
-        except ValidationError as error:
-            raise InvalidInput(validation_message(error)) from error
+        request = checked(NewTrigger, name=name, then=[*map(dict, then)], **more)
         _check(request)
         if any(step.kind == "run" for step in request.then):
             need_programs(self._call)

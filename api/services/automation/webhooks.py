@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
-
 from api.schemas.automation.webhooks import (
     DeliveryBody,
     End,
@@ -20,7 +18,7 @@ from catalog.records.automation import webhooks as records_of
 from catalog.records.automation.tables import Webhook
 from catalog.text.visible_text import without_user
 from ingest.sources.sealed_keys import AccessKeys, seal
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import checked
 
 if TYPE_CHECKING:
     from api.services.call import Call
@@ -63,10 +61,7 @@ class Webhooks:
             InvalidInput: The URL cannot be used, or its host is not allowed.
             StorageError: The jobs' folder cannot be made; nothing is kept.
         """
-        try:
-            request = NewWebhook(name=name, url=url, states=[*states])
-        except ValidationError as error:
-            raise InvalidInput(validation_message(error)) from error
+        request = checked(NewWebhook, name=name, url=url, states=[*states])
         check_url(request.url, self._call.whole.settings.webhook_hosts)
         secret = secrets.token_urlsafe(32)
         owner = self._call.owner

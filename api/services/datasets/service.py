@@ -6,10 +6,9 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
-from pydantic import BaseModel
 
 from api.schemas.datasets import (
     DatasetBody,
@@ -39,7 +38,7 @@ from pipeline.datasets.export import (
 from pipeline.datasets.export_formats import ExportFormat
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import checked
 
 _CHUNK_BYTES = 1 << 20
 
@@ -67,7 +66,7 @@ class Datasets:
         Raises:
             InvalidInput: A value cannot be used.
         """
-        request = _checked(NewDataset, name=name, **how)
+        request = checked(NewDataset, name=name, **how)
         return self._body(make_dataset(self._workspace, request, at, self._owner))
 
     def divide(self, name: str, split: str, **how: Any) -> DatasetBody:
@@ -81,7 +80,7 @@ class Datasets:
         Raises:
             InvalidInput: A value cannot be used.
         """
-        request = _checked(NewSplit, split=split, **how)
+        request = checked(NewSplit, split=split, **how)
         return self._body(divide_dataset(self._workspace, name, request, self._owner))
 
     def extend(self, name: str, *demands: Any, at: int | None = None, **how: Any) -> DatasetBody:
@@ -96,7 +95,7 @@ class Datasets:
         Raises:
             InvalidInput: A value cannot be used.
         """
-        request = _checked(NewExtension, demands=demands, **how)
+        request = checked(NewExtension, demands=demands, **how)
         return self._body(grow_dataset(self._workspace, name, request, at, self._owner))
 
     def reduce(self, name: str, frames: int, **how: Any) -> DatasetBody:
@@ -112,7 +111,7 @@ class Datasets:
         """
         from api.services.datasets.reduced import make_smaller  # with those of models
 
-        request = _checked(NewReduction, frames=frames, **how)
+        request = checked(NewReduction, frames=frames, **how)
         return self._body(make_smaller(self._workspace, name, request, self._owner))
 
     def rebuild(self, name: str) -> DatasetBody:
@@ -256,16 +255,6 @@ class Datasets:
             roots = {source: _told(source, root) for source, root in manifest.header.roots.items()}
             manifest = Manifest(replace(manifest.header, roots=roots), manifest.frames)
         return manifest, tags
-
-
-_Wanted = TypeVar("_Wanted", bound=BaseModel)
-
-
-def _checked(kind: type[_Wanted], **values: Any) -> _Wanted:
-    try:
-        return kind(**values)
-    except ValueError as error:
-        raise InvalidInput(validation_message(error)) from error
 
 
 def _told(source: str, root: str) -> str:

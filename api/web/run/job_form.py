@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from pydantic import ValidationError
-
 from api.schemas.jobs import NewTraining, NewValidation
 from api.web.forms import Form, names
 from catalog.errors import InvalidInput
 from query.question.question import Question
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import checked
 
 _SHARED = ("dataset", "name", "split", "workers", "backend", "start_after", "attempts")
 _FIELDS = {
@@ -48,11 +46,7 @@ def new_job(form: Form, question: Question | None = None) -> NewTraining | NewVa
             body["save_as"] = name
     if resources := _resources(form):
         body["resources"] = resources
-    schema = NewTraining if kind == "train" else NewValidation
-    try:
-        return schema.model_validate(body)
-    except ValidationError as error:
-        raise InvalidInput(validation_message(error)) from error
+    return checked(NewTraining, **body) if kind == "train" else checked(NewValidation, **body)
 
 
 def _resources(form: Form) -> dict[str, Any]:
