@@ -67,8 +67,6 @@ def block_faces(
     """The sides of a block that the camera sees.
 
     Args:
-        painter: Gives camera and sun.
-        pose: Origin and heading of the block.
         span: (rear, front, right, left, bottom, top) relative to the pose, metres.
         inset: How much the top is drawn in at the rear, the front and both flanks, metres.
     """

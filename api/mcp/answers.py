@@ -51,11 +51,7 @@ class Desk:
         return str(error) if session.caller.sees_all else session.whole.told(error)
 
     def need(self, rule: Rule) -> None:
-        """Go on only where the caller may ask a route of that rule: the one that answers the same.
-
-        Raises:
-            NotAllowed: They may not.
-        """
+        """Refuse callers who may not ask a route of that rule, the one that answers the same."""
         if rule.permission is not None:
             self.session.caller.need(rule.permission)
 

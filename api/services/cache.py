@@ -45,7 +45,6 @@ class Cache:
         """Nothing is read yet.
 
         Args:
-            session: Of the home.
             folder: The cache's; the home's own when None.
         """
         self._session, self._workspace = session, session.workspace
@@ -56,11 +55,7 @@ class Cache:
         return Cache(self._session, folder)
 
     def status(self) -> CacheStatusAnswer:
-        """Space in the cache, by dataset and by source, and the jobs that use it.
-
-        Raises:
-            StorageError: It cannot be read.
-        """
+        """Space in the cache, by dataset and by source, and the jobs that use it."""
         status = cache_status(self._folder)
         return CacheStatusAnswer(
             limits=self._limits(status.limits),
@@ -78,11 +73,7 @@ class Cache:
         )
 
     def limits(self) -> CacheLimits:
-        """Limits of the cache.
-
-        Raises:
-            StorageError: They cannot be read.
-        """
+        """Limits of the cache."""
         return self._limits(read_limits(self._folder))
 
     def limit(self, **limits: int | None) -> CacheLimits:
@@ -90,38 +81,18 @@ class Cache:
 
         Args:
             **limits: Attributes of `pipeline.cache.limits.Limits`; None for no limit.
-
-        Raises:
-            InvalidInput: They do not fit together.
-            StorageError: The cache cannot be written.
         """
         return self._limits(change_limits(self._folder, **limits))
 
     def pin(self, dataset: str) -> CachePin:
-        """Have a dataset stay in the cache until it is unpinned.
-
-        Args:
-            dataset: NAME, or NAME@VERSION.
-
-        Raises:
-            NotFound: It is not staged.
-            StorageError: The cache cannot be written.
-        """
+        """Have a dataset stay in the cache until it is unpinned."""
         names, reference = self._staged(dataset)
         for name in names:
             pin(self._folder, name, reference)
         return CachePin(dataset=reference, pinned=True)
 
     def unpin(self, dataset: str) -> CachePin:
-        """Let a dataset be evicted again.
-
-        Args:
-            dataset: NAME, or NAME@VERSION.
-
-        Raises:
-            NotFound: It is not staged.
-            StorageError: The cache cannot be written.
-        """
+        """Let a dataset be evicted again."""
         names, reference = self._staged(dataset)
         for name in names:
             unpin(self._folder, name)
@@ -137,16 +108,9 @@ class Cache:
         """A dataset's files that are cached, by source and key.
 
         Args:
-            dataset: NAME, or NAME@VERSION.
             filesets: AFM filesets that are looked at, in place of the cache, as
                 pipeline.afm.target writes them.
             missing: Those that are not cached instead.
-
-        Raises:
-            NotFound: There is no such dataset.
-            InvalidInput: A fileset is none, or a source has no mount.
-            StorageError: The cache or a mount cannot be read.
-            BadFile: The dataset's manifest is damaged.
         """
         records = self._workspace.records
         record = recorded_dataset(records, dataset)
@@ -166,15 +130,8 @@ class Cache:
         """Remove a dataset from the cache; files that other staged datasets name stay.
 
         Args:
-            dataset: NAME, or NAME@VERSION.
             filesets: AFM filesets that release it, in place of the cache, as pipeline.afm.target
                 writes them.
-
-        Raises:
-            NotFound: It is not staged.
-            InUse: A running job or a staging uses it, or it is pinned.
-            InvalidInput: A fileset is none.
-            StorageError: The cache cannot be written, or AFM fails.
         """
         if filesets:
             return self._evict_from_afm(dataset, filesets)

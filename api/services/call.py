@@ -27,13 +27,6 @@ class Call:
     def __init__(
         self, workspace: Workspace, caller: Caller = NOBODY_ASKED, *, is_command: bool = False
     ) -> None:
-        """Open nothing yet.
-
-        Args:
-            workspace: The whole home.
-            caller: Who calls.
-            is_command: Whether a command does.
-        """
         sees_all = caller.sees_all
         self.whole = workspace
         self.workspace = workspace if sees_all else workspace.limited_to(caller.rules, caller.owner)

@@ -35,11 +35,7 @@ class Extractions:
         return sorted(known_extractors())
 
     def tags_of(self, extractor: str) -> list[str]:
-        """The tags that an extractor reads.
-
-        Raises:
-            UnknownName: There is none of that name.
-        """
+        """The tags that an extractor reads."""
         return list(extractor_named(extractor).columns)
 
     def begin(
@@ -54,16 +50,9 @@ class Extractions:
         """Read tags from the files of a source's frames; the job that does it.
 
         Args:
-            source: The source.
-            extractors: Of those that are installed.
             full: Also read frames that were read before.
             workers: Frames read at once.
             errors: Only list the bad files.
-
-        Raises:
-            NotFound: There is no such source.
-            UnknownName: There is no such extractor.
-            StorageError: The job cannot be started.
         """
         request = NewExtraction(
             source=source, extractors=[*extractors], full=full, workers=workers, errors=errors
@@ -94,24 +83,14 @@ class Extractions:
         errors: bool,
         progress: Callable[[str, ExtractCounts], None],
     ) -> Iterator[dict[str, Any]]:
-        """Read tags in this process.
+        """Read tags in this process, as the job of `begin`.
 
         Args:
-            source: The source.
-            extractors: Of those that are installed.
             own: Extractors as FILE.py:CLASS.
-            full: Also read frames that were read before.
-            workers: Frames read at once.
-            errors: Only list the bad files.
-            progress: Told the family that is read, and its counts.
+            progress: Called with the family that is read, and its counts.
 
         Yields:
             Of each extractor ``source``, ``family``, counts, and ``problems`` in full.
-
-        Raises:
-            NotFound: There is no such source.
-            UnknownName: There is no such extractor.
-            InvalidInput: No extractor is given, or its file has none.
         """
         workspace = self._workspace
         record = recorded_source(workspace.records, source)

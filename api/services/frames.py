@@ -36,15 +36,9 @@ class Frames:
         Args:
             cursors_of: The list that cursors are of: text that is the same for all pages.
             question: Whose frames; see api.services.statistics.frames.frames_of.
-            dataset: Only the frames of this one.
-            split: Only those of this split of it.
             at: The snapshot to ask of the first page; the dataset's, or else the newest, when None.
             columns: Columns and tags of each; fkey is always there.
-            limit: Frames of a page.
             cursor: Of the page before; None for the first.
-
-        Raises:
-            InvalidInput: The cursor is of another list.
         """
         # Here: records and manifests, which one frame needs none of.
         from api.services.statistics.frames import frames_of
@@ -60,21 +54,13 @@ class Frames:
         return page, follows
 
     def get(self, fkey: str, *, at: int | None = None) -> FoundFrame:
-        """A frame with all columns and tags.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A frame with all columns and tags."""
         return find_frame(self._workspace.catalog, fkey, at)
 
     def neighbours(
         self, frame: FoundFrame, most: int
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Frames of the same camera before and after one in its scene, nearest first.
-
-        Args:
-            frame: The frame.
-            most: Most frames on each side.
 
         Returns:
             Fkey and frame number of each; none where the frame lacks scene, camera or number.

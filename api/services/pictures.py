@@ -81,23 +81,13 @@ class Pictures:
         """A frame's label blended over its camera image.
 
         Args:
-            fkey: The frame.
-            look: How it comes out.
             alpha: How much of the label shows, 0 to 1.
             classes: Only these, tags or names with commas between; all when None.
-
-        Raises:
-            UnknownName: There is no such class.
         """
         return made_overlay(both_files(self._workspace, fkey), look, alpha, classes)
 
     def prediction(self, fkey: str, choice: PredictionChoice, look: Look) -> MadeImage:
-        """A model's prediction over the camera image, or the pixels that differ from the label.
-
-        Raises:
-            InvalidInput: Both a model and a job are chosen.
-            UnknownName: There is no such class.
-        """
+        """A model's prediction over the camera image, or the pixels that differ from the label."""
         return made_prediction(self._workspace, fkey, look, choice)
 
     def predictions(self, frame: FoundFrame) -> list[Prediction]:

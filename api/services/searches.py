@@ -24,14 +24,6 @@ class SearchAnswer:
     def __init__(
         self, snapshot: Snapshot, statements: SearchSql, max_rows: int, cancellation: Cancellation
     ) -> None:
-        """Nothing is asked yet.
-
-        Args:
-            snapshot: The snapshot, which is being read.
-            statements: The statements.
-            max_rows: Rows beyond these are left out.
-            cancellation: Ends what is asked.
-        """
         self._snapshot, self._statements = snapshot, statements
         self._max_rows, self._cancellation = max_rows, cancellation
         self.table, self.is_summary = statements.table, statements.facets is not None
@@ -73,12 +65,7 @@ class Searches:
 
     @contextmanager
     def find(self, search: Search, cancellation: Cancellation) -> Iterator[SearchAnswer]:
-        """The answer to a search, while the block runs.
-
-        Raises:
-            SqlError: The condition is none, a column is unknown, or it takes too long.
-            InvalidInput: A filter's operator or value cannot be used.
-        """
+        """The answer to a search, while the block runs."""
         with self._workspace.catalog.reading() as snapshot:
             statements = to_sql(search, snapshot.schema)
             max_rows = self._workspace.settings.query_max_rows

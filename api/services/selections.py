@@ -24,7 +24,6 @@ class Answer:
     """The frames that answer a question."""
 
     def __init__(self, workspace: Workspace, selection: Selection) -> None:
-        """An answer of a home."""
         self._workspace, self._selection = workspace, selection
 
     def __len__(self) -> int:
@@ -108,7 +107,6 @@ class Selections:
         """The frames that answer a question, of a catalog snapshot or the newest.
 
         Args:
-            question: What is wanted.
             at: The snapshot to ask; the newest when None.
             columns: Tags and columns beside those of every answer.
         """
@@ -129,8 +127,6 @@ def ask(
     """The answer to a question, within the settings' limits.
 
     Args:
-        workspace: The home.
-        question: What is wanted.
         at: The snapshot to ask; the newest when None.
         columns: Tags and columns beside those of every selection.
     """

@@ -53,11 +53,7 @@ class Session(Call):
         return last_commit(self.workspace)
 
     def frame(self, fkey: str, *, at: int | None = None) -> dict[str, Any]:
-        """A frame: its file's columns, and its tags, None without a value.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A frame: its file's columns, and its tags, None without a value."""
         body = self.frames.get(fkey, at=at)
         return {**body.file, **body.tags}
 
@@ -74,15 +70,10 @@ class Session(Call):
         """A model's prediction over a frame's camera image, encoded.
 
         Args:
-            fkey: The frame.
             model: The newest by this one.
             job: The one of this job; with neither the newest of the frame.
             errors: In its place the pixels of another class than the label.
             classes: Only these, by tag or name; all when None.
-            format: How it is encoded.
-
-        Raises:
-            NotFound: There is no such frame or prediction.
         """
         from api.frame_images.drawing import Look
         from api.frame_images.predictions import PredictionChoice

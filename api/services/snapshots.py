@@ -11,13 +11,8 @@ class Snapshots:
     """The catalog's snapshots, of all its rows."""
 
     def __init__(self, workspace: Workspace) -> None:
-        """Those of a home."""
         self._workspace = workspace
 
     def list(self, limit: int = 20) -> builtins.list[SnapshotBody]:
-        """The newest, newest first.
-
-        Args:
-            limit: At most this many.
-        """
+        """The newest, newest first."""
         return [SnapshotBody.of(one) for one in log(self._workspace.whole_catalog, limit)]

@@ -40,13 +40,12 @@ from pipeline.staging.stage_beside import BesideOptions, SplitReading, stage_bes
 
 
 class Stagings:
-    """Stagings of a home's datasets."""
+    """Stagings of a home's datasets: of NAME, or NAME@VERSION."""
 
     def __init__(self, workspace: Workspace, queue: JobQueue | None = None) -> None:
         """Those that the workspace's caller may see.
 
         Args:
-            workspace: The home.
             queue: Its jobs, with the user who submits them; the workspace's when None.
         """
         self._workspace, self._queue = workspace, queue or workspace.job_queue
@@ -57,12 +56,7 @@ class Stagings:
         """Stagings that are done or have failed, newest first.
 
         Args:
-            dataset: Only of this NAME, or NAME@VERSION.
             before: Only those whose number is lower.
-            limit: At most this many.
-
-        Raises:
-            NotFound: There is no such dataset.
         """
         records = self._workspace.records
         dataset_id = None if dataset is None else recorded_dataset(records, dataset).id
@@ -70,11 +64,7 @@ class Stagings:
         return [self._body(*staging) for staging in stagings]
 
     def get(self, number: int) -> StagingBody:
-        """A staging.
-
-        Raises:
-            NotFound: There is none of that number.
-        """
+        """A staging."""
         return self._body(*recorded_staging(self._workspace.records, number))
 
     def _body(self, staging: Staging, dataset: str) -> StagingBody:
@@ -83,11 +73,7 @@ class Stagings:
         return body.model_copy(update={"error": ""}) if self._workspace.is_limited else body
 
     def running(self) -> builtins.list[RunningStagingBody]:
-        """Stagings into the home's cache that run or wait to, the newest first.
-
-        Raises:
-            StorageError: The cache cannot be read.
-        """
+        """Stagings into the home's cache that run or wait to, the newest first."""
         return running(self._workspace)
 
     def get_running(self, name: str) -> RunningStagingBody:
@@ -114,18 +100,11 @@ class Stagings:
         """Fetch a dataset's images and labels into the home's cache; the job that does it.
 
         Args:
-            dataset: NAME, or NAME@VERSION.
             workers: Files fetched at once.
             verify: Read what is in the cache again, and fetch what is damaged.
             prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
             to: AFM filesets to bring them into in place of the cache, as pipeline.afm.target
                 writes them.
-
-        Raises:
-            NotFound: There is no such dataset.
-            InvalidInput: The size is none, or a target.
-            NotAllowed: The caller may not see all of its frames.
-            StorageError: The job cannot be started.
         """
         prepared = [] if prepare is None else ["--prepare", str(Size.parse(prepare))]
         whole = whole_dataset(self._workspace.records, dataset)
@@ -147,14 +126,8 @@ class Stagings:
         """The plan of a staging of a dataset; this fetches and evicts nothing.
 
         Args:
-            dataset: NAME, or NAME@VERSION.
             workers: Files fetched at once.
             cache: Folder of the cache; the home's when None.
-
-        Raises:
-            NotFound: There is no such dataset.
-            NotAllowed: The caller may not see all of its frames.
-            StorageError: The cache cannot be read or written.
         """
         records = self._workspace.records
         whole = whole_dataset(records, dataset)
@@ -192,7 +165,6 @@ class Stagings:
         """Fetch what a job reads, ahead of it, in this process, until that is told to end.
 
         Args:
-            dataset: NAME@VERSION.
             job_folder: Of the job, or of a script that is no job of the home.
             cache: Folder to fetch into.
             split: That the job reads; None for all frames.
@@ -208,10 +180,7 @@ class Stagings:
             says: Told what else there is to say, in a line.
 
         Raises:
-            NotFound: There is no such dataset.
             InvalidInput: The job has no such ranks or shards.
-            StorageError: The cache has no room, or cannot be written; or, before readers began, a
-                source fails.
         """
         if here is not None and not all(0 <= one < readers for one in here):
             raise InvalidInput(
@@ -251,7 +220,6 @@ class Stagings:
         """Fetch a dataset's images and labels in this process, and decode them in others.
 
         Args:
-            dataset: NAME, or NAME@VERSION.
             cache: Folder to fetch into; the home's cache when None.
             workers: Files fetched at once.
             progress: Told whenever a file has come.
@@ -264,11 +232,7 @@ class Stagings:
                 writes them.
 
         Raises:
-            NotFound: There is no such dataset.
             InvalidInput: The size is none, or a target.
-            StagingCancelled: A user asked it to end.
-            StorageError: A file cannot be had, or the cache cannot be written.
-            BadFile: A frame cannot be decoded.
         """
         size = None if prepare is None else Size.parse(prepare)
         record = recorded_dataset(self._workspace.records, dataset)

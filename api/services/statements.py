@@ -26,7 +26,6 @@ class SqlRows:
     """
 
     def __init__(self, workspace: Workspace, statement: str, at: int | None) -> None:
-        """Nothing runs yet."""
         settings = workspace.settings
         self.max_rows, self.timeout_s = settings.query_max_rows, settings.query_timeout_s
         self.truncated: bool | None = None
@@ -48,11 +47,7 @@ class SqlRows:
 
     @contextmanager
     def reader(self) -> Iterator[pa.RecordBatchReader]:
-        """The rows as they come, never the whole in memory.
-
-        Raises:
-            SqlError: The statement is refused, or fails on its way.
-        """
+        """The rows as they come, never the whole in memory."""
         with self.stream() as stream:
             yield pa.RecordBatchReader.from_batches(stream.schema, stream.batches)
             self.truncated = stream.truncated
@@ -70,12 +65,7 @@ class Statements:
         return SqlRows(self._workspace, statement, at)
 
     def first_rows(self, statement: str, limit: int, *, at: int | None = None) -> FirstRows:
-        """At most so many rows of a SELECT, of a catalog snapshot or the newest.
-
-        Raises:
-            SqlError: The statement is refused, or fails.
-            NotFound: There is no snapshot ``at``.
-        """
+        """At most so many rows of a SELECT, of a catalog snapshot or the newest."""
         answer = run_sql(self._workspace.catalog, statement, at=at, max_rows=limit)
         return FirstRows(
             columns=answer.rows.column_names,

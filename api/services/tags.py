@@ -132,7 +132,6 @@ class Tags:
         Args:
             tag: Of any family.
             at: Catalog snapshot; the newest when None.
-            limit: At most this many values.
 
         Raises:
             NotFound: There is no such tag.
@@ -189,7 +188,6 @@ class Tags:
 
         Args:
             file: See import_tags; so are the others.
-            family: Tag family to write.
             key: What names a file.
             key_column: Column of the key.
             type: "TAG=TYPE" of tags whose type is not inferred.
@@ -217,12 +215,7 @@ class Tags:
 
         A tag that is new becomes one of the users' own, of the type that its value has.
 
-        Args:
-            fkeys: The frames.
-            values: Value of each tag.
-
         Raises:
-            NotFound: One of the frames is none.
             InvalidInput: No frame, no tag, or the labels or an extractor give the tag.
         """
         if not fkeys or not values:

@@ -13,7 +13,6 @@ class Audit:
     """The audit log of a home; routes let admins read it."""
 
     def __init__(self, session: "Call") -> None:
-        """That of the session's home."""
         self._session = session
 
     def list(
@@ -27,11 +26,9 @@ class Audit:
         """Entries, newest first.
 
         Args:
-            who: Only of this user.
             outcome: Only with this outcome: "done", "failed" or "interrupted" of commands, or a
                 status such as "403".
             before: Only entries before this number.
-            limit: At most this many.
         """
         entries = audit_log.entries(
             self._session.records, who=who, outcome=outcome, before=before, limit=limit

@@ -38,12 +38,7 @@ class Tokens:
         return [TokenBody.of(token, name) for token, name in listed]
 
     def get(self, number: int) -> TokenBody:
-        """A token, without what it is made of.
-
-        Raises:
-            NotFound: There is none of that number.
-            NotAllowed: It is another user's, and the caller is no admin.
-        """
+        """A token, without what it is made of."""
         token, user = tokens.recorded(self._session.records, number)
         self._check_own(user)
         return TokenBody.of(token, user)
@@ -78,13 +73,7 @@ class Tokens:
     def revoke(self, number: int, *, expected: ExpectedVersion | None = None) -> TokenBody:
         """Revoke a token: its requests are refused, and it stays in the list.
 
-        Args:
-            number: The token's.
-            expected: The version that is revoked, and no other.
-
         Raises:
-            NotFound: There is none of that number.
-            PreconditionFailed: It is another version.
             NotAllowed: It is another user's and the caller is no admin, or of a higher scope than
                 the caller's.
         """

@@ -19,7 +19,6 @@ class Users:
     """Users of a home; routes let admins call this, but for `me`."""
 
     def __init__(self, session: "Call") -> None:
-        """Those of the session's home."""
         self._session = session
 
     def list(self) -> list[UserBody]:
@@ -27,11 +26,7 @@ class Users:
         return [UserBody.of(user) for user in users.listed(self._session.records)]
 
     def get(self, name: str) -> UserBody:
-        """A user.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A user."""
         return UserBody.of(users.recorded(self._session.records, name))
 
     def add(self, name: str, roles: Sequence[str], *, password: str | None = None) -> UserBody:
@@ -53,18 +48,11 @@ class Users:
         """Change a user, all of it or nothing; what is None stays.
 
         Args:
-            name: The user.
             roles: These, and no others.
             disabled: Whether the user and their tokens are refused.
             password: Ends logins with the one before; failures are forgotten.
             jobs: That may wait or run at once; 0 for what the settings say.
             ranks: Processes of these jobs; 0 for what the settings say.
-            expected: The version that is changed, and no other.
-
-        Raises:
-            NotFound: There is none of that name.
-            PreconditionFailed: It is another version.
-            InvalidInput: A value cannot be used.
         """
         records = self._session.records
         user = users.change(
@@ -82,13 +70,7 @@ class Users:
         return UserBody.of(user)
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
-        """Remove a user and their tokens, and cancel their jobs that have not ended.
-
-        Raises:
-            NotFound: There is none of that name.
-            PreconditionFailed: It is another version.
-            InvalidInput: No admin would be left.
-        """
+        """Remove a user and their tokens, and cancel their jobs that have not ended."""
         from catalog.records.jobs import recorded_jobs  # with jobs' backends, as below
         from pipeline.jobs.follow import cancel
         from pipeline.jobs.state import UNFINISHED

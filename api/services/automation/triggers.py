@@ -34,27 +34,14 @@ class Triggers:
         return [self._body(trigger) for trigger in records_of.listed(self._records)]
 
     def get(self, name: str) -> TriggerBody:
-        """A trigger, with its newest run.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A trigger, with its newest run."""
         return self._body(records_of.recorded(self._records, name))
 
     def add(self, name: str, *, then: Sequence[Mapping[str, Any]], **more: Any) -> TriggerBody:
         """Keep a trigger, which begins jobs from here on.
 
         Args:
-            name: Its name.
             then: The jobs, as POST /v1/jobs has them, without name.
-            **more: The other fields of NewTrigger.
-
-        Raises:
-            AlreadyExists: The name is taken.
-            InvalidInput: Something of it cannot be used, or nothing would start it.
-            NotAllowed: The server runs no programs of this caller.
-            SqlError: Its condition is wrong.
-            StorageError: The jobs' folder cannot be made; nothing is kept.
         """
         request = checked(NewTrigger, name=name, then=[*map(dict, then)], **more)
         _check(request)
@@ -85,29 +72,17 @@ class Triggers:
         return TriggerBody.of(trigger, None)
 
     def enable(self, name: str, *, enabled: bool) -> TriggerBody:
-        """Have a trigger begin jobs, or no longer; what it has begun goes on.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """Have a trigger begin jobs, or no longer; what it has begun goes on."""
         changes = {"since": now()} if enabled else {}
         changed = records_of.change(self._records, name, enabled=enabled, **changes)
         return self._body(changed)
 
     def remove(self, name: str) -> None:
-        """Forget a trigger and its runs; their jobs stay.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """Forget a trigger and its runs; their jobs stay."""
         records_of.remove(self._records, name)
 
     def runs(self, name: str, *, limit: int = _MOST_RUNS) -> builtins.list[TriggerRunBody]:
-        """The newest runs of a trigger, newest first.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """The newest runs of a trigger, newest first."""
         trigger = records_of.recorded(self._records, name)
         runs = records_of.runs_of(self._records, trigger, limit)
         return [TriggerRunBody.of(run, name) for run in runs]

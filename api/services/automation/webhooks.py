@@ -31,7 +31,6 @@ class Webhooks:
     """Webhooks of a home."""
 
     def __init__(self, call: "Call") -> None:
-        """Those of the call's home."""
         self._call, self._records = call, call.records
 
     def list(self) -> list[WebhookBody]:
@@ -39,11 +38,7 @@ class Webhooks:
         return [WebhookBody.of(webhook) for webhook in records_of.listed(self._records)]
 
     def get(self, name: str) -> WebhookBody:
-        """A webhook.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A webhook."""
         return WebhookBody.of(records_of.recorded(self._records, name))
 
     def add(
@@ -52,14 +47,8 @@ class Webhooks:
         """Keep a webhook, which is told of jobs that end from here on; it, with its secret.
 
         Args:
-            name: Its name.
             url: Of a host that the settings allow.
             states: States of ended jobs for which it is called.
-
-        Raises:
-            AlreadyExists: The name is taken.
-            InvalidInput: The URL cannot be used, or its host is not allowed.
-            StorageError: The jobs' folder cannot be made; nothing is kept.
         """
         request = checked(NewWebhook, name=name, url=url, states=[*states])
         check_url(request.url, self._call.whole.settings.webhook_hosts)
@@ -78,19 +67,11 @@ class Webhooks:
         return NewWebhookBody(**dict(WebhookBody.of(webhook)), secret=secret)
 
     def remove(self, name: str) -> None:
-        """Forget a webhook and its deliveries; pending ones are not made.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """Forget a webhook and its deliveries; pending ones are not made."""
         records_of.remove(self._records, name)
 
     def deliveries(self, name: str, *, limit: int = _MOST) -> builtins.list[DeliveryBody]:
-        """The newest deliveries of a webhook, newest first.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """The newest deliveries of a webhook, newest first."""
         webhook = records_of.recorded(self._records, name)
         rows = records_of.deliveries_of(self._records, webhook, limit)
         return [DeliveryBody.of(delivery) for delivery in rows]
@@ -100,7 +81,6 @@ def check_url(url: str, hosts: Sequence[str]) -> None:
     """A webhook's URL can be called.
 
     Args:
-        url: The URL.
         hosts: Host or host:port of those that may be.
 
     Raises:

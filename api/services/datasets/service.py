@@ -44,13 +44,12 @@ _CHUNK_BYTES = 1 << 20
 
 
 class Datasets:
-    """Datasets of a home."""
+    """Datasets of a home: by NAME, which is the newest version, or NAME@VERSION."""
 
     def __init__(self, workspace: Workspace, owner: Owner = NOBODY) -> None:
         """Those that the workspace's caller may see.
 
         Args:
-            workspace: The home.
             owner: The user whose datasets new ones are.
         """
         self._workspace, self._owner = workspace, owner
@@ -59,12 +58,8 @@ class Datasets:
         """Choose frames and save them as a dataset's new version.
 
         Args:
-            name: Its name.
             at: The snapshot to choose from; the newest when None.
             **how: More of api.schemas.datasets.NewDataset.
-
-        Raises:
-            InvalidInput: A value cannot be used.
         """
         request = checked(NewDataset, name=name, **how)
         return self._body(make_dataset(self._workspace, request, at, self._owner))
@@ -73,12 +68,8 @@ class Datasets:
         """Divide a dataset's frames into other splits, as a new version of it.
 
         Args:
-            name: NAME, or NAME@VERSION.
             split: Shares, such as "train=0.8,validation=0.2".
             **how: More of api.schemas.datasets.NewSplit.
-
-        Raises:
-            InvalidInput: A value cannot be used.
         """
         request = checked(NewSplit, split=split, **how)
         return self._body(divide_dataset(self._workspace, name, request, self._owner))
@@ -87,13 +78,9 @@ class Datasets:
         """Add as few frames as close a gap, as a new version; its report says what stays open.
 
         Args:
-            name: NAME, or NAME@VERSION.
             *demands: What is missing: query.sets.methods.Demand, or its data.
             at: The snapshot to choose from; the newest when None.
             **how: More of api.schemas.datasets.NewExtension.
-
-        Raises:
-            InvalidInput: A value cannot be used.
         """
         request = checked(NewExtension, demands=demands, **how)
         return self._body(grow_dataset(self._workspace, name, request, at, self._owner))
@@ -102,12 +89,8 @@ class Datasets:
         """Keep the most informative frames of a dataset's split, as a new version of it.
 
         Args:
-            name: NAME, or NAME@VERSION.
             frames: How many the split keeps.
             **how: More of api.schemas.datasets.NewReduction.
-
-        Raises:
-            InvalidInput: A value cannot be used.
         """
         from api.services.datasets.reduced import make_smaller  # with those of models
 
@@ -124,13 +107,10 @@ class Datasets:
         """Rename a dataset with all its versions, or describe a version; how it stands then.
 
         Args:
-            name: NAME, or NAME@VERSION.
-            rename: Its other name.
             description: What is to be said of the version; "" for nothing.
 
         Raises:
             InvalidInput: The name is none, or nothing is to be changed.
-            AlreadyExists: A dataset has that name, or had it.
         """
         records = self._workspace.records
         if rename is None and description is None:
@@ -151,8 +131,6 @@ class Datasets:
         """Changes from one to the other: pipeline.datasets.diff.diff_to_json.
 
         Args:
-            name: NAME, or NAME@VERSION.
-            other: What it is compared with.
             limit: Frames listed of each kind; all when None.
         """
         return diff_to_json(self._compared(name, other), limit)
@@ -180,11 +158,7 @@ class Datasets:
         return [self._body(version) for version in versions]
 
     def get(self, name: str) -> DatasetBody:
-        """A dataset's newest version, or NAME@VERSION.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A dataset's newest version, or NAME@VERSION."""
         records = self._workspace.records
         dataset = recorded_dataset(records, name)
         return self._body(dataset, models_of_datasets(records, [dataset.id]).get(dataset.id, ()))
@@ -200,9 +174,7 @@ class Datasets:
         """The text that `export` writes, as it is made; "fiftyone" is one JSON document.
 
         Args:
-            name: NAME, or NAME@VERSION.
             format: See pipeline.datasets.export.
-            split: Only this split.
             with_labels: With "files", the label's path after a tab.
         """
         manifest, tags = self._manifest(name, split)
@@ -227,10 +199,7 @@ class Datasets:
         """Write a dataset for other programs, to a file; as "fiftyone", to a folder; the path.
 
         Args:
-            name: NAME, or NAME@VERSION.
-            path: Where to.
             format: See pipeline.datasets.export.
-            split: Only this split.
             with_labels: With "files", the label's path after a tab.
         """
         manifest, tags = self._manifest(name, split)

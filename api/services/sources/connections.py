@@ -29,7 +29,6 @@ class Connections:
         """Those of the workspace.
 
         Args:
-            workspace: The home.
             sources: The same, which decides what places may be named.
         """
         self._workspace, self._sources = workspace, sources
@@ -40,11 +39,7 @@ class Connections:
         return [self._body(source, counts) for source in recorded_sources(self._workspace.records)]
 
     def get(self, name: str) -> ConnectionBody:
-        """A source as it stands.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A source as it stands."""
         return self._body(recorded_source(self._workspace.records, name), self._counts())
 
     def add(self, connection: NewConnection) -> SourceBody:
@@ -55,15 +50,10 @@ class Connections:
         """Have a source be another; it keeps its keys where no others are sent.
 
         Args:
-            name: The source.
             connection: All of it. What rows are named by changes only while there are none.
 
         Raises:
-            NotFound: There is no such source.
-            NotAllowed: The caller may not name that place.
             InvalidInput: Nothing can be opened by it, or files of it are catalogued by its names.
-            AlreadyExists: The name, or its cluster and datasource, are another's.
-            CatalogBusy: The source is being scanned.
         """
         source = recorded_source(self._workspace.records, name)
         until_now = SourceOptions.from_json(source.options)

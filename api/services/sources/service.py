@@ -48,7 +48,6 @@ class Sources:
         """Those of the workspace.
 
         Args:
-            workspace: The home.
             caller: Who calls, which decides what places may be named.
             is_command: Whether a command does, which may name any.
         """
@@ -63,13 +62,7 @@ class Sources:
         cluster: str | None = None,
         datasource: str | None = None,
     ) -> list[SourceBody]:
-        """Every source.
-
-        Args:
-            platform: Only those of this platform.
-            cluster: Only those of this cluster.
-            datasource: Only those of this datasource.
-        """
+        """Every source."""
         return [
             SourceBody.of(source)
             for source in recorded_sources(self._workspace.records)
@@ -79,26 +72,15 @@ class Sources:
         ]
 
     def get(self, name: str) -> SourceBody:
-        """A source.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A source."""
         return SourceBody.of(recorded_source(self._workspace.records, name))
 
     def add(self, name: str, uri: str, **more: Any) -> SourceBody:
         """Add a source that can be opened.
 
         Args:
-            name: Its name.
             uri: Folder or .tar archive: a path, file:/// or s3:// URI; on the command line of the
                 home's own machine a path may be relative.
-            **more: The other fields of NewSource.
-
-        Raises:
-            NotAllowed: The caller may not name that place, or mount.
-            InvalidInput: The URI or an option cannot be used, or nothing can be opened by them.
-            AlreadyExists: The name, or its cluster and datasource, are taken.
         """
         request = NewSource(name=name, uri=uri, **more)
         if not self._is_command:
@@ -110,16 +92,7 @@ class Sources:
         return body
 
     def reach(self, uri: str, options: SourceOptions) -> tuple[str, SourceOptions]:
-        """Where a source that the caller names lies, and the options that keep it there.
-
-        Args:
-            uri: Where the files lie.
-            options: How they are reached.
-
-        Raises:
-            NotAllowed: The caller may not name that place.
-            InvalidInput: The place is none.
-        """
+        """Where a source that the caller names lies, and the options that keep it there."""
         if self._is_command:
             return uri if "://" in uri else str(Path(uri).expanduser().absolute()), options
         settings = self._workspace.settings
@@ -136,12 +109,7 @@ class Sources:
             raise NotAllowed("mount: names a folder of this server; admins may")
 
     def keep(self, body: NewSource, uri: str, options: SourceOptions) -> Source:
-        """Keep a source that can be opened, wherever it lies; its record.
-
-        Raises:
-            InvalidInput: The URI or an option cannot be used, or nothing can be opened by them.
-            AlreadyExists: The name, or its cluster and datasource, are taken.
-        """
+        """Keep a source that can be opened, wherever it lies; its record."""
         self.check_opens(uri, options)
         return add_source(
             self._workspace.records,
@@ -183,7 +151,6 @@ class Sources:
         """Change a source; what is None stays.
 
         Args:
-            name: The source.
             uri: Where its files lie now; its datasets follow.
             differing: Also where catalogued files are missing or changed there.
             exclude: What to leave out from the next scan on, in place of the present list.
@@ -194,15 +161,6 @@ class Sources:
                 number.
             max_requests_per_s: Requests for its files that a staging sends a second at most; 0 for
                 any number.
-            expected: The version that is changed, and no other.
-
-        Raises:
-            NotFound: There is no such source.
-            PreconditionFailed: It is another version.
-            NotAllowed: The caller may not name that place, or mount.
-            InvalidInput: Nothing is to be changed, a pattern, mount or limit cannot be used, or
-                what lies at the place cannot be opened, or is not what is catalogued.
-            CatalogBusy: The source is being scanned.
         """
         body = SourceChange(
             uri=uri,
@@ -269,11 +227,7 @@ class Sources:
         )
 
     def contents(self, name: str) -> SourceContents:
-        """Counts of what hangs on a source: files, frames, tags that people gave, and datasets.
-
-        Raises:
-            NotFound: There is no such source.
-        """
+        """Counts of what hangs on a source: files, frames, tags that people gave, and datasets."""
         source = recorded_source(self._workspace.records, name)
         with self._workspace.catalog.reading() as cursor:
             files, frames, tags = source_contents(cursor, names_of(source))
@@ -301,12 +255,10 @@ def options_of(body: NewSource, sealed: str = "") -> SourceOptions:
     """The options by which the source is reached.
 
     Args:
-        body: What was sent.
         sealed: Keys that the source has, which stay where no others are sent.
 
     Raises:
         InvalidInput: Options contradict each other, or keys cannot be encrypted here.
-        StorageError: The key to encrypt them by cannot be kept.
     """
     secret = body.secret_key.get_secret_value()
     if bool(body.access_key) != bool(secret):

@@ -31,7 +31,6 @@ def axes_of(
     """The axes of a histogram of one or two tags.
 
     Args:
-        tags: The tags.
         bins: Bins of a number.
         top: Texts with a bin of their own.
         edges: Edges of a tag's bins; each names one of the tags.
@@ -39,7 +38,6 @@ def axes_of(
         zero: Those of the tags that have a bin for 0.
 
     Raises:
-        InvalidInput: Edges that are no rising numbers, or edges and scale together.
         UnknownName: An option names another tag.
     """
     for named in (*edges, *log, *zero):
@@ -63,11 +61,7 @@ def axes_of(
 
 
 def edges_of(texts: Iterable[str]) -> dict[str, tuple[float, ...]]:
-    """Edges of bins by tag, each given as "TAG=EDGE,EDGE,...".
-
-    Raises:
-        InvalidInput: One is not of this form.
-    """
+    """Edges of bins by tag, each given as "TAG=EDGE,EDGE,..."."""
     return dict(map(_edges_of, texts))
 
 

@@ -17,7 +17,7 @@ _ALL = Question()
 
 
 class Statistics:
-    """Statistics of a home's frames."""
+    """Statistics of a home's frames; of which: api.services.statistics.frames.frames_of."""
 
     def __init__(self, workspace: Workspace) -> None:
         """Statistics of the rows that the workspace's caller may see."""
@@ -56,10 +56,6 @@ class Statistics:
 
         Args:
             question: Whose frames; see api.services.statistics.frames.frames_of.
-            dataset: Only the frames of this one.
-            split: Only those of this split of it.
-            by: Also for each camera or scene.
-            quantiles: Also quantiles, where the class is present.
             at: The snapshot to ask; the dataset's, or else the newest, when None.
         """
         from api.services.statistics.frames import frames_of
@@ -85,19 +81,9 @@ class Statistics:
         split: str | None = None,
         at: int | None = None,
     ) -> Histogram:
-        """Frames by the values of one tag, or of two.
+        """Frames by the values of one tag, class or column, or of two.
 
-        Args:
-            *tags: A tag, class or column; or two.
-            bins: See api.services.statistics.histogram_axes.axes_of; so are the next.
-            top: Texts with a bin of their own.
-            edges: Edges of a tag's bins, rising.
-            log: Tags with a logarithmic scale.
-            zero: Tags with a bin for 0.
-            question: See `report`; so are the last.
-            dataset: Only the frames of this one.
-            split: Only those of this split of it.
-            at: The snapshot to ask.
+        Bins, edges and scales are those of api.services.statistics.histogram_axes.axes_of.
         """
         from api.services.statistics.frames import frames_of
         from api.services.statistics.histogram_axes import axes_of
@@ -121,10 +107,6 @@ class Statistics:
 
         Args:
             *tags: Only these tags' or classes'; those of every tag when none is given.
-            question: See `report`; so are the last.
-            dataset: Only the frames of this one.
-            split: Only those of this split of it.
-            at: The snapshot to ask.
         """
         from api.services.statistics.frames import frames_of
         from query.statistics.facets import facets
