@@ -86,7 +86,6 @@ def register(
 
     Args:
         connection: Inside WritableCatalog.writing.
-        source: How the files are named.
         files: The files; each key once.
         frames: Frames whose files are among ``files``.
         scan: Number of the scan, kept as scangen.
@@ -141,7 +140,6 @@ def known_files(cursor: Cursor, source: SourceNames, below: str = "") -> Iterato
 
     Args:
         cursor: Of Catalog.reading.
-        source: Which source.
         below: Only what lies in this folder (ends in a slash), or this one file.
     """
     prefix = make_fkey(source.cluster, source.datasource, "")

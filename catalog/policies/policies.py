@@ -35,16 +35,7 @@ def change(
     """Give a policy other values.
 
     Args:
-        records: Where.
-        name: The policy's name.
-        by: Who changes it.
         changes: New values by column of Policy.
-        expected: The version that is changed, and no other.
-
-    Raises:
-        NotFound: There is no such policy.
-        PreconditionFailed: It is another version.
-        InvalidInput: It is running.
     """
     with records.session() as session:
         policy = to_change("policy", name, expected, lambda: _POLICIES.get(session, name))
@@ -56,13 +47,7 @@ def change(
 
 
 def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = None) -> None:
-    """Forget a policy and its runs; the tags that it set stay.
-
-    Raises:
-        NotFound: There is no such policy.
-        PreconditionFailed: It is another version.
-        InvalidInput: It is running.
-    """
+    """Forget a policy and its runs; the tags that it set stay."""
     with records.session() as session:
         policy = to_change("policy", name, expected, lambda: _POLICIES.get(session, name))
         _check_idle(session, policy)

@@ -47,7 +47,6 @@ def add(records: RecordStore, name: str, pattern: str, description: str) -> Rege
     """Keep a new one.
 
     Raises:
-        InvalidInput: Its name or pattern cannot be used.
         AlreadyExists: The name is taken.
     """
     check_name("regex", name)
@@ -56,12 +55,7 @@ def add(records: RecordStore, name: str, pattern: str, description: str) -> Rege
 
 
 def change(records: RecordStore, name: str, pattern: str | None, description: str | None) -> Regex:
-    """Give it another pattern or description; None keeps what it has.
-
-    Raises:
-        NotFound: There is no such one.
-        InvalidInput: The pattern cannot be used.
-    """
+    """Give it another pattern or description; None keeps what it has."""
     if pattern is not None:
         check_pattern(pattern)
     values = {"pattern": pattern, "description": description}
