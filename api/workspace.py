@@ -199,8 +199,10 @@ class Workspace:
                 rows = catalog, SeenDatasets(catalog, folder, read, self._seen_parts)
                 self._limited.put((rules, named), rows)
         limited = copy(self)
-        limited._seen, seen = rows
-        limited.records = self.records.limited_to(owner, seen_by(owner, seen), seen.manifest)
+        limited._seen, datasets = rows
+        limited.records = self.records.limited_to(
+            owner, seen_by(owner, datasets), datasets.manifest
+        )
         return limited
 
     @cached_property
@@ -236,7 +238,7 @@ class Workspace:
         home = f"{self.home}/"
         return path.removeprefix(home) if path.startswith(home) else Path(path).name
 
-    def told(self, error: FramesiftError) -> str:
+    def message_of(self, error: FramesiftError) -> str:
         """An error's text for users limited to collections, without folders and hosts.
 
         Paths are relative to the home, the cache, or where catalog and records lie.
@@ -245,10 +247,10 @@ class Workspace:
             return AWAY
         text = str(error)
         location, records = self.catalog_location, self.records_place
-        places = (self.home, self.cache, location.data, location.metadata, records)
-        for place in sorted({str(place) for place in places}, key=len, reverse=True):
-            name = "the database" if "://" in place else Path(place).name
-            text = text.replace(f"{place}/", "").replace(place, name)
+        paths = (self.home, self.cache, location.data, location.metadata, records)
+        for path in sorted(set(map(str, paths)), key=len, reverse=True):
+            name = "the database" if "://" in path else Path(path).name
+            text = text.replace(f"{path}/", "").replace(path, name)
         return text
 
     def class_names(self) -> dict[str, str]:
@@ -262,10 +264,10 @@ class Workspace:
 
     def _collection_column(self) -> str:
         """Value of the column `collection`, for who sees every row; see TableLayout."""
-        place = self.records_place
-        if isinstance(place, Path) and not place.exists():
+        database = self.records_place
+        if isinstance(database, Path) and not database.exists():
             return ""
-        named = None if self._records_are_open else sqlite_reader.named_rules(place)
+        named = None if self._records_are_open else sqlite_reader.named_rules(database)
         if named is None:
             from catalog.accounts.row_collections import named_rules
 

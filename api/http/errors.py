@@ -114,7 +114,7 @@ def told(scope: Scope, error: FramesiftError) -> str:
     if context is None or (context.caller is not None and context.caller.sees_all):
         return str(error)
     workspace: Workspace = scope["app"].state.workspace
-    return workspace.told(error)
+    return workspace.message_of(error)
 
 
 def refusal(scope: Scope, error: FramesiftError) -> Response:

@@ -97,7 +97,7 @@ class Extractions:
         loaded = [extractor_named(name) for name in extractors]
         loaded += [extractor_in_file(file) for file in own]
         check_some(loaded)
-        others = others_of_data_set(workspace.records, record)
+        other_sources = others_of_data_set(workspace.records, record)
         for extractor in loaded:
             body = {"source": source, "family": extractor.family}
             if not errors:
@@ -106,11 +106,11 @@ class Extractions:
                     record,
                     extractor,
                     open_files=partial(open_recorded, index_folder=workspace.indexes),
-                    others=others,
+                    others=other_sources,
                     full=full,
                     workers=workers,
                     progress=partial(progress, extractor.family),
                 )
                 body |= asdict(counts)
-            bad = problems(workspace.catalog, extraction_of(record, extractor, others))
+            bad = problems(workspace.catalog, extraction_of(record, extractor, other_sources))
             yield {**body, "problems": [asdict(problem) for problem in bad]}

@@ -107,11 +107,11 @@ class Stagings:
                 writes them.
         """
         prepared = [] if prepare is None else ["--prepare", str(Size.parse(prepare))]
-        whole = whole_dataset(self._workspace.records, dataset)
-        self._check_targets(whole, to, verify=verify, prepare=prepare)
+        record = whole_dataset(self._workspace.records, dataset)
+        self._check_targets(record, to, verify=verify, prepare=prepare)
         command = ["stage", "--json", "--workers", str(workers), *(["--verify"] if verify else [])]
         targets = [word for target in to for word in ("--to", target)]
-        arguments = (*command, *prepared, *targets, "--", f"{whole.name}@{whole.version}")
+        arguments = (*command, *prepared, *targets, "--", f"{record.name}@{record.version}")
         settings = {
             "workers": workers,
             **({"verify": True} if verify else {}),
@@ -119,7 +119,7 @@ class Stagings:
             **({"to": [*to]} if to else {}),
         }
         return begin_command(
-            self._workspace, "stage", whole.name, arguments, settings, whole, self._queue
+            self._workspace, "stage", record.name, arguments, settings, record, self._queue
         )
 
     def plan(self, dataset: str, *, workers: int = 4, cache: Path | None = None) -> ForesightBody:
@@ -130,10 +130,10 @@ class Stagings:
             cache: Folder of the cache; the home's when None.
         """
         records = self._workspace.records
-        whole = whole_dataset(records, dataset)
+        record = whole_dataset(records, dataset)
         foresight = foresee_staging(
             records,
-            whole,
+            record,
             (cache or self._workspace.cache).expanduser().absolute(),
             workers=workers,
             indexes=self._workspace.indexes,
@@ -141,8 +141,8 @@ class Stagings:
         )
         holders = [] if self._workspace.is_limited else foresight.holders
         evicted = () if self._workspace.is_limited else foresight.evicted_datasets
-        said = asdict(foresight) | {"holders": [*holders], "evicted_datasets": [*evicted]}
-        return ForesightBody(dataset=f"{whole.name}@{whole.version}", **said)
+        fields = asdict(foresight) | {"holders": [*holders], "evicted_datasets": [*evicted]}
+        return ForesightBody(dataset=f"{record.name}@{record.version}", **fields)
 
     def beside(
         self,
@@ -156,11 +156,11 @@ class Stagings:
         seed: int | None,
         batch_size: int,
         start_after: float,
-        begun: Callable[[StagingPlace], None],
+        located: Callable[[StagingPlace], None],
         ready: Callable[[], None],
         progress: Callable[[Progress], None],
         failed: Callable[[FailedFile], None],
-        says: Callable[[str], None],
+        report: Callable[[str], None],
     ) -> None:
         """Fetch what a job reads, ahead of it, in this process, until that is told to end.
 
@@ -173,11 +173,11 @@ class Stagings:
             seed: Of a training's order; None for a validation.
             batch_size: Of a training's rank.
             start_after: What must be there before they begin [percent].
-            begun: Told where readers find the staging.
-            ready: Told once they may begin.
-            progress: Told how much of the split lies in the cache.
-            failed: Told of each file that cannot be had.
-            says: Told what else there is to say, in a line.
+            located: Called with where readers find the staging.
+            ready: Called once they may begin.
+            progress: Called with how much of the split lies in the cache.
+            failed: Called with each file that cannot be had.
+            report: Called with a line on what else happens.
 
         Raises:
             InvalidInput: The job has no such ranks or shards.
@@ -199,8 +199,8 @@ class Stagings:
                 user=self._user(job_folder),
                 archives=self._workspace.archive_access,
             ),
-            BesideTold(ready, progress, failed, says),
-            begun,
+            BesideTold(ready, progress, failed, report),
+            located,
         )
 
     def run(
@@ -222,11 +222,11 @@ class Stagings:
         Args:
             cache: Folder to fetch into; the home's cache when None.
             workers: Files fetched at once.
-            progress: Told whenever a file has come.
-            failed: Told of each file that cannot be had or decoded; the others go on.
+            progress: Called whenever a file has come.
+            failed: Called with each file that cannot be had or decoded; the others go on.
             verify: Read what is in the cache again, and fetch what is damaged.
             prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
-            prepared: Told the frames that are decoded, and of how many.
+            prepared: Called with the number of decoded frames, and of all.
             job_folder: Of the job whose command this process is; None where it is no job's.
             to: AFM filesets to bring them into in place of the cache, as pipeline.afm.target
                 writes them.

@@ -23,7 +23,7 @@ from PIL import Image
 from api.http.middleware.authentication import Authentication
 from api.http.middleware.request_context import RequestContext
 from api.http.rules import READ_ALL_ROWS
-from api.mcp.endpoint import _desk_of
+from api.mcp.endpoint import _access_of
 from api.mcp.tools import Tools
 from api.server.shared import Changes
 from api.services.accounts.callers import Caller
@@ -268,7 +268,7 @@ def test_a_refused_tool_is_in_the_audit_log(home: Path) -> None:
         request_context=SimpleNamespace(request=Request(scope), params={"name": "sources"})
     )
     with pytest.raises(ToolError, match="sees only rows of collections"):
-        asyncio.run(Tools(_desk_of)._told(context, lambda desk: desk.need(READ_ALL_ROWS)))
+        asyncio.run(Tools(_access_of)._answer(context, lambda access: access.need(READ_ALL_ROWS)))
     (entry,) = audit_log.entries(workspace.records)
     fields = (entry.who, entry.what, entry.target, entry.outcome, entry.address)
     assert fields == ("anna", "tool sources", "/mcp", "403", "127.0.0.1")

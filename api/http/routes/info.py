@@ -5,7 +5,7 @@ from fastapi.concurrency import run_in_threadpool
 from api.http.dependencies import CurrentSession
 from api.http.routing import Router
 from api.http.rules import READ
-from api.schemas.info import InfoAnswer
+from api.schemas.catalog import InfoAnswer
 
 router = Router(prefix="/v1/info", tags=["server"])
 

@@ -221,12 +221,15 @@ class Datasets:
         manifest = read_manifest(records, recorded_dataset(records, name)).split(split)
         tags = builtins.list(tags_of(manifest))
         if self._workspace.is_limited:
-            roots = {source: _told(source, root) for source, root in manifest.header.roots.items()}
+            roots = {
+                source: _root_for_limited(source, root)
+                for source, root in manifest.header.roots.items()
+            }
             manifest = Manifest(replace(manifest.header, roots=roots), manifest.frames)
         return manifest, tags
 
 
-def _told(source: str, root: str) -> str:
+def _root_for_limited(source: str, root: str) -> str:
     """A source's root as users limited to collections are told it: its name for a folder."""
     return root if "://" in root else source
 

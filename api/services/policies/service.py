@@ -41,8 +41,8 @@ class Policies:
 
     def list(self) -> list[PolicyBody]:
         """The policies that the caller may see, by name, with their newest runs."""
-        seen = filter(self._rights.sees, policy_records.listed(self._workspace.records))
-        return [self._body(policy) for policy in seen]
+        policies = policy_records.listed(self._workspace.records)
+        return [self._body(policy) for policy in policies if self._rights.sees(policy)]
 
     def get(self, name: str) -> PolicyBody:
         """A policy, with its newest run."""

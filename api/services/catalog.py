@@ -1,0 +1,53 @@
+"""The catalog: its counts, where the home's parts lie, and its snapshots."""
+
+import builtins
+from datetime import datetime
+
+from api.schemas.catalog import InfoAnswer, SnapshotBody
+from api.workspace import Workspace
+from catalog.frames.frames import info
+from catalog.lake.metadata.own_tables import commits
+from catalog.lake.snapshots import log
+
+
+def info_of(workspace: Workspace) -> InfoAnswer:
+    """Where the home's parts lie, the newest snapshot, counts of files, frames, tags, records."""
+    counts = info(workspace.catalog)
+    sources, datasets, jobs = workspace.record_counts()
+    location = workspace.catalog_location
+    folders = {
+        "home": str(workspace.home),
+        "metadata": str(location.metadata),
+        "data": str(location.data),
+        "records": str(workspace.records_place),
+        "cache": str(workspace.cache),
+    }
+    if workspace.is_limited:  # such a user learns no folder of the machine
+        folders = dict.fromkeys(folders, "")
+    return InfoAnswer(
+        **folders,
+        snapshot=counts.snapshot,
+        files=counts.files,
+        frames=counts.frames,
+        tags=counts.tags,
+        sources=sources,
+        datasets=datasets,
+        jobs=jobs,
+    )
+
+
+def last_commit(workspace: Workspace) -> datetime:
+    """Time of the catalog's last change, naive UTC."""
+    with workspace.whole_catalog.inspecting() as cursor:
+        return commits(cursor, 1)[0].time
+
+
+class Snapshots:
+    """The catalog's snapshots, of all its rows."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def list(self, limit: int = 20) -> builtins.list[SnapshotBody]:
+        """The newest, newest first."""
+        return [SnapshotBody.of(one) for one in log(self._workspace.whole_catalog, limit)]
