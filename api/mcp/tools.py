@@ -16,7 +16,7 @@ from api.frame_images.made_image import MadeImage
 from api.http.made_image_answer import made_bytes
 from api.http.rules import READ
 from api.mcp import answers
-from api.mcp.answers import MOST_FRAMES, MOST_ROWS, Access
+from api.mcp.answers import MOST_FRAMES, MOST_ROWS, ToolCaller
 from api.services.statistics.histogram_axes import BINS, EDGES, LOG, TOP, ZERO, edges_of
 from api.workspace import AWAY
 from catalog.errors import FramesiftError, NotAllowed, StoreAway
@@ -44,7 +44,7 @@ _SHOWN = 10
 _ALL = Question()
 
 _T = TypeVar("_T")
-AccessOf = Callable[[Context[Any, Any]], Awaitable[Access]]
+CallerOf = Callable[[Context[Any, Any]], Awaitable[ToolCaller]]
 
 QuestionArgument = Annotated[
     Question,
@@ -65,27 +65,27 @@ _OfTags = Annotated[tuple[_T, ...], Field(max_length=2, fail_fast=True)]
 class Tools:
     """Tools for assistants: every method without an underscore, by its name."""
 
-    def __init__(self, access_of: AccessOf) -> None:
-        self._access_of = access_of
+    def __init__(self, caller_of: CallerOf) -> None:
+        self._caller_of = caller_of
 
-    async def _answer(self, context: Context[Any, Any], answer: Callable[[Access], _T]) -> _T:
-        access = None
+    async def _answered(self, context: Context[Any, Any], answer: Callable[[ToolCaller], _T]) -> _T:
+        caller = None
         try:
-            access = await self._access_of(context)
+            caller = await self._caller_of(context)
             try:
-                return await run_in_threadpool(answer, access)
+                return await run_in_threadpool(answer, caller)
             except NotAllowed:
-                await access.note_refusal()
+                await caller.note_refusal()
                 raise
         except FramesiftError as error:
-            if access is not None:
-                raise ToolError(access.message_of(error)) from error
+            if caller is not None:
+                raise ToolError(caller.error_text(error)) from error
             # Who asks is not known yet.
             raise ToolError(AWAY if isinstance(error, StoreAway) else str(error)) from error
 
     async def describe_catalog(self, context: Context[Any, Any]) -> dict[str, Any]:
         """List classes with frames and pixel share, tags, cameras, scenes, datasets."""
-        return await self._answer(context, answers.catalog_of)
+        return await self._answered(context, answers.catalog_of)
 
     async def sql(
         self,
@@ -100,7 +100,9 @@ class Tools:
         limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="At most so many rows.")] = 100,
     ) -> dict[str, Any]:
         """The first rows of a statement."""
-        return await self._answer(context, lambda access: answers.sql_of(access, statement, limit))
+        return await self._answered(
+            context, lambda caller: answers.sql_of(caller, statement, limit)
+        )
 
     async def select(
         self,
@@ -111,8 +113,8 @@ class Tools:
         ] = 10,
     ) -> dict[str, Any]:
         """Count labelled frames that answer a question; show its meaning and the first frames."""
-        return await self._answer(
-            context, lambda access: answers.selection_of(access, question, limit)
+        return await self._answered(
+            context, lambda caller: answers.selection_of(caller, question, limit)
         )
 
     async def propose_selection(
@@ -124,8 +126,8 @@ class Tools:
         ],
     ) -> dict[str, Any]:
         """A selection for a person to look at and save as a dataset. Creates nothing itself."""
-        return await self._answer(
-            context, lambda access: answers.proposal_of(access, question, name)
+        return await self._answered(
+            context, lambda caller: answers.proposal_of(caller, question, name)
         )
 
     async def class_statistics(
@@ -137,8 +139,8 @@ class Tools:
         split: SplitArgument = None,
     ) -> dict[str, Any]:
         """Frames and share of the pixels of every class that occurs in the frames asked for."""
-        return await self._answer(
-            context, lambda access: answers.classes_of(access, question, by, dataset, split)
+        return await self._answered(
+            context, lambda caller: answers.classes_of(caller, question, by, dataset, split)
         )
 
     async def histogram(
@@ -161,11 +163,11 @@ class Tools:
     ) -> dict[str, Any]:
         """Frames by the values of one tag or class (pixels), or of two at once."""
 
-        def answer(access: Access) -> dict[str, Any]:
+        def answer(caller: ToolCaller) -> dict[str, Any]:
             axes = {"bins": bins, "top": top, "edges": edges_of(edges), "log": log, "zero": zero}
-            return answers.histogram_of(access, tags, question, axes, dataset, split)
+            return answers.histogram_of(caller, tags, question, axes, dataset, split)
 
-        return await self._answer(context, answer)
+        return await self._answered(context, answer)
 
     async def describe_dataset(
         self,
@@ -173,7 +175,7 @@ class Tools:
         name: Annotated[Name, Field(description="NAME, or NAME@VERSION.")],
     ) -> dict[str, Any]:
         """A dataset: its question, splits, and in how many frames each class is."""
-        return await self._answer(context, lambda access: dict(answers.dataset_of(access, name)))
+        return await self._answered(context, lambda caller: dict(answers.dataset_of(caller, name)))
 
     async def gaps(
         self,
@@ -184,8 +186,8 @@ class Tools:
         scenes: Annotated[bool, Field(description="Compare scenes, too.")] = False,
     ) -> dict[str, Any]:
         """Gaps of a dataset against the catalog, each with the question that finds frames."""
-        return await self._answer(
-            context, lambda access: answers.gaps_of(access, dataset, split, at_least, scenes)
+        return await self._answered(
+            context, lambda caller: answers.gaps_of(caller, dataset, split, at_least, scenes)
         )
 
     async def frame_picture(
@@ -209,11 +211,11 @@ class Tools:
         """A frame's picture, made small."""
         look = Look("png" if kind == "label" else "jpeg", width)
         named = ",".join(classes) or None
-        picture, cache = await self._answer(
+        picture, cache = await self._answered(
             context,
-            lambda access: (
-                _picture(access, fkey, kind, look, named),
-                access.session.pictures.cache,
+            lambda caller: (
+                _picture(caller, fkey, kind, look, named),
+                caller.session.pictures.cache,
             ),
         )
         try:
@@ -243,11 +245,11 @@ class _Server(MCPServer):
             raise ToolError(f"{name}: {_faults_text(wrong)}") from wrong
 
 
-def server_of(access_of: AccessOf) -> MCPServer:
+def server_of(caller_of: CallerOf) -> MCPServer:
     """A server of all tools.
 
     Args:
-        access_of: Who asks, given a call's context. May raise FramesiftError.
+        caller_of: Who asks, given a call's context. May raise FramesiftError.
     """
     server: MCPServer = _Server(
         "framesift",
@@ -256,7 +258,7 @@ def server_of(access_of: AccessOf) -> MCPServer:
         version=version("framesift"),
         log_level="WARNING",
     )
-    tools = Tools(access_of)
+    tools = Tools(caller_of)
     for name in vars(Tools):
         if not name.startswith("_"):
             server.add_tool(getattr(tools, name), annotations=_READS)
@@ -270,10 +272,12 @@ def _faults_text(wrong: ValidationError) -> str:
     return "; ".join(f"{path}: {why}" for path, why in zip(paths, messages, strict=True))
 
 
-def _picture(access: Access, fkey: str, kind: str, look: Look, classes: str | None) -> MadeImage:
-    access.need(READ)
+def _picture(
+    caller: ToolCaller, fkey: str, kind: str, look: Look, classes: str | None
+) -> MadeImage:
+    caller.need(READ)
     if kind == "image":
-        return access.session.pictures.image(fkey, look)
+        return caller.session.pictures.image(fkey, look)
     if kind == "label":
-        return access.session.pictures.label(fkey, look)
-    return access.session.pictures.overlay(fkey, look, classes=classes)
+        return caller.session.pictures.label(fkey, look)
+    return caller.session.pictures.overlay(fkey, look, classes=classes)

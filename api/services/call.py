@@ -27,6 +27,11 @@ class Call:
     def __init__(
         self, workspace: Workspace, caller: Caller = NOBODY_ASKED, *, is_command: bool = False
     ) -> None:
+        """Open nothing yet.
+
+        Args:
+            is_command: Whether a command does.
+        """
         sees_all = caller.sees_all
         self.whole = workspace
         self.workspace = workspace if sees_all else workspace.limited_to(caller.rules, caller.owner)
@@ -65,6 +70,21 @@ class Call:
             jobs_each=jobs or of_settings,
             ranks_each=ranks or queue.ranks_each,
         )
+
+
+class Service:
+    """What can be done with a noun of a home, as far as a session's caller may.
+
+    Its methods have the names and arguments of the client's (`framesift`), which documents them.
+    """
+
+    def __init__(self, session: Call) -> None:
+        """Nothing is read yet."""
+        self._session, self._workspace = session, session.workspace
+
+    @property
+    def _records(self) -> "RecordStore":
+        return self._session.records
 
 
 def user_here() -> str:

@@ -4,6 +4,7 @@ import builtins
 from datetime import datetime
 
 from api.schemas.catalog import InfoAnswer, SnapshotBody
+from api.services.call import Service
 from api.workspace import Workspace
 from catalog.frames.frames import info
 from catalog.lake.metadata.own_tables import commits
@@ -42,12 +43,9 @@ def last_commit(workspace: Workspace) -> datetime:
         return commits(cursor, 1)[0].time
 
 
-class Snapshots:
+class Snapshots(Service):
     """The catalog's snapshots, of all its rows."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
 
     def list(self, limit: int = 20) -> builtins.list[SnapshotBody]:
         """The newest, newest first."""
-        return [SnapshotBody.of(one) for one in log(self._workspace.whole_catalog, limit)]
+        return [SnapshotBody.of(one) for one in log(self._session.whole.whole_catalog, limit)]

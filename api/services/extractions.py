@@ -7,8 +7,8 @@ from typing import Any
 
 from api.schemas.extractions import NewExtraction
 from api.schemas.jobs import JobBody
+from api.services.call import Service
 from api.services.jobs.commands import begin_command
-from api.workspace import Workspace
 from catalog.records.sources import recorded_source
 from catalog.tags.extractions import problems
 from ingest.extractors.registry import (
@@ -20,15 +20,10 @@ from ingest.extractors.registry import (
 )
 from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
 from ingest.sources.recorded import open_recorded, others_of_data_set
-from pipeline.jobs.queue import JobQueue
 
 
-class Extractions:
+class Extractions(Service):
     """Extractions of a home's sources."""
-
-    def __init__(self, workspace: Workspace, queue: JobQueue) -> None:
-        """Those of the workspace; jobs are begun for the queue's user."""
-        self._workspace, self._queue = workspace, queue
 
     def known(self) -> list[str]:
         """Names of the extractors that are installed, sorted."""
@@ -50,6 +45,7 @@ class Extractions:
         """Read tags from the files of a source's frames; the job that does it.
 
         Args:
+            extractors: Of those that are installed.
             full: Also read frames that were read before.
             workers: Frames read at once.
             errors: Only list the bad files.
@@ -69,7 +65,7 @@ class Extractions:
             name,
             arguments,
             request.model_dump(),
-            queue=self._queue,
+            queue=self._session.job_queue,
         )
 
     def run(
@@ -86,6 +82,7 @@ class Extractions:
         """Read tags in this process, as the job of `begin`.
 
         Args:
+            extractors: Of those that are installed.
             own: Extractors as FILE.py:CLASS.
             progress: Called with the family that is read, and its counts.
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from api.workspace import Workspace
+from api.services.call import Service
 from query.frames.frame_page import DEFAULT_COLUMNS, Page, Place, page_of
 from query.frames.one_frame import FoundFrame, find_frame
 from query.frames.select_frames import select_frames
@@ -12,12 +12,8 @@ from query.question.question import Question
 _ALL = Question()
 
 
-class Frames:
+class Frames(Service):
     """Frames of a home's catalog."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Those that the workspace's caller may see."""
-        self._workspace = workspace
 
     def page(
         self,
@@ -61,6 +57,9 @@ class Frames:
         self, frame: FoundFrame, most: int
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Frames of the same camera before and after one in its scene, nearest first.
+
+        Args:
+            most: Most frames on each side.
 
         Returns:
             Fkey and frame number of each; none where the frame lacks scene, camera or number.

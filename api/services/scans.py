@@ -7,8 +7,8 @@ from typing import Any
 from api.schemas.base import iso_time
 from api.schemas.jobs import JobBody
 from api.schemas.scans import NewScan, ProblemBody, ScanBody, ScanProgress, ScanStatus
+from api.services.call import Service
 from api.services.jobs.commands import begin_command
-from api.workspace import Workspace
 from catalog.errors import CatalogBusy, InvalidInput
 from catalog.records.jobs import recorded_jobs
 from catalog.records.scans import recorded_problems, recorded_scan, recorded_scans
@@ -20,7 +20,6 @@ from ingest.scan.scan_record import SCAN
 from ingest.sources.partial import Part
 from ingest.sources.recorded import open_recorded
 from pipeline.jobs.follow import cancel, refresh
-from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.state import FINISHED
 
 _NEWEST_JOBS = 1_000
@@ -29,12 +28,8 @@ _NEWEST_JOBS = 1_000
 _MOST_RUNNING = 10_000
 
 
-class Scans:
+class Scans(Service):
     """Scans of a home's sources."""
-
-    def __init__(self, workspace: Workspace, queue: JobQueue) -> None:
-        """Those of the workspace; jobs are begun for the queue's user."""
-        self._workspace, self._queue = workspace, queue
 
     def list(
         self,
@@ -150,7 +145,9 @@ class Scans:
 
     def _begin(self, name: str, options: Sequence[str], settings: Mapping[str, Any]) -> JobBody:
         arguments = ("ingest", "--json", *options, "--", name)
-        return begin_command(self._workspace, "scan", name, arguments, settings, queue=self._queue)
+        return begin_command(
+            self._workspace, "scan", name, arguments, settings, queue=self._session.job_queue
+        )
 
     def stop(self, source: str) -> None:
         """Ask the scan of a source to end; what it has committed stays.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from api.workspace import Workspace
+from api.services.call import Service
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.statement_watch import Cancellation
 from query.discover.search import FACETS, Search, SearchSql, to_sql
@@ -24,6 +24,13 @@ class SearchAnswer:
     def __init__(
         self, snapshot: Snapshot, statements: SearchSql, max_rows: int, cancellation: Cancellation
     ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            snapshot: The snapshot, which is being read.
+            max_rows: Rows beyond these are left out.
+            cancellation: Ends what is asked.
+        """
         self._snapshot, self._statements = snapshot, statements
         self._max_rows, self._cancellation = max_rows, cancellation
         self.table, self.is_summary = statements.table, statements.facets is not None
@@ -56,12 +63,8 @@ class SearchAnswer:
         )
 
 
-class Searches:
+class Searches(Service):
     """Searches of a home's catalog."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Over the rows that the workspace's caller may see."""
-        self._workspace = workspace
 
     @contextmanager
     def find(self, search: Search, cancellation: Cancellation) -> Iterator[SearchAnswer]:

@@ -14,10 +14,9 @@ from api.schemas.stagings import (
     StagingBody,
 )
 from api.services.cache_figures import CacheFigures, cache_figures
-from api.services.call import user_here
+from api.services.call import Service, user_here
 from api.services.jobs.commands import begin_command
 from api.services.running_stagings import WATCH, cancel_running, running, running_one
-from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.records.datasets import recorded_dataset, whole_dataset
 from catalog.records.jobs import recorded_job
@@ -27,7 +26,6 @@ from pipeline.afm.stage import stage_to_afm
 from pipeline.afm.target import filesets_of
 from pipeline.cache.lease import Holder
 from pipeline.cache.reading import StagingPlace
-from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobRequest
 from pipeline.manifest_store import read_manifest
 from pipeline.runs.size import Size
@@ -39,16 +37,8 @@ from pipeline.staging.stage import stage_dataset
 from pipeline.staging.stage_beside import BesideOptions, SplitReading, stage_beside
 
 
-class Stagings:
-    """Stagings of a home's datasets: of NAME, or NAME@VERSION."""
-
-    def __init__(self, workspace: Workspace, queue: JobQueue | None = None) -> None:
-        """Those that the workspace's caller may see.
-
-        Args:
-            queue: Its jobs, with the user who submits them; the workspace's when None.
-        """
-        self._workspace, self._queue = workspace, queue or workspace.job_queue
+class Stagings(Service):
+    """Stagings of a home's datasets."""
 
     def list(
         self, *, dataset: str | None = None, before: int | None = None, limit: int | None = None
@@ -119,14 +109,19 @@ class Stagings:
             **({"to": [*to]} if to else {}),
         }
         return begin_command(
-            self._workspace, "stage", record.name, arguments, settings, record, self._queue
+            self._workspace,
+            "stage",
+            record.name,
+            arguments,
+            settings,
+            record,
+            self._session.job_queue,
         )
 
     def plan(self, dataset: str, *, workers: int = 4, cache: Path | None = None) -> ForesightBody:
         """The plan of a staging of a dataset; this fetches and evicts nothing.
 
         Args:
-            workers: Files fetched at once.
             cache: Folder of the cache; the home's when None.
         """
         records = self._workspace.records
@@ -137,7 +132,7 @@ class Stagings:
             (cache or self._workspace.cache).expanduser().absolute(),
             workers=workers,
             indexes=self._workspace.indexes,
-            user=self._queue.user or records.user,
+            user=self._session.job_queue.user or records.user,
         )
         holders = [] if self._workspace.is_limited else foresight.holders
         evicted = () if self._workspace.is_limited else foresight.evicted_datasets

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from api.schemas.statements import ExplanationAnswer, FirstRows
+from api.services.call import Service
 from api.workspace import Workspace
 from query.run.explain import explain
 from query.run.result_format import to_records
@@ -53,12 +54,8 @@ class SqlRows:
             self.truncated = stream.truncated
 
 
-class Statements:
+class Statements(Service):
     """Statements over a home's catalog."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Over the rows that the workspace's caller may see."""
-        self._workspace = workspace
 
     def run(self, statement: str, *, at: int | None = None) -> SqlRows:
         """The rows of a SELECT, of a catalog snapshot or the newest."""

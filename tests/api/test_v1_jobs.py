@@ -15,8 +15,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import framesift as framesift_client
+from api.app import create_app
 from api.cli.commands.jobs.validate import follow_all
-from api.http.app import create_app
 from api.services.jobs.files import report_file
 from api.services.session import Session
 from api.settings import Settings
@@ -494,8 +494,8 @@ def test_a_model_tells_what_its_run_had(served: tuple[httpx.Client, Workspace]) 
         job = session.get_one(Job, recorded_job(workspace.records, "told").id)
         job.request = {**job.request, "settings": asked}
     had = {
-        "exec_mode": "train", "batch_size": 4, "learning_rate": 0.002, "height_px": 208,
-        "augment": "mirror,crop", "precision": "float32", "evaluate_every": 1,
+        "exec_mode": "train", "batch_size": 4, "learning_rate": 0.002, "height": 208,
+        "augment": ["mirror", "crop"], "precision": "float32", "evaluate_every": 1,
         "continue_from": None,
     }  # fmt: skip
     write_json(folder / "run.json", {"settings": had})

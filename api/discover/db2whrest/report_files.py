@@ -128,11 +128,7 @@ class ReportFiles:
         return path
 
     def delete(self, id_: str) -> None:
-        """Forget a report and its rows.
-
-        Raises:
-            NotFound: There is none.
-        """
+        """Forget a report and its rows."""
         self.get(id_)
         for suffix in (".json", ".csv"):
             (self.folder / f"{id_}{suffix}").unlink(missing_ok=True)
@@ -145,11 +141,11 @@ class ReportFiles:
             InvalidInput: The report is running already.
             StorageError: The folder cannot be written.
         """
-        aside = self.folder / f"{report.id}.csv.part"
+        temporary = self.folder / f"{report.id}.csv.part"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # A process that asks whether the report is running holds the lock for a moment.
-            handle = open_locked(aside, mode=0o600, wait_s=0.1)
+            handle = open_locked(temporary, mode=0o600, wait_s=0.1)
             if handle is None:
                 raise InvalidInput(f"report {report.id} is running already")
             with os.fdopen(handle, "rb+") as file:
@@ -157,7 +153,7 @@ class ReportFiles:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-                aside.replace(self.folder / f"{report.id}.csv")
+                temporary.replace(self.folder / f"{report.id}.csv")
                 if not self.exists(report.id):
                     (self.folder / f"{report.id}.csv").unlink(missing_ok=True)
         except OSError as error:

@@ -1,22 +1,14 @@
 """Collections: which rows there are to be seen, and by whom."""
 
-from typing import TYPE_CHECKING
-
 from api.schemas.accounts.collections import CollectionBody
+from api.services.call import Service
 from catalog.accounts import row_collections
 from catalog.errors import NotAllowed, NotFound
 from catalog.records.expected_version import ExpectedVersion
 
-if TYPE_CHECKING:
-    from api.services.call import Call
 
-
-class Collections:
+class Collections(Service):
     """Collections of a home."""
-
-    def __init__(self, session: "Call") -> None:
-        """Those that the session's caller may know of."""
-        self._session = session
 
     def list(self) -> list[CollectionBody]:
         """Every collection by name, for callers who see all rows; else the caller's own."""
@@ -42,9 +34,6 @@ class Collections:
 
     def add(self, name: str, rule: str) -> CollectionBody:
         """Add a collection.
-
-        Args:
-            rule: A WHERE body over metaocean's columns, which is tried.
 
         Returns:
             The collection; its note says how many files meet the rule.

@@ -12,6 +12,7 @@ def caller_of(records: RecordStore, owner: Owner, scope: str, of: str, remedy: s
     """The owner as a caller.
 
     Args:
+        records: All of the home.
         scope: Of the token by which the work was ordered.
         of: What is owned, for the error: "job train-1".
         remedy: What to do, for the error.

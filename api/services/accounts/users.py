@@ -2,24 +2,18 @@
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from api.schemas.accounts.users import MeBody, UserBody
+from api.services.call import Service
 from catalog.accounts import login_throttle, users
 from catalog.errors import FramesiftError
 from catalog.records.expected_version import ExpectedVersion
 
-if TYPE_CHECKING:
-    from api.services.call import Call
-
 _log = logging.getLogger(__name__)
 
 
-class Users:
+class Users(Service):
     """Users of a home; routes let admins call this, but for `me`."""
-
-    def __init__(self, session: "Call") -> None:
-        self._session = session
 
     def list(self) -> list[UserBody]:
         """Every user by name."""
@@ -45,15 +39,7 @@ class Users:
         ranks: int | None = None,
         expected: ExpectedVersion | None = None,
     ) -> UserBody:
-        """Change a user, all of it or nothing; what is None stays.
-
-        Args:
-            roles: These, and no others.
-            disabled: Whether the user and their tokens are refused.
-            password: Ends logins with the one before; failures are forgotten.
-            jobs: That may wait or run at once; 0 for what the settings say.
-            ranks: Processes of these jobs; 0 for what the settings say.
-        """
+        """Change a user, all of it or nothing; what is None stays."""
         records = self._session.records
         user = users.change(
             records,

@@ -2,9 +2,10 @@
 
 import builtins
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from api.schemas.automation.triggers import NewTrigger, TriggerBody, TriggerRunBody
+from api.services.call import Call, Service
 from api.services.jobs.programs import need_programs
 from catalog.errors import InvalidInput
 from catalog.records.automation import triggers as records_of
@@ -16,18 +17,11 @@ from query.frames.count_frames import as_condition, count_frames
 from query.question.question import Question
 from query.question.wrong_value import checked
 
-if TYPE_CHECKING:
-    from api.services.call import Call
-
 _MOST_RUNS = 1_000
 
 
-class Triggers:
+class Triggers(Service):
     """Triggers of a home."""
-
-    def __init__(self, call: "Call") -> None:
-        """Those of the call's home; its caller owns what is added."""
-        self._call, self._records = call, call.records
 
     def list(self) -> list[TriggerBody]:
         """Every trigger, by name, with its newest run."""
@@ -40,13 +34,13 @@ class Triggers:
     def add(self, name: str, *, then: Sequence[Mapping[str, Any]], **more: Any) -> TriggerBody:
         """Keep a trigger, which begins jobs from here on.
 
-        Args:
-            then: The jobs, as POST /v1/jobs has them, without name.
+        Raises:
+            InvalidInput: Something of it cannot be used, or nothing would start it.
         """
         request = checked(NewTrigger, name=name, then=[*map(dict, then)], **more)
         _check(request)
         if any(step.kind == "run" for step in request.then):
-            need_programs(self._call)
+            need_programs(self._session)
         steps = [step.model_dump(mode="json", exclude_unset=True) for step in request.then]
         least = request.min_frames
         if least is None:
@@ -59,15 +53,15 @@ class Triggers:
             schedule=request.schedule,
             split=request.split or "",
             steps=steps,
-            **_owner_of(self._call),
+            **_owner_of(self._session),
         )
         if request.when is not None:
-            catalog = self._call.workspace.catalog
+            catalog = self._session.workspace.catalog
             trigger.condition = as_condition(catalog, request.when)
             count, snapshot = count_frames(catalog, Question(where=trigger.condition))
             trigger.frames = trigger.base_frames = count
             trigger.snapshot = snapshot
-        self._call.whole.job_queue.make_folder()  # without it nothing drives a home
+        self._session.whole.job_queue.make_folder()  # without it nothing drives a home
         records_of.add(self._records, trigger)
         return TriggerBody.of(trigger, None)
 
@@ -91,10 +85,10 @@ class Triggers:
         return TriggerBody.of(trigger, records_of.last_run(self._records, trigger))
 
 
-def _owner_of(call: "Call") -> dict[str, str]:
+def _owner_of(session: Call) -> dict[str, str]:
     """The columns of a trigger that say whose it is."""
-    owner = call.owner
-    return {"owner": owner.name, "account": owner.account, "scope": call.caller.scope}
+    owner = session.owner
+    return {"owner": owner.name, "account": owner.account, "scope": session.caller.scope}
 
 
 def _check(request: NewTrigger) -> None:

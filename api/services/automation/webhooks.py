@@ -3,16 +3,15 @@
 import builtins
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from api.schemas.automation.webhooks import (
     DeliveryBody,
-    End,
     NewWebhook,
     NewWebhookBody,
     WebhookBody,
 )
+from api.services.call import Service
 from catalog.errors import InvalidInput
 from catalog.records.automation import webhooks as records_of
 from catalog.records.automation.tables import Webhook
@@ -20,18 +19,12 @@ from catalog.text.visible_text import without_user
 from ingest.sources.sealed_keys import AccessKeys, seal
 from query.question.wrong_value import checked
 
-if TYPE_CHECKING:
-    from api.services.call import Call
-
 _MOST = 1_000
 _PORTS = {"https": 443, "http": 80}
 
 
-class Webhooks:
+class Webhooks(Service):
     """Webhooks of a home."""
-
-    def __init__(self, call: "Call") -> None:
-        self._call, self._records = call, call.records
 
     def list(self) -> list[WebhookBody]:
         """Every webhook, by name."""
@@ -42,18 +35,17 @@ class Webhooks:
         return WebhookBody.of(records_of.recorded(self._records, name))
 
     def add(
-        self, name: str, url: str, *, states: Sequence[End] = ("done", "failed", "cancelled")
+        self, name: str, url: str, *, states: Sequence[str] = ("done", "failed", "cancelled")
     ) -> NewWebhookBody:
         """Keep a webhook, which is told of jobs that end from here on; it, with its secret.
 
-        Args:
-            url: Of a host that the settings allow.
-            states: States of ended jobs for which it is called.
+        Raises:
+            InvalidInput: The URL cannot be used, or its host is not allowed.
         """
         request = checked(NewWebhook, name=name, url=url, states=[*states])
-        check_url(request.url, self._call.whole.settings.webhook_hosts)
+        check_url(request.url, self._session.whole.settings.webhook_hosts)
         secret = secrets.token_urlsafe(32)
-        owner = self._call.owner
+        owner = self._session.owner
         webhook = Webhook(
             name=request.name,
             url=request.url,
@@ -62,7 +54,7 @@ class Webhooks:
             owner=owner.name,
             account=owner.account,
         )
-        self._call.whole.job_queue.make_folder()  # without it nothing drives a home
+        self._session.whole.job_queue.make_folder()  # without it nothing drives a home
         records_of.add(self._records, webhook)
         return NewWebhookBody(**dict(WebhookBody.of(webhook)), secret=secret)
 

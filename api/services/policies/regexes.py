@@ -1,15 +1,12 @@
 """Regular expressions by name, for rules of policies: what can be done with them."""
 
 from api.schemas.policies import RegexBody
-from api.workspace import Workspace
+from api.services.call import Service
 from catalog.policies import regexes
 
 
-class Regexes:
+class Regexes(Service):
     """Regular expressions of a home."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._records = workspace.records
 
     def list(self) -> list[RegexBody]:
         """Every one, by name."""

@@ -3,10 +3,11 @@
 import builtins
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from api.schemas.jobs import JobBody
 from api.schemas.policies import NewPolicy, PolicyBody, PolicyChange, RunBody
+from api.services.call import Call, Service
 from api.services.policies.actions import check, work_of
 from api.services.policies.rights import PolicyRights
 from catalog.errors import InvalidInput, NotFound
@@ -21,19 +22,16 @@ from pipeline.policies import runs
 from pipeline.policies.actions import BATCH_ROWS
 from pipeline.policies.schedule import NOW, check_schedule, is_due, last_of
 
-if TYPE_CHECKING:
-    from api.services.call import Call
-
 _MOST_RUNS = 1_000
 
 
-class Policies:
+class Policies(Service):
     """Policies of a home, as far as the caller may see and change them: see PolicyRights."""
 
-    def __init__(self, session: "Call") -> None:
-        """Those of the session's home; its caller owns what is added."""
-        # Of the whole home: rights go by a policy's collections, and it says which rows it finds.
-        self._session, self._workspace = session, session.whole
+    def __init__(self, session: Call) -> None:
+        """Policies of the whole home: rights go by their collections, which limit the rows, too."""
+        super().__init__(session)
+        self._workspace = session.whole
 
     @property
     def _rights(self) -> PolicyRights:
@@ -49,11 +47,7 @@ class Policies:
         return self._body(self._policy(name))
 
     def add(self, name: str, action: str, parameters: Mapping[str, Any], **more: Any) -> PolicyBody:
-        """Keep a policy, which runs on its schedule or when it is told to.
-
-        Args:
-            action: "AUTOTAG", "IMPORT_TAGS" or "DEEPINSPECT".
-        """
+        """Keep a policy, which runs on its schedule or when it is told to."""
         request = NewPolicy.model_validate(
             {"name": name, "action": action, "parameters": dict(parameters), **more}
         )

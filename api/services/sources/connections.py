@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from sqlalchemy import select
 
 from api.schemas.sources import ConnectionBody, NewConnection, SourceBody
+from api.services.call import Service
 from api.services.sources.service import Sources, check_text, options_of
-from api.workspace import Workspace
 from catalog.errors import AlreadyExists, InvalidInput
 from catalog.records.scans import recorded_scans
 from catalog.records.sources import recorded_source, recorded_sources
@@ -22,16 +22,13 @@ _NAMED_BY = ("platform", "cluster", "datasource")
 """Columns that together name a connection's rows in the catalog."""
 
 
-class Connections:
+class Connections(Service):
     """Sources of a home, as connections."""
 
-    def __init__(self, workspace: Workspace, sources: Sources) -> None:
-        """Those of the workspace.
-
-        Args:
-            sources: The same, which decides what places may be named.
-        """
-        self._workspace, self._sources = workspace, sources
+    @property
+    def _sources(self) -> Sources:
+        """They decide what places may be named."""
+        return Sources(self._session)
 
     def list(self) -> list[ConnectionBody]:
         """Every source by name, as it stands."""

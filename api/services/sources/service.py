@@ -17,9 +17,8 @@ from api.schemas.sources import (
     SourceContents,
     SourceRemoved,
 )
-from api.services.accounts.callers import Caller
+from api.services.call import Service
 from api.services.sources.places import allowed_place, fenced
-from api.workspace import Workspace
 from catalog.errors import FramesiftError, InvalidInput, NotAllowed, StorageError
 from catalog.frames.frames import source_contents
 from catalog.records.datasets import recorded_datasets
@@ -41,19 +40,8 @@ from ingest.sources.source_options import SourceOptions
 from pipeline.manifest_store import read_manifest
 
 
-class Sources:
+class Sources(Service):
     """Sources of a home."""
-
-    def __init__(self, workspace: Workspace, caller: Caller, *, is_command: bool) -> None:
-        """Those of the workspace.
-
-        Args:
-            caller: Who calls, which decides what places may be named.
-            is_command: Whether a command does, which may name any.
-        """
-        self._workspace = workspace
-        self._caller = caller
-        self._is_command = is_command
 
     def list(
         self,
@@ -76,28 +64,28 @@ class Sources:
         return SourceBody.of(recorded_source(self._workspace.records, name))
 
     def add(self, name: str, uri: str, **more: Any) -> SourceBody:
-        """Add a source that can be opened.
-
-        Args:
-            uri: Folder or .tar archive: a path, file:/// or s3:// URI; on the command line of the
-                home's own machine a path may be relative.
-        """
+        """Add a source that can be opened."""
         request = NewSource(name=name, uri=uri, **more)
-        if not self._is_command:
+        if not self._session.is_command:
             check_text(request)
             self._check_mount(request.mount)
         body = SourceBody.of(self.keep(request, *self.reach(uri, options_of(request))))
-        if self._is_command:
+        if self._session.is_command:
             _ = self._workspace.whole_catalog  # a home is made whole
         return body
 
     def reach(self, uri: str, options: SourceOptions) -> tuple[str, SourceOptions]:
-        """Where a source that the caller names lies, and the options that keep it there."""
-        if self._is_command:
+        """Where a source that the caller names lies, and the options that keep it there.
+
+        Args:
+            uri: Where the files lie.
+            options: How they are reached.
+        """
+        if self._session.is_command:
             return uri if "://" in uri else str(Path(uri).expanduser().absolute()), options
         settings = self._workspace.settings
-        allowed = allowed_place(settings, uri, options, self._caller)
-        return allowed, fenced(settings, allowed, options, self._caller)
+        allowed = allowed_place(settings, uri, options, self._session.caller)
+        return allowed, fenced(settings, allowed, options, self._session.caller)
 
     def _check_mount(self, mount: str | None) -> None:
         """Let admins alone name a folder of this server that jobs read.
@@ -105,7 +93,7 @@ class Sources:
         Raises:
             NotAllowed: The caller is none.
         """
-        if mount and not self._caller.may("admin"):
+        if mount and not self._session.caller.may("admin"):
             raise NotAllowed("mount: names a folder of this server; admins may")
 
     def keep(self, body: NewSource, uri: str, options: SourceOptions) -> Source:
@@ -148,20 +136,7 @@ class Sources:
         max_requests_per_s: float | None = None,
         expected: ExpectedVersion | None = None,
     ) -> SourceChanged:
-        """Change a source; what is None stays.
-
-        Args:
-            uri: Where its files lie now; its datasets follow.
-            differing: Also where catalogued files are missing or changed there.
-            exclude: What to leave out from the next scan on, in place of the present list.
-            part_of: The data set that it is a part of; its own where empty.
-            mount: Its root on a mounted file system, as ingest.sources.mount writes it; empty for
-                none.
-            max_mb_per_s: Megabytes a second that a staging fetches from it at most; 0 for any
-                number.
-            max_requests_per_s: Requests for its files that a staging sends a second at most; 0 for
-                any number.
-        """
+        """Change a source; what is None stays."""
         body = SourceChange(
             uri=uri,
             differing=differing,
@@ -171,7 +146,7 @@ class Sources:
             max_mb_per_s=max_mb_per_s,
             max_requests_per_s=max_requests_per_s,
         )
-        if not self._is_command:
+        if not self._session.is_command:
             check_text(body)
             self._check_mount(body.mount)
         records = self._workspace.records

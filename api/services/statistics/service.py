@@ -5,7 +5,7 @@ What a statistic needs is imported where it begins.
 
 from collections.abc import Mapping, Sequence
 
-from api.workspace import Workspace
+from api.services.call import Service
 from query.question.question import Question
 from query.statistics.class_report import ClassesAnswer, ClassReport, Grouping
 from query.statistics.correlations import Correlation
@@ -16,12 +16,8 @@ from query.statistics.histogram_report import Histogram
 _ALL = Question()
 
 
-class Statistics:
-    """Statistics of a home's frames; of which: api.services.statistics.frames.frames_of."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Statistics of the rows that the workspace's caller may see."""
-        self._workspace = workspace
+class Statistics(Service):
+    """Statistics of a home's frames."""
 
     def classes(
         self,
@@ -81,10 +77,7 @@ class Statistics:
         split: str | None = None,
         at: int | None = None,
     ) -> Histogram:
-        """Frames by the values of one tag, class or column, or of two.
-
-        Bins, edges and scales are those of api.services.statistics.histogram_axes.axes_of.
-        """
+        """Frames by the values of one tag, or of two."""
         from api.services.statistics.frames import frames_of
         from api.services.statistics.histogram_axes import axes_of
         from query.statistics.histograms import histogram
@@ -103,11 +96,7 @@ class Statistics:
         split: str | None = None,
         at: int | None = None,
     ) -> FacetReport:
-        """Every tag's histogram under a question's other conditions, and how many frames answer it.
-
-        Args:
-            *tags: Only these tags' or classes'; those of every tag when none is given.
-        """
+        """Every tag's histogram under a question's other conditions; the frames that answer it."""
         from api.services.statistics.frames import frames_of
         from query.statistics.facets import facets
 
