@@ -19,7 +19,7 @@ from api.services.jobs.commands import begin_command
 from api.services.running_stagings import WATCH, cancel_running, running, running_one
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound
-from catalog.records.datasets import recorded_dataset, whole_dataset
+from catalog.records.datasets import complete_dataset, recorded_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.stagings import recorded_staging, recorded_stagings
 from catalog.records.tables import Dataset, Staging
@@ -128,7 +128,7 @@ class Stagings:
             StorageError: The job cannot be started.
         """
         prepared = [] if prepare is None else ["--prepare", str(Size.parse(prepare))]
-        whole = whole_dataset(self._workspace.records, dataset)
+        whole = complete_dataset(self._workspace.records, dataset)
         self._check_targets(whole, to, verify=verify, prepare=prepare)
         command = ["stage", "--json", "--workers", str(workers), *(["--verify"] if verify else [])]
         targets = [word for target in to for word in ("--to", target)]
@@ -157,7 +157,7 @@ class Stagings:
             StorageError: The cache cannot be read or written.
         """
         records = self._workspace.records
-        whole = whole_dataset(records, dataset)
+        whole = complete_dataset(records, dataset)
         foresight = foresee_staging(
             records,
             whole,

@@ -253,7 +253,7 @@ def _give_back(connection: duckdb.DuckDBPyConnection, files: str) -> None:
 
     A value that its tag no longer takes stays where it is kept.
     """
-    tags = kept_tags.tags_kept_of(connection, files)
+    tags = kept_tags.tags_with_kept_values(connection, files)
     for column in tag_columns(connection) if tags else ():
         if column.tag not in tags:
             continue
@@ -349,8 +349,8 @@ def _measures(snapshot: Snapshot) -> _Measures:
     return _Measures(pixels, {tag: _OfClass(*of) for tag, of in of_classes})
 
 
-def _share(count: int, whole: int) -> float:
-    return count / whole if whole else 0.0
+def _share(count: int, total: int) -> float:
+    return count / total if total else 0.0
 
 
 def _file_row(source: SourceNames, file: File, scan: int) -> dict[str, object]:

@@ -60,7 +60,7 @@ def write_lock(
 
 
 @contextmanager
-def still_lock(path: Path, wait_s: float, activity: str) -> Iterator[Callable[[], None]]:
+def quiescing_lock(path: Path, wait_s: float, activity: str) -> Iterator[Callable[[], None]]:
     """Keep writers out for a block that writes nothing; `write_lock`, where that can be had.
 
     Where the lock file cannot be written, as on a read-only file system, its shared lock keeps out
@@ -83,7 +83,7 @@ def still_lock(path: Path, wait_s: float, activity: str) -> Iterator[Callable[[]
         raise StorageError(f"{path}: cannot be opened: {error.strerror}", str(path)) from error
     try:
         deadline = time.monotonic() + wait_s
-        while not _is_taken(handle, fcntl.LOCK_SH):
+        while not _is_locked(handle, fcntl.LOCK_SH):
             if time.monotonic() >= deadline:
                 raise _busy(handle, path, wait_s, activity)
             time.sleep(_POLL_S)
@@ -104,13 +104,13 @@ def _can_be_written(path: Path) -> bool:
 def _acquire(handle: int, path: Path, wait_s: float, activity: str) -> None:
     line = WaitingLine(path)
     # Without a wait the only try is made at once; else only where nobody would be overtaken.
-    if (wait_s <= 0 or line.is_empty()) and _is_taken(handle):
+    if (wait_s <= 0 or line.is_empty()) and _is_locked(handle):
         return
     deadline = time.monotonic() + wait_s
     if wait_s > 0:
         with line.ticket() as ticket:
             while time.monotonic() < deadline:
-                if line.is_turn(ticket) and _is_taken(handle):
+                if line.is_turn(ticket) and _is_locked(handle):
                     return
                 time.sleep(_POLL_S)
     raise _busy(handle, path, wait_s, activity)
@@ -123,7 +123,7 @@ def _busy(handle: int, path: Path, wait_s: float, activity: str) -> CatalogBusy:
     )
 
 
-def _is_taken(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
+def _is_locked(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
     """Return whether the lock is this handle's now."""
     try:
         fcntl.flock(handle, kind | fcntl.LOCK_NB)

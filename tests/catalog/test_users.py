@@ -348,7 +348,7 @@ def test_guessing_gets_slower_and_slower(records: RecordStore) -> None:
     fail(records, "anna", address, 5)
     assert 0 < wait_of(records, "anna", address) <= 1
     fail(records, "anna", address, 3)
-    again = RecordStore(records.place)
+    again = RecordStore(records.location)
     assert 7 < wait_of(again, "anna", address) <= 8
     assert 7 < wait_of(again, "anna", "198.51.100.9") <= 8  # from wherever
     assert wait_of(again, "otto", address) == 0
@@ -438,7 +438,7 @@ def test_the_audit_log_is_read_page_by_page(records: RecordStore) -> None:
         pages.append([entry.target for entry in page])
         before = page[-1].id
     assert pages == [["6", "5", "4"], ["3", "2", "1"], ["0"]]
-    assert [entry.target for entry in audit_log.entries(records, who="b")] == ["5", "3", "1"]
+    assert [entry.target for entry in audit_log.entries(records, user="b")] == ["5", "3", "1"]
     assert [entry.target for entry in audit_log.entries(records, outcome="202")] == ["5", "2"]
     audit_log.add(records, "\udcff\0", "x" * 100, "/" + "y" * 5000, "'; drop table audit; --")
     newest = audit_log.entries(records, limit=1)[0]

@@ -12,7 +12,7 @@ import framesift
 from api.services.jobs.files import report_file
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound
-from catalog.records.datasets import whole_dataset
+from catalog.records.datasets import complete_dataset
 from catalog.records.tables import Job
 from framesift.data import Classes, open_frames
 from pipeline.jobs.backends.launch import on_this_machine
@@ -52,7 +52,7 @@ def run(workspace: Workspace, name: str, *words: str, **settings: object) -> Job
     job = submit_program(
         workspace.records,
         JobQueue(workspace.jobs, workers=8),
-        whole_dataset(workspace.records, "all"),
+        complete_dataset(workspace.records, "all"),
         ProgramSettings(CommandLine.of(words), **settings),  # type: ignore[arg-type]
         name=name,
     )
@@ -146,7 +146,7 @@ def test_what_cannot_be_is_refused_before_anything_runs(workspace: Workspace) ->
             submit_program(
                 workspace.records,
                 JobQueue(workspace.jobs, workers=8),
-                whole_dataset(workspace.records, "all"),
+                complete_dataset(workspace.records, "all"),
                 ProgramSettings(CommandLine.parse(text), **settings),  # type: ignore[arg-type]
             )
         return str(error.value)
@@ -172,7 +172,7 @@ def test_what_cannot_be_is_refused_before_anything_runs(workspace: Workspace) ->
 def test_prepared_arrays_of_a_split(workspace: Workspace) -> None:
     """Proves a program opens the rows of its split, which are those of the form in the cache."""
     make(workspace, "all", split=SPLIT)
-    dataset = whole_dataset(workspace.records, "all")
+    dataset = complete_dataset(workspace.records, "all")
     stage_dataset(workspace.records, dataset, workspace.cache)
     job = run(
         workspace, "arrays", "cp", "{prepared}/rows.npy", "{job}",
@@ -197,7 +197,7 @@ def test_prepared_arrays_of_a_split(workspace: Workspace) -> None:
 def test_prepared_arrays_of_folders_of_this_machine(workspace: Workspace) -> None:
     """Proves that frames need no staging to be prepared: the cache gets their form, and no copy."""
     make(workspace, "all", split=SPLIT)
-    whole = whole_dataset(workspace.records, "all")
+    whole = complete_dataset(workspace.records, "all")
     line = CommandLine.parse("cp {prepared}/rows.npy {job}")
     settings = ProgramSettings(line, split="train", prepare=Size(30, 48))
     dry = replace(workspace.job_queue, dry_run=True)

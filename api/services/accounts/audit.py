@@ -34,6 +34,6 @@ class Audit:
             limit: At most this many.
         """
         entries = audit_log.entries(
-            self._session.records, who=who, outcome=outcome, before=before, limit=limit
+            self._session.records, user=who, outcome=outcome, before=before, limit=limit
         )
         return [AuditBody.of(entry) for entry in entries]

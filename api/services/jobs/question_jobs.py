@@ -12,7 +12,7 @@ from api.schemas.datasets import NewDataset, NewSplit
 from api.schemas.jobs import JobBody
 from api.services.jobs.programs import need_programs
 from catalog.errors import InvalidInput
-from catalog.records.datasets import whole_dataset
+from catalog.records.datasets import complete_dataset
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
 from pipeline.archive.migrate import check_migration
@@ -160,7 +160,7 @@ def _staged_before(jobs: Beginner, dataset: str | None, options: Mapping[str, An
     if backend(options.get("backend", "local")).stages_beside:
         return False
     records = jobs.session.records
-    return needs_staging(records, whole_dataset(records, dataset))
+    return needs_staging(records, complete_dataset(records, dataset))
 
 
 def begin_with_steps(
@@ -176,7 +176,7 @@ def begin_with_steps(
     """
     session, records = jobs.session, jobs.session.records
     question, save_as = asked.question, asked.save_as
-    whole = None if asked.dataset is None else whole_dataset(records, asked.dataset)
+    whole = None if asked.dataset is None else complete_dataset(records, asked.dataset)
     resources = _resources(jobs, kind, options)
     chosen, start_after = backend(options.get("backend", "local")), options.get("start_after")
     if start_after is not None and not chosen.stages_beside:

@@ -19,7 +19,7 @@ from api.services.jobs.logs import LogEnd, joined_logs, log_end, log_sizes
 from api.services.jobs.programs import need_programs
 from api.services.jobs.question_jobs import Asked, Foreseen, begin_with_steps, or_question
 from catalog.errors import InvalidInput, NotFound, StorageError
-from catalog.records.datasets import whole_dataset
+from catalog.records.datasets import complete_dataset
 from catalog.records.jobs import job_counts, recorded_job, recorded_jobs, recorded_moves
 from catalog.records.tables import Dataset, Job
 from pipeline.jobs.accounting.usage import Usage, job_usage
@@ -431,7 +431,7 @@ class Jobs:
         from api.services.jobs.trained_frames import notes_on
 
         dataset = options["dataset"]
-        whole_dataset(self._workspace.records, dataset)  # before anything is said of the model
+        complete_dataset(self._workspace.records, dataset)  # before anything is said of the model
         return notes_on(
             self._workspace,
             self.model(options["model"]),
@@ -482,7 +482,7 @@ class Jobs:
         """The dataset of a job; of one that is foreseen, what its question would be saved as."""
         if self._foreseen is not None:
             return self._foreseen.dataset
-        return whole_dataset(self._workspace.records, dataset)
+        return complete_dataset(self._workspace.records, dataset)
 
     def ask(
         self,

@@ -10,7 +10,7 @@ from api.services.jobs.service import Jobs
 from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, NotFound
-from catalog.records.datasets import whole_dataset
+from catalog.records.datasets import complete_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset, Job
 from pipeline.archive.migrate import migrate_dataset
@@ -160,4 +160,4 @@ def _dataset(session: Session, job: Job) -> Dataset:
     Raises:
         NotFound: Somebody has removed it.
     """
-    return whole_dataset(session.records, job.dataset or "")
+    return complete_dataset(session.records, job.dataset or "")
