@@ -155,6 +155,11 @@ class Order:
         return 1
 
     @property
+    def saves_as(self) -> str | None:
+        """Name of the dataset that a question's frames become; None for the job's own."""
+        return self.save_as
+
+    @property
     def afterwards(self) -> tuple[str, ...]:
         """The steps that follow when the job is done."""
         return tuple(step for step in ("evict", "migrate") if getattr(self, step))
@@ -640,6 +645,11 @@ class Prediction(ModelOrder):
     trust_model: Annotated[bool, _TRUST] = False
     bad_frames: Annotated[str | None, _bad_frames("The report names them.")] = None
 
+    @property
+    def saves_as(self) -> str | None:
+        """As of every order; predict-MODEL by default."""
+        return self.save_as or f"predict-{Path(self.model).name.replace('@', '-')}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Program(Order):
@@ -720,7 +730,7 @@ def order_of(data: Mapping[str, Any]) -> Order:
     if kind not in ORDERS:
         raise UnknownName("job", kind, ORDERS)
     order = ORDERS[kind]
-    values = {name: value for name, value in data.items() if name != "kind"}
+    values = {name: value for name, value in data.items() if name != "kind" and value is not None}
     known = order.__dataclass_fields__
     for name in values.keys() - known.keys():
         raise UnknownName(f"setting of {kind}", name, known)

@@ -1,35 +1,50 @@
 """Options of commands derived from orders: what one means and may hold, its setting says."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any
 
 import typer
 
 from pipeline.runs.setting import Row, Setting, rows
 
 _NEGATIVE = "--no-"
-_OWN = "order_"
-"""Begins the parameter of an option, whose own name may be that of another group's option."""
 
 
 class OrderOptions:
     """Options of a command for fields of an order."""
 
-    def __init__(self, order: type, names: Callable[[str], bool]) -> None:
-        """Those of the fields whose names are chosen."""
-        self._rows = {row.name: row for row in _in_order(rows(order)) if names(row.name)}
+    def __init__(
+        self, order: type, names: Callable[[str], bool], others: Collection[str] = ()
+    ) -> None:
+        """Those of the fields whose names are chosen.
+
+        Args:
+            order: Has the fields.
+            names: Chooses them.
+            others: Parameters that the command has for something else.
+        """
+        self._rows = {
+            f"order_{row.name}" if row.name in others else row.name: row
+            for row in _in_order(rows(order))
+            if names(row.name)
+        }
 
     def parameters(self, *names: str) -> Iterator[inspect.Parameter]:
-        """The options as Typer reads them from a signature: these, or all."""
-        return (_parameter(row) for row in self._rows.values() if not names or row.name in names)
+        """The options as Typer reads them from a signature: of these fields, or of all."""
+        return (
+            _parameter(name, row)
+            for name, row in self._rows.items()
+            if not names or row.name in names
+        )
 
     def values(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """The order's fields that a command line gave, by name; other parameters do not count."""
-        words = {name: parameters.get(_OWN + name) for name in self._rows}
-        values = {name: _value(self._rows[name].setting, word) for name, word in words.items()}
+        values = {
+            row.name: _value(row.setting, parameters.get(name)) for name, row in self._rows.items()
+        }
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -44,11 +59,11 @@ def _in_order(every: tuple[Row, ...]) -> Iterator[Row]:
         yield from behind.get(row.name, ())
 
 
-def _parameter(row: Row) -> inspect.Parameter:
-    setting, types = row.setting, get_args(row.type) or (row.type,)
+def _parameter(name: str, row: Row) -> inspect.Parameter:
+    setting, types = row.setting, row.types
     option = setting.option or f"--{row.name.replace('_', '-')}"
     annotation, default = row.type, row.default
-    if get_origin(row.type) is Sequence:
+    if row.is_list and setting.parse is None:
         annotation, default = list[str] | None, None
     elif setting.parse is not None or Path in types:
         annotation = str | None
@@ -63,7 +78,7 @@ def _parameter(row: Row) -> inspect.Parameter:
         show_default=default is not None,
     )
     return inspect.Parameter(
-        _OWN + row.name,
+        name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if default is MISSING else default,
         annotation=Annotated[annotation, words],
