@@ -12,7 +12,6 @@ from sqlalchemy import delete, select, text, update
 
 from catalog.accounts import (
     audit_log,
-    first_admin,
     login_throttle,
     row_collections,
     tokens,
@@ -499,7 +498,7 @@ def test_a_collection_s_rule_and_users_are_its_own(records: RecordStore) -> None
 def test_one_first_admin(records: RecordStore) -> None:
     """Servers that start at once on an empty home give one token between them, and later none."""
     with ThreadPoolExecutor(4) as pool:
-        secrets = [t for t in pool.map(lambda _: first_admin.first_token(records), range(4)) if t]
+        secrets = [t for t in pool.map(lambda _: tokens.first_token(records), range(4)) if t]
     (secret,) = secrets
     holder = tokens.holder(records, secret)
     assert holder is not None
@@ -510,7 +509,7 @@ def test_one_first_admin(records: RecordStore) -> None:
     )
     assert holder.token.expires - now() <= timedelta(days=1)
     assert users.with_password(records, "admin", "") is None
-    assert first_admin.first_token(records) is None
+    assert tokens.first_token(records) is None
 
 
 def test_reading_waits_for_no_writer(records: RecordStore) -> None:
