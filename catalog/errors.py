@@ -246,7 +246,7 @@ class RemovalRefused(FramesiftError):
 
 
 class NotAuthenticated(FramesiftError):
-    """A request without a token or password that counts."""
+    """A request without a valid token or password."""
 
 
 class NotAllowed(FramesiftError):

@@ -40,7 +40,7 @@ _USE_NOTED = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Grant:
-    """A token that counts, and whose it is."""
+    """Valid token and its user."""
 
     token: Token
     user: User

@@ -141,7 +141,6 @@ def restore(source: Path, home: Path) -> Backup:
     Raises:
         AlreadyExists: The home has a catalog or records; nothing is overwritten.
         BadFile: The backup is none, lacks a file, or one is not as it was written.
-        CatalogDamaged: Catalog or records are of a format that is not read.
     """
     for name in _PARTS:
         if (home / name).exists():

@@ -332,7 +332,7 @@ def _digest(cursor: Cursor, table: str) -> tuple[int, str]:
 def _copy_records(source: RecordStore, target: RecordStore) -> dict[str, int]:
     """Every record with its number, in one transaction; rows of each table."""
     copied = {}
-    # By the same places, so that paths are copied as the database has them.
+    # In the same folders, so that paths are copied as the database has them.
     target = RecordStore(target.location, home_layout=source.home_layout)
     with source.reading() as session, target.session() as new:
         for table in Base.metadata.sorted_tables:

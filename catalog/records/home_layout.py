@@ -90,11 +90,7 @@ def names_in(folder: Path | S3Prefix) -> list[str]:
 
 @contextmanager
 def local_file(folder: Path | S3Prefix, name: str, scratch: Path) -> Iterator[Path]:
-    """The file of that name below a place as a local one, for the block.
-
-    Args:
-        scratch: Folder for a file that is fetched.
-    """
+    """The file of that name below a place as a local one, for the block."""
     if isinstance(folder, Path):
         yield folder / name
         return

@@ -11,7 +11,7 @@ from catalog.records.home_layout import HomeLayout
 
 
 def use(dialect: Dialect, home_layout: HomeLayout | None) -> None:
-    """Have an engine's paths be relative to these places in its database."""
+    """Have an engine's paths be relative to these folders in its database."""
     dialect.framesift_places = home_layout  # type: ignore[attr-defined]  # types get nothing else
 
 
@@ -20,7 +20,7 @@ def _places(dialect: Dialect) -> HomeLayout | None:
 
 
 class PathText(TypeDecorator[str]):
-    """A path; in the database relative to the records' places."""
+    """A path; in the database relative to the home's folders."""
 
     impl = String
     cache_ok = True
@@ -37,7 +37,7 @@ class PathText(TypeDecorator[str]):
 
 
 class PathsJson(TypeDecorator[dict[str, Any]]):
-    """JSON whose texts may be paths; in the database relative to the records' places."""
+    """JSON whose texts may be paths; in the database relative to the home's folders."""
 
     impl = JSON
     cache_ok = True

@@ -82,7 +82,6 @@ class RecordStore:
 
         Raises:
             StorageError: The folder or file cannot be written, or the server not be reached.
-            CatalogDamaged: It is no such database, or one of a version that is not read.
         """
         self.location = location
         self.owner = NOBODY

@@ -34,11 +34,9 @@ def atomic_write(
     """Write a file whole, in place of an earlier one.
 
     Args:
-        target: The file.
         content: Its bytes, or its text, which is encoded as UTF-8.
         mode: Its permissions, less the process's umask.
         fsync: Wait until file and name are on the disk; else a power cut may leave it empty.
-        parents: Make the folders above it that are missing.
         clear: As of `atomic_path`.
 
     Raises:
