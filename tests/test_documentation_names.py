@@ -16,6 +16,7 @@ PACKAGES = (
 _PACKAGE = "|".join(PACKAGES)
 _PATH = re.compile(rf"(?<![\w/.-])((?:{_PACKAGE}|docs)/[\w/.-]*\w)")
 _MODULE = re.compile(rf"(?<![\w/.@:-])((?:{_PACKAGE})(?:\.[A-Za-z_]\w*)+)")
+_NAME = re.compile(rf"`((?:{_PACKAGE})/[\w/]+\.py): ([\w.]+)`")
 _LINK = re.compile(r"\]\(([^)\s:]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _SETTING = re.compile(r"\bFRAMESIFT_[A-Z0-9_]*[A-Z0-9]\b")
@@ -109,6 +110,17 @@ def test_files_and_modules_that_are_named_exist() -> None:
             example = f"{named.rpartition('.')[2]}.py" in examples or named.endswith((".md", ".py"))
             if not (is_module(named) or example or named in NO_NAMES):
                 missing.append(f"{page.relative_to(ROOT)}: {named}")
+    assert missing == []
+
+
+def test_functions_and_classes_that_are_named_exist() -> None:
+    """Names of a module behind its path, such as catalog/store.py: CatalogStore.writing."""
+    missing = [
+        f"{page.relative_to(ROOT)}: {path}: {name}"
+        for page, text in documentation()
+        for path, name in _NAME.findall(text)
+        if (ROOT / path).is_file() and not set(name.split(".")) <= names_in(ROOT / path)
+    ]
     assert missing == []
 
 
