@@ -161,3 +161,10 @@ def test_every_page_is_in_its_index() -> None:
         index = (ROOT / folder / "README.md").read_text(encoding="utf-8")
         pages = {page.name for page in (ROOT / folder).glob("*.md")} - {"README.md"}
         assert {page for page in pages if f"({page}" not in index} == set(), folder
+
+
+def test_decisions_are_in_the_order_of_their_numbers() -> None:
+    """The index of decisions names each page once."""
+    index = (ROOT / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
+    pages = sorted(page.name for page in (ROOT / "docs" / "decisions").glob("0*.md"))
+    assert re.findall(r"^\| \[\d+\]\((\S+)\)", index, re.MULTILINE) == pages
