@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from api.cli.shapes.jobs import Jobs, Models
     from api.cli.shapes.policies import Policies
     from api.cli.shapes.record import Record
+    from api.cli.shapes.scans import Scans
     from api.cli.shapes.selections import Selections
     from api.cli.shapes.sources import Sources
     from api.cli.shapes.stagings import Stagings
@@ -58,6 +59,10 @@ class Target(Protocol):
     @property
     def policies(self) -> "Policies":
         """Tags that are set on what a condition finds."""
+
+    @property
+    def scans(self) -> "Scans":
+        """Scans of sources."""
 
     @property
     def sources(self) -> "Sources":

@@ -42,7 +42,7 @@ class Scans:
         source: str | None = None,
         state: str | None = None,
         before: int | None = None,
-        limit: int = 100,
+        limit: int | None = None,
     ) -> list[ScanBody]:
         """Scans, newest first.
 
@@ -50,7 +50,7 @@ class Scans:
             source: Only of this source.
             state: Only in this state.
             before: Only those whose number is lower.
-            limit: At most this many.
+            limit: At most this many; all when None.
         """
         scans = recorded_scans(
             self._workspace.records, source=source, state=state, before=before, limit=limit

@@ -20,7 +20,7 @@ def recorded_scans(
     kind: str | None = None,
     state: str | None = None,
     before: int | None = None,
-    limit: int = 100,
+    limit: int | None = None,
 ) -> list[tuple[Scan, str]]:
     """Scans with their source's name, newest first.
 
@@ -30,7 +30,7 @@ def recorded_scans(
         kind: Only of this kind.
         state: Only in this state.
         before: Only those with a smaller number.
-        limit: At most this many.
+        limit: At most this many; all when None.
 
     Raises:
         NotFound: There is no such source.

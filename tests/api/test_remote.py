@@ -186,7 +186,7 @@ ASKED = {
     "correlate": ["v"], "gaps": ["d"], "stage": ["d"],
     "cache verify": ["d"], "cache status": [], "cache limit": [],
     "cache pin": ["d"], "cache unpin": ["d"], "cache evict": ["d"], "cache contents": ["d"],
-    "stagings list": [], "stagings running": [], "stagings cancel": ["s"],
+    "scans list": [], "stagings list": [], "stagings running": [], "stagings cancel": ["s"],
     "duplicates": [],
     "train": ["d"], "validate": ["m", "d"], "predict": ["m", "d"],
     "improve": ["m"], "audit": [],
