@@ -13,11 +13,11 @@ from pathlib import Path
 from catalog.errors import BadFile, StorageError
 from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json, read_bounded
-from pipeline.cache.entry_name import FORMS, IN_PLACE, source_folder
 from pipeline.cache.lease import MANIFESTS, USED_FILE
 from pipeline.cache.stager import PARTS
+from pipeline.entry_name import FORMS, IN_PLACE, source_folder
 from pipeline.manifest import HEADER_FILE, Manifest
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 
 PINNED_FILE, STAGERS_FILE = "pinned", "stagers.json"
 _MOST_BYTES = 1 << 20

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, duration, emit_json
 
 scans_app = typer.Typer(no_args_is_help=True, help="Scans of sources, done and running.")
@@ -20,7 +20,7 @@ def list_(
     as_json: JsonFlag = False,
 ) -> None:
     """List the scans, newest first: what each found and how long it took."""
-    listed = list(target().scans.list(source=source, state=state))
+    listed: list[Record] = list(target().scans.list(source=source, state=state))
     if as_json:
         emit_json(listed)
         return
