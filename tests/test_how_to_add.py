@@ -225,3 +225,9 @@ def test_what_stands_in_the_code(page: str, files: tuple[str, ...]) -> None:
     for block, file in zip(blocks(page), files, strict=True):
         lines = textwrap.dedent((PAGES.parents[1] / file).read_text("utf-8"))
         assert block in lines or textwrap.indent(block, "    ") in lines, block
+
+
+def test_a_job_option() -> None:
+    """The row that the page shows stands in the code."""
+    (row,) = blocks("job-option.md")
+    assert row.strip() in (PAGES.parents[1] / "pipeline/runs/orders.py").read_text(encoding="utf-8")
