@@ -143,11 +143,11 @@ def test_scores_that_come_again_are_refreshed_in_memory(store: CatalogStore) -> 
     """What was written again is answered, and memory takes in the rows alone."""
     if isinstance(store.memory, NoMemory):
         return
-    held = store.memory.held_bytes
+    held = store.memory.loaded_bytes
     assert write(store).frames == 20
     assert store.memory.wait(60)
     # A load holds nothing until it ends; a refresh goes on holding the tables.
-    assert store.memory.held_bytes >= held > 0
+    assert store.memory.loaded_bytes >= held > 0
     with store.inspecting() as cursor:
         assert written_since(cursor, store.snapshot() - 1) is not None
     assert asked(store, where="confusion(car, bicycle) = 0") == SCORED
