@@ -1,6 +1,5 @@
 """The target of a command: the services of a home, or a server's client of the same shape."""
 
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from api.cli import destination
@@ -31,20 +30,12 @@ class Record(Protocol):
         """The value of a field; None where there is none."""
 
 
-INSTEAD: ContextVar["Target | None"] = ContextVar("instead", default=None)
-"""Target that commands use in place of a home or a server; see
-api.cli.commands.automation.steps."""
-
-
 def target(*, makes: bool = False) -> "Target":
     """The target that the command's options and the environment name: see api.cli.destination.
 
     Args:
         makes: Make a home's stores where there are none: see api.cli.destination.home.
     """
-    instead = INSTEAD.get()
-    if instead is not None:
-        return instead
     return home_session(makes=makes) if destination.server() is None else destination.client()
 
 

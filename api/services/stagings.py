@@ -28,7 +28,7 @@ from pipeline.cache.lease import Holder
 from pipeline.cache.reading import StagingPlace
 from pipeline.jobs.request import JobRequest
 from pipeline.manifest_store import read_manifest
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from pipeline.staging.beside import BesideTold
 from pipeline.staging.fetch import FailedFile
 from pipeline.staging.foresee import foresee_staging

@@ -10,8 +10,8 @@ from typing import IO, cast
 from catalog.errors import StorageError
 from framesift_start import start
 from pipeline.manifest import Manifest
-from pipeline.prepared.size import Size
 from pipeline.prepared.worker import BadFrames
+from pipeline.runs.size import Size
 
 
 class DecodingProcess:

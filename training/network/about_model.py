@@ -8,10 +8,10 @@ from typing import Any
 
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.storage.bounded_file import parsed_json
-from pipeline.prepared.size import LONGEST_SIDE_PX
-from pipeline.prepared.training_input import SIZE_STEP_PX
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from pipeline.runs.class_map import ClassMap
+from pipeline.runs.size import LONGEST_SIDE_PX
+from pipeline.runs.training_input import SIZE_STEP_PX
 from training.folder_file import read_folder_file
 from training.input.label_classes import LabelClasses
 
@@ -98,11 +98,7 @@ class AboutModel:
             raise InvalidInput(f"a model cannot be made of this dataset: {error}") from error
 
     def label_classes(self, class_list: Mapping[str, str], dataset: str) -> LabelClasses:
-        """The model's classes, and where the labels of a dataset that it is run on go.
-
-        Raises:
-            InvalidInput: The dataset's classes are not the model's, or its map lacks one of them.
-        """
+        """The model's classes, and where the labels of a dataset that it is run on go."""
         map_ = None if self.class_map is None else ClassMap.from_json(self.class_map)
         classes = LabelClasses.of(class_list, map_, dataset)
         check_same_classes("the model", self.classes, classes.names, dataset)

@@ -1,6 +1,6 @@
 """/jobs: jobs as they run, what they printed and found; /new-job begins one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 
 from api.http.dependencies import CurrentSession
-from api.http.routes.jobs import get_events, options_of
+from api.http.routes.jobs import get_events
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS, Api
 from api.schemas.jobs import JobBody, NewTraining, NewValidation
@@ -21,7 +21,7 @@ from api.web.forms import Form, form_of
 from api.web.pages import HEADERS, elsewhere, gone_on, is_part, page
 from api.web.run.choices import dataset_choices, model_choices
 from api.web.run.curves import curves_of, plots_of
-from api.web.run.job_form import new_job
+from api.web.run.job_form import further_fields, new_job
 from api.web.run.matrix import cell_path, matrix_rows, question_path
 from api.web.run.measured import compared_rows, figures_of, progress_of, short_progress
 from catalog.errors import FramesiftError, NotFound, StorageError
@@ -83,6 +83,7 @@ def get_new_job(
         "datasets": dataset_choices(session, chosen=dataset),
         "models": model_choices(session, chosen=model),
         "model": model,
+        "further": {kind: further_fields(kind) for kind in ("train", "validate")},
         "asked": search,
         "described": session.selections.describe(question, at=search.at),
         **_HERE,
@@ -119,9 +120,7 @@ async def post_new_job(request: Request, session: CurrentSession) -> Response:
     form = await form_of(request)
 
     def begin() -> JobBody:
-        body = _job_of(session, form)
-        submit: Callable[..., JobBody] = getattr(session.jobs, body.kind)
-        return submit(**options_of(body))
+        return session.jobs.submit(_job_of(session, form).order())
 
     return gone_on(request, _path((await run_in_threadpool(begin)).name))
 
@@ -132,8 +131,7 @@ async def post_dry_run_part(request: Request, session: CurrentSession) -> Respon
     form = await form_of(request)
 
     def answer() -> Response:
-        body = _job_of(session, form)
-        dry = session.jobs.dry_run(body.kind, **options_of(body))
+        dry = session.jobs.describe(_job_of(session, form).order())
         return page(request, "_dry_run.html", {"dry": dry})
 
     return await run_in_threadpool(answer)
