@@ -213,8 +213,10 @@ class Workspace:
                 rows = catalog, SeenDatasets(catalog, folder, read, self._seen_parts)
                 self._limited.put((rules, named), rows)
         limited = copy(self)
-        limited._seen, seen = rows
-        limited.records = self.records.limited_to(owner, seen_by(owner, seen), seen.manifest)
+        limited._seen, datasets = rows
+        limited.records = self.records.limited_to(
+            owner, seen_by(owner, datasets), datasets.manifest
+        )
         return limited
 
     @cached_property
@@ -263,10 +265,10 @@ class Workspace:
             return AWAY
         text = str(error)
         location, records = self.catalog_location, self.records_place
-        places = (self.home, self.cache, location.data, location.metadata, records)
-        for place in sorted({str(place) for place in places}, key=len, reverse=True):
-            name = "the database" if "://" in place else Path(place).name
-            text = text.replace(f"{place}/", "").replace(place, name)
+        locations = (self.home, self.cache, location.data, location.metadata, records)
+        for path in sorted({str(path) for path in locations}, key=len, reverse=True):
+            name = "the database" if "://" in path else Path(path).name
+            text = text.replace(f"{path}/", "").replace(path, name)
         return text
 
     def class_names(self) -> dict[str, str]:

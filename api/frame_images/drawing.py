@@ -157,8 +157,8 @@ def draw_differences(
         )
     below = _smooth(image, look)
     label = _nearest(label, look)
-    truth, said = _ids(label, classes), _ids(_nearest(prediction, look), classes)
-    mask = (truth != said) & (truth >= 0) & (said >= 0)
+    truth, predicted = _ids(label, classes), _ids(_nearest(prediction, look), classes)
+    mask = (truth != predicted) & (truth >= 0) & (predicted >= 0)
     if colours is not None:
         mask &= np.isin(_packed(label), np.array(colours, dtype=np.uint32))
     above = Image.new("RGB", below.size, DIFFERENT)

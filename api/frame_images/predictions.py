@@ -172,9 +172,9 @@ def made_differences(
     keys = [file.entry.key for file in files]
 
     def draw(image_png: bytes, label_png: bytes, prediction_png: bytes) -> bytes:
-        truth, said = decoded(label_png, keys[1]), decoded(prediction_png, keys[2])
+        truth, predicted = decoded(label_png, keys[1]), decoded(prediction_png, keys[2])
         return draw_differences(
-            decoded(image_png, keys[0]), truth, said, ids, colours, look, keys[2]
+            decoded(image_png, keys[0]), truth, predicted, ids, colours, look, keys[2]
         )
 
     return MadeImage(repr(("differences", [*ids.items()], colours)), tuple(files), look, draw)

@@ -21,9 +21,9 @@ def info_of(workspace: Workspace) -> InfoAnswer:
         "cache": workspace.cache,
     }
     # Users limited to collections learn no folder of the machine.
-    told = {name: "" if workspace.is_limited else str(where) for name, where in locations.items()}
+    paths = {name: "" if workspace.is_limited else str(where) for name, where in locations.items()}
     return InfoAnswer(
-        **told,
+        **paths,
         snapshot=counts.snapshot,
         files=counts.files,
         frames=counts.frames,

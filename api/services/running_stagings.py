@@ -72,8 +72,8 @@ def _found(workspace: Workspace) -> list[_Found]:
         job = jobs.pop(staging.about.job_folder, None)
         if _is_seen(records, staging.about):
             running.append((_body(staging, job, is_limited=workspace.is_limited), job, staging))
-    begun = [job for job in jobs.values() if job.kind == "stage"]
-    waiting: list[_Found] = [(_waiting(job), job, None) for job in begun]
+    stagings = [job for job in jobs.values() if job.kind == "stage"]
+    waiting: list[_Found] = [(_waiting(job), job, None) for job in stagings]
     return waiting + running
 
 
@@ -108,10 +108,10 @@ def _body(staging: RunningStaging, job: Job | None, *, is_limited: bool) -> Runn
     )
 
 
-def _progress(said: Mapping[str, Any]) -> StagingProgressBody | None:
+def _progress(progress: Mapping[str, Any]) -> StagingProgressBody | None:
     """The progress in a file of the cache; None where it has none, or another release's."""
     try:
-        return StagingProgressBody.model_validate(said)
+        return StagingProgressBody.model_validate(progress)
     except ValidationError:
         return None
 

@@ -122,8 +122,8 @@ class Scans(Service):
         with self._workspace.whole_catalog.lock(
             f"start-scan-{recorded.id}", "a scan is being started"
         ):
-            standing = self._standing(recorded, self._jobs())
-            if standing is not None and standing.state == "running":
+            status = self._standing(recorded, self._jobs())
+            if status is not None and status.state == "running":
                 raise InvalidInput(f"Scan already currently in-progress for {recorded.name}.")
             return self._begin(recorded.name, options, {"source": recorded.name})
 
@@ -173,10 +173,10 @@ class Scans(Service):
     def running(self) -> builtins.list[ScanStanding]:
         """The scans that run, by their sources' names."""
         jobs = self._jobs()
-        standings = [
+        statuses = [
             self._standing(source, jobs) for source in recorded_sources(self._workspace.records)
         ]
-        return [standing for standing in standings if standing and standing.state == "running"]
+        return [status for status in statuses if status and status.state == "running"]
 
     def progress(self) -> builtins.list[ScanProgress]:
         """Progress of each source's scan that runs, or ran when its machine went down."""

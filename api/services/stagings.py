@@ -98,11 +98,11 @@ class Stagings(Service):
                 writes them.
         """
         prepared = [] if prepare is None else ["--prepare", str(Size.parse(prepare))]
-        whole = whole_dataset(self._workspace.records, dataset)
-        self._check_targets(whole, to, verify=verify, prepare=prepare)
+        record = whole_dataset(self._workspace.records, dataset)
+        self._check_targets(record, to, verify=verify, prepare=prepare)
         command = ["stage", "--json", "--workers", str(workers), *(["--verify"] if verify else [])]
         targets = [word for target in to for word in ("--to", target)]
-        arguments = (*command, *prepared, *targets, "--", f"{whole.name}@{whole.version}")
+        arguments = (*command, *prepared, *targets, "--", f"{record.name}@{record.version}")
         settings = {
             "workers": workers,
             **({"verify": True} if verify else {}),
@@ -112,10 +112,10 @@ class Stagings(Service):
         return begin_command(
             self._workspace,
             "stage",
-            whole.name,
+            record.name,
             arguments,
             settings,
-            whole,
+            record,
             self._session.job_queue,
         )
 
@@ -126,10 +126,10 @@ class Stagings(Service):
             cache: Folder of the cache; the home's when None.
         """
         records = self._workspace.records
-        whole = whole_dataset(records, dataset)
+        record = whole_dataset(records, dataset)
         foresight = foresee_staging(
             records,
-            whole,
+            record,
             (cache or self._workspace.cache).expanduser().absolute(),
             workers=workers,
             indexes=self._workspace.indexes,
@@ -137,8 +137,8 @@ class Stagings(Service):
         )
         holders = [] if self._workspace.is_limited else foresight.holders
         evicted = () if self._workspace.is_limited else foresight.evicted_datasets
-        said = asdict(foresight) | {"holders": [*holders], "evicted_datasets": [*evicted]}
-        return ForesightBody(dataset=f"{whole.name}@{whole.version}", **said)
+        fields = asdict(foresight) | {"holders": [*holders], "evicted_datasets": [*evicted]}
+        return ForesightBody(dataset=f"{record.name}@{record.version}", **fields)
 
     def beside(
         self,

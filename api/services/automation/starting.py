@@ -34,7 +34,7 @@ _AT_MOST = 10
 _log = logging.getLogger(__name__)
 
 
-def start_triggers(workspace: "Workspace", tell: Callable[[str], None] = _log.warning) -> int:
+def start_triggers(workspace: "Workspace", log: Callable[[str], None] = _log.warning) -> int:
     """Go on with the runs of a home's triggers, and begin those that are due; how many began.
 
     One process does so at a time; another's call returns at once. A trigger that cannot be looked
@@ -43,7 +43,7 @@ def start_triggers(workspace: "Workspace", tell: Callable[[str], None] = _log.wa
     with _alone(workspace) as is_alone:
         if not is_alone:
             return 0
-        return sum(_looked_at(workspace, trigger, tell) for trigger in _triggers(workspace))
+        return sum(_looked_at(workspace, trigger, log) for trigger in _triggers(workspace))
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def _triggers(workspace: "Workspace") -> list[Trigger]:
     return [trigger for trigger in every if trigger.enabled and trigger.id not in busy]
 
 
-def _looked_at(workspace: "Workspace", trigger: Trigger, tell: Callable[[str], None]) -> bool:
+def _looked_at(workspace: "Workspace", trigger: Trigger, log: Callable[[str], None]) -> bool:
     error = ""
     try:
         run = _due(workspace, trigger)
@@ -80,7 +80,7 @@ def _looked_at(workspace: "Workspace", trigger: Trigger, tell: Callable[[str], N
         return False  # the next look is soon
     except FramesiftError as problem:
         error = str(problem)
-        tell(f"trigger {trigger.name}: {error}")
+        log(f"trigger {trigger.name}: {error}")
     finally:
         if error != trigger.error:
             _keep(workspace, trigger, error=error)
@@ -169,8 +169,8 @@ def _is_begun(records: Any, name: str, run: TriggerRun) -> bool:
 
 
 def _trained(trigger: Trigger, run: TriggerRun) -> str:
-    begun = zip(trigger.steps, run.jobs, strict=False)
-    return str([job for step, job in begun if step["kind"] == "train"][-1])
+    pairs = zip(trigger.steps, run.jobs, strict=False)
+    return str([job for step, job in pairs if step["kind"] == "train"][-1])
 
 
 def _dataset(session: "Session", trigger: Trigger, run: TriggerRun) -> str:

@@ -68,8 +68,8 @@ def _import(
     files = open_recorded(source, workspace.indexes)
     listed = next(iter(files.list(key)), None)
     content = files.read(key) if listed is None else read_listed(files, listed).content
-    seen = _seen(workspace, policy)
-    csv_import.run(workspace.whole_catalog, seen, policy, content, report, batch_rows)
+    catalog = _seen(workspace, policy)
+    csv_import.run(workspace.whole_catalog, catalog, policy, content, report, batch_rows)
 
 
 def _seen(workspace: Workspace, policy: Policy) -> Catalog:

@@ -39,8 +39,8 @@ class Policies(Service):
 
     def list(self) -> list[PolicyBody]:
         """The policies that the caller may see, by name, with their newest runs."""
-        seen = filter(self._rights.sees, policy_records.listed(self._workspace.records))
-        return [self._body(policy) for policy in seen]
+        visible = filter(self._rights.sees, policy_records.listed(self._workspace.records))
+        return [self._body(policy) for policy in visible]
 
     def get(self, name: str) -> PolicyBody:
         """A policy, with its newest run."""
