@@ -89,6 +89,6 @@ def _value(setting: Setting, word: Any) -> Any:
     """The field's value that an option says; None where it says none."""
     if setting.option and setting.option.startswith(_NEGATIVE):
         return False if word else None
-    if isinstance(word, list):
+    if isinstance(word, list | tuple):
         return tuple(word) or None
     return setting.parse(word) if setting.parse is not None and word is not None else word
