@@ -56,8 +56,6 @@ def made_overlay(
     """A label blended over its camera image.
 
     Args:
-        files: Image and label.
-        look: How it comes out.
         alpha: How much of the label shows, 0 to 1.
         classes: Only these, tags or names with commas between; all when None.
     """

@@ -153,9 +153,7 @@ def made_differences(
     """The camera image, with the pixels marked that a model took for another class than the label.
 
     Args:
-        files: Image, label and prediction.
         job: Name of the prediction job, whose model may have merged classes.
-        look: How it comes out.
         classes: Only where the label has one of these, tags or names with commas between.
     """
     source = files[0].source

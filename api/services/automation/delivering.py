@@ -25,8 +25,8 @@ from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, StorageErr
 from catalog.records.automation import webhooks as records_of
 from catalog.records.automation.tables import Webhook, WebhookDelivery
 from catalog.records.tables import Job, now
+from catalog.storage.file_lock import open_locked
 from ingest.sources.sealed_keys import unseal
-from pipeline.jobs.backends.turn import locked
 
 if TYPE_CHECKING:
     from api.workspace import Workspace
@@ -45,8 +45,8 @@ _FIELDS = (
 _log = logging.getLogger(__name__)
 
 
-def tell_webhooks(workspace: "Workspace", log: Callable[[str], None] = _log.warning) -> int:
-    """Record the ends that webhooks were not told of, and try what is due; how many were told.
+def notify_webhooks(workspace: "Workspace", warn: Callable[[str], None] = _log.warning) -> int:
+    """Record the ends that webhooks do not know, and send what is due; the number delivered.
 
     One process does so at a time; another's call returns at once.
 
@@ -59,7 +59,7 @@ def tell_webhooks(workspace: "Workspace", log: Callable[[str], None] = _log.warn
         return 0
     try:
         workspace.jobs.mkdir(parents=True, exist_ok=True)
-        lock = locked(workspace.jobs / ".webhooks.lock")
+        lock = open_locked(workspace.jobs / ".webhooks.lock", mode=0o600, wait_s=0)
     except OSError as error:
         raise StorageError(f"{workspace.jobs}: {error.strerror}", str(workspace.jobs)) from error
     if lock is None:
@@ -68,7 +68,7 @@ def tell_webhooks(workspace: "Workspace", log: Callable[[str], None] = _log.warn
         for webhook in every:
             records_of.note_ends(records, webhook, partial(_delivery, webhook))
         rows = records_of.due(records, now(), _AT_ONCE)
-        return sum(_try(workspace, webhook, delivery, log) for webhook, delivery in rows)
+        return sum(_try(workspace, webhook, delivery, warn) for webhook, delivery in rows)
     except CatalogBusy:
         return 0  # the next look is soon
     finally:
@@ -98,7 +98,7 @@ def _try(
     workspace: "Workspace",
     webhook: Webhook,
     delivery: WebhookDelivery,
-    log: Callable[[str], None],
+    warn: Callable[[str], None],
 ) -> bool:
     """Try a delivery once, and record what came of it; whether it was delivered."""
     status, error = None, ""
@@ -117,7 +117,7 @@ def _try(
         changes["state"] = records_of.DELIVERED
     elif tries > len(AGAIN_S):
         changes["state"] = records_of.FAILED
-        log(f"webhook {webhook.name}: job {delivery.job}: {error}; given up after {tries} tries")
+        warn(f"webhook {webhook.name}: job {delivery.job}: {error}; given up after {tries} tries")
     else:
         changes["due"] = now() + timedelta(seconds=AGAIN_S[tries - 1])
     records_of.keep(
