@@ -14,7 +14,7 @@ from api.machine import memory_mb
 from api.settings import Settings
 from catalog.errors import FramesiftError, NotAllowed, NotMade, StorageError, StoreAway
 from catalog.records import sqlite_reader
-from catalog.records.home_places import HomePlaces
+from catalog.records.home_layout import HomeLayout
 from catalog.storage.location import CatalogLocation
 from catalog.storage.lru import Lru
 from catalog.storage.postgres import Postgres
@@ -218,7 +218,9 @@ class Workspace:
         if self.settings.records:
             variable = "FRAMESIFT_RECORDS"
         is_there = self._is_there("records", location, variable, lambda: is_made(location))
-        store = RecordStore(location, places=self.places, lock_wait_s=self.settings.lock_wait_s)
+        store = RecordStore(
+            location, home_layout=self.home_layout, lock_wait_s=self.settings.lock_wait_s
+        )
         if not is_there and self.on_making is not None:
             self.on_making(f"made new records: {location}")
         return store
@@ -311,9 +313,9 @@ class Workspace:
         return is_there
 
     @cached_property
-    def places(self) -> HomePlaces:
+    def home_layout(self) -> HomeLayout:
         """Where datasets, jobs and caches lie."""
-        return HomePlaces.of(self.home, self.catalog_location)
+        return HomeLayout.of(self.home, self.catalog_location)
 
     @property
     def images(self) -> Path:

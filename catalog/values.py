@@ -163,7 +163,7 @@ class TagColumn:
 
 @dataclass(frozen=True, slots=True)
 class CatalogInfo:
-    """Where a catalog stands.
+    """Contents of a catalog.
 
     Attributes:
         snapshot: Number of the newest snapshot.

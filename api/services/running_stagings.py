@@ -10,7 +10,7 @@ from api.schemas.base import iso_time
 from api.schemas.stagings import RunningStagingBody, StagingPlanBody, StagingProgressBody
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, NotAllowed, NotFound
-from catalog.records.datasets import whole_dataset
+from catalog.records.datasets import complete_dataset
 from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
@@ -82,7 +82,7 @@ def _is_visible(records: RecordStore, about: StagingAbout) -> bool:
     if not records.user:
         return True
     try:
-        return whole_dataset(records, about.dataset).content_id == about.content_id
+        return complete_dataset(records, about.dataset).content_id == about.content_id
     except FramesiftError:
         return False
 

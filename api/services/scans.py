@@ -37,12 +37,13 @@ class Scans(Service):
         source: str | None = None,
         state: str | None = None,
         before: int | None = None,
-        limit: int = 100,
+        limit: int | None = None,
     ) -> list[ScanBody]:
         """Scans, newest first.
 
         Args:
             before: Only those whose number is lower.
+            limit: At most this many; all when None.
         """
         scans = recorded_scans(
             self._workspace.records, source=source, state=state, before=before, limit=limit

@@ -18,7 +18,7 @@ from api.services.call import Service, user_here
 from api.services.jobs.commands import begin_command
 from api.services.running_stagings import WATCH, cancel_running, running, running_one
 from catalog.errors import BadFile, InvalidInput, NotFound
-from catalog.records.datasets import recorded_dataset, whole_dataset
+from catalog.records.datasets import complete_dataset, recorded_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.stagings import recorded_staging, recorded_stagings
 from catalog.records.tables import Dataset, Staging
@@ -97,7 +97,7 @@ class Stagings(Service):
                 writes them.
         """
         prepared = [] if prepare is None else ["--prepare", str(Size.parse(prepare))]
-        record = whole_dataset(self._workspace.records, dataset)
+        record = complete_dataset(self._workspace.records, dataset)
         self._check_targets(record, to, verify=verify, prepare=prepare)
         command = ["stage", "--json", "--workers", str(workers), *(["--verify"] if verify else [])]
         targets = [word for target in to for word in ("--to", target)]
@@ -125,7 +125,7 @@ class Stagings(Service):
             cache: Folder of the cache; the home's when None.
         """
         records = self._workspace.records
-        record = whole_dataset(records, dataset)
+        record = complete_dataset(records, dataset)
         foresight = foresee_staging(
             records,
             record,

@@ -251,7 +251,7 @@ def _give_back(connection: duckdb.DuckDBPyConnection, files: str) -> None:
 
     A value that its tag no longer takes stays where it is kept.
     """
-    tags = kept_tags.tags_kept_of(connection, files)
+    tags = kept_tags.tags_with_kept_values(connection, files)
     for column in tag_columns(connection) if tags else ():
         if column.tag not in tags:
             continue

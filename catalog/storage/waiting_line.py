@@ -39,20 +39,20 @@ class WaitingLine:
         tries without order.
         """
         name = f"{time.time_ns():020}-{os.getpid()}-{next(_numbers)}"
-        aside = self._folder / f"{name}{_PART}"
+        partial = self._folder / f"{name}{_PART}"
         try:
             self._folder.mkdir(exist_ok=True)
-            handle = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+            handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         except OSError:
             yield ""
             return
         try:
             # Locked before others see it: a free ticket is a dead one.
             lock(handle, wait_s=0)
-            aside.rename(self._folder / name)
+            partial.rename(self._folder / name)
             yield name
         finally:
-            for path in (self._folder / name, aside):
+            for path in (self._folder / name, partial):
                 path.unlink(missing_ok=True)
             os.close(handle)
 

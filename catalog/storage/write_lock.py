@@ -60,7 +60,7 @@ def write_lock(
 
 
 @contextmanager
-def still_lock(path: Path, wait_s: float, activity: str) -> Iterator[Callable[[], None]]:
+def quiescing_lock(path: Path, wait_s: float, activity: str) -> Iterator[Callable[[], None]]:
     """Keep writers out for a block that writes nothing; `write_lock`, where that can be had.
 
     Where the lock file cannot be written, as on a read-only file system, its shared lock keeps out

@@ -117,7 +117,7 @@ def test_an_end_is_told_once_and_signed(home: Workspace, receiver: Receiver) -> 
     (row,) = webhooks.deliveries("ci")
     assert (row.job, row.state, row.tries, row.status) == ("badly", "delivered", 1, 204)
     assert headers["X-Framesift-Delivery"] == row.delivery == told["delivery"]
-    assert secret not in str(home.records.place.read_bytes())  # type: ignore[union-attr]
+    assert secret not in str(home.records.location.read_bytes())  # type: ignore[union-attr]
 
 
 def test_it_is_tried_again_and_given_up(home: Workspace, receiver: Receiver) -> None:

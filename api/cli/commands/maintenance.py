@@ -51,7 +51,7 @@ def _to_read(workspace: "Workspace") -> Iterator[tuple["Workspace", dict[str, st
                 continue
             wait_s = workspace.settings.lock_wait_s
             is_made = not isinstance(location.metadata, Path) or location.metadata.exists()
-            still = location.kept_still(wait_s, "the catalog is being written")
+            still = location.quiesced(wait_s, "the catalog is being written")
             with still if is_made else nullcontext():
                 copy = stack.enter_context(readable(database))
             if copy != database:

@@ -18,7 +18,7 @@ from typing import IO
 
 from api.discover.replies import failure
 from catalog.errors import InvalidInput, StorageError
-from catalog.storage.eviction import Bounds, entries_in, given_up
+from catalog.storage.eviction import Bounds, entries_in, entries_to_evict
 from catalog.storage.file_lock import lock, open_locked
 
 _LOST = "the server ended while the task was running; send the request again"
@@ -187,7 +187,7 @@ class TaskFiles:
         limits = self.limits
         bounds = Bounds(limits.kept, limits.kept_bytes, since=time.time() - limits.kept_s)
         results = entries_in(self.folder.glob("*.result"))
-        for result in given_up(results, bounds, lambda one: self.view(one.path.stem) or ""):
+        for result in entries_to_evict(results, bounds, lambda one: self.view(one.path.stem) or ""):
             result.path.unlink(missing_ok=True)
 
 

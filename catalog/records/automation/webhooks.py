@@ -26,12 +26,14 @@ def note_ends(
     records: RecordStore, webhook: Webhook, delivery_of: Callable[[Job], WebhookDelivery]
 ) -> int:
     """Keep a delivery for each end of a job that the webhook was not told of; how many."""
-    told = exists().where(
+    is_reported = exists().where(
         WebhookDelivery.webhook_id == webhook.id,
         WebhookDelivery.job == Job.name,
         WebhookDelivery.ended == Job.finished,
     )
-    query = select(Job).where(Job.finished >= webhook.created, Job.state.in_(webhook.states), ~told)
+    query = select(Job).where(
+        Job.finished >= webhook.created, Job.state.in_(webhook.states), ~is_reported
+    )
     with records.reading() as session:
         jobs = list(session.scalars(query.order_by(Job.finished)))
     if not jobs:
