@@ -43,10 +43,8 @@ def examples(
 
     Args:
         frames: Of the split, at least 1.
-        seed: Of the run.
         batch_size: Examples of a rank in a step.
         rank: From 0.
-        ranks: How many there are.
         begin: Examples that the whole job has read before.
 
     >>> of_rank_1 = examples(6, 1, 1, rank=1, ranks=2)

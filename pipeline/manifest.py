@@ -44,7 +44,6 @@ class ManifestHeader:
     """The dataset and the locations of its files.
 
     Attributes:
-        name: The dataset's name.
         version: Its version, from 1.
         id: Hash of its content: question, snapshot, split, frames.
         question: The question that chose the frames, as data.
@@ -91,7 +90,6 @@ class FrameFile:
     """One file of a frame, and where it lies.
 
     Attributes:
-        source: Name of its source.
         root: Folder or URI of that source, or its folder in a cache.
         key: Its path below it.
         size: As catalogued [bytes].
@@ -118,7 +116,6 @@ class Manifest:
     """A manifest read from disk, or about to be written.
 
     Attributes:
-        header: What the dataset is.
         frames: One row per frame, schema FRAMES_SCHEMA.
         folder: Where it was read from or written to; None before.
     """

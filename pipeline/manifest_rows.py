@@ -38,11 +38,7 @@ _ADDED = ("image_version", "image_digest", "label_version", "label_digest")
 
 
 def of_today(rows: pa.Table, format_: int) -> pa.Table:
-    """The rows of a manifest of any format, schema FRAMES_SCHEMA.
-
-    Raises:
-        KeyError, pa.ArrowException: They are not that format's.
-    """
+    """The rows of a manifest of any format, schema FRAMES_SCHEMA."""
     if format_ < 4:
         columns = {name: rows[name] for name in rows.column_names if name != "source"}
         columns |= {"image_source": rows["source"], "label_source": rows["source"]}

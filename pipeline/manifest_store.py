@@ -28,9 +28,6 @@ def keep_manifest(records: RecordStore, manifest: Manifest) -> str:
     """Keep a new dataset's manifest where datasets lie; its place, as a record has it.
 
     Leftovers of a creation that was killed before its record was committed are written over.
-
-    Raises:
-        StorageError: It cannot be written.
     """
     home = _home_places(records)
     folder = own_place(home, manifest.header.name, manifest.header.version)
@@ -52,7 +49,6 @@ def read_manifest(records: RecordStore, dataset: Dataset) -> Manifest:
 
     Raises:
         BadFile: It is missing or damaged, or that of another dataset.
-        StorageError: It is there and cannot be read.
     """
     manifest = _as_kept(records, dataset)
     if manifest.header.id != dataset.content_id:
@@ -72,11 +68,7 @@ def read_manifest(records: RecordStore, dataset: Dataset) -> Manifest:
 
 
 def manifest_folder(records: RecordStore, dataset: Dataset) -> Path:
-    """A folder of this host that holds what `read_manifest` gives, for a job to read.
-
-    Raises:
-        BadFile, StorageError: As `read_manifest`.
-    """
+    """A folder of this host that holds what `read_manifest` gives, for a job to read."""
     manifest = read_manifest(records, dataset)
     header = manifest.header
     if manifest.folder is not None:
@@ -104,13 +96,7 @@ def placed_manifest(records: RecordStore, dataset: Dataset, manifest: Manifest, 
     """A folder of this host that holds a dataset's manifest with its sources at these places.
 
     Args:
-        records: The records.
-        dataset: The dataset.
-        manifest: Its manifest.
         how: What else tells manifests with the same places apart.
-
-    Raises:
-        StorageError: It cannot be written.
     """
     folder = place_of(records, dataset, manifest, *how)
     if not _is_whole(folder, dataset):

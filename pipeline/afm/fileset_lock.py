@@ -15,7 +15,6 @@ def fileset_lock(folder: Path, fileset: Fileset) -> Iterator[None]:
 
     Args:
         folder: Of the lock's file, which all who use the fileset share.
-        fileset: The fileset.
 
     Raises:
         StorageError: The folder cannot be written.

@@ -24,11 +24,7 @@ class Mmafmcosctl:
     """Runs mmafmcosctl through a prefix."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        """Run nothing yet.
-
-        Args:
-            command: The program, and what leads to it.
-        """
+        """Run nothing yet."""
         self._command = tuple(command)
 
     def download(
@@ -43,15 +39,8 @@ class Mmafmcosctl:
         """Queue the objects of a list to be downloaded; AFM goes on with them afterwards.
 
         Args:
-            fileset: Where they lie.
             folder: In the fileset, above all of them.
             list_file: A path of a file a line.
-            threads: Objects downloaded at once.
-            queued: Told how far the queueing is.
-
-        Raises:
-            InvalidInput: The folder's name means something to a shell.
-            StorageError: The command is not there, or fails.
         """
         check_plain(folder, f"mount {folder}", "mount the fileset at another folder")
         arguments = (
@@ -62,22 +51,13 @@ class Mmafmcosctl:
             tell_queued(lines, queued)
 
     def statistics(self, fileset: Fileset) -> PrefetchStatistics:
-        """State of the last download into a fileset.
-
-        Raises:
-            StorageError: The command is not there, fails, or prints something else.
-        """
+        """State of the last download into a fileset."""
         with self._running(fileset, "--download-stats") as lines:
             printed = list(lines)
         return read_statistics(fileset, printed)
 
     def evict(self, fileset: Fileset, folder: str, list_file: Path) -> None:
-        """Release the blocks of the files of a list; the object storage has their content.
-
-        Raises:
-            InvalidInput: The folder's name means something to a shell.
-            StorageError: The command is not there, or fails.
-        """
+        """Release the blocks of the files of a list; the object storage has their content."""
         check_plain(folder, f"mount {folder}", "mount the fileset at another folder")
         with self._running(fileset, folder, "evict", "--object-list", str(list_file)) as lines:
             for _ in lines:

@@ -47,7 +47,6 @@ class AfmAccess:
         lists: Folder of list files, which this machine and the storage node have.
         in_container: Whether jobs read sources at their folders in containers.
         cos_command: mmafmcosctl, and what leads to it.
-        prefetch: Options of prefetches.
     """
 
     command: tuple[str, ...]
@@ -85,27 +84,14 @@ def stage_to_afm(
 
     Args:
         records: Of the dataset and its sources, whose mounts are where the filesets show them.
-        dataset: What to stage.
         targets: The filesets, as pipeline.afm.target writes them.
-        access: How AFM is reached.
         workers: Files that each fileset fetches at once.
-        progress: Told how far AFM is.
-        failed: Told of each file that cannot be had.
-        archives: How archives are reached that hold some of its files at home.
         cache: Where it is announced among the running stagings, and hears that a user cancels it;
             None for nowhere.
-        user: Who stages.
         job_folder: Of the job that does it; empty where a command does.
 
     Returns:
         The record, whose ``manifest`` has the files at their mounts.
-
-    Raises:
-        InvalidInput: A target is none, or a source has no mount.
-        StorageError: A mount or a fileset is not there, mmafmctl fails, or files could not be
-            had: the first is named.
-        StagingCancelled: A user asked it to end; AFM goes on with what is queued.
-        BadFile: The dataset's manifest is damaged.
     """
     brought = _Brought.of(records, dataset, targets)
     filesets = ", ".join(map(str, brought.files))
@@ -194,13 +180,7 @@ def _bring(
 def cached_in_afm(
     records: RecordStore, dataset: Dataset, targets: Sequence[str]
 ) -> tuple[list[FrameFile], list[FrameFile]]:
-    """A dataset's files that filesets have cached, and the others; their blocks tell.
-
-    Raises:
-        InvalidInput: A target is none, or a source has no mount.
-        StorageError: A mount is not there.
-        BadFile: The dataset's manifest is damaged.
-    """
+    """A dataset's files that filesets have cached, and the others; their blocks tell."""
     files = [
         file for some in _Brought.of(records, dataset, targets).files.values() for file in some
     ]
@@ -211,12 +191,7 @@ def cached_in_afm(
 
 @dataclass(frozen=True)
 class Evicted:
-    """The files that were evicted.
-
-    Attributes:
-        files: Files of the dataset that were cached.
-        bytes: Their size [bytes].
-    """
+    """The files that were evicted."""
 
     files: int
     bytes: int
@@ -228,10 +203,7 @@ def evict_from_afm(
     """Have AFM release the blocks of a dataset's files; a read fetches them from home again.
 
     Raises:
-        InUse: A job that has not ended reads them.
-        InvalidInput: A target is none, or a source has no mount.
         StorageError: A mount or a fileset is not there, mmafmctl fails, or a file stays cached.
-        BadFile: The dataset's manifest is damaged.
     """
     brought = _Brought.of(records, dataset, targets)
     _check_unused(records, dataset, brought.manifest)

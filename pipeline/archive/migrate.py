@@ -23,7 +23,6 @@ class Migrated:
 
     Attributes:
         files: Files that are on tape alone now.
-        bytes: Their size [bytes].
         in_use: Files that stay on disk: they are in use, or no list can hold their names.
         left: Files that the archive did not migrate.
         cause: What its command said where it failed.
@@ -55,14 +54,7 @@ def migrate_dataset(
     """Have the archive migrate a dataset's files that lie on disk in folders of this machine.
 
     Args:
-        records: Of the dataset and its sources.
-        dataset: Whose files.
-        access: How the archive is reached.
         in_use: Paths of files that stay on disk.
-
-    Raises:
-        InvalidInput: There is no command.
-        BadFile: The dataset's manifest is damaged.
     """
     check_migration(access)
     manifest = read_manifest(records, dataset)

@@ -59,7 +59,6 @@ class Recalled:
 
     Attributes:
         files: Files that an archive held, and were asked for.
-        causes: Why some could not be recalled.
     """
 
     files: int = 0
@@ -80,9 +79,6 @@ def recall_archived(
     """Have archives bring back those of the files that they hold, and wait until they have.
 
     Args:
-        files: What will be read.
-        sources: Opens the sources.
-        access: How archives are reached.
         waiting: Told every second how many files are still to come; what it raises ends it.
     """
     archived = _archived(files, sources, access)

@@ -19,7 +19,6 @@ class AlignedBuffer:
     """Memory of a fixed capacity, which begins at a page.
 
     Attributes:
-        memory: All of it.
         address: Where it begins, for code that is not Python.
         size: What of it is the content [bytes]; the owner sets it.
     """

@@ -27,11 +27,7 @@ EXPIRES_S = 60.0
 
 @contextmanager
 def beating(path: Path) -> Iterator[None]:
-    """Keep a file's time fresh while the block runs; it stays, and its folder's owner removes it.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Keep a file's time fresh during the block; it stays, and its folder's owner removes it."""
     first_beat(path)
     stop = threading.Event()
 
@@ -50,11 +46,7 @@ def beating(path: Path) -> Iterator[None]:
 
 
 def first_beat(path: Path) -> None:
-    """Begin to beat; who does so without `beating` touches the file every `BEAT_S`.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Begin to beat; who does so without `beating` touches the file every `BEAT_S`."""
     path.write_text(json.dumps({"host": _host(), "process": _process(os.getpid())}))
 
 

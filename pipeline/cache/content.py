@@ -58,7 +58,6 @@ class FileContent:
 
         Args:
             file: Its descriptor.
-            size: Its size [bytes].
             memory: For a piece at a time.
         """
         self._file, self._size, self._memory = file, size, memory

@@ -29,8 +29,6 @@ class Kept:
 
     Attributes:
         path: Below the cache.
-        bytes: Its size [bytes].
-        files: How many it consists of.
         used: When it came or was last used, by the file system's clock [s].
     """
 
@@ -45,9 +43,7 @@ class StagedManifest:
     """A manifest in a cache.
 
     Attributes:
-        folder: Where it lies.
         used: When a job or a staging last began or ended to use it [s].
-        pinned: Whether a user wants it kept.
     """
 
     folder: Path
@@ -128,11 +124,7 @@ class KnownEntries:
 
 
 def keep_stagers(folder: Path, users: Iterable[str]) -> None:
-    """Keep who has staged a manifest, in place of those who were kept before.
-
-    Raises:
-        StorageError: The cache cannot be written.
-    """
+    """Keep who has staged a manifest, in place of those who were kept before."""
     atomic_write(folder / STAGERS_FILE, json.dumps(sorted(users)), clear=False)
 
 
@@ -147,11 +139,7 @@ def manifest_entries(manifest: Manifest) -> Iterator[str]:
 
 
 def staged_manifests(cache: Path) -> list[StagedManifest]:
-    """The staged manifests of a cache, least recently used first.
-
-    Raises:
-        StorageError: They cannot be read.
-    """
+    """The staged manifests of a cache, least recently used first."""
     manifests = []
     for folder in _below(cache / MANIFESTS):
         used = [mtime(folder / name) for name in (USED_FILE, HEADER_FILE)]
@@ -163,21 +151,13 @@ def staged_manifests(cache: Path) -> list[StagedManifest]:
 
 
 def kept_entries(cache: Path) -> Iterator[Kept]:
-    """Every entry, in no order.
-
-    Raises:
-        StorageError: They cannot be read.
-    """
+    """Every entry, in no order."""
     for folder in source_folders(cache):
         yield from _files(str(folder), len(str(cache)) + 1)
 
 
 def source_folders(cache: Path) -> list[Path]:
-    """The folders of sources, in which entries lie.
-
-    Raises:
-        StorageError: They cannot be read.
-    """
+    """The folders of sources, in which entries lie."""
     return [
         folder for folder in _below(cache) if ":" in folder.name and not folder.name.startswith(".")
     ]
@@ -187,7 +167,6 @@ def some_entries(cache: Path, paths: Iterable[str]) -> Iterator[Kept]:
     """Those of these entries that are there.
 
     Args:
-        cache: Folder of the cache.
         paths: Of entries, below the cache.
     """
     for path in paths:
@@ -197,11 +176,7 @@ def some_entries(cache: Path, paths: Iterable[str]) -> Iterator[Kept]:
 
 
 def kept_forms(cache: Path) -> Iterator[Kept]:
-    """Every prepared form, those that are being made included.
-
-    Raises:
-        StorageError: They cannot be read.
-    """
+    """Every prepared form, those that are being made included."""
     folders = _below(cache / FORMS)
     if not folders:
         return
@@ -221,11 +196,7 @@ def form_sizes(forms: Iterable[Kept]) -> set[Size]:
 
 
 def space(cache: Path) -> tuple[int, int]:
-    """Space of entries and prepared forms: bytes and files.
-
-    Raises:
-        StorageError: They cannot be read.
-    """
+    """Space of entries and prepared forms: bytes and files."""
     size = files = 0
     for item in chain(kept_forms(cache), kept_entries(cache)):
         size, files = size + item.bytes, files + item.files

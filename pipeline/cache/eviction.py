@@ -62,8 +62,6 @@ class EvictionPlan:
     Attributes:
         manifests: Staged manifests, before all others.
         kept: Entries and prepared forms, least recently used first.
-        bytes: Their size [bytes].
-        files: Their number.
         is_enough: Whether no more must go.
     """
 
@@ -81,7 +79,6 @@ class UserContents:
     Attributes:
         free: Those that may go, least recently used first.
         stays: Paths of what the others name.
-        contents: The cache's.
     """
 
     free: tuple[StagedManifest, ...]
@@ -112,14 +109,9 @@ class CacheContents:
         """Read it.
 
         Args:
-            cache: Folder of the cache.
-            leases: Those that hold what they name.
             only: Entries that count, by their paths below the cache; None for all, and all
                 prepared forms.
             known: What manifests name, as far as it was read before.
-
-        Raises:
-            StorageError: It cannot be read.
         """
         self.cache, self._known = cache, known or KnownEntries()
         self.leases = tuple(leases)
@@ -208,7 +200,6 @@ class CacheContents:
 
         Args:
             size: To be made free [bytes].
-            files: The same in files.
             among: Whether an entry or a prepared form may go; what is held never does.
         """
         return self.order(among).take(size, files)
@@ -265,11 +256,7 @@ class EvictionOrder:
 
 
 def holders_of(cache: Path, leases: Iterable[HeldLease]) -> frozenset[tuple[str, float, str]]:
-    """Marks of all that may name content; one more, or another one, may name what was free.
-
-    Raises:
-        StorageError: They cannot be read.
-    """
+    """Marks of all that may name content; one more, or another one, may name what was free."""
     marks = set()
     for lease in leases:
         own = mtime(lease.folder / "manifest" / HEADER_FILE) or 0.0
@@ -288,8 +275,6 @@ def evict(
     A process that is killed meanwhile leaves entries that no manifest names, which is no harm.
 
     Args:
-        cache: Folder of the cache.
-        plan: What goes.
         is_held: Names of the manifests that are leased or pinned by now.
 
     Raises:
@@ -332,11 +317,7 @@ def _is_ours(path: str) -> bool:
 
 
 def clear_evicted(cache: Path, is_held: Callable[[], Collection[str]]) -> None:
-    """Remove what killed processes left aside; to be called by whoever has the turn.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """Remove what killed processes left aside; to be called by whoever has the turn."""
     clear_parts((cache / FORMS).glob(f"*{_PART}"))
     for aside in (cache / MANIFESTS).glob(f".*{_EVICTED}"):
         name = aside.name[1:].rpartition(".")[0].rpartition(".")[0]

@@ -23,8 +23,6 @@ class _Folder:
     Attributes:
         mark: Its time and number.
         bytes: Of the files in it itself.
-        files: These.
-        folders: Paths of the folders in it.
         marked_s: When it was first seen with that mark, by this process's clock [s].
         is_settled: Whether a change since it was counted must have changed its mark.
     """
@@ -46,11 +44,7 @@ class KnownSpace:
         self._known: dict[str, _Folder] = {}
 
     def count(self) -> tuple[int, int]:
-        """Bytes and files.
-
-        Raises:
-            StorageError: They cannot be read.
-        """
+        """Bytes and files."""
         size = files = 0
         for form in kept_forms(self._cache):
             size, files = size + form.bytes, files + form.files

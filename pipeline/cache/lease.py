@@ -60,13 +60,8 @@ class HeldLease:
     """A lease as others see it.
 
     Attributes:
-        folder: Where it lies.
         manifest: Name of the staged manifest.
-        holder: Who holds it.
-        host: Of its holder.
-        pid: Process of its holder there.
         reserved_bytes: Room for what is still to come [bytes].
-        reserved_files: The same, in files.
         is_known: Whether its holder is known to live, and not only not known to be dead.
         is_window: Whether its holder fetches again what goes: others of its kind may evict it.
     """
@@ -89,10 +84,7 @@ class Lease:
     """A lease that this process holds.
 
     Attributes:
-        cache: The cache.
-        folder: Its folder there.
         manifest: Name of the staged manifest; empty where room is made and nothing held.
-        holder: Who holds it.
     """
 
     def __init__(self, cache: Path, manifest: str, holder: Holder) -> None:
@@ -122,11 +114,7 @@ class Lease:
         return self.folder / OWN_MANIFEST
 
     def as_window(self) -> None:
-        """Have others of its kind evict what they need no more, though this lease names it.
-
-        Raises:
-            OSError: The cache cannot be written.
-        """
+        """Have others of its kind evict what they need no more, though this lease names it."""
         (self.folder / WINDOW_FILE).touch()
 
     def beat(self) -> None:
@@ -177,12 +165,7 @@ def leased(cache: Path, manifest: str, holder: Holder) -> Iterator[Lease]:
     """A lease for the block, kept alive by a thread.
 
     Args:
-        cache: Folder of the cache.
         manifest: Name of the staged manifest in it; it need not be there yet.
-        holder: Who holds it.
-
-    Raises:
-        StorageError: The cache cannot be written.
     """
     lease = Lease(cache, manifest, holder)
     try:
@@ -202,7 +185,6 @@ def held_leases(cache: Path, watch: Watch) -> list[HeldLease]:
     """The leases of a cache; those whose holders are dead are removed.
 
     Args:
-        cache: Folder of the cache.
         watch: Tells who is dead; the same at every call, for it must see beats stop.
 
     Raises:

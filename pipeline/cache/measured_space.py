@@ -26,14 +26,7 @@ Space = dict[str, tuple[int, int]]
 
 
 def measured_space(cache: Path) -> Space:
-    """Space in a cache, at most `MEASURED_EVERY_S` old or 20 times what a measurement takes.
-
-    Args:
-        cache: Folder of the cache.
-
-    Raises:
-        StorageError: It cannot be read.
-    """
+    """Space in a cache, at most `MEASURED_EVERY_S` old or 20 times what a measurement takes."""
     file = cache / FOLDER / "space"
     known = _known(file)
     if known is not None:

@@ -37,7 +37,6 @@ class Reading:
 
     Attributes:
         reader: Its number among the job's.
-        readers: How many those are.
         batch_size: Examples of a reader in a step.
         begin: Examples that the whole job had read before it began.
         end: Examples that it will have read at its end.
@@ -79,7 +78,6 @@ class ReadsThrough:
 
         Args:
             folder: Of the staging; None where there is none, and every file is there.
-            manifest: What is read.
         """
         self._folder, self.manifest = folder, manifest
         self._reading: Reading | None = None
@@ -95,7 +93,6 @@ class ReadsThrough:
         """Reads a manifest, or through a staging that fetches its files meanwhile.
 
         Args:
-            manifest: The manifest.
             file: In which the staging says where it is (`StagingPlace`); None for no staging.
 
         Raises:
@@ -212,14 +209,7 @@ class Readers:
     """The staging's side: what its readers say."""
 
     def __init__(self, folder: Path) -> None:
-        """Make room for them.
-
-        Args:
-            folder: Of the staging.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Make room for them."""
         self._folder = folder
         self._known: dict[str, tuple[tuple[int, int], Reading]] = {}
         (folder / READERS).mkdir(exist_ok=True)
@@ -241,10 +231,6 @@ class Readers:
         return sorted((reading for _, reading in self._known.values()), key=lambda one: one.reader)
 
     def fail(self, entry: str, place: str, reason: str) -> None:
-        """Tell readers that what they wait for cannot be had.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Tell readers that what they wait for cannot be had."""
         with (self._folder / FAILED).open("a") as file:
             file.write(json.dumps([entry, place, reason]) + "\n")

@@ -58,7 +58,6 @@ class Making:
     """The plan of making room.
 
     Attributes:
-        fits: Whether there is room then.
         eviction: What goes for it; None where nothing must.
         why: Which limit does not allow it, where it does not fit.
         is_known: Whether everybody who holds content is known to live.
@@ -81,7 +80,6 @@ class Room:
         """Reserve nothing yet.
 
         Args:
-            cache: Folder of the cache.
             lease: What the room is reserved by, and which ends it.
         """
         self._cache, self._lease = cache, lease
@@ -99,11 +97,6 @@ class Room:
 
         Args:
             size: More that is to come than was reserved before [bytes].
-            files: The same in files.
-
-        Raises:
-            CacheFull: There is none, whatever is evicted; nothing was.
-            StorageError: The cache cannot be read or written.
         """
         with self._lock, self._turn():
             self._reserve(size, files)
@@ -115,11 +108,7 @@ class Room:
                 raise
 
     def settle(self) -> None:
-        """Wait for the end of what is being evicted, which may not have seen this lease.
-
-        Raises:
-            StorageError: The cache cannot be written.
-        """
+        """Wait for the end of what is being evicted, which may not have seen this lease."""
         with self._lock, self._turn():
             pass
 
@@ -133,11 +122,7 @@ class Room:
                     self._write()
 
     def foresee(self, size: int, files: int) -> Making:
-        """The plan that `make` would carry out, the user's share included.
-
-        Raises:
-            StorageError: The cache cannot be read.
-        """
+        """The plan that `make` would carry out, the user's share included."""
         share = self._of_share(size, size)
         if share is not None and not share.fits:
             return share
@@ -158,9 +143,6 @@ class Room:
 
         Args:
             entries: Paths below the cache.
-
-        Raises:
-            StorageError: The cache cannot be written.
         """
         paths = set(entries)
         with self._lock, self._turn():
@@ -171,13 +153,9 @@ class Room:
     def evict_datasets(self, names: Collection[str]) -> tuple[int, int]:
         """Remove staged manifests and what no other one names; bytes and files that are free now.
 
-        Args:
-            names: Of the manifests.
-
         Raises:
             NotFound: There is none of one of these names.
             InUse: A running job or a staging uses one of them, or it is pinned; all stay.
-            StorageError: The cache cannot be written.
         """
         with self._lock, self._turn():
             contents = CacheContents(self._cache, self._others())
@@ -194,11 +172,7 @@ class Room:
             return evict(self._cache, contents.alone(manifests), self._held_by_others)
 
     def trim(self) -> int:
-        """Evict down to the soft limits what is free; bytes that are free now.
-
-        Raises:
-            StorageError: The cache cannot be written.
-        """
+        """Evict down to the soft limits what is free; bytes that are free now."""
         limits = read_limits(self._cache)
         if limits.soft_bytes is None and limits.soft_files is None:
             return 0
@@ -285,7 +259,6 @@ class Room:
 
         Args:
             size: More than is reserved [bytes].
-            files: The same in files.
             gone: What counts as evicted already.
         """
         leases = self._leases()  # before the counting: what comes meanwhile counts twice, not never

@@ -40,12 +40,6 @@ class StagingAbout:
         content_id: Of the dataset: two homes may have datasets of one name.
         job_folder: Of the job that does it; empty for a command.
         user: Whose it is: the job's owner, or the command's user on its machine.
-        files: Files of the dataset.
-        bytes: Their size [bytes].
-        missing_files: Those that are to be fetched.
-        missing_bytes: Their size [bytes].
-        host: Where it runs.
-        pid: Its process there.
         began: When, by that host's clock, ISO 8601 in UTC.
     """
 
@@ -71,10 +65,7 @@ class RunningStaging:
     """A running staging.
 
     Attributes:
-        name: Its name in the cache.
-        about: What it stages.
         progress: As pipeline.staging.progress.Progress.to_json gives it; empty at first.
-        is_cancelled: Whether somebody asked it to end.
     """
 
     name: str
@@ -87,11 +78,7 @@ class Announcement:
     """A staging's own side: it tells what it does, and hears whether it shall end."""
 
     def __init__(self, own: Stager, about: StagingAbout) -> None:
-        """Announce it.
-
-        Raises:
-            StorageError: The cache cannot be written.
-        """
+        """Announce it."""
         self._folder, self._dataset = own.folder, about.dataset
         self._told_s = 0.0
         self._write(_ABOUT, asdict(about))
@@ -122,7 +109,6 @@ def running_stagings(cache: Path, watch: Watch) -> list[RunningStaging]:
     """The stagings that run, the one that began last first.
 
     Args:
-        cache: Folder of the cache.
         watch: Tells who is dead; the same at every call, for it must see beats stop.
 
     Raises:
@@ -148,7 +134,6 @@ def cancel_staging(cache: Path, name: str) -> None:
     """Ask a running staging to end; one that has ended is left alone.
 
     Args:
-        cache: Folder of the cache.
         name: As `running_stagings` gives it.
 
     Raises:

@@ -30,8 +30,6 @@ class Stager:
     """A running staging.
 
     Attributes:
-        cache: Folder of the cache.
-        name: Its name in the cache.
         folder: For what is coming.
     """
 
@@ -45,9 +43,6 @@ class Stager:
 
         Args:
             entry: Its path below the cache.
-
-        Raises:
-            OSError: The cache cannot be written.
         """
         claim = self._claim(entry)
         try:

@@ -42,11 +42,6 @@ class SourceCounts:
     Attributes:
         hits: Files of stagings that were in the cache.
         misses: Files of stagings that were not.
-        fetched_files: Files that came.
-        fetched_bytes: Their size [bytes].
-        failed_files: Files that could not be had.
-        evicted_files: Files that were evicted.
-        evicted_bytes: Their size [bytes].
         seconds: Time that the fetched files took, several at once [s].
         within: How many of them took at most each of `BOUNDS_S`, and no less than the one before;
             the last number is of those that took longer.
@@ -75,11 +70,7 @@ class SourceCounts:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "SourceCounts":
-        """The counts of a file; 0 for what it does not have.
-
-        Raises:
-            ValueError, TypeError: They are none.
-        """
+        """The counts of a file; 0 for what it does not have."""
         counts = cls()
         for each in fields(cls):
             value = data.get(each.name, getattr(counts, each.name))
@@ -100,11 +91,7 @@ class Counting:
     """
 
     def __init__(self, cache: Path) -> None:
-        """Count nothing yet, but what those that have ended did.
-
-        Args:
-            cache: Folder of the cache.
-        """
+        """Count nothing yet, but what those that have ended did."""
         self._path = cache / FOLDER / f"{uuid.uuid4().hex}.json"
         self._lock, self._written_s = threading.Lock(), time.monotonic()
         self._sources: dict[str, SourceCounts] = {}
@@ -180,11 +167,7 @@ _opening = threading.Lock()
 
 @contextmanager
 def counting(cache: Path) -> Iterator[Counting]:
-    """The counts of a cache in this process, for the block; a block within it shares them.
-
-    Args:
-        cache: Folder of the cache.
-    """
+    """The counts of a cache in this process, for the block; a block within it shares them."""
     with _opening:
         own, users = _open.get(cache) or (Counting(cache), 0)
         _open[cache] = own, users + 1
@@ -200,11 +183,7 @@ def counting(cache: Path) -> Iterator[Counting]:
 
 
 def cache_statistics(cache: Path) -> dict[str, SourceCounts]:
-    """Counts of a cache by source, since it was made.
-
-    Args:
-        cache: Folder of the cache.
-    """
+    """Counts of a cache by source, since it was made."""
     for _ in range(_TRIES):
         with suppress(FileNotFoundError):  # being added to another: look again
             return _sum(cache / FOLDER)
@@ -229,11 +208,7 @@ def _sum(folder: Path) -> dict[str, SourceCounts]:
 
 
 def _read(path: Path) -> _Said:
-    """The counts in a file; none where it is damaged.
-
-    Raises:
-        FileNotFoundError: It is gone.
-    """
+    """The counts in a file; none where it is damaged."""
     try:
         data = parsed_json(read_bounded(path, _MOST_BYTES))
         sources = {str(name): SourceCounts.from_json(one) for name, one in data["sources"].items()}

@@ -18,7 +18,6 @@ def rename_dataset(records: RecordStore, name: str, new_name: str) -> Dataset:
     """Give every version of a dataset another name; its manifests stay where they are.
 
     Args:
-        records: The records.
         name: NAME, or NAME@VERSION.
         new_name: As `pipeline.datasets.datasets.name_of_new` takes it.
 
@@ -26,9 +25,6 @@ def rename_dataset(records: RecordStore, name: str, new_name: str) -> Dataset:
         The version that was named.
 
     Raises:
-        NotFound: There is no such dataset.
-        NotAllowed: The user did not make all of its versions.
-        InvalidInput: It can be no name.
         AlreadyExists: A dataset has it, or had it.
     """
     dataset = own_dataset(records, name)
@@ -47,12 +43,7 @@ def rename_dataset(records: RecordStore, name: str, new_name: str) -> Dataset:
 
 
 def describe_dataset(records: RecordStore, name: str, description: str) -> Dataset:
-    """Keep what a user says of a dataset's version; empty text takes it away.
-
-    Raises:
-        NotFound: There is no such dataset.
-        NotAllowed: The user did not make it.
-    """
+    """Keep what a user says of a dataset's version; empty text takes it away."""
     dataset = own_dataset(records, name)
     with records.session() as session:
         recorded = session.get_one(Dataset, dataset.id)
@@ -67,10 +58,7 @@ def remove_dataset(records: RecordStore, name: str) -> list[str]:
     results and go on to say what they read. Its versions' numbers are not given again.
 
     Raises:
-        NotFound: There is no such dataset.
-        NotAllowed: The user did not make it.
         InUse: A job that has not ended reads it.
-        StorageError: A manifest cannot be removed.
     """
     dataset = own_dataset(records, name)
     versions = [dataset]

@@ -44,7 +44,6 @@ class Provenance:
     Attributes:
         built: What chose or added the frames, as data; part of the dataset's id.
         seed: Decided between frames that fitted equally.
-        parents: The datasets that it was made from.
         report: What was achieved of what was wanted.
         owner: The user who makes it; nobody on the machine's own command line.
     """
@@ -64,11 +63,9 @@ class Content:
         question: The question, the method and the division, as data.
         snapshot: The catalog snapshot that was asked.
         rows: One row per frame, schema FRAMES_SCHEMA.
-        splits: Names of the splits, in order.
         tags: Class tag of each entry of class_pixels.
         classes: Class names in the same order.
         class_list: The sources' class list, in the same order.
-        source_places: Of the sources.
     """
 
     question: Mapping[str, Any]
@@ -91,7 +88,6 @@ def create_dataset(
     """Save a selection as a new version of the dataset ``name``, its manifest on disk.
 
     Args:
-        records: The records.
         name: Letters, digits, dots, dashes and underscores; see `name_of_new`.
         selection: The frames, with the division's columns and their files' versions.
         division: How to divide them; one split "all" when None.
@@ -99,12 +95,6 @@ def create_dataset(
 
     Returns:
         The dataset; the version that has the same content where there is one.
-
-    Raises:
-        InvalidInput: A bad name, no frames, or too few groups for the splits.
-        UnknownName: The division names a column that there is not.
-        NotFound: A frame's source has been removed.
-        StorageError: The manifest cannot be written.
     """
     provenance = provenance or Provenance()
     name = name_of_new(records, name)
@@ -124,14 +114,7 @@ def content_of(
     """A selection divided, ready to be saved; and what is to be said of the division.
 
     Args:
-        records: The records.
         name: The dataset's name, for messages.
-        selection: The frames, with the division's columns and their files' versions.
-        division: How to divide them.
-        provenance: How the frames were come by.
-
-    Raises:
-        InvalidInput, UnknownName, NotFound: As `create_dataset`.
     """
     if not len(selection):
         raise _no_frames(name, provenance.report)
@@ -173,12 +156,7 @@ def _no_frames(name: str, report: Mapping[str, Any]) -> InvalidInput:
 def rows_of(
     records: RecordStore, name: str, selection: Selection, splits: pa.Array
 ) -> tuple[pa.Table, Mapping[str, str], Places]:
-    """A selection as a manifest's rows; its class list, and its sources' places.
-
-    Raises:
-        InvalidInput: A frame has no camera image, or sources have different class lists.
-        NotFound: A frame's source has been removed.
-    """
+    """A selection as a manifest's rows; its class list, and its sources' places."""
     _refuse_labels_alone(name, selection)
     sources = _sources_of(selection, records)
     class_list = class_list_of(records, sources.values())
@@ -211,11 +189,7 @@ def name_of_new(records: RecordStore, name: str) -> str:
 def save_content(
     records: RecordStore, name: str, content: Content, provenance: Provenance
 ) -> Dataset:
-    """Save frames as a dataset's new version, or find the version that has the same content.
-
-    Raises:
-        StorageError: The manifest cannot be written.
-    """
+    """Save frames as a dataset's new version, or find the version that has the same content."""
     with records.session() as session:
         dataset, manifest = _dataset_of(session, name, content, provenance)
         if manifest is not None:

@@ -68,14 +68,10 @@ def divide(
     """The split of each frame, by its position in the shares, and what is to be said about it.
 
     Args:
-        frames: One row per frame, with the division's columns.
         hashes: Each frame's fkey_hash.
-        division: How.
-        classes: The class tags.
 
     Raises:
         UnknownName: The frames lack a column of the division.
-        InvalidInput: Fewer groups than splits, or a stratifier that does not fit its column.
     """
     for name in division.columns():
         if name not in frames.column_names:

@@ -108,12 +108,7 @@ def write_export(
     *,
     with_labels: bool = False,
 ) -> None:
-    """Write a dataset to a file; as "fiftyone", to a folder.
-
-    Raises:
-        StorageError: It cannot be written.
-        InvalidInput: The folder exists and holds something else.
-    """
+    """Write a dataset to a file; as "fiftyone", to a folder."""
     if format_ == "fiftyone":
         _aside(out, lambda aside: _write_fiftyone(manifest, tags, aside), is_folder=True)
     elif format_ == "parquet":

@@ -53,7 +53,6 @@ class Improvement:
         weak_classes: How weak the model is in a class, by tag: 1 - IoU, 1 where it has none.
         weak_slices: How weak it is in parts of the frames, by tag and part: 1 - mean IoU.
         uncertainty: Tag of how unsure it was of a frame; None where none was imported.
-        split: That gets the frames.
         per_scene: Most of one scene.
         min_gap_s: They are at least so far from frames that are validated with [s].
         seed: Decides between frames that are worth the same.
@@ -71,12 +70,7 @@ class Improvement:
 
 @dataclass(frozen=True)
 class Held:
-    """Data that a model is validated with, which stays what it is.
-
-    Attributes:
-        dataset: The dataset.
-        split: The split of it.
-    """
+    """Data that a model is validated with, which stays what it is."""
 
     dataset: Dataset
     split: str
@@ -93,18 +87,9 @@ def improve_dataset(
     """Add frames where a model is weak, as a new version; its report says what to expect.
 
     Args:
-        stores: The stores.
         dataset: What the model was trained on.
-        improvement: How many frames, and by what.
         held_splits: What it is validated with: no frame, scene, drive or moment of it is added.
         at: The catalog snapshot that the frames are of; the newest when None.
-        owner: The user who does it; nobody on the machine's own command line.
-
-    Raises:
-        NothingToAdd: There is no frame to add.
-        InvalidInput: The dataset's classes are other ones by now.
-        UnknownName: It has no such split.
-        BadFile: A manifest is damaged.
     """
     content, report = improved_content(stores, dataset, improvement, held_splits, at)
     provenance = Provenance(seed=improvement.seed, parents=[dataset], report=report, owner=owner)
@@ -170,9 +155,6 @@ def frames_to_label(
 
     By slices and uncertainty, for nobody has counted their classes; unlike each other by the
     classes that the model found in them, where its prediction was imported.
-
-    Raises:
-        InvalidInput, BadFile: As `improve_dataset`.
     """
     manifest = read_manifest(stores.records, dataset)
     split = grown_split(dataset, manifest, improvement.split)

@@ -24,7 +24,6 @@ def keep_rebuilt(records: RecordStore, dataset: Dataset, content: Content) -> No
 
     Raises:
         InvalidInput: The content is not the dataset's; nothing was written.
-        StorageError: It cannot be written.
     """
     name, rows = f"{dataset.name}@{dataset.version}", content.rows
     digest = content_id(dataset.question, dataset.snapshot, rows)

@@ -58,19 +58,7 @@ class Reduction:
 def reduce_dataset(
     stores: Stores, dataset: Dataset, reduction: Reduction, owner: Owner = NOBODY
 ) -> Dataset:
-    """Keep the most informative frames of a split, as a new version; its report says what it lost.
-
-    Args:
-        stores: The stores.
-        dataset: The dataset.
-        reduction: How many frames, and by what.
-        owner: The user who does it; nobody on the machine's own command line.
-
-    Raises:
-        InvalidInput: The split has no more frames than are to be kept, or one has no label.
-        UnknownName: It has no such split.
-        BadFile: Its manifest is damaged.
-    """
+    """Keep a split's most informative frames, as a new version; its report says what it lost."""
     content, report = reduced_content(stores, dataset, reduction)
     provenance = Provenance(seed=reduction.seed, parents=[dataset], report=report, owner=owner)
     return save_content(stores.records, dataset.name, content, provenance)

@@ -64,7 +64,6 @@ class Seen:
 
     Attributes:
         id: Digest of it; it tells nothing of the other frames.
-        frames: How many frames.
         splits: Frames of each split that has some.
         class_pixels: Pixels of each class, in the order of the dataset's.
         class_frames: Frames with each class, in the same order.
@@ -90,9 +89,7 @@ class SeenDatasets:
         """Look at nothing yet.
 
         Args:
-            catalog: The rows that are seen.
             folder: Where manifests of what is seen lie; whatever is in it can be made again.
-            read: Gives a dataset's manifest.
             known: What this process remembers, of all limited catalogs.
         """
         self._read, self._known = read, known
@@ -110,15 +107,7 @@ class SeenDatasets:
             return self._at(dataset, self._catalog.snapshot())
 
     def manifest(self, dataset: Dataset) -> Manifest:
-        """The manifest of the visible part; kept on disk, where that takes it.
-
-        Args:
-            dataset: As it is recorded.
-
-        Raises:
-            BadFile: The dataset's own is missing or damaged, or no frame of it is seen.
-            StorageError: That cannot be read.
-        """
+        """The manifest of the visible part; kept on disk, where that takes it."""
         try:
             return self._manifest_at(dataset, dataset.snapshot)
         except NotFound:
@@ -304,11 +293,7 @@ def _json_of(seen: Seen | None) -> str:
 
 
 def _of_json(data: Any) -> Seen | None:
-    """What `_json_of` was given.
-
-    Raises:
-        ValueError, KeyError, TypeError: It is none.
-    """
+    """What `_json_of` was given."""
     if data is None:
         return None
     id_, frames, splits, pixels, class_frames = data

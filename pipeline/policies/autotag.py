@@ -26,9 +26,7 @@ def check(snapshot: Snapshot, records: RecordStore, action: SetTags | TakeFromFi
     """The action can be done, as the catalog is now.
 
     Raises:
-        InvalidInput: A tag cannot be set, or not to its value, or the pattern is none.
         UnknownName: There is no such field.
-        NotFound: There is no registered pattern of that name.
     """
     if isinstance(action, SetTags):
         check_settable(snapshot, action.values)
@@ -57,11 +55,6 @@ def run(
 
     Files from whose field nothing is taken are skipped; a value that the tag may not have counts
     as failed.
-
-    Raises:
-        Killed: The run was asked to end.
-        SqlError: The condition is wrong.
-        InvalidInput, NotFound, UnknownName: As `check`, as the catalog is by now.
     """
     report.heed()
     reason = f"policy {policy.name}"

@@ -51,11 +51,6 @@ def run(
 
     Rows without their file, with several, with another number of fields than the header, or with a
     value that its tag may not have count as failed, and so does each column that is left out.
-
-    Raises:
-        Killed: The run was asked to end.
-        InvalidInput: The content is no such file, or has no tag that can be set.
-        SqlError: The condition is wrong.
     """
     report.heed()
     with store.reading() as cursor:

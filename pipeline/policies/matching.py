@@ -24,9 +24,6 @@ def check_condition(snapshot: Snapshot, condition: str) -> None:
     """The text can be a policy's condition.
 
     A column that is unknown is let through: it may be a tag that is added before the policy runs.
-
-    Raises:
-        SqlError: It is no condition, or one that is refused.
     """
     if not condition.strip():
         return
@@ -44,11 +41,6 @@ def matching(seen: Catalog, policy: Policy, columns: Sequence[str]) -> pa.Table:
     Args:
         seen: The rows that it may look at; for one with collections a catalog.limited_store of
             theirs, so that its subqueries find no others either.
-        policy: Whose condition it is.
-        columns: Names of columns.
-
-    Raises:
-        SqlError: The condition is wrong or fails on the data.
     """
     conditions = [policy.condition] if policy.condition.strip() else []
     if conditions:

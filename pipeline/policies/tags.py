@@ -68,12 +68,7 @@ _NEW = TagKind("Open")
 
 
 def make_missing(store: WritableCatalog, names: Iterable[str]) -> None:
-    """Give the catalog the tags that it lacks: free text of at most 256 characters.
-
-    Raises:
-        InvalidInput: As check_settable.
-        CatalogBusy: The write lock was not free in time.
-    """
+    """Give the catalog the tags that it lacks: free text of at most 256 characters."""
     names = list(names)
     with store.reading() as cursor:
         check_settable(cursor, names)
@@ -87,7 +82,6 @@ def usable(store: Catalog, rows: pa.Table, names: Sequence[str]) -> pa.Table:
     """The rows whose values their tags may have.
 
     Args:
-        store: The catalog.
         rows: Text columns with the names of tags, among others.
         names: The tags to look at; where one has no value, that is good.
     """
@@ -121,17 +115,10 @@ def set_tags(
     """Set tags of files, a commit for each batch; counts files that are done, or gone meanwhile.
 
     Args:
-        store: The catalog.
-        report: Of the run; it may pause or end between two batches.
         reason: What the snapshots are for.
         rows: fkey, and a text column for each tag; a null is no value any more.
         same: Further tags, with a value that is the same for all files.
         batch_rows: Files of one commit.
-
-    Raises:
-        Killed: The run was asked to end; every batch is there whole, or not at all.
-        InvalidInput: A tag was removed meanwhile, or a value no longer fits.
-        CatalogBusy: The write lock was not free in time.
     """
     report.heed()
     for start in range(0, rows.num_rows, batch_rows):

@@ -38,8 +38,6 @@ def prepare_or_say(manifest: Path, size: Size, job: str, user: str = "") -> None
 
     Args:
         manifest: Its folder.
-        size: Of the images.
-        job: That reads it.
         user: Whose job that is; empty for one that is not limited to collections.
     """
     try:

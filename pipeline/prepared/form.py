@@ -61,7 +61,6 @@ class About:
         frames: N.
         frames_crc: CRC-32 of frames.npy's content.
         dataset: NAME@VERSION that it was made for, for people.
-        format: Of these files.
     """
 
     key: str
@@ -82,7 +81,6 @@ class PreparedForm:
     """A form, opened.
 
     Attributes:
-        folder: Where it lies.
         images: (N, h, w, 3) uint8, mapped.
         labels: (N, h, w) uint8, mapped.
         frames: (N,) FRAME.
@@ -123,7 +121,6 @@ class PreparedRows:
     """Frames of a form by rows of a split or shard.
 
     Attributes:
-        form: The form.
         positions: (n,) int64, of each row in the form.
     """
 
@@ -193,7 +190,6 @@ def open_form(manifest: Manifest, size: Size, folder: Path | None = None) -> Pre
 
     Args:
         manifest: The dataset, with all its splits.
-        size: Of the images.
         folder: That of all forms; beside the staged manifest by default.
     """
     folder = folder or prepared_folder(manifest.folder)
@@ -225,11 +221,7 @@ def open_form(manifest: Manifest, size: Size, folder: Path | None = None) -> Pre
 
 
 def prepared_rows(frames: Manifest, size: Size) -> PreparedRows | None:
-    """Some frames of a staged manifest on disk in its form at a size; None where there is none.
-
-    Raises:
-        BadFile: The manifest was changed since.
-    """
+    """Some frames of a staged manifest on disk in its form at a size; None where there is none."""
     if frames.folder is None or prepared_folder(frames.folder) is None:
         return None
     form = open_form(Manifest.read(frames.folder), size)

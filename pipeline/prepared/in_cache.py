@@ -14,17 +14,8 @@ def prepare_in_cache(
     """Make the form of a staged manifest, or what an earlier one lacks: pipeline.prepared.prepare.
 
     Args:
-        cache: Folder of the cache.
         manifest: Name of the staged manifest in it, which nobody evicts meanwhile.
-        size: Of the images.
-        holder: Who holds it.
         progress: Called with frames made so far, and of how many.
-
-    Raises:
-        BadFile: The manifest is damaged.
-        InvalidInput: It has no frames, or does not know the versions of its files.
-        CacheFull: There is no room for the form, whatever is evicted.
-        StorageError: The manifest was evicted, or the cache cannot be written.
     """
     with leased(cache, manifest, holder) as lease:
         lease.need_manifest()

@@ -52,12 +52,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class BadFrame:
-    """A frame that cannot be decoded.
-
-    Attributes:
-        file: Its image or label.
-        reason: Why, and what to do.
-    """
+    """A frame that cannot be decoded."""
 
     file: str
     reason: str
@@ -68,11 +63,7 @@ class Prepared:
     """The result of preparing a dataset.
 
     Attributes:
-        folder: Where the form lies.
-        size: Of its images.
-        frames: Frames of the dataset.
         made: Of these, frames that were decoded now.
-        bytes: Space of the form [bytes].
         bad: Frames that cannot be decoded, in the dataset's order.
     """
 
@@ -100,7 +91,6 @@ def prepare(
 
     Args:
         manifest_folder: The manifest, whose files lie on this machine.
-        size: Of the images.
         folder: That of all forms; beside the staged manifest by default.
         processes: That decode; 0 for one for each core.
         progress: Called after each block.
@@ -111,9 +101,7 @@ def prepare(
         their files, and finds the error then.
 
     Raises:
-        BadFile: The manifest is damaged.
         InvalidInput: It has no frames, or does not know the versions of its files.
-        CacheFull: There is no room for it, whatever is evicted.
         StorageError: The disk refuses, or has too little space.
     """
     manifest = Manifest.read(manifest_folder)

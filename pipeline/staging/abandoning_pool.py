@@ -20,8 +20,6 @@ class AbandoningPool(Generic[_Work, _Result]):
         """Start no thread yet.
 
         Args:
-            run: What each thread does with a piece of work.
-            threads: How many there are at most.
             name: What their names begin with.
         """
         self._run, self._most, self._name = run, threads, name

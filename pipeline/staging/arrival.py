@@ -137,11 +137,7 @@ class Arrival:
         return self._checksum
 
     def keep(self, target: Path) -> None:
-        """Give it its name, once it is on the disk.
-
-        Raises:
-            OSError: The cache refuses.
-        """
+        """Give it its name, once it is on the disk."""
         self._content.write()
         for _ in range(_RENAMES):
             with suppress(FileNotFoundError):
@@ -160,11 +156,6 @@ def arriving(part: Path, size: int, buffers: Buffers, lanes: Md5Lanes) -> Iterat
     Args:
         part: For what comes of it.
         size: That it must have [bytes].
-        buffers: For what comes in memory.
-        lanes: Where its MD5 is computed.
-
-    Raises:
-        CacheFails: The cache cannot be written.
     """
     try:
         if size <= LARGEST_BYTES:

@@ -82,7 +82,6 @@ class BesideTold:
         ready: Told once readers may begin.
         progress: Told how much of the split lies in the cache.
         failed: Told of each file that cannot be had; a reader that needs it is told as well.
-        says: Told what else there is to say, in a line.
     """
 
     ready: Callable[[], None]
@@ -131,19 +130,7 @@ class FetchBeside:
         """Fetch nothing yet.
 
         Args:
-            plan: Of the split.
             frames: Files of each of its frames.
-            order: In which they are read.
-            stager: This staging's place in the cache.
-            checksums: Where what has come is recorded.
-            sources: Opens the sources.
-            space: Room in the cache.
-            told: Who is told how it goes.
-            limits: Gives the limits of a source.
-            workers: Files fetched at once.
-
-        Raises:
-            OSError: The cache cannot be written.
         """
         self._plan, self._frames, self._order = plan, frames, order
         self._stager, self._checksums, self._sources = stager, checksums, sources
@@ -174,10 +161,6 @@ class FetchBeside:
             stop: Set when the job has ended.
             start_after: Share of the split, 0 to 1, that must be there before readers may begin;
                 what the cache has room for suffices.
-
-        Raises:
-            StagingCancelled: A user asked it to end.
-            FramesiftError: Before readers began: a source or the cache fails.
         """
         ready = start_after <= 0
         self._count(0, 0)
@@ -375,7 +358,6 @@ class FetchBeside:
         """Have room for what is read next: free room, and then that of what is read later.
 
         Args:
-            items: The files.
             position: Where the last of them is read.
             is_last: Whether fewer will not be asked for.
 
@@ -404,11 +386,7 @@ class FetchBeside:
         self._space.make(need, len(items))
 
     def _make_room_now(self, items: Sequence[WantedFile]) -> None:
-        """Have room for what readers wait for, whatever goes for it.
-
-        Raises:
-            CacheFull: There is none.
-        """
+        """Have room for what readers wait for, whatever goes for it."""
         need, is_known = sum(item.size for item in items), False
         while True:
             try:
@@ -453,11 +431,7 @@ class FetchBeside:
         self._count(-len(gone), -sum(file.size for file in gone))
 
     def _fetch(self, items: Sequence[WantedFile]) -> None:
-        """Fetch files; those that cannot be had are noted.
-
-        Raises:
-            FramesiftError: Their source or the cache fails.
-        """
+        """Fetch files; those that cannot be had are noted."""
         plan = replace(self._plan, missing=tuple(dict.fromkeys(items)))
         failures: dict[str, FailedFile] = {}
 

@@ -26,13 +26,9 @@ def without_damaged(
 
     Args:
         plan: With the files that are there.
-        cache: Folder of the cache.
         checksums: Where new ones are recorded.
-        workers: Files read at once.
-        progress: Told whenever one was read.
 
     Raises:
-        StagingCancelled: ``progress`` says so; what has not been read by then is not read.
         StorageError: The cache cannot be read or written.
     """
     damaged: list[WantedFile] = []

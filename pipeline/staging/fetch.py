@@ -61,7 +61,6 @@ class FailedFile:
 
     Attributes:
         place: Where it should have come from.
-        reason: Why, and what to do.
         of_source: Whether its source fails, and not this file alone.
     """
 
@@ -79,8 +78,6 @@ class Fetched:
 
     Attributes:
         files: Files that this staging fetched; others that were missing came by another one.
-        bytes: Their size [bytes].
-        failed: Those that could not be had.
     """
 
     files: int
@@ -108,19 +105,8 @@ def fetch_files(
     """Fetch every missing file of the plan, several at once; what another staging fetches comes.
 
     Args:
-        plan: What to fetch.
-        stager: This staging's place in the cache.
-        checksums: Where what has come is recorded.
-        sources: Opens the sources.
-        limits: Gives the limits of a source.
         workers: Files transferred at once.
-        progress: Told whenever a file has come.
         failed: Told of each file that cannot be had; the others go on.
-
-    Raises:
-        NotFound, InvalidInput, BadFile: A source cannot be opened.
-        StorageError: Nor can it, or it fails for one file after another, or the cache cannot be
-            written; what has come before stays.
     """
     with counting(stager.cache) as counts:
         fetch = _Fetch(plan, stager, checksums, sources, limits, counts, workers)
@@ -313,11 +299,7 @@ class _Fetch:
             raise StorageError("the staging has ended")
 
     def _pause(self, seconds: float) -> None:
-        """Wait, at most until the staging ends.
-
-        Raises:
-            StorageError: It has ended.
-        """
+        """Wait, at most until the staging ends."""
         if seconds:
             self._stop.wait(seconds)
         self._go_on()

@@ -21,15 +21,9 @@ class Foresight:
     """The plan of a staging: what it would fetch and evict.
 
     Attributes:
-        files: Files of the dataset.
-        bytes: Their size [bytes].
-        missing_files: Those that would be fetched.
-        missing_bytes: Their size [bytes].
-        fits: Whether the cache has room for them, after its evictions.
         why: Which limit allows no more, where they do not fit; else empty.
         holders: What keeps content from going, where they do not fit.
         evicted_datasets: Staged datasets that would be evicted, NAME@VERSION.
-        evicted_bytes: What would go [bytes].
         seconds: How long the transfers take, at the rate that earlier ones into this cache had, and
             no faster than the sources' limits allow [s]; None where a source has no rate yet.
     """
@@ -58,16 +52,8 @@ def foresee_staging(
     """The plan of a staging as it would run now; this fetches and evicts nothing.
 
     Args:
-        records: Of the dataset and its sources.
-        dataset: The dataset.
         cache: Folder of the cache, which is made where there is none.
-        workers: Files fetched at once.
-        indexes: Where the indexes of tar archives are kept; None keeps none.
         user: Who would stage, for that user's share.
-
-    Raises:
-        StorageError: The cache cannot be read or written.
-        BadFile: The dataset's manifest is damaged.
     """
     manifest = read_manifest(records, dataset)
     sources = OpenedSources(records, manifest.header, indexes)

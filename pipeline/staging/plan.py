@@ -29,7 +29,6 @@ class WantedFile:
     """One file that must be in the cache.
 
     Attributes:
-        source: Name of its source.
         key: Where it lies below it.
         size: Its size as catalogued [bytes].
         version: Which version of it is wanted (catalog.storage.file_version).
@@ -58,14 +57,11 @@ class StagingPlan:
     """The plan of staging a manifest.
 
     Attributes:
-        missing: Files to fetch.
         present: Files that are in the cache, where they were asked for; else none are kept.
         files: Files of the manifest, those already in the cache included.
-        bytes: Their size [bytes].
         roots: Folder of each source in the cache.
         places: Folder or URI of each source.
         rows: The manifest's rows, each file with its version.
-        files_of: Files of each source.
     """
 
     missing: tuple[WantedFile, ...]
@@ -133,13 +129,7 @@ def plan_staging(
 
     Args:
         manifest: The files, not staged.
-        cache: Where they go.
         sources: Opens those whose files' versions the manifest does not say, as earlier formats.
-        keep_present: Keep those that are there, too.
-
-    Raises:
-        BadFile: The manifest names no version of a file.
-        StorageError: A source that is asked for versions cannot be reached.
     """
     header = manifest.header
     roots = {name: str(cache / source_folder(of)) for name, of in header.datasources.items()}
@@ -236,11 +226,7 @@ def _sizes(folder: str) -> dict[str, int]:
 
 
 def wanted_files(files: Iterable[FrameFile | None]) -> Iterator[WantedFile | None]:
-    """The files of a manifest that says the versions of all of them; None where there is none.
-
-    Raises:
-        BadFile: It names no version of one.
-    """
+    """The files of a manifest that says the versions of all of them; None where there is none."""
     return _wanted(files, None)
 
 

@@ -51,26 +51,16 @@ def stage_dataset(
 
     Args:
         records: Of the dataset and its sources, whose keys are used here and go no further.
-        dataset: What to stage.
-        cache: Folder of the cache.
         workers: Files fetched at once.
-        indexes: Where the indexes of tar archives are kept; None keeps none.
         verify: Read what is in the cache again, and fetch what is damaged.
         user: Who stages; lists of stagings and messages about a full cache name the user.
-        progress: Told whenever a file has come.
-        failed: Told of each file that cannot be had; the others go on.
         damaged: Told the path of each file that was damaged in the cache, and is fetched again.
-        job_folder: Of the job that does it; empty where a command does.
-        archives: How archives are reached that hold some of its files.
 
     Returns:
         The record, whose ``manifest`` is a manifest folder with paths in the cache.
 
     Raises:
-        CacheFull: Running jobs and pinned datasets hold the space that it needs.
-        StagingCancelled: A user asked it to end.
         StorageError: No space, no permission, or files that could not be had: the first is named.
-        BadFile: The dataset's manifest is damaged.
     """
     manifest = read_manifest(records, dataset)
     sources = OpenedSources(records, manifest.header, indexes)

@@ -61,11 +61,6 @@ class BesideOptions:
     """Options of a staging beside a job.
 
     Attributes:
-        workers: Files fetched at once.
-        indexes: Where the indexes of tar archives are kept; None keeps none.
-        job_folder: The job's folder, whose name is the job's.
-        user: Whose job it is.
-        archives: How archives are reached that hold some of its files.
         stop: Set when the job has ended.
     """
 
@@ -90,19 +85,10 @@ def stage_beside(
 
     Args:
         records: Of the dataset and its sources, whose keys are used here and go no further.
-        dataset: The dataset.
-        cache: Folder of the cache.
-        reading: What the job reads.
-        options: How it is staged.
-        told: Who is told how it goes.
         begun: Told where readers find the staging, before anything is fetched.
 
     Raises:
-        StagingCancelled: A user asked it to end.
-        CacheFull: The cache has no room for a single frame.
         StorageError: The cache cannot be written; or, before readers began, a source fails.
-        UnknownName: There is no such split.
-        BadFile: The dataset's manifest is damaged.
     """
     manifest = read_manifest(records, dataset)
     sources = OpenedSources(records, manifest.header, options.indexes)

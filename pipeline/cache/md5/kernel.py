@@ -43,9 +43,6 @@ def kernel(lanes: int) -> Kernel:
 
     Args:
         lanes: `GROUP` or `MOST_LANES`.
-
-    Raises:
-        RuntimeError: LLVM cannot make it here.
     """
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()

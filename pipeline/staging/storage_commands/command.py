@@ -18,7 +18,6 @@ def running(argv: Sequence[str], setting: str, advice: str = "") -> Iterator[Ite
     """The lines that a command prints, as they come; it is ended with the block.
 
     Args:
-        argv: The program and its arguments.
         setting: The variable that names the program, for messages.
         advice: What to do where it fails, for the message.
 
