@@ -287,11 +287,7 @@ def truncated(value: exp.Expr, kind: Db2Type, unit: exp.Expr | None) -> Typed:
 
 
 def read(value: exp.Expr, pattern: exp.Expr | None) -> Typed:
-    """TO_DATE(value, pattern), and the type; what the format lacks is that of the month of now.
-
-    Raises:
-        SqlError: SQL0171N, a format that is not known.
-    """
+    """TO_DATE(value, pattern), and the type; what the format lacks is that of the month of now."""
     usual = exp.Literal.string("YYYY-MM-DD HH24:MI:SS")
     format_ = _strftime(usual if pattern is None else pattern)
     known = set(re.findall("%.", format_))

@@ -69,11 +69,7 @@ class _Pattern:
 
 
 def call(node: Db2Function, of: TypeOf) -> Typed:
-    """A call in DuckDB's SQL, and its type.
-
-    Raises:
-        SqlError: An argument is no constant where one is expected, or cannot be used.
-    """
+    """A call in DuckDB's SQL, and its type."""
     name: str = node.args["name"]
     text = node.this if of(node.this) is TEXT else fill("CAST({x} AS VARCHAR)", x=node.this)
     pattern, *others = node.expressions

@@ -111,12 +111,7 @@ def _constant(length: exp.Expr | None) -> int:
 
 
 def guarded(statement: str, outputs: Sequence[tuple[str, Db2Type]]) -> str:
-    """The statement in DuckDB's SQL, failing on a row that is too wide before it is handed over.
-
-    Args:
-        statement: In DuckDB's SQL.
-        outputs: Its columns' names and types.
-    """
+    """The statement in DuckDB's SQL, failing on a row that is too wide before it is handed over."""
     columns = [f"_{number}" for number in range(len(outputs))]
     width = _sum([
         _width(column, kind) for column, (_, kind) in zip(columns, outputs, strict=True)

@@ -90,13 +90,8 @@ def to_duckdb(query: exp.Query, schema: Views, tables: Tables | None = None) -> 
     """The query in DuckDB's SQL with Db2's meaning; it must have passed read_only.check.
 
     Args:
-        query: The query.
-        schema: The views that it may name.
         tables: What is behind the views. With it the tables are read, without self joins; without,
             the views as they are, which is the reference.
-
-    Raises:
-        SqlError: SQL0206N unknown column, SQL0203N ambiguous column, SQL0419N, and others.
     """
     with _limited():
         qualified, typing = _rewritten(query, schema, tables)
@@ -115,12 +110,7 @@ def condition_to_duckdb(
     """The condition of a query's WHERE, as `to_duckdb`.
 
     Args:
-        query: The query.
-        schema: The views that it may name.
         finish: Makes of the condition's tree in DuckDB's terms the one that is meant.
-
-    Raises:
-        SqlError: As `to_duckdb`.
     """
     with _limited():
         where: exp.Where = _rewritten(query, schema, None)[0].args["where"]

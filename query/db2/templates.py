@@ -170,11 +170,7 @@ def not_zero(divisor: exp.Expr) -> exp.Expr:
 
 
 def convert(cast: Db2Cast, argument: Db2Type) -> Typed:
-    """INT(x) and its family, and the type it gives.
-
-    Raises:
-        SqlError: SQL0171N, a length, precision or scale that is no fitting constant.
-    """
+    """INT(x) and its family, and the type it gives."""
     kind: str = cast.args["kind"]
     integer = integer_behind(cast.this)
     if integer is not None and kind not in ("CHAR", "VARCHAR"):

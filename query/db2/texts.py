@@ -80,7 +80,6 @@ def to_char(cast: Db2Cast, argument: Db2Type, text: exp.Expr) -> exp.Expr:
     """CHAR(x): the text of x with blanks up to its length.
 
     Args:
-        cast: The conversion.
         argument: The type of what it converts.
         text: That as text.
 

@@ -25,8 +25,6 @@ class Db2Type:
 
     Attributes:
         kind: DECFLOAT, REAL and DOUBLE are DOUBLE; OTHER is anything without arithmetic.
-        precision: Digits of a DECIMAL.
-        scale: Digits after the point of a DECIMAL.
     """
 
     kind: Kind

@@ -9,22 +9,13 @@ from query.question.question import Question
 
 
 def count_frames(store: Catalog, question: Question) -> tuple[int, int]:
-    """The number of frames that fulfil a question's conditions, and the snapshot that was asked.
-
-    Raises:
-        UnknownName: A class, tag, camera, scene or column that the catalog does not have.
-        SqlError: The WHERE body is wrong.
-    """
+    """The number of frames that fulfil a question's conditions, and the snapshot that was asked."""
     with asking(store, question) as (snapshot, plain):
         matching = candidates(snapshot, relation_for(snapshot, plain), plain)
         return matching.rows.num_rows, snapshot.number
 
 
 def as_condition(store: Catalog, text: str) -> str:
-    """A WHERE body about frames, its bare words quoted (query.question.bare_words).
-
-    Raises:
-        SqlError: It is no condition.
-    """
+    """A WHERE body about frames, its bare words quoted (query.question.bare_words)."""
     with store.reading() as snapshot:
         return with_quotes(text, snapshot.every_frame.columns)

@@ -18,7 +18,6 @@ class FoundFrame:
     """A frame, as a snapshot has it.
 
     Attributes:
-        snapshot: Number of the snapshot.
         file: metaocean's columns of its row, as JSON can hold them.
         tags: Every tag, None where the frame has none.
         image: Key of the camera image below the source's root; None where there is no image, and
@@ -40,11 +39,6 @@ class FoundFrame:
 
 def find_frame(store: Catalog, fkey: str, at: int | None = None) -> FoundFrame:
     """The frame of that fkey.
-
-    Args:
-        store: The catalog, or as much of it as the caller may see.
-        fkey: Its name.
-        at: The snapshot to ask; the newest when None.
 
     Raises:
         NotFound: There is no such frame, or no such snapshot.

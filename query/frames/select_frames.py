@@ -39,16 +39,7 @@ def select_frames(
     """The frames that answer a question, in its order, then by fkey.
 
     Args:
-        store: The catalog.
-        question: What is wanted.
-        at: The snapshot to ask where the question names none; the newest when None.
         columns: Tags and columns of the file that a selection does not have by itself.
-
-    Raises:
-        NotFound: There is no such snapshot.
-        UnknownName: A class, tag, camera, scene or column that the catalog does not have.
-        InvalidInput: A value or operator does not fit its tag, or ``at`` not the question.
-        SqlError: The WHERE body is wrong.
     """
     with asking(store, question, at) as (snapshot, plain):
         relation = relation_for(snapshot, plain)
@@ -65,12 +56,7 @@ def select_frames(
 
 
 def frames_of(snapshot: Snapshot, hashes: Hashes) -> tuple[pa.Table, tuple[str, ...]]:
-    """The frames of those fkey_hash, by fkey, in Selection's columns; and the class tags.
-
-    Args:
-        snapshot: What is asked.
-        hashes: fkey_hash of each frame wanted.
-    """
+    """The frames of those fkey_hash, by fkey, in Selection's columns; and the class tags."""
     relation = snapshot.every_frame
     classes = tuple(snapshot.classes)
     with only(snapshot, relation, hashes) as few:
@@ -108,14 +94,7 @@ def _chosen_rows(
 
 @dataclass(frozen=True)
 class _Fetch:
-    """Rows in Selection's columns.
-
-    Attributes:
-        snapshot: What is asked.
-        relation: Its frames.
-        classes: The class tags.
-        more: Further columns.
-    """
+    """Rows in Selection's columns."""
 
     snapshot: Snapshot
     relation: FramesRelation

@@ -16,11 +16,7 @@ def with_quotes(condition: str, columns: Collection[str]) -> str:
     A word that is a column stays one; without such a word the condition stays as it is.
 
     Args:
-        condition: A WHERE body.
         columns: Names of columns, in lower case.
-
-    Raises:
-        SqlError: It is no condition.
     """
     body = parse_condition(condition).args["where"].this.this
     words = [word for each in body.find_all(*_COMPARISONS) for word in _words(each, columns)]

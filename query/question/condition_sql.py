@@ -24,12 +24,7 @@ from query.question.vocabulary import Column, Vocabulary
 
 
 def conjuncts(conditions: Iterable[Leaf | Group], vocabulary: Vocabulary) -> list[str]:
-    """Each condition as one that can stand in an AND, over metaocean_view's names.
-
-    Raises:
-        UnknownName: A class or tag that the catalog does not have.
-        InvalidInput: An operator or value does not fit its tag.
-    """
+    """Each condition as one that can stand in an AND, over metaocean_view's names."""
     return [_sql(condition, vocabulary) for condition in conditions]
 
 
@@ -60,7 +55,6 @@ def tag_values(condition: TagIs, vocabulary: Vocabulary) -> tuple[Column, list[V
     """The tag that is compared, and its values as its type has them.
 
     Raises:
-        UnknownName: There is no such tag.
         InvalidInput: The operator or a value does not fit it.
     """
     column = vocabulary.tag(condition.tag)

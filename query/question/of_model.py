@@ -41,16 +41,7 @@ def asking(
     Its statement is then a part of ``where``.
 
     Args:
-        store: The catalog.
-        question: What is wanted.
         at: The snapshot to ask where the question names none; the newest when None.
-
-    Raises:
-        NotFound: There is no such snapshot.
-        UnknownName: No scores of its model were imported, or a class of a confusion is unknown.
-        InvalidInput: ``at`` does not fit the question, or a confusion is asked of no model, or of
-            one without an imported validation; or its statement names no frames.
-        SqlError: Its statement is wrong, or fails on the data.
     """
     names_cells = _names_cells(question.where) or CONFUSION_CELLS in (question.sql or "").lower()
     reading = store.reading_files if names_cells else store.reading
@@ -98,12 +89,7 @@ def _name(written: str) -> str:
 
 @dataclass(frozen=True)
 class _Names:
-    """The names of one model's scores.
-
-    Attributes:
-        scored: The model.
-        snapshot: Of the catalog that has them.
-    """
+    """The names of one model's scores."""
 
     scored: ScoredModel
     snapshot: Snapshot

@@ -20,12 +20,7 @@ _NAMING = ("platform", "cluster", "datasource", "path", _FILENAME)
 
 
 def with_condition(snapshot: Snapshot, question: Question) -> Question:
-    """The question with its statement as a part of ``where``, whose random numbers have its seed.
-
-    Raises:
-        InvalidInput: The statement's columns name no file, or its rows name several frames at once.
-        SqlError: The statement is refused, wrong, or fails on the data.
-    """
+    """The question with its statement as a part of ``where``; its random numbers have its seed."""
     if question.where is question.sql is None:
         return question
     where = None if question.where is None else seeded(question.where, question.seed)

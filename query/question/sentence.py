@@ -30,12 +30,7 @@ _MOST_NAMES = 5
 
 
 def sentence(question: Question, vocabulary: Vocabulary) -> str:
-    """The question in English, without a full stop.
-
-    Raises:
-        UnknownName: A class, tag or column that the catalog does not have.
-        InvalidInput: A value or operator does not fit its tag.
-    """
+    """The question in English, without a full stop."""
     conditions = list(question.conditions())
     cameras = next((member for member in conditions if isinstance(member, CameraIn)), None)
     if cameras is not None:

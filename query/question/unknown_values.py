@@ -14,11 +14,6 @@ def unknown_values(store: Catalog, question: Question, at: int | None = None) ->
 
     The catalog is asked only where the question has such a condition.
 
-    Args:
-        store: The catalog.
-        question: The question.
-        at: The snapshot to ask, where the question names none; the newest when None.
-
     Returns:
         A line that names the operator that chooses these frames; "" where there are none.
     """

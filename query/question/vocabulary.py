@@ -25,8 +25,6 @@ class Column:
     """A column that a question names.
 
     Attributes:
-        name: Its name.
-        type: What kind of values it has.
         engine_type: DuckDB's type of it.
         sql: The column in Db2's SQL.
         is_text: metaocean_view shows it as text, whatever its type.

@@ -23,11 +23,6 @@ def why_empty(
     """Say in one line what to change in a question that no frame answers.
 
     Every condition is counted by itself, in one pass over the frames.
-
-    Args:
-        store: The catalog.
-        question: The question.
-        at: The snapshot to ask, where the question names none; the newest when None.
     """
     with asking(store, question, at) as (snapshot, plain):
         users_where = question.where if question.sql is None else plain.where

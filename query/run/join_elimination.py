@@ -69,8 +69,6 @@ class _Member:
     """A view in a FROM clause.
 
     Attributes:
-        alias: What the query calls it.
-        view: Its name.
         optional: It is left-joined on fkey.
     """
 
@@ -93,7 +91,6 @@ class _Row:
 
     Attributes:
         alias: The derived table's name.
-        members: The views.
         columns: What the derived table must have, by its name there.
         required: Tables of tags that have a row for every result, in order.
         optional: Other tables of tags, whose columns may be null.

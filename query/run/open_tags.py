@@ -36,7 +36,6 @@ def join_open_tags(query: exp.Query, schema: Schema, tags: Collection[str]) -> N
 
     Args:
         query: What read_only.check has let through.
-        schema: The views.
         tags: What open_tags gave.
     """
     if not tags:

@@ -40,22 +40,14 @@ class _Known:
 
 
 def prepare(snapshot: Snapshot, text: str) -> str:
-    """A Db2 statement as DuckDB's.
-
-    Raises:
-        SqlError: The statement is refused or wrong.
-    """
+    """A Db2 statement as DuckDB's."""
     plain = as_typed(text)
     known = _known(snapshot, snapshot.collection if may_name_it(plain) else "")
     return known.templates.rewritten(plain, known.rewritten)
 
 
 def result_columns(snapshot: Snapshot, text: str) -> list[str]:
-    """The names of the columns that a Db2 statement gives, in lower case.
-
-    Raises:
-        SqlError: The statement is refused, or names what is not there.
-    """
+    """The names of the columns that a Db2 statement gives, in lower case."""
     known = _known(snapshot)
     return columns_given(known.checked(text), known.schema)
 

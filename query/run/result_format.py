@@ -37,11 +37,6 @@ def encoded(
     Args:
         format_: csv is Spectrum Discover's: no header, the row's number first; csv-named has a line
             of names, and no numbers.
-        schema: The columns.
-        batches: The rows.
-
-    Raises:
-        StorageError: Parquet, which is written aside first, does not fit on the disk.
     """
     return _ENCODERS[format_](schema, iter(batches))
 

@@ -20,7 +20,6 @@ def csv_lines(rows: pa.RecordBatch, first: int | None = None) -> bytes:
     A missing value is an empty field. Decimals lose trailing zeros, as the redbook prints them.
 
     Args:
-        rows: The rows.
         first: The first one's number; None for lines without numbers.
 
     >>> csv_lines(pa.record_batch({"platform": ["IBM COS"], "size": [12]}), 0)

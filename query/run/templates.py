@@ -46,11 +46,7 @@ class Templates:
         self._kept: Lru[tuple[str, ...], _Kept] = Lru(most)
 
     def rewritten(self, statement: str, rewrite: Callable[[str], str]) -> str:
-        """The statement as ``rewrite`` makes it, from a template where one is known.
-
-        Raises:
-            SqlError: As ``rewrite``.
-        """
+        """The statement as ``rewrite`` makes it, from a template where one is known."""
         if len(statement) > LONGEST:
             return rewrite(statement)
         shape = shape_of(statement)

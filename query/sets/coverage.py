@@ -44,7 +44,6 @@ def packed(members: Iterable[npt.NDArray[np.bool_]], frames: int) -> Words:
 
     Args:
         members: For each demand, whether each frame holds it.
-        frames: Number of frames.
     """
     words: list[npt.NDArray[np.uint64]] = []
     for number, holds in enumerate(members):
@@ -63,7 +62,6 @@ def cover(words: Words, hashes: Hashes, targets: Counts, seed: int) -> Covered:
 
     Args:
         words: Which frame holds what, see `packed`.
-        hashes: The frames' fkey_hash.
         targets: Frames wanted for each demand.
         seed: Decides between frames of equal gain.
     """

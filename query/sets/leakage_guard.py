@@ -102,9 +102,6 @@ class LeakageGuard:
     """Frames of another set, and how far a new one must stay from them.
 
     Attributes:
-        hashes: Their fkey_hash.
-        scenes: Their scenes.
-        drives: Their drives.
         times: When they were taken [s].
         min_gap_s: Nothing nearer in time than this.
         marks: The marks of those that are there more than once: see catalog.frames.duplicates.

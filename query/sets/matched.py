@@ -58,11 +58,8 @@ class Shortfall:
     """A category whose share is further from what is wanted than the tolerance allows.
 
     Attributes:
-        marginal: Name of its marginal.
-        label: The category.
         target: Frames wanted.
         achieved: Frames of the set.
-        available: Candidates.
         scarce: Categories of the same marginal of which there are fewer than wanted.
     """
 
@@ -100,7 +97,6 @@ class Matched:
     Attributes:
         positions: The frames' positions among the candidates, rising.
         achieved: Frames of each category, a row per marginal.
-        available: Candidates of each category.
         distances: Of each marginal's shares from those wanted.
         shortfalls: The categories that miss the tolerance, by a whole frame at least.
     """
@@ -142,8 +138,6 @@ def match(
     """Choose frames so that every category's share is within the tolerance of its target.
 
     Args:
-        hashes: The candidates' fkey_hash.
-        marginals: The targets.
         frames: How many to choose; all candidates where there are no more.
         tolerance: Largest absolute difference of a share (0 to 1).
         seed: Decides between candidates that fit equally.

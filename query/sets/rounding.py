@@ -22,7 +22,6 @@ def largest_remainder(
     Args:
         weights: 0 or more, not all 0.
         total: What is divided; at most the capacity of all together is given out.
-        capacity: Most that each can take.
         ties: Who comes first where remainders are equal, smallest first; by position when None.
 
     Returns:
@@ -56,8 +55,6 @@ def systematic(quotas: Weights, total: int, seed: int) -> Counts:
 
     Args:
         quotas: 0 or more; they sum to ``total``.
-        total: The sum.
-        seed: Decides which are rounded up.
     """
     start = (int(places(np.zeros(1, np.uint64), seed)[0]) + 1) / (2.0**64 + 2)
     ends = np.floor(np.round(np.cumsum(quotas), 6) + start)

@@ -26,9 +26,6 @@ def allocate(strata: Strata, total: int, allocation: Allocation, seed: int) -> C
     Where a proportional sample has fewer frames than there are strata, largest remainders would
     take all of them of the largest ones: then a stratum gets its frame with a probability that is
     its quota, and the values of the first stratifiers get theirs to within one.
-
-    Raises:
-        InvalidInput: A share names a stratum that has no frame.
     """
     sizes = strata.sizes
     if allocation == "proportional":
@@ -63,10 +60,8 @@ def draw(hashes: Hashes, codes: Codes, counts: Counts, seed: int) -> npt.NDArray
     some more; a stratum that this leaves short is ranked whole.
 
     Args:
-        hashes: The frames' fkey_hash.
         codes: Stratum of each frame, below ``len(counts)``.
         counts: Frames to take of each stratum, no more than it has.
-        seed: Decides which.
 
     Returns:
         Positions, rising.

@@ -19,11 +19,7 @@ def most_uncertain(
 
     Args:
         scores: One per frame; NaN where there is none, which is never chosen.
-        scenes: Scene of each frame.
-        hashes: The frames' fkey_hash.
-        count: How many.
         per_scene: Most of one scene; no limit when None.
-        seed: Decides between equal scores.
     """
     ranked = np.flatnonzero(~np.isnan(scores))
     if per_scene is None and count < len(ranked):
@@ -61,8 +57,6 @@ def spread_out(vectors: Reals, scenes: Codes, count: int, per_scene: int | None)
 
     Args:
         vectors: A row per frame, the most wanted first.
-        scenes: Scene of each frame.
-        count: How many to choose.
         per_scene: Most of one scene; no limit when None.
 
     Returns:

@@ -38,16 +38,8 @@ def class_report(
     `catalog.frames.frames.class_shares` gives the same in less time.
 
     Args:
-        store: The catalog.
         frames: Which frames; all of the newest snapshot when None.
         by: Also for each camera or scene.
-        quantiles: Also quantiles.
-
-    Raises:
-        NotFound: There is no such snapshot.
-        InvalidInput: The question asks for frames without a label.
-        UnknownName: A class, camera, scene or column that the catalog does not have.
-        SqlError: The WHERE body is wrong, or it takes too long.
     """
     with population(store, frames or Frames()) as members:
         refuse_unlabelled(members, (frames or Frames()).question, "class statistics")

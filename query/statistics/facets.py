@@ -73,15 +73,8 @@ def facets(
     """Every tag's histogram under a question's conditions, and how many frames answer it.
 
     Args:
-        store: The catalog.
         frames: Which frames; all of the newest snapshot when None. Those of a dataset count as all.
         tags: Only these tags' or classes'; those of every tag when None.
-
-    Raises:
-        NotFound: There is no such snapshot.
-        UnknownName: A tag, class, camera, scene or column that the catalog does not have.
-        InvalidInput: A value or operator does not fit its tag.
-        SqlError: The WHERE body is wrong, it takes too long, or was cancelled.
     """
     frames = frames or Frames()
     with _asking(store, frames) as (snapshot, question), ExitStack() as stack:
@@ -102,9 +95,6 @@ def prepare(store: Catalog, before: Facts | None) -> None:
         store: The catalog, with every row.
         before: What was known of the snapshot that was in memory before: where nobody asked that
             one for facets, nobody is going to ask this one soon. None where there was none.
-
-    Raises:
-        SqlError: It takes too long, or was cancelled.
     """
     if before is not None and _ASKED not in before:
         return
@@ -133,7 +123,6 @@ class _Parts:
 
     Attributes:
         own: Tag of a facet -> the conditions on it alone.
-        rest: The others.
         where: The user's own SQL.
         listed: Only the frames of a list are there at all.
     """
@@ -145,11 +134,7 @@ class _Parts:
 
     @staticmethod
     def of(question: Question, vocabulary: Vocabulary, tags: Iterable[str]) -> "_Parts":
-        """Those of a question.
-
-        Raises:
-            UnknownName: A class or tag that the catalog does not have.
-        """
+        """Those of a question."""
         parts, facet_tags = _Parts(where=question.where), set(tags)
         for condition in question.conditions():
             on = {_tag_of(leaf, vocabulary) for leaf in leaves([condition])}
@@ -267,11 +252,7 @@ class _Reading:
     def columns(
         self, axes: Sequence[Axis], selected: Sequence[str] = (), values: Sequence[object] = ()
     ) -> tuple[FacetColumns, list[Mask]]:
-        """The bins of those axes, and conditions, of every frame in one order.
-
-        Raises:
-            SqlError: It takes longer than it may, or was cancelled.
-        """
+        """The bins of those axes, and conditions, of every frame in one order."""
         relation = relation_for(self.snapshot, self.question)
         listed = ", ".join([*(_value(relation, axis) for axis in axes), *selected])
         statement = f"WITH frames AS ({relation.sql_for(listed)}) SELECT {listed} FROM frames"
@@ -296,7 +277,6 @@ class _Reading:
         """The bins of those tags, computed once for a snapshot.
 
         Args:
-            tags: Of the facets.
             ended_by: Ends it. Bins are found to the end when the client that asked has left
                 meanwhile: at 1,000,000 frames that takes a second, and a user who drags a
                 range leaves sooner.

@@ -41,12 +41,7 @@ class Frames:
 
 @dataclass(frozen=True)
 class Population:
-    """The frames, ready to be asked about, all within one snapshot.
-
-    Attributes:
-        relation: The columns there are.
-        snapshot: Number of the snapshot.
-    """
+    """The frames, ready to be asked about, all within one snapshot."""
 
     relation: FramesRelation
     snapshot: int
@@ -75,9 +70,6 @@ class Population:
         Args:
             body: What follows ``WITH frames AS (...), population AS (...)``.
             values: Bound to its question marks.
-
-        Raises:
-            SqlError: It fails on the data or takes too long.
         """
         statement = (
             f"WITH frames AS ({self.relation.sql}), "
@@ -96,8 +88,6 @@ def refuse_unlabelled(members: Population, question: Question, what: str) -> Non
     """Refuse frames without a label.
 
     Args:
-        members: The frames.
-        question: The question that gave them.
         what: What needs labels, such as "class statistics".
 
     Raises:
@@ -118,18 +108,7 @@ def population(
     store: Catalog,
     frames: Frames,
 ) -> Iterator[Population]:
-    """Open the frames for questions.
-
-    Args:
-        store: The catalog.
-        frames: Which ones.
-
-    Raises:
-        InvalidInput: The question names another snapshot.
-        NotFound: There is no such snapshot.
-        UnknownName: A class, camera, scene or column that the catalog does not have.
-        SqlError: The WHERE body is wrong.
-    """
+    """Open the frames for questions."""
     with asking(store, frames.question, frames.at) as (snapshot, question):
         relation = relation_for(snapshot, question)
         condition, values = question_where(question, relation, snapshot)
