@@ -90,8 +90,8 @@ class FrameFile:
     """One file of a frame, and where it lies.
 
     Attributes:
-        root: Folder or URI of that source, or its folder in a cache.
-        key: Its path below it.
+        root: Folder or URI of its source, or its folder in a cache.
+        key: Its path below the root.
         size: As catalogued [bytes].
         version: Which version it must be (catalog.storage.file_version); None where that is not
             known, or where its name in a cache says it.

@@ -31,7 +31,6 @@ class DaskEngine:
         """Count with the workers of a client.
 
         Args:
-            client: Connected to the scheduler.
             frames_each: Frames of a unit. 1,000 to 5,000: seconds of counting each, against 1 to
                 3 ms that the scheduler spends on a task.
         """

@@ -24,7 +24,6 @@ class FrameSources:
             own: The frame's source.
             partner: The source of the file that the extractor reads; the frame's own, or another
                 of the data set.
-            frame: The frame, with that file as it is catalogued.
         """
         self.root = own.root
         self._own, self._partner, self._frame = own, partner, frame

@@ -37,9 +37,7 @@ class ExtractCounts:
         frames: Labelled frames of the source.
         without_file: Those that lack the file that the extractor reads.
         to_read: Frames that this run is to read; the others were done before.
-        read: Frames read.
-        tagged: Those of them that got at least one value.
-        bad_files: Frames whose file cannot be used.
+        tagged: Frames read that got at least one value.
         seconds: Time since the run began [s].
     """
 
@@ -64,8 +62,6 @@ def extraction_of(
     """The extraction that an extractor writes for a source.
 
     Args:
-        source: Whose frames are read.
-        extractor: What reads them.
         others: The data set's other sources, where the extractor's file is looked for as well.
         tags: Those of its tags that are wanted; all where empty.
     """
@@ -104,15 +100,8 @@ def run_extractor(
     seconds: when it is killed, what was committed stays, and the next run continues there.
 
     Args:
-        store: The catalog.
-        source: Whose frames to read.
-        extractor: What reads them.
         full: Read every frame, also those done before.
         workers: Frames read at once, by threads.
-        open_files: Opens a source.
-        others: The data set's other sources: where the source lacks the file that the extractor
-            reads, it is looked for there.
-        tags: Those of the extractor's tags that are written; all where empty.
         progress: Called after every frame with the counts so far.
         only: fkeys of the frames to read, of those that would be read; all of them when None.
         goes_on: Asked after every frame; where it says no, the run ends with what was read.
@@ -120,8 +109,6 @@ def run_extractor(
     Raises:
         InvalidInput: The extractor's tags or pattern cannot be used, it gives a tag that it does
             not name, or there are no workers.
-        CatalogBusy: Another process runs this extractor on this source.
-        StorageError: The source or the catalog cannot be read or written.
     """
     if workers < 1:
         raise InvalidInput(f"workers: got {workers}, expected at least 1")

@@ -49,10 +49,8 @@ def read_in_process(
     Args:
         function: "module:name"; takes the file, ``options`` by name, and ``beside`` where there is
             one; returns a pa.Table.
-        file: What somebody sent.
         options: Ready for JSON.
         beside: A table to work on.
-        stopped: Whether nobody waits for it any more.
 
     Raises:
         InvalidInput, StorageError: As the function does, or it takes too much memory or time, or

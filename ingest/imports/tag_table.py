@@ -25,8 +25,6 @@ class TagTable:
 
     Attributes:
         table: LINE, KEY, and text or typed columns by the names of the tags.
-        key: What the keys are.
-        tags: The tags.
         ignored: Columns that became no tags.
         notes: Why, where a user may not expect it.
         broken: Line and reason of the rows that had no place in the columns.
@@ -52,7 +50,6 @@ def read_tags(
 
     Raises:
         InvalidInput: The file is no such file or too large, or a name cannot be used.
-        StorageError: It cannot be read.
     """
     if most_bytes is None:
         table, broken = read_table(file)

@@ -28,7 +28,6 @@ class TypedRows:
     """A file's rows with typed values.
 
     Attributes:
-        columns: Type of each tag.
         texts: What makes a tag a text, whose other values fit another type: "'N/A' in line 5".
         rows: line, key and the tags, of the rows whose values fit; AS_TEXT of some.
         problems: line, key, kind and reason of the others.
@@ -49,10 +48,8 @@ def typed_rows(
     """Give each tag a type, and the rows values of it.
 
     Args:
-        content: The file's rows.
         requested: Types of some tags; others have the file's, or the narrowest that fits.
         beside: Tags whose texts are wanted, too, where they are to be of another type.
-        stopped: Whether nobody waits for it any more.
 
     Raises:
         InvalidInput: A requested type is none, a column has values of no type that a tag can have,

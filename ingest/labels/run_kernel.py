@@ -384,8 +384,6 @@ def count_rows(
 
     Args:
         raw: (height * (1 + bytes of a row),) uint8, inflated rows with their filter bytes.
-        height: Rows.
-        width: Pixels per row.
         samples: 3 or 4 for RGB and RGBA, 1 or 2 for palette or grey and grey with alpha; alpha is
             ignored.
         depth: Bits of a sample: 8, or 1, 2 or 4 where a pixel is one sample.

@@ -271,7 +271,6 @@ def _compiled(sources: int) -> Any:
         Args:
             stream: uint8, a zlib stream of filtered rows, PADDING bytes behind.
             stream_bytes: Bytes of the stream, without padding.
-            height: Rows.
             width: Pixels per row, at most WIDEST.
             class_of: (2**24,) uint8 [class id] by colour.
             counts: (256,) int64 [pixels] by class id, added to.
@@ -355,8 +354,6 @@ def count(
 
     Args:
         stream: A zlib stream of filtered rows.
-        height: Rows.
-        width: Pixels per row.
         class_of: (2**24,) uint8 [class id] by colour.
         counts: (256,) int64 [pixels] by class id, added to; of no use where this is False.
         digest: (1,) uint64; set to the digest of the runs of colours.

@@ -27,11 +27,6 @@ def write_units(
     """List a source and write what is to be counted as units into a new folder; how many units.
 
     The scan stays open, as "running", until ``collect_units``, or until another scan begins.
-
-    Raises:
-        AlreadyExists: The folder is there.
-        RemovalRefused: More files are gone than may be removed; no units are written.
-        FramesiftError: As scan_source.
     """
     number = scan_record.begin(records, source)
     with Scan.begun(store, records, source, options, number) as scan:
@@ -60,7 +55,6 @@ def collect_units(
 
     Raises:
         InvalidInput: Units are not counted yet, or are another source's or an older scan's.
-        FramesiftError: As scan_source.
     """
     units = UnitFolder(folder)
     header = units.header()

@@ -21,8 +21,6 @@ class CountTask:
 
     Attributes:
         source: The source, as another process is told of it.
-        files: The source, opened here.
-        palette: The classes.
         check_images: Open camera images to see that they fit their labels.
     """
 

@@ -32,8 +32,6 @@ def mark_duplicates(
     Images that cannot be read are left out: their frames count as no duplicates.
 
     Args:
-        store: The catalog.
-        records: The records.
         opened: Sources that are open already, by cluster and datasource.
     """
     with store.inspecting() as cursor:

@@ -135,14 +135,12 @@ class Portions:
 
         Args:
             counts: What was listed is counted here.
-            frames_each: Most frames of a portion.
             files_each: Most files of a portion that are written or removed without being read.
             told: Called after each file that was listed.
             standing: What was wrong with the source's files before this scan. What could not be
                 read last time is read again: it may be readable now, though nothing shows it.
             full: Read everything again.
             check_images: Read frames whose image came back from an archive.
-            recall: Has an archive bring labels back.
             guard: Says whether files that are gone may leave the catalog; all may when None.
         """
         self.counts, self.frames_each, self.files_each = counts, frames_each, files_each

@@ -71,7 +71,6 @@ class ScanOptions:
         full: Count every label again; a class list that has changed does the same.
         check_images: Open each camera image to see that it fits its label. Without, only labels
             are opened.
-        index_folder: Where the indexes of tar archives are kept; None keeps none.
         part: Look at this part of the source only, unless its class list has changed.
         recall: Has an archive bring back the labels that are to be counted; None leaves them to be
             read where they lie.
@@ -104,21 +103,8 @@ def scan_source(
     committed stays, and the next scan goes on from there and ends in the same state.
 
     Args:
-        store: The catalog.
-        records: The records.
-        source: What to scan.
-        options: How.
         engine: Where labels are counted; two threads when None.
         progress: Called after every file listed and every portion, with the counts so far.
-
-    Raises:
-        ClassListMissing: The source has no class_list.json, and none was given.
-        InvalidInput: The class list cannot be used.
-        NotFound: The source was removed meanwhile.
-        CatalogBusy: Another process scans this source.
-        StorageError: The source cannot be listed, or the catalog cannot be written.
-        EngineFailed: The engine's workers failed.
-        RemovalRefused: More files are gone than may be removed; what is new is catalogued.
     """
     options = options or ScanOptions()
     with Scan.begun(store, records, source, options) as scan:
@@ -171,15 +157,8 @@ class Scan:
         """A scan for the block; recorded as done at its end, as failed when it raises.
 
         Args:
-            store: The catalog.
-            records: The records.
-            source: What to scan.
-            options: How.
             number: A scan's record to use instead of a new one; its end is then the caller's.
             before: What that record has counted already.
-
-        Raises:
-            ClassListMissing, InvalidInput, NotFound, CatalogBusy, StorageError: See scan_source.
         """
         # Two scans of one source would each take the other's files for gone.
         with scan_lock(store, source):
@@ -225,10 +204,8 @@ class Scan:
         """Count everything that is new or has changed, drop what is gone, and commit.
 
         Args:
-            engine: Where labels are counted.
             folders: Look only at these folders (each ends in a slash) and single keys, in order,
                 none below another; at everything where the class list has changed.
-            progress: Called after every file listed and every portion, with the counts so far.
             skip: Files to leave as the catalog has them, such as those still being written.
         """
         with self.portions(engine.frames_each, folders, progress, skip) as portions:
@@ -264,11 +241,7 @@ class Scan:
         progress: Progress | None,
         skip: Callable[[str], bool] = _skip_none,
     ) -> Iterator[Iterator[Portion]]:
-        """The portions to do, for the block; see run.
-
-        Raises:
-            RemovalRefused: At the end: more files are gone than may be removed.
-        """
+        """The portions to do, for the block; see run."""
         folders = ("",) if self.other_classes else tuple(folders)
         below = folders if len(folders) <= _FEW_FOLDERS else ("",)
         excluded = Excluded(SourceOptions.from_json(self.source.options).exclude)

@@ -37,12 +37,6 @@ class ScanCommits:
         """Prepare to commit.
 
         Args:
-            store: The catalog.
-            records: The records, for the problems.
-            names: How the source's files are named.
-            palette: The classes.
-            source_id: Number of the source's record.
-            scan: Number of the scan.
             counts: What was committed is counted here.
         """
         self.store, self.records, self.names, self.palette = store, records, names, palette

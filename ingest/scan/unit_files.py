@@ -47,14 +47,11 @@ class UnitFolder:
         Written beside the folder and renamed: a folder that is there is whole.
 
         Args:
-            task: The scan.
-            portions: What there is to do.
             counts: What was listed, complete once the portions have been taken.
             header: What else ``header`` is to give back.
 
         Raises:
             AlreadyExists: The folder is there.
-            StorageError: It cannot be written.
         """
         if self.folder.exists():
             raise AlreadyExists("folder", str(self.folder), "remove it, or name another")
@@ -93,7 +90,6 @@ class UnitFolder:
 
         Raises:
             InvalidInput: There is no such unit.
-            StorageError: The source or the folder fails.
         """
         unit = self.folder / _name("unit", number)
         try:

@@ -36,8 +36,6 @@ class Way:
     """The addresses that one endpoint's sources may reach.
 
     Attributes:
-        host: The endpoint's.
-        port: The endpoint's.
         reach: PUBLIC or ENDPOINT.
         refused: What was refused last, as a sentence says it; empty for nothing.
         token: What a client of the proxy shows; other users of the machine do not have it.

@@ -84,7 +84,6 @@ class LocalFolder:
         """Find the folder, which may be reached by links.
 
         Args:
-            root: The folder.
             options: A folder that it must lie below, and what is left out of it.
 
         Raises:
@@ -285,7 +284,6 @@ class LocalArchive:
         """Ask for its size and time.
 
         Args:
-            path: The archive.
             within: A folder that it must lie below, links followed; anywhere where empty.
 
         Raises:

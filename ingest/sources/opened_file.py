@@ -59,8 +59,6 @@ def open_file(
     """A file of a source, opened to be read.
 
     Args:
-        files: The source.
-        key: The file.
         version: Which version it must be (catalog.storage.file_version); None for any.
         start: Read from this byte on.
         length: Read so many bytes, one or more, fewer at the file's end; all when None.

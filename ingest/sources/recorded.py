@@ -11,12 +11,7 @@ from ingest.sources.source_options import SourceOptions
 
 
 def open_recorded(source: Source, index_folder: Path | None = None) -> SourceFiles:
-    """The files of a recorded source; see open_source for what it raises.
-
-    Args:
-        source: Its record.
-        index_folder: Where the indexes of tar archives are kept; None keeps none.
-    """
+    """The files of a recorded source; see open_source for what it raises."""
     return open_source(source.uri, SourceOptions.from_json(source.options), index_folder)
 
 

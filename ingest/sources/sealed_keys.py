@@ -56,7 +56,6 @@ class SecretKey:
 
         Raises:
             InvalidInput: There is no key, or it is none, or others may read its file.
-            StorageError: The file cannot be read or written.
         """
         from cryptography.fernet import Fernet
 
@@ -118,11 +117,7 @@ def use(key: SecretKey) -> None:
 
 
 def check_given() -> None:
-    """Refuse a key that is given and is none, before anything is to be opened by it.
-
-    Raises:
-        InvalidInput: It is none.
-    """
+    """Refuse a key that is given and is none, before anything is to be opened by it."""
     if _key is not None and _key.text:
         _key.fernet()
 
@@ -138,12 +133,7 @@ def learn(path: str) -> None:
 
 
 def seal(keys: AccessKeys) -> str:
-    """Keys as text that may be kept in the records.
-
-    Raises:
-        InvalidInput: The key to encrypt them by cannot be used.
-        StorageError: It cannot be read or written.
-    """
+    """Keys as text that may be kept in the records."""
     return _known().fernet(make=True).encrypt(json.dumps(asdict(keys)).encode()).decode()
 
 

@@ -27,7 +27,6 @@ class SourceOptions:
         profile: Profile of ~/.aws/config; empty for the default one.
         region: Region of the bucket; empty to take the profile's, or to ask AWS.
         ca_bundle: PEM file of further authorities to trust; empty for the system's alone.
-        verify_tls: Check the server's certificate.
         sealed_keys: Keys of this source, as sealed_keys.seal gives them; empty for none.
         within: Folder that a folder or archive of this machine must lie below, links followed;
             empty for anywhere.

@@ -141,7 +141,6 @@ class _Walk:
 
         Raises:
             BadFile: The archive is damaged or truncated.
-            StorageError: It cannot be reached.
         """
         archive = self._meter.archive
         window = _Window(self._meter, archive.size)
@@ -275,7 +274,6 @@ def open_index(archive: ArchiveBytes, path: Path) -> TarIndex:
     """The archive's index: the one at ``path`` if it is of this very archive, else a new one.
 
     Raises:
-        BadFile: The archive is damaged or truncated, or changed while it was read.
         StorageError: It cannot be reached, or the index cannot be written.
     """
     if _fits(path, archive):
@@ -352,12 +350,7 @@ class _Builder:
         self._bounds = [even * number for number in range(walks)] + [max(archive.size, 1)]
 
     def build(self) -> None:
-        """Fill the table steps with exactly the archive's chain.
-
-        Raises:
-            BadFile: The archive is damaged or truncated.
-            StorageError: It cannot be reached.
-        """
+        """Fill the table steps with exactly the archive's chain."""
         regions = list(pairwise(self._bounds))
         with ThreadPoolExecutor(len(regions), thread_name_prefix="index") as pool:
             walks = [

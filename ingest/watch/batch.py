@@ -22,7 +22,6 @@ class Batch:
     """Paths of a source where something has changed: keys, folders (with a slash), or WHOLE.
 
     Attributes:
-        paths: Where.
         since: When the first of it was noticed, on time.monotonic's clock.
     """
 

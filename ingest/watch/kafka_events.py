@@ -41,10 +41,7 @@ class KafkaEvents:
 
         Args:
             servers: "host:port", several with commas.
-            topic: The topic.
             properties: librdkafka's, such as security.protocol; "group.id" names the offsets.
-            messages: Reads the messages.
-            warn: Told in a line of what goes wrong.
 
         Raises:
             InvalidInput: A property cannot be used.

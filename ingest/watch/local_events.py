@@ -67,13 +67,11 @@ class LocalEvents:
         """Watch a folder and everything below it.
 
         Args:
-            root: The folder.
             warn: Told in a line what cannot be watched from now on.
             excluded: Whether a folder is left out, by its path below the root.
 
         Raises:
             InvalidInput: There are more folders than this machine may watch.
-            StorageError: The folder is not there.
         """
         self._folder, self._warn, self._excluded = root, warn, excluded
         self._root = f"{os.path.realpath(root)}/"

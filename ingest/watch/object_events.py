@@ -15,7 +15,6 @@ class ObjectMessages:
         """Read for a source.
 
         Args:
-            bucket: The source's bucket.
             prefix: What the source's keys begin with there; empty, or ends in a slash.
             warn: Told in a line of each message that is passed over.
         """

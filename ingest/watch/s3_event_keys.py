@@ -21,7 +21,6 @@ def changed_keys(message: str | bytes, bucket: str) -> set[str]:
     So both readings of such a key are given; looking at one that is not there changes nothing.
 
     Args:
-        message: As it was received.
         bucket: Messages of other buckets are refused.
 
     Raises:

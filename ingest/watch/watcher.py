@@ -36,7 +36,6 @@ class Batched:
     Attributes:
         folders: Folders and single keys that were looked at; the whole source counts as one.
         whole: It was the whole source.
-        counts: What was found there.
         seconds: From the first change that was noticed to its commit [s].
     """
 
@@ -51,7 +50,6 @@ class WatchOptions:
     """Options of a watch.
 
     Attributes:
-        scan: How to scan.
         relist_s: The whole source is listed so long after the last time [s]; never when 0.
     """
 
@@ -82,11 +80,6 @@ class Watcher:
         """Prepare to watch.
 
         Args:
-            store: The catalog.
-            records: The records.
-            source: What to watch.
-            options: How.
-            engine: Where labels are counted.
             events: Opens the source's events; opened again after they failed.
             stop: Ends the watcher when it is set.
             tell: Told of each batch when it is committed.
@@ -105,12 +98,6 @@ class Watcher:
 
         What cannot work from the start is raised. Later on a source, queue or catalog that fails
         is said, and tried again after a pause that grows to a minute.
-
-        Raises:
-            CatalogBusy: Another process watches the source.
-            NotFound: The source was removed.
-            CatalogDamaged: The catalog cannot be used.
-            FramesiftError: Watching could not begin.
         """
         try:
             while not self._stop.is_set():

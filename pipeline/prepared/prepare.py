@@ -63,7 +63,7 @@ class Prepared:
     """The result of preparing a dataset.
 
     Attributes:
-        made: Of these, frames that were decoded now.
+        made: Frames that were decoded now.
         bad: Frames that cannot be decoded, in the dataset's order.
     """
 

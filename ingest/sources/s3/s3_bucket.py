@@ -132,19 +132,12 @@ class S3Bucket:
     """Lists and reads a bucket. Its methods may be called from many threads at once.
 
     Attributes:
-        name: The bucket's name.
-        options: How it is reached.
         client: boto3's client, for what obstore cannot do.
         store: obstore's store, for bytes and long listings.
     """
 
     def __init__(self, name: str, options: SourceOptions) -> None:
-        """Find credentials, endpoint and region; asks the server only for an AWS bucket's region.
-
-        Raises:
-            InvalidInput: The profile or the CA bundle does not exist.
-            StorageError: There are no credentials.
-        """
+        """Find credentials, endpoint and region; ask the server only for an AWS bucket's region."""
         self.name, self.options = name, options
         session = session_of(options)
         self._way: Way | None = None
@@ -260,11 +253,7 @@ class S3Bucket:
         return _entry(key, answer["ContentLength"], answer["LastModified"], answer.get("ETag"))
 
     def page(self, prefix: str, after: str = "", *, delimiter: str = "", keys: int = 1000) -> Page:
-        """One page of a listing: objects, common prefixes, whether more follow.
-
-        Raises:
-            StorageError: The server refuses or cannot be reached.
-        """
+        """One page of a listing: objects, common prefixes, whether more follow."""
         parameters: dict[str, Any] = {"Prefix": prefix, "MaxKeys": keys}
         if after:
             parameters["StartAfter"] = after
@@ -289,7 +278,6 @@ class S3Bucket:
         """A whole object.
 
         Args:
-            key: Its key in the bucket.
             label: How messages call it.
             most: Largest size that is read [bytes].
 
@@ -345,13 +333,6 @@ class S3Bucket:
 
         The request asks for the very version (If-Match). An ETag that is an MD5 is compared with
         that of what came.
-
-        Args:
-            key: Its key in the bucket.
-            label: How messages call it.
-            version: As of opened_file.open_file.
-            start: Read from this byte on.
-            length: Of the part that is read, as of opened_file.open_file [bytes].
         """
         kind, _, mark = (version or "").partition(":")
         etag = mark if kind == "etag" else ""
@@ -594,7 +575,6 @@ def session_of(options: SourceOptions) -> Any:
     Raises:
         InvalidInput: The profile or the CA bundle does not exist, or keys cannot be decrypted or
             used.
-        StorageError: The key to those cannot be read.
     """
     if options.ca_bundle and not Path(options.ca_bundle).is_file():
         raise InvalidInput(f"CA bundle {options.ca_bundle}: no such file; expected a PEM file")

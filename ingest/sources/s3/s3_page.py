@@ -23,7 +23,6 @@ class ObjectEntry(NamedTuple):
     """An object as a listing shows it.
 
     Attributes:
-        key: Its key in the bucket.
         size: Size [bytes].
         modified: Last change, naive UTC.
         etag: Unquoted; empty where there is none.
@@ -73,11 +72,7 @@ def page_of(answer: dict[str, Any]) -> Page:
 
 
 def read_page(body: bytes) -> Page:
-    """The page that a server sent.
-
-    Raises:
-        ParseError, ValueError: It is none.
-    """
+    """The page that a server sent."""
     root = ET.fromstring(body)  # noqa: S314 (expat refuses what grows beyond its input)
     skip = len(root.tag.rpartition("}")[0]) + ("}" in root.tag)
     objects, prefixes, told = [], [], {}

@@ -43,10 +43,8 @@ class PlainGets:
 
         Args:
             endpoint: Of the store, http://host:port.
-            bucket: Its name.
             region: That requests are signed for.
             credentials: botocore's; None where nothing is signed.
-            idle_s: Longest silence of the store.
         """
         parts = urlsplit(endpoint)
         self._host, self._address = parts.netloc, (parts.hostname or "", parts.port or 80)
@@ -61,7 +59,6 @@ class PlainGets:
         """An object, opened; None where the usual client should ask.
 
         Args:
-            key: Its key in the bucket.
             etag: That it must have; any where empty.
         """
         if not self._is_taken:
@@ -78,12 +75,7 @@ class PlainGets:
             return None
 
     def _asked(self, connection: socket.socket, request: bytes, key: str) -> "PlainObject | None":
-        """The object; None where the answer is another.
-
-        Raises:
-            OSError: The connection breaks.
-            ValueError, KeyError: The answer does not say what it must.
-        """
+        """The object; None where the answer is another."""
         with ExitStack() as unless_taken:
             unless_taken.callback(connection.close)
             connection.sendall(request)
@@ -177,11 +169,7 @@ def _sha256(text: str) -> str:
 
 
 class PlainObject:
-    """An object whose content is about to come; its connection is let go after the block.
-
-    Attributes:
-        entry: As listings tell it.
-    """
+    """An object whose content is about to come; its connection is let go after the block."""
 
     def __init__(
         self,
@@ -195,9 +183,7 @@ class PlainObject:
 
         Args:
             gets: Where the connection goes when all has come.
-            connection: Of the object alone.
             content: Its beginning.
-            entry: What the answer says of it.
             is_kept: Whether the store keeps the connection open.
         """
         self._gets, self._connection, self._is_kept = gets, connection, is_kept
@@ -214,11 +200,7 @@ class PlainObject:
             self._connection.close()
 
     def read_into(self, place: memoryview) -> int:
-        """Receive all; how many bytes came.
-
-        Raises:
-            OSError: The store broke off, or is silent.
-        """
+        """Receive all; how many bytes came."""
         size = len(self._begin)
         place[:size] = self._begin
         while size < len(place) and (

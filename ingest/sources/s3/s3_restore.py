@@ -18,12 +18,6 @@ _IS_ASKED = "RestoreAlreadyInProgress"
 def restored(bucket: S3Bucket, key: str, label: str, request: RestoreRequest) -> bool:
     """True where an object can be read now; requests an archived one, once.
 
-    Args:
-        bucket: Where.
-        key: Its key in the bucket.
-        label: How messages call it.
-        request: How it is asked for.
-
     Raises:
         BadFile: It vanished, or may not be restored.
         StorageError: The server cannot be reached, or refuses everything.

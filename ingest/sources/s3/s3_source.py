@@ -29,7 +29,6 @@ class S3Folder:
         """Find credentials and ask the server once.
 
         Raises:
-            InvalidInput: The URI or an option cannot be used.
             StorageError: No such bucket, no access, nothing below the prefix, no answer.
         """
         address = S3Address.parse(uri)
@@ -70,13 +69,7 @@ class S3Folder:
         return ()
 
     def read(self, key: str) -> bytes:
-        """A whole object; see SourceFiles.
-
-        Raises:
-            BadFile: It vanished, may not be read or is larger than MAX_FILE_BYTES.
-            StorageError: The server cannot be reached, or the credentials are refused: no fault
-                of this file, so that a scan should stop.
-        """
+        """A whole object; see SourceFiles."""
         return self.bucket.read(self._full(key), key, MAX_FILE_BYTES)
 
     def read_range(self, key: str, start: int, length: int) -> bytes:
@@ -113,12 +106,7 @@ class S3Archive:
     walks = 32
 
     def __init__(self, uri: str, options: SourceOptions = NO_OPTIONS) -> None:
-        """Ask for the object's size and ETag.
-
-        Raises:
-            InvalidInput: The URI or an option cannot be used.
-            StorageError: No such object, no access, no answer.
-        """
+        """Ask for the object's size and ETag."""
         address = S3Address.parse(uri)
         self._bucket, self._key, self.uri = S3Bucket(address.bucket, options), address.key, uri
         entry = self._bucket.head(address.key)
