@@ -23,12 +23,12 @@ class Example:
     Attributes:
         row: The frame's row in the split.
         epoch: From 0.
-        place: In the order of that epoch, from 0.
+        position: In the order of that epoch, from 0.
     """
 
     row: int
     epoch: int
-    place: int
+    position: int
 
 
 def epoch_order(frames: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:

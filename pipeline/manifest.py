@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
 from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
-from pipeline.cache.entry_name import kept_key
+from pipeline.cache.entry_name import versioned_key
 from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA, datasources_of, of_today
 from pipeline.runs.shard_order import shard_rows
 
@@ -208,7 +208,7 @@ class Manifest:
                 continue
             # Staged by an earlier release, no copy says which version it is of.
             staged = header.staged and version is not None
-            location = kept_key(key, size, version) if staged else key
+            location = versioned_key(key, size, version) if staged else key
             yield FrameFile(
                 source, header.roots[source], location, size, None if staged else version, digest
             )
@@ -230,8 +230,8 @@ class Manifest:
                 pq.write_table(table, frames_part, compression="zstd")
                 header = replace(self.header, frames_sha256=_sha256(frames_part), format=FORMAT)
                 header_part.write_text(json.dumps(asdict(header), indent=2), encoding="utf-8")
-                for aside in (frames_part, header_part):
-                    to_disk(aside)
+                for temporary in (frames_part, header_part):
+                    to_disk(temporary)
                 frames_part.replace(folder / FRAMES_FILE)
                 header_part.replace(folder / HEADER_FILE)
                 to_disk(folder)

@@ -10,5 +10,5 @@ _MIRRORING = 1
 
 def is_mirrored(example: Example, seed: int) -> bool:
     """True where an example is mirrored, whichever rank reads it."""
-    random = np.random.default_rng([seed, example.epoch, example.place, _MIRRORING])
+    random = np.random.default_rng([seed, example.epoch, example.position, _MIRRORING])
     return bool(random.random() < 0.5)

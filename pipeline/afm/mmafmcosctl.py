@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from pipeline.afm.mmafmctl import PrefetchStatistics, Queued, read_statistics, tell_queued
+from pipeline.afm.mmafmctl import PrefetchStatistics, Queued, read_statistics, report_queued
 from pipeline.afm.target import Fileset
 from pipeline.staging.storage_commands.command import running
 from pipeline.staging.storage_commands.list_file import check_plain
@@ -48,7 +48,7 @@ class Mmafmcosctl:
             "--enable-failed-object-list",
         )  # fmt: skip
         with self._running(fileset, *arguments) as lines:
-            tell_queued(lines, queued)
+            report_queued(lines, queued)
 
     def statistics(self, fileset: Fileset) -> PrefetchStatistics:
         """State of the last download into a fileset."""

@@ -122,7 +122,7 @@ class Mmafmctl:
             "--prefetch-threads", str(min(threads, MOST_THREADS)),
         ]  # fmt: skip
         with self._running(arguments) as lines:
-            tell_queued(lines, queued)
+            report_queued(lines, queued)
 
     def statistics(self, fileset: Fileset) -> PrefetchStatistics:
         """State of the last prefetch of a fileset."""
@@ -143,7 +143,7 @@ class Mmafmctl:
         return running([*self._command, *arguments], "FRAMESIFT_AFM_COMMAND", advice)
 
 
-def tell_queued(lines: Iterator[str], queued: Callable[[Queued], None]) -> None:
+def report_queued(lines: Iterator[str], queued: Callable[[Queued], None]) -> None:
     """Tell how far the queueing is, as a command prints it."""
     for line in lines:
         if match := _QUEUED.fullmatch(line):

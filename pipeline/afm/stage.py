@@ -165,7 +165,7 @@ def _bring(
         raise StorageError(
             f"dataset {dataset.name}@{dataset.version}: {len(failures):,} of {watch.files:,} "
             f"files could not be staged; the first is {failures[0]}",
-            failures[0].place,
+            failures[0].origin,
         )
     # Containers' folders are not of this host: it looked at the mounts of its own.
     manifest = brought.manifest
@@ -209,7 +209,7 @@ def evict_from_afm(
     _check_unused(records, dataset, brought.manifest)
     for fileset in brought.files:
         access.mmafmctl.check(fileset)
-    evicted = left = size = 0
+    evicted = still_cached = size = 0
     for fileset, files in brought.files.items():
         uncached = set(without_blocks(files))
         cached = [file for file in files if file not in uncached]
@@ -223,13 +223,13 @@ def evict_from_afm(
                 else:
                     access.mmafmctl.evict(fileset, listed)
         stays = [file for file in cached if file not in set(without_blocks(cached))]
-        left += len(stays)
+        still_cached += len(stays)
         evicted, size = evicted + len(cached) - len(stays), size + _size(cached) - _size(stays)
-    if left:
+    if still_cached:
         raise StorageError(
-            f"dataset {dataset.name}@{dataset.version}: {left:,} files stay cached, {evicted:,} "
-            "were evicted; AFM evicts no file with changes that home has not got yet, and none "
-            "whose name has a line break or a backslash",
+            f"dataset {dataset.name}@{dataset.version}: {still_cached:,} files stay cached, "
+            f"{evicted:,} were evicted; AFM evicts no file with changes that home has not got "
+            "yet, and none whose name has a line break or a backslash",
             dataset.name,
         )
     return Evicted(evicted, size)
@@ -285,21 +285,21 @@ class _Watch:
         self._present = self.files - sum(count for count, _ in self._missing.values())
         self._there = self._present
         self._there_bytes = self.bytes - sum(size for _, size in self._missing.values())
-        self._tell()
+        self._report()
 
     def recalling(self, files: int) -> None:
         """Tell how many files archives are bringing back."""
-        self._tell(recalling=files)
+        self._report(recalling=files)
 
     def queued(self, queued: Queued) -> None:
         """Tell what AFM has taken; nothing of it counts as there."""
-        self._tell(failed=queued.failed)
+        self._report(failed=queued.failed)
 
     def fetched(self, fileset: Fileset, statistics: PrefetchStatistics) -> None:
         """Tell how far a fileset is."""
         count, size = self._missing[fileset]
         done = max(0, min(count, count - statistics.pending - statistics.failed))
-        self._tell(done, min(size, statistics.bytes), statistics.failed)
+        self._report(done, min(size, statistics.bytes), statistics.failed)
 
     def end(self, fileset: Fileset, bad: Sequence[FrameFile]) -> None:
         """Count a fileset whose files were checked; these of them are not there."""
@@ -309,9 +309,9 @@ class _Watch:
         self._fetched_bytes += max(0, size - _size(bad))
         self._failed += len(bad)
         self._failed_bytes += _size(bad)
-        self._tell()
+        self._report()
 
-    def _tell(self, files: int = 0, size: int = 0, failed: int = 0, recalling: int = 0) -> None:
+    def _report(self, files: int = 0, size: int = 0, failed: int = 0, recalling: int = 0) -> None:
         self._progress(
             Progress(
                 files=self._there + files,

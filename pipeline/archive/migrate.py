@@ -24,14 +24,14 @@ class Migrated:
     Attributes:
         files: Files that are on tape alone now.
         in_use: Files that stay on disk: they are in use, or no list can hold their names.
-        left: Files that the archive did not migrate.
+        remaining: Files that the archive did not migrate.
         cause: What its command said where it failed.
     """
 
     files: int
     bytes: int
     in_use: int
-    left: int
+    remaining: int
     cause: str = ""
 
 
@@ -66,14 +66,16 @@ def migrate_dataset(
             migrate(access.migrate, access.lists, listed)
         except StorageError as error:  # it may have migrated some
             cause = str(error)
-    gone = [
+    migrated_bytes = [
         file.size
         for path in listed
         for files, file in (resident[path],)
         if any(not now.size_consumed for now in files.list(file.key))
     ]
-    left = len(listed) - len(gone)
-    return Migrated(len(gone), sum(gone), len(resident) - len(listed), left, cause)
+    remaining = len(listed) - len(migrated_bytes)
+    return Migrated(
+        len(migrated_bytes), sum(migrated_bytes), len(resident) - len(listed), remaining, cause
+    )
 
 
 def _resident(records: RecordStore, manifest: Manifest) -> Iterator[tuple[str, LocalFolder, File]]:

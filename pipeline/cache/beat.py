@@ -95,8 +95,8 @@ def _runs_here(path: Path) -> bool | None:
             _, mark, pid, start = path.name.split("-")
             host, process = mark == _host_mark(), f"{pid}:{start}"
         else:
-            said = json.loads(path.read_text())
-            host, process = said["host"] == _host(), said["process"]
+            record = json.loads(path.read_text())
+            host, process = record["host"] == _host(), record["process"]
         return _process(int(process.partition(":")[0])) == process if host else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None  # being written

@@ -19,12 +19,12 @@ def source_folder(datasource: str) -> str:
     return quote(datasource, safe=":@+ ")
 
 
-def is_kept_key(key: str) -> bool:
-    """True for a path that `kept_key` gave."""
+def is_versioned_key(key: str) -> bool:
+    """True for a path that `versioned_key` gave."""
     return _MARKED.search(key) is not None
 
 
-def kept_key(key: str, size: int, version: str) -> str:
+def versioned_key(key: str, size: int, version: str) -> str:
     """Where one version of a file lies below its source's folder in a cache.
 
     Versions of one file lie beside each other, so that staging one dataset changes no other's.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from catalog.errors import StorageError
-from pipeline.cache.contents import kept_forms, source_folders
+from pipeline.cache.contents import cached_forms, source_folders
 
 _SETTLED_S = 3.0
 """A change within one tick of a file system's clock leaves its folder's time as it was [s]."""
@@ -46,7 +46,7 @@ class KnownSpace:
     def count(self) -> tuple[int, int]:
         """Bytes and files."""
         size = files = 0
-        for form in kept_forms(self._cache):
+        for form in cached_forms(self._cache):
             size, files = size + form.bytes, files + form.files
         known: dict[str, _Folder] = {}
         waiting = [str(folder) for folder in source_folders(self._cache)]

@@ -3,7 +3,7 @@
     CACHE/.leases/<lease>/beat          touched while its holder lives (pipeline/cache/beat.py)
     CACHE/.leases/<lease>/lease.json    the manifest and its holder; with it the lease counts
     CACHE/.leases/<lease>/manifest/     what is being staged, until it lies in .manifests
-    CACHE/.leases/<lease>/reserved      room for what is still to come (pipeline/cache/room.py)
+    CACHE/.leases/<lease>/reserved      space for what is to come (pipeline/cache/reservation.py)
     CACHE/.leases/<lease>/window        its holder fetches again what goes, and is needed
     CACHE/.manifests/<name>/used        touched when a lease on it begins or ends
 
@@ -96,11 +96,16 @@ class Lease:
         self.cache, self.manifest, self.holder = cache, manifest, holder
         self.folder = cache / LEASES / own_name()
         self._beaten = time.monotonic()
-        said = {"manifest": manifest, **asdict(holder), "host": platform.node(), "pid": os.getpid()}
+        record = {
+            "manifest": manifest,
+            **asdict(holder),
+            "host": platform.node(),
+            "pid": os.getpid(),
+        }
         try:
             self.folder.mkdir(parents=True)
             first_beat(self.folder / BEAT_FILE)
-            atomic_write(self.folder / LEASE_FILE, json.dumps(said, indent=2), clear=False)
+            atomic_write(self.folder / LEASE_FILE, json.dumps(record, indent=2), clear=False)
         except OSError as error:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise StorageError(
@@ -207,20 +212,20 @@ def held_leases(cache: Path, watch: Watch) -> list[HeldLease]:
         if watch.is_dead(beat if beat.exists() else lease_folder):
             shutil.rmtree(lease_folder, ignore_errors=True)
             continue
-        said = _read(lease_folder / LEASE_FILE)
-        if said is None:
+        record = _read(lease_folder / LEASE_FILE)
+        if record is None:
             continue  # being made, or being released
-        room = _read(lease_folder / RESERVED_FILE) or {}
-        holder = Holder(*(str(said.get(name, "")) for name in ("dataset", "job", "user")))
+        reserved = _read(lease_folder / RESERVED_FILE) or {}
+        holder = Holder(*(str(record.get(name, "")) for name in ("dataset", "job", "user")))
         leases.append(
             HeldLease(
                 lease_folder,
-                str(said.get("manifest", "")),
+                str(record.get("manifest", "")),
                 holder,
-                str(said.get("host", "")),
-                _number(said, "pid"),
-                _number(room, "bytes"),
-                _number(room, "files"),
+                str(record.get("host", "")),
+                _number(record, "pid"),
+                _number(reserved, "bytes"),
+                _number(reserved, "files"),
                 watch.is_alive(beat),
                 (lease_folder / WINDOW_FILE).exists(),
             )

@@ -54,7 +54,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class StagingPlace:
+class StagingLocation:
     """Where a staging is that readers read through.
 
     Attributes:
@@ -93,7 +93,7 @@ class ReadsThrough:
         """Reads a manifest, or through a staging that fetches its files meanwhile.
 
         Args:
-            file: In which the staging says where it is (`StagingPlace`); None for no staging.
+            file: In which the staging says where it is (`StagingLocation`); None for no staging.
 
         Raises:
             BadFile: The file is missing or names no staging.
@@ -101,7 +101,7 @@ class ReadsThrough:
         if file is None:
             return cls(None, manifest)
         try:
-            staging = StagingPlace(**json.loads(file.read_text())["place"])
+            staging = StagingLocation(**json.loads(file.read_text())["place"])
             return cls(Path(staging.folder), Path(staging.manifest))
         except (OSError, ValueError, KeyError, TypeError) as error:
             reason = "expected the file of a staging beside a job; begin the job by framesift train"
@@ -111,7 +111,7 @@ class ReadsThrough:
         """Tell the staging who reads what."""
         with self._lock:
             self._reading = reading
-            self._tell()
+            self._report()
 
     def has_read(self, index: int) -> None:
         """Count one of its own examples as read, from 0; they may come in any order."""
@@ -123,7 +123,7 @@ class ReadsThrough:
                 self._ahead.remove(self._read)
                 self._read += 1
             if time.monotonic() - self._told_s >= _TOLD_EVERY_S:
-                self._tell()
+                self._report()
 
     def wait_for(self, path: str) -> bool:
         """Wait until a file is there, which was not; False where no staging fetches it.
@@ -154,7 +154,7 @@ class ReadsThrough:
         """Tell the staging that nothing more is read."""
         with self._lock:
             self._read = ALL
-            self._tell()
+            self._report()
 
     def __enter__(self) -> "ReadsThrough":
         """Close at the end of the block."""
@@ -167,7 +167,7 @@ class ReadsThrough:
     def _waiting(self, entry: str) -> Iterator[None]:
         with self._lock:
             self._waits[entry] = self._waits.get(entry, 0) + 1
-            self._tell()
+            self._report()
         try:
             yield
         finally:
@@ -175,15 +175,15 @@ class ReadsThrough:
                 self._waits[entry] -= 1
                 if not self._waits[entry]:
                     del self._waits[entry]
-                self._tell()
+                self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._reading is None or self._folder is None:
             return
-        said = {**asdict(self._reading), "read": self._read, "waits": list(self._waits)}
+        record = {**asdict(self._reading), "read": self._read, "waits": list(self._waits)}
         path = self._folder / READERS / f"{self._reading.reader}.json"
         with suppress(StorageError):  # the staging has ended, or the disk is full: the next time
-            atomic_write(path, json.dumps(said), fsync=False, clear=False)
+            atomic_write(path, json.dumps(record), fsync=False, clear=False)
         self._told_s = time.monotonic()
 
     def _has_ended(self, folder: Path) -> bool:
@@ -225,12 +225,12 @@ class Readers:
                     mark = status.st_mtime_ns, status.st_ino
                     if entry.name in self._known and self._known[entry.name][0] == mark:
                         continue
-                    said = json.loads(Path(entry.path).read_text())
-                    reading = Reading(**{**said, "waits": tuple(said["waits"])})
+                    record = json.loads(Path(entry.path).read_text())
+                    reading = Reading(**{**record, "waits": tuple(record["waits"])})
                     self._known[entry.name] = mark, reading
         return sorted((reading for _, reading in self._known.values()), key=lambda one: one.reader)
 
-    def fail(self, entry: str, place: str, reason: str) -> None:
+    def fail(self, entry: str, origin: str, reason: str) -> None:
         """Tell readers that what they wait for cannot be had."""
         with (self._folder / FAILED).open("a") as file:
-            file.write(json.dumps([entry, place, reason]) + "\n")
+            file.write(json.dumps([entry, origin, reason]) + "\n")

@@ -1,7 +1,7 @@
 """Running stagings of a cache, which any process and host that shares it may look at and end.
 
     CACHE/.parts/<staging>/staging.json    what is staged, for whom (StagingAbout)
-    CACHE/.parts/<staging>/progress.json   how far it is, at most `TOLD_EVERY_S` old
+    CACHE/.parts/<staging>/progress.json   how far it is, at most `REPORT_EVERY_S` old
     CACHE/.parts/<staging>/cancel          there when somebody asked it to end
 
 A staging runs while its beat goes on (pipeline.cache.beat).
@@ -24,7 +24,7 @@ from catalog.storage.bounded_file import parsed_json, read_bounded
 from pipeline.cache.beat import Watch
 from pipeline.cache.stager import BEAT, PARTS, Stager
 
-TOLD_EVERY_S = 2.0
+REPORT_EVERY_S = 2.0
 """Interval at which a staging writes its progress and looks whether it was cancelled [s]."""
 
 _ABOUT, _PROGRESS, _CANCEL = "staging.json", "progress.json", "cancel"
@@ -80,19 +80,19 @@ class Announcement:
     def __init__(self, own: Stager, about: StagingAbout) -> None:
         """Announce it."""
         self._folder, self._dataset = own.folder, about.dataset
-        self._told_s = 0.0
+        self._reported_s = 0.0
         self._write(_ABOUT, asdict(about))
 
-    def tell(self, progress: Mapping[str, Any]) -> None:
-        """Tell how far it is, where that was told long ago.
+    def report(self, progress: Mapping[str, Any]) -> None:
+        """Record the progress, at most every `REPORT_EVERY_S`.
 
         Raises:
             StagingCancelled: Somebody asked it to end.
         """
         now = time.monotonic()
-        if self._told_s and now - self._told_s < TOLD_EVERY_S:
+        if self._reported_s and now - self._reported_s < REPORT_EVERY_S:
             return
-        self._told_s = now
+        self._reported_s = now
         with suppress(StorageError):  # a full disk is for the files themselves to report
             self._write(_PROGRESS, progress)
         if (self._folder / _CANCEL).exists():
@@ -148,11 +148,11 @@ def cancel_staging(cache: Path, name: str) -> None:
         raise StorageError(f"{path}: {error.strerror}", str(path)) from error
 
 
-def _about(said: Mapping[str, Any]) -> StagingAbout | None:
+def _about(record: Mapping[str, Any]) -> StagingAbout | None:
     """The description that a staging wrote of itself; None for none yet, or an unknown one."""
     try:
-        texts = {name: str(said[name]) for name in _TEXTS}
-        numbers = {name: int(said[name]) for name in _NUMBERS}
+        texts = {name: str(record[name]) for name in _TEXTS}
+        numbers = {name: int(record[name]) for name in _NUMBERS}
     except (KeyError, TypeError, ValueError):
         return None
     return StagingAbout(**texts, **numbers)  # type: ignore[arg-type]  # by their types

@@ -48,7 +48,7 @@ class Stager:
         try:
             self._link(claim)
         except FileExistsError:
-            return self._is_left(claim) and self.claim(entry)
+            return self._is_abandoned(claim) and self.claim(entry)
         return True
 
     def _link(self, claim: Path) -> None:
@@ -89,7 +89,7 @@ class Stager:
             self._claims / hashlib.sha256(entry.encode(errors="surrogateescape")).hexdigest()[:32]
         )
 
-    def _is_left(self, claim: Path) -> bool:
+    def _is_abandoned(self, claim: Path) -> bool:
         """True where a claim's staging is dead; then it is gone by now."""
         try:
             # The last link to a beat: its staging's folder was removed.
@@ -107,7 +107,7 @@ class Stager:
         """Remove the claims and folders of dead stagings, as far as they are known to be dead."""
         with suppress(OSError):
             for claim in self._claims.iterdir():
-                self._is_left(claim)
+                self._is_abandoned(claim)
         with suppress(OSError):
             for folder in self._parts.iterdir():
                 if folder == self.folder or not folder.is_dir():

@@ -33,8 +33,8 @@ def rename_dataset(records: RecordStore, name: str, new_name: str) -> Dataset:
     if saved == dataset.name:
         return dataset
     with records.session() as session:
-        taken = or_(Dataset.name == saved, Dataset.first_name == saved)
-        if session.scalar(select(Dataset.id).where(taken).limit(1)) is not None:
+        has_name = or_(Dataset.name == saved, Dataset.first_name == saved)
+        if session.scalar(select(Dataset.id).where(has_name).limit(1)) is not None:
             raise AlreadyExists("dataset", saved, "a dataset has this name, or had it")
         for version in session.scalars(select(Dataset).where(Dataset.name == dataset.name)):
             version.first_name = version.first_name or version.name

@@ -24,10 +24,10 @@ from ingest.labels.palette import Palette
 from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.datasets.class_lists import class_list_of
 from pipeline.datasets.division import Division, divide
-from pipeline.datasets.source_places import Places
+from pipeline.datasets.source_locations import SourceLocations
 from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.manifest_rows import FRAMES_SCHEMA
-from pipeline.manifest_store import keep_manifest, place_of_new
+from pipeline.manifest_store import folder_of_new, store_manifest
 from query.frames.file_versions import IMAGE_VERSION, LABEL_VERSION
 from query.frames.sampling import hashes_of
 from query.frames.selection import Selection
@@ -75,7 +75,7 @@ class Content:
     tags: Sequence[str]
     classes: tuple[str, ...]
     class_list: Mapping[str, str]
-    source_places: Places
+    source_locations: SourceLocations
 
 
 def create_dataset(
@@ -121,7 +121,7 @@ def content_of(
     splits = tuple(division.shares) or (UNDIVIDED,)
     sides, report = _sides(selection, division)
     of_rows = pa.array(splits).take(pa.array(sides))
-    rows, class_list, source_places = rows_of(records, name, selection, of_rows)
+    rows, class_list, source_locations = rows_of(records, name, selection, of_rows)
     palette = Palette.from_class_list(class_list)
     question = selection.question.model_dump(mode="json", exclude_defaults=True)
     content = Content(
@@ -132,7 +132,7 @@ def content_of(
         tags=palette.tags,
         classes=palette.classes,
         class_list=class_list,
-        source_places=source_places,
+        source_locations=source_locations,
     )
     return content, report
 
@@ -155,13 +155,13 @@ def _no_frames(name: str, report: Mapping[str, Any]) -> InvalidInput:
 
 def rows_of(
     records: RecordStore, name: str, selection: Selection, splits: pa.Array
-) -> tuple[pa.Table, Mapping[str, str], Places]:
+) -> tuple[pa.Table, Mapping[str, str], SourceLocations]:
     """A selection as a manifest's rows; its class list, and its sources' places."""
     _refuse_labels_alone(name, selection)
     sources = _sources_of(selection, records)
     class_list = class_list_of(records, sources.values())
     tags = Palette.from_class_list(class_list).tags
-    return _rows(selection, splits, sources, tags), class_list, Places.of(sources.values())
+    return _rows(selection, splits, sources, tags), class_list, SourceLocations.of(sources.values())
 
 
 def name_of_new(records: RecordStore, name: str) -> str:
@@ -193,12 +193,12 @@ def save_content(
     with records.session() as session:
         dataset, manifest = _dataset_of(session, name, content, provenance)
         if manifest is not None:
-            dataset.manifest = keep_manifest(records, manifest)
+            dataset.manifest = store_manifest(records, manifest)
             session.add(dataset)
     return dataset
 
 
-def foresee_dataset(
+def preview_dataset(
     records: RecordStore, name: str, content: Content, provenance: Provenance
 ) -> tuple[Dataset, Manifest | None]:
     """The dataset that `save_content` would save, and its manifest as it would lie there.
@@ -208,7 +208,7 @@ def foresee_dataset(
     with records.reading() as session:
         dataset, manifest = _dataset_of(session, name, content, provenance)
     if manifest is not None:
-        manifest = replace(manifest, folder=place_of_new(records, dataset))
+        manifest = replace(manifest, folder=folder_of_new(records, dataset))
         dataset.manifest = str(manifest.folder)
     return dataset, manifest
 
@@ -268,9 +268,9 @@ def header_of(name: str, version: int, id_: str, content: Content) -> ManifestHe
         class_list=content.class_list,
         classes=content.classes,
         splits={split: counts[split] for split in content.splits},
-        roots=content.source_places.roots,
-        datasources=content.source_places.datasources,
-        within=content.source_places.within,
+        roots=content.source_locations.roots,
+        datasources=content.source_locations.datasources,
+        within=content.source_locations.within,
     )
 
 

@@ -28,7 +28,7 @@ from pipeline.datasets.datasets import (
 from pipeline.datasets.division import Division, divide, leakage
 from pipeline.datasets.leakage_guard import frame_numbers, guard_of_rows
 from pipeline.datasets.naming import naming
-from pipeline.datasets.source_places import Places
+from pipeline.datasets.source_locations import SourceLocations
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.manifest_store import read_manifest
@@ -82,7 +82,7 @@ def split_content(
         tags=tags,
         classes=manifest.header.classes,
         class_list=manifest.header.class_list,
-        source_places=Places.in_header(manifest.header),
+        source_locations=SourceLocations.in_header(manifest.header),
     )
     return content, report
 
@@ -187,9 +187,9 @@ def grown_content(
         had = np.array([int((holds & here).sum()) for holds in covers.members()], np.int64)
         free = ~np.isin(hashes, old)
         left_out = 0
-        others = manifest.frames.filter(pa.array(~of_split))
-        if not gap.allow_leakage and others.num_rows:
-            away = guard_of_rows(stores.catalog, others, dataset.snapshot, gap.min_gap_s)
+        other_splits = manifest.frames.filter(pa.array(~of_split))
+        if not gap.allow_leakage and other_splits.num_rows:
+            away = guard_of_rows(stores.catalog, other_splits, dataset.snapshot, gap.min_gap_s)
             near = near_rows(candidates, away)
             left_out = int((near & free).sum())
             free &= ~near
@@ -324,7 +324,7 @@ def grown_by(
         InvalidInput: Its classes are other ones by now.
     """
     header = manifest.header
-    new, class_list, source_places = rows_of(
+    new, class_list, source_locations = rows_of(
         stores.records, dataset.name, added, pa.array([entry["split"]] * len(added))
     )
     if not are_alike(class_list, header.class_list):
@@ -345,7 +345,7 @@ def grown_by(
         tags=tags,
         classes=header.classes,
         class_list=header.class_list,
-        source_places=Places.in_header(header).and_of(source_places),
+        source_locations=SourceLocations.in_header(header).and_of(source_locations),
     )
 
 

@@ -69,8 +69,8 @@ class Improvement:
 
 
 @dataclass(frozen=True)
-class Held:
-    """Data that a model is validated with, which stays what it is."""
+class HeldOutSplit:
+    """Split of a dataset that a model is validated with; no frame is added to it."""
 
     dataset: Dataset
     split: str
@@ -80,7 +80,7 @@ def improve_dataset(
     stores: Stores,
     dataset: Dataset,
     improvement: Improvement,
-    held_splits: list[Held],
+    held_splits: list[HeldOutSplit],
     at: int | None = None,
     owner: Owner = NOBODY,
 ) -> Dataset:
@@ -101,13 +101,13 @@ def improved_content(
     stores: Stores,
     dataset: Dataset,
     improvement: Improvement,
-    held_splits: list[Held],
+    held_splits: list[HeldOutSplit],
     at: int | None,
 ) -> tuple[Content, dict[str, Any]]:
     """The content that `improve_dataset` saves, and its report; it raises the same."""
     manifest = read_manifest(stores.records, dataset)
     split = grown_split(dataset, manifest, improvement.split)
-    away = _held_apart(stores, dataset, split, held_splits, improvement.min_gap_s)
+    away = _held_out_guard(stores, dataset, split, held_splits, improvement.min_gap_s)
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     with stores.catalog.reading(at) as snapshot:
         alike = of_alike_sources(stores.records, manifest.header.class_list)
@@ -147,7 +147,7 @@ def frames_to_label(
     stores: Stores,
     dataset: Dataset,
     improvement: Improvement,
-    held_splits: list[Held],
+    held_splits: list[HeldOutSplit],
     model: str,
     at: int | None = None,
 ) -> list[str]:
@@ -158,7 +158,7 @@ def frames_to_label(
     """
     manifest = read_manifest(stores.records, dataset)
     split = grown_split(dataset, manifest, improvement.split)
-    away = _held_apart(stores, dataset, split, held_splits, improvement.min_gap_s)
+    away = _held_out_guard(stores, dataset, split, held_splits, improvement.min_gap_s)
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     without = Question(condition=TagIs(kind="tag", tag="labelled", op="=", value=0))
     with stores.catalog.reading_files(at) as snapshot:  # which has what models found
@@ -170,8 +170,8 @@ def frames_to_label(
     return fkeys
 
 
-def _held_apart(
-    stores: Stores, dataset: Dataset, split: str, held_splits: list[Held], min_gap_s: float
+def _held_out_guard(
+    stores: Stores, dataset: Dataset, split: str, held_splits: list[HeldOutSplit], min_gap_s: float
 ) -> LeakageGuard | None:
     """The frames of all that is validated with; the dataset's other splits are, too."""
     parts = []
@@ -225,10 +225,10 @@ def _chosen(
     best = most_uncertain(worth, scenes, hashes, improvement.frames * _POOL, few, improvement.seed)
     pixels = pixels[:, best] if model is None else _predicted(snapshot, model, hashes[best])
     shares = pixels / np.maximum(pixels.sum(axis=0), 1)
-    taken = spread_out(
+    positions = spread_out(
         standardised(shares.T), scenes[best], improvement.frames, improvement.per_scene
     )
-    chosen: Hashes = hashes[best[taken]]
+    chosen: Hashes = hashes[best[positions]]
     return chosen
 
 

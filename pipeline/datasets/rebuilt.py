@@ -16,10 +16,10 @@ from pipeline.datasets.datasets import (
     header_of,
 )
 from pipeline.manifest import Manifest
-from pipeline.manifest_store import keep_manifest
+from pipeline.manifest_store import store_manifest
 
 
-def keep_rebuilt(records: RecordStore, dataset: Dataset, content: Content) -> None:
+def restore_manifest(records: RecordStore, dataset: Dataset, content: Content) -> None:
     """Write a dataset's manifest again.
 
     Raises:
@@ -48,13 +48,13 @@ def keep_rebuilt(records: RecordStore, dataset: Dataset, content: Content) -> No
         parents=tuple(dataset.parents),
         report=dataset.report,
     )
-    keep_manifest(records, Manifest(header, rows))
+    store_manifest(records, Manifest(header, rows))
 
 
 def _earlier_id(dataset: Dataset, rows: pa.Table) -> str:
     """The id that release 0.1.0, the only one before manifest format 4, gave this content."""
-    told = json.dumps([dataset.question, dataset.snapshot, "0.1.0"], sort_keys=True)
-    digest = hashlib.sha256(told.encode())
+    identity = json.dumps([dataset.question, dataset.snapshot, "0.1.0"], sort_keys=True)
+    digest = hashlib.sha256(identity.encode())
     for fkey, split in zip(rows["fkey"].to_pylist(), rows["split"].to_pylist(), strict=True):
         digest.update(f"\n{split} {fkey}".encode())
     return digest.hexdigest()

@@ -21,7 +21,7 @@ from pipeline.datasets.class_lists import tags_of
 from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content
 from pipeline.datasets.derive import Stores, described, grown_split
 from pipeline.datasets.frame_worth import Worth, worth_of
-from pipeline.datasets.source_places import Places
+from pipeline.datasets.source_locations import SourceLocations
 from pipeline.manifest_store import read_manifest
 from query.frames.sampling import hashes_of
 from query.sets.coverage import cover, packed
@@ -98,7 +98,7 @@ def reduced_content(
         tags=tags,
         classes=manifest.header.classes,
         class_list=manifest.header.class_list,
-        source_places=Places.in_header(manifest.header),
+        source_locations=SourceLocations.in_header(manifest.header),
     )
     counts = zip(
         tags, pixels.sum(axis=0).tolist(), pixels[positions].sum(axis=0).tolist(), strict=True

@@ -16,7 +16,7 @@ from pipeline.cache.lease import MANIFESTS
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, StagingBeside
 from pipeline.manifest import Manifest, ManifestHeader
-from pipeline.manifest_store import place_of, placed_manifest, read_manifest
+from pipeline.manifest_store import folder_of, placed_manifest, read_manifest
 from pipeline.staging.mounted import mounted_manifest, mounts_of
 from pipeline.staging.stage import newest_manifest, staged_name
 
@@ -131,7 +131,7 @@ def job_input(
         manifest = queue.foreseen or read_manifest(records, dataset)
         mounts = mounts_of(records, manifest.header)
         mounted = mounted_manifest(manifest, mounts, in_container=queue.in_container)
-        place = place_of if queue.dry_run else placed_manifest
+        place = folder_of if queue.dry_run else placed_manifest
         return JobInput(dataset, mounted, place(records, dataset, mounted, "mounted"), mounts)
     whole = queue.foreseen or Manifest.read(newest_manifest(records, dataset))
     folder = whole.folder or Path(dataset.manifest)

@@ -44,14 +44,14 @@ def check(snapshot: Snapshot, records: RecordStore, action: SetTags | TakeFromFi
 
 def run(
     store: WritableCatalog,
-    seen: Catalog,
+    visible: Catalog,
     records: RecordStore,
     policy: Policy,
     action: SetTags | TakeFromField,
     report: Report,
     batch_rows: int = BATCH_ROWS,
 ) -> None:
-    """Set the tags of every file that the policy finds in ``seen``.
+    """Set the tags of every file that the policy finds in ``visible``.
 
     Files from whose field nothing is taken are skipped; a value that the tag may not have counts
     as failed.
@@ -62,17 +62,17 @@ def run(
         check(snapshot, records, action)
     if isinstance(action, SetTags):
         make_missing(store, action.values)
-        files = matching(seen, policy, ["fkey"])
+        files = matching(visible, policy, ["fkey"])
         report.counts.total = files.num_rows
         set_tags(store, report, reason, files, action.values, batch_rows=batch_rows)
     else:
         tag = action.rule.tag.lower()
         make_missing(store, [tag])
-        files = matching(seen, policy, ["fkey", action.rule.field.lower()])
+        files = matching(visible, policy, ["fkey", action.rule.field.lower()])
         report.counts.total = files.num_rows
-        taken = _taken(files, _expression(records, action.rule), tag)
-        rows = usable(store, taken, [tag])
-        failed, skipped = taken.num_rows - rows.num_rows, files.num_rows - taken.num_rows
+        values = _taken(files, _expression(records, action.rule), tag)
+        rows = usable(store, values, [tag])
+        failed, skipped = values.num_rows - rows.num_rows, files.num_rows - values.num_rows
         report.counts.failed, report.counts.skipped = failed, skipped
         report.counts.submitted = failed + skipped
         set_tags(store, report, reason, rows, batch_rows=batch_rows)

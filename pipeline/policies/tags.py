@@ -126,9 +126,9 @@ def set_tags(
         for tag, value in same.items():
             batch = batch.append_column(tag, pa.repeat(value, batch.num_rows))
         report.counts.submitted += batch.num_rows
-        gone = _set(store, reason, batch)
-        report.counts.completed += batch.num_rows - gone
-        report.counts.skipped += gone
+        missing = _set(store, reason, batch)
+        report.counts.completed += batch.num_rows - missing
+        report.counts.skipped += missing
         report.heed()
 
 
@@ -143,11 +143,11 @@ def _set(store: WritableCatalog, reason: str, batch: pa.Table) -> int:
             if name not in known:
                 raise InvalidInput(f"tag '{name}' was removed while the policy ran")
             families.setdefault(known[name][0], []).append(name)
-        gone = 0
+        missing = 0
         for family, names in families.items():
             written = put_rows(connection, family, batch.select(["fkey", *names]))
-            gone = len(written.unknown)
-        return gone
+            missing = len(written.unknown)
+        return missing
 
 
 def _spelled(kind: str, value: str) -> str | None:

@@ -17,11 +17,11 @@ from pipeline.prepared.worker import BadFrames
 class DecodingProcess:
     """A process for one block of rows at a time; it ends with the `with` block."""
 
-    def __init__(self, manifest: Manifest, part: Path, size: Size) -> None:
-        """Start one for a manifest that was read from disk, into the arrays below ``part``."""
+    def __init__(self, manifest: Manifest, folder: Path, size: Size) -> None:
+        """Start one for a manifest that was read from disk, into the arrays below ``folder``."""
         command = [sys.executable, *start("pipeline.prepared.worker")]
         self._process = subprocess.Popen(
-            [*command, str(manifest.folder), str(part), str(size)],
+            [*command, str(manifest.folder), str(folder), str(size)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pipeline.cache.lease import MANIFESTS, Holder, leased
-from pipeline.cache.room import Room
+from pipeline.cache.reservation import Reservation
 from pipeline.prepared.prepare import Prepared, Progress, prepare
 from pipeline.prepared.size import Size
 
@@ -19,7 +19,9 @@ def prepare_in_cache(
     """
     with leased(cache, manifest, holder) as lease:
         lease.need_manifest()
-        room = Room(cache, lease)
-        form = prepare(cache / MANIFESTS / manifest, size, progress=progress, room=room)
-        room.trim()
+        reservation = Reservation(cache, lease)
+        form = prepare(
+            cache / MANIFESTS / manifest, size, progress=progress, reservation=reservation
+        )
+        reservation.trim()
     return form

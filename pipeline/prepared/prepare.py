@@ -44,7 +44,7 @@ BLOCK_FRAMES = 16
 """Frames that a process is given at once: a second's work."""
 
 if TYPE_CHECKING:
-    from pipeline.cache.room import Room
+    from pipeline.cache.reservation import Reservation
 
 Progress = Callable[[int, int], None]
 """Called with frames made so far, and of how many."""
@@ -63,14 +63,14 @@ class Prepared:
     """The result of preparing a dataset.
 
     Attributes:
-        made: Frames that were decoded now.
+        decoded: Frames that were decoded now.
         bad: Frames that cannot be decoded, in the dataset's order.
     """
 
     folder: Path
     size: Size
     frames: int
-    made: int
+    decoded: int
     bytes: int
     bad: tuple[BadFrame, ...]
 
@@ -82,7 +82,7 @@ def prepare(
     folder: Path | None = None,
     processes: int = 0,
     progress: Progress | None = None,
-    room: "Room | None" = None,
+    reservation: "Reservation | None" = None,
 ) -> Prepared:
     """Make the form of a manifest's frames, or what an earlier one lacks.
 
@@ -94,7 +94,7 @@ def prepare(
         folder: That of all forms; beside the staged manifest by default.
         processes: That decode; 0 for one for each core.
         progress: Called after each block.
-        room: In the cache, for a lease on the manifest; without one nothing is evicted.
+        reservation: In the cache, for a lease on the manifest; without one nothing is evicted.
 
     Returns:
         What was made. Frames that cannot be decoded are no error here: whoever reads them decodes
@@ -117,38 +117,38 @@ def prepare(
     earlier = open_form(manifest, size, folder)
     missing = _missing(manifest, earlier)
     classes = class_text(header.class_list)
-    whole = Prepared(target, size, len(manifest), 0, form_bytes(len(manifest), size), ())
+    complete = Prepared(target, size, len(manifest), 0, form_bytes(len(manifest), size), ())
     if earlier is not None and not missing:
         if not (target / CLASSES_FILE).exists():  # a form of an earlier release
             write_class_file(target, header.class_list)
-        return whole
-    space = whole.bytes + len(classes.encode()) + _HEADER_BYTES
-    if room is not None:
-        room.make(space, _FILES)
+        return complete
+    space = complete.bytes + len(classes.encode()) + _HEADER_BYTES
+    if reservation is not None:
+        reservation.make(space, _FILES)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with part_of(target, is_folder=True) as part:
-            arrays = Arrays.create(part, len(manifest), size)
-            if room is not None:
-                room.came(space, _FILES)  # its space is taken now, and counts as such
+        with part_of(target, is_folder=True) as temporary_folder:
+            arrays = Arrays.create(temporary_folder, len(manifest), size)
+            if reservation is not None:
+                reservation.arrived(space, _FILES)  # its space is taken now, and counts as such
             if earlier is not None:
                 _copy(earlier, arrays, set(missing))
-            bad = _decode_all(manifest, part, missing, size, processes, progress)
-            crc = checksum(np.load(part / FRAMES_FILE).view(np.uint8))
+            bad = _decode_all(manifest, temporary_folder, missing, size, processes, progress)
+            crc = checksum(np.load(temporary_folder / FRAMES_FILE).view(np.uint8))
             name = f"{header.name}@{header.version}"
             about = About(key, size.height_px, size.width_px, len(manifest), crc, name)
-            (part / CLASSES_FILE).write_text(classes, encoding="utf-8")
-            (part / ABOUT_FILE).write_text(about.to_json(), encoding="utf-8")
-            tree_to_disk(part)
-            _replace(part, target)
+            (temporary_folder / CLASSES_FILE).write_text(classes, encoding="utf-8")
+            (temporary_folder / ABOUT_FILE).write_text(about.to_json(), encoding="utf-8")
+            tree_to_disk(temporary_folder)
+            _replace(temporary_folder, target)
             to_disk(folder)
     except OSError as error:
         reason = error.strerror or str(error)
         raise StorageError(
-            f"{target}: {reason}; the form needs {whole.bytes:,} bytes", str(target)
+            f"{target}: {reason}; the form needs {complete.bytes:,} bytes", str(target)
         ) from error
     named = tuple(BadFrame(*why) for _, why in sorted(bad.items()))
-    return Prepared(target, size, len(manifest), len(missing) - len(bad), whole.bytes, named)
+    return Prepared(target, size, len(manifest), len(missing) - len(bad), complete.bytes, named)
 
 
 def _missing(manifest: Manifest, earlier: PreparedForm | None) -> list[int]:
@@ -157,7 +157,7 @@ def _missing(manifest: Manifest, earlier: PreparedForm | None) -> list[int]:
         return list(range(len(manifest)))
     labels = manifest.frames["label"].is_valid().to_pylist()
     return [
-        row for row, labelled in enumerate(labels) if not earlier.is_whole(row, labelled=labelled)
+        row for row, labelled in enumerate(labels) if not earlier.is_intact(row, labelled=labelled)
     ]
 
 
@@ -171,13 +171,13 @@ def _copy(earlier: PreparedForm, arrays: Arrays, missing: set[int]) -> None:
 
 def _decode_all(
     manifest: Manifest,
-    part: Path,
+    temporary_folder: Path,
     rows: Sequence[int],
     size: Size,
     processes: int,
     progress: Progress | None,
 ) -> BadFrames:
-    """Decode rows into the arrays below ``part``; those that cannot be."""
+    """Decode rows into the arrays below ``temporary_folder``; those that cannot be."""
     ahead = iter(rows)
     blocks = list(iter(lambda: list(islice(ahead, BLOCK_FRAMES)), []))
     bad: BadFrames = {}
@@ -186,10 +186,10 @@ def _decode_all(
         decoders: SimpleQueue[Decoder | DecodingProcess] = SimpleQueue()
         count = min(len(blocks), processes or cores())
         if count <= 1:  # the few frames are decoded before another process has started
-            decoders.put(Decoder(manifest, Arrays.open(part), size))
+            decoders.put(Decoder(manifest, Arrays.open(temporary_folder), size))
         else:
             for _ in range(count):
-                decoders.put(stack.enter_context(DecodingProcess(manifest, part, size)))
+                decoders.put(stack.enter_context(DecodingProcess(manifest, temporary_folder, size)))
 
         def decode(block: Sequence[int]) -> tuple[int, BadFrames]:
             decoder = decoders.get()
@@ -213,13 +213,13 @@ def _decode_all(
     return bad
 
 
-def _replace(part: Path, target: Path) -> None:
+def _replace(temporary_folder: Path, target: Path) -> None:
     """Give a folder its name; processes that have mapped an earlier one keep that."""
     try:
-        part.rename(target)
+        temporary_folder.rename(target)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         with part_of(target, is_folder=True, clear=False) as old:
             target.rename(old)
-            part.rename(target)
+            temporary_folder.rename(target)

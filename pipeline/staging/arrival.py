@@ -71,8 +71,8 @@ class Arrival:
         seconds: How long its transfers took so far [s].
     """
 
-    def __init__(self, content: _Content, part: Path, size: int) -> None:
-        self._content, self._part, self._expected = content, part, size
+    def __init__(self, content: _Content, temporary_path: Path, size: int) -> None:
+        self._content, self._temporary_path, self._expected = content, temporary_path, size
         self._damaged = ""
         self._checksum = ""
         self.seconds = 0.0
@@ -141,38 +141,42 @@ class Arrival:
         self._content.write()
         for _ in range(_RENAMES):
             with suppress(FileNotFoundError):
-                self._part.rename(target)
+                self._temporary_path.rename(target)
                 return
             # An eviction elsewhere may remove an empty folder between the two.
             with suppress(FileNotFoundError):
                 target.parent.mkdir(parents=True, exist_ok=True)
-        self._part.rename(target)
+        self._temporary_path.rename(target)
 
 
 @contextmanager
-def arriving(part: Path, size: int, buffers: Buffers, lanes: Md5Lanes) -> Iterator[Arrival]:
+def arriving(
+    temporary_path: Path, size: int, buffers: Buffers, lanes: Md5Lanes
+) -> Iterator[Arrival]:
     """A file that is to come, and that the block keeps; where it fails, what has come is gone.
 
     Args:
-        part: For what comes of it.
+        temporary_path: For what comes of it.
         size: That it must have [bytes].
     """
     try:
         if size <= LARGEST_BYTES:
             with buffers.buffer(size) as buffer:
-                yield Arrival(_InMemory(part, buffer, size, lanes), part, size)
+                yield Arrival(_InMemory(temporary_path, buffer, size, lanes), temporary_path, size)
         else:
-            with _InFile(part, buffers) as content:
-                yield Arrival(content, part, size)
+            with _InFile(temporary_path, buffers) as content:
+                yield Arrival(content, temporary_path, size)
     except BaseException:
         with suppress(OSError):  # a cache that refuses is told of by what could not be written
-            part.unlink()
+            temporary_path.unlink()
         raise
 
 
 class _InMemory:
-    def __init__(self, part: Path, buffer: AlignedBuffer, expected: int, lanes: Md5Lanes) -> None:
-        self._part, self._buffer, self._lanes = part, buffer, lanes
+    def __init__(
+        self, temporary_path: Path, buffer: AlignedBuffer, expected: int, lanes: Md5Lanes
+    ) -> None:
+        self._temporary_path, self._buffer, self._lanes = temporary_path, buffer, lanes
         self._place = buffer.memory[:expected]
 
     @property
@@ -217,12 +221,12 @@ class _InMemory:
 
     def _write(self, direct: int) -> None:
         flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC
-        file = os.open(self._part, flags | direct, 0o666)
+        file = os.open(self._temporary_path, flags | direct, 0o666)
         try:
-            whole = -(-self.size // ALIGNED_BYTES) * ALIGNED_BYTES
-            left = self._buffer.memory[: whole if direct else self.size]
-            while left:
-                left = left[os.write(file, left) :]
+            padded_bytes = -(-self.size // ALIGNED_BYTES) * ALIGNED_BYTES
+            remaining = self._buffer.memory[: padded_bytes if direct else self.size]
+            while remaining:
+                remaining = remaining[os.write(file, remaining) :]
             os.ftruncate(file, self.size)
             os.fsync(file)  # a power cut must not leave a name without its bytes
         finally:
@@ -230,11 +234,11 @@ class _InMemory:
 
 
 class _InFile:
-    def __init__(self, part: Path, buffers: Buffers) -> None:
-        self._part, self._buffers = part, buffers
+    def __init__(self, temporary_path: Path, buffers: Buffers) -> None:
+        self._temporary_path, self._buffers = temporary_path, buffers
         self._size, self._md5, self._crc32 = 0, hashlib.md5(usedforsecurity=False), 0
         try:
-            self._file = part.open("w+b")
+            self._file = temporary_path.open("w+b")
         except OSError as error:
             raise CacheFails(error) from error
 

@@ -49,8 +49,8 @@ def without_damaged(
         with ThreadPoolExecutor(max(workers, READ_AT_ONCE), thread_name_prefix="verify") as pool:
             try:
                 checked = pool.map(check, plan.present)
-                for item, is_whole in zip(plan.present, checked, strict=True):
-                    if is_whole:
+                for item, is_intact in zip(plan.present, checked, strict=True):
+                    if is_intact:
                         files, size = files + 1, size + item.size
                     else:
                         damaged.append(item)

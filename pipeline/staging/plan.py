@@ -12,7 +12,7 @@ import pyarrow as pa
 from catalog.errors import BadFile, StorageError
 from catalog.storage.file_version import listed_version
 from ingest.sources.source_files import SourceFiles
-from pipeline.cache.entry_name import kept_key, source_folder
+from pipeline.cache.entry_name import source_folder, versioned_key
 from pipeline.manifest import FrameFile, Manifest
 
 OTHER_NAME = (
@@ -44,7 +44,7 @@ class WantedFile:
     @property
     def entry(self) -> str:
         """Its path below its source's folder in the cache; it says the version."""
-        return kept_key(self.key, self.size, self.version)
+        return versioned_key(self.key, self.size, self.version)
 
     @property
     def leads_out(self) -> bool:
@@ -60,7 +60,7 @@ class StagingPlan:
         present: Files that are in the cache, where they were asked for; else none are kept.
         files: Files of the manifest, those already in the cache included.
         roots: Folder of each source in the cache.
-        places: Folder or URI of each source.
+        origins: Folder or URI of each source.
         rows: The manifest's rows, each file with its version.
     """
 
@@ -69,7 +69,7 @@ class StagingPlan:
     files: int
     bytes: int
     roots: Mapping[str, str]
-    places: Mapping[str, str]
+    origins: Mapping[str, str]
     rows: pa.Table
     files_of: Mapping[str, int] = field(default_factory=dict)
 
@@ -110,9 +110,9 @@ class StagingPlan:
         except OSError:
             return False
 
-    def place(self, item: WantedFile) -> str:
+    def origin(self, item: WantedFile) -> str:
         """Where a file comes from, for messages."""
-        return f"{self.places[item.source].rstrip('/')}/{item.key}"
+        return f"{self.origins[item.source].rstrip('/')}/{item.key}"
 
 
 def plan_staging(
@@ -137,13 +137,13 @@ def plan_staging(
     listed = _Listed()
     missing: list[WantedFile] = []
     present: list[WantedFile] = []
-    seen = _Seen()
+    unique = _UniqueFiles()
     files = size = 0
     for kind in ("image", "label"):
         versions: list[str | None] = []
-        for item in _wanted(manifest.files(kind), sources):
+        for item in _versioned_files(manifest.files(kind), sources):
             versions.append(item.version if item else None)
-            if item is None or not seen.is_new(item):
+            if item is None or not unique.is_new(item):
                 continue
             files, size = files + 1, size + item.size
             if item.leads_out or listed.size(roots[item.source], item) != item.size:
@@ -154,7 +154,7 @@ def plan_staging(
         rows = rows.set_column(column, rows.schema.field(column), pa.array(versions, pa.string()))
     source_roots = header.roots
     return StagingPlan(
-        tuple(missing), tuple(present), files, size, roots, source_roots, rows, seen.files_of()
+        tuple(missing), tuple(present), files, size, roots, source_roots, rows, unique.files_of()
     )
 
 
@@ -175,27 +175,29 @@ def make_cache(cache: Path) -> None:
         ) from error
 
 
-class _Seen:
+class _UniqueFiles:
     """The files that a manifest has named so far; of a million, memory for no other text."""
 
     def __init__(self) -> None:
         self._first: dict[str, dict[str, WantedFile]] = defaultdict(dict)
-        self._others: set[WantedFile] = set()
+        self._other_versions: set[WantedFile] = set()
 
     def is_new(self, item: WantedFile) -> bool:
         """True for a file that was not named before; from now on it was."""
         first = self._first[item.source].setdefault(item.key, item)
         if first is item:
             return True
-        if item == first or item in self._others:
+        if item == first or item in self._other_versions:
             return False
-        self._others.add(item)  # another version of a file
+        self._other_versions.add(item)  # another version of a file
         return True
 
     def files_of(self) -> dict[str, int]:
         """Files of each source."""
-        others = Counter(item.source for item in self._others)
-        return {source: len(first) + others[source] for source, first in self._first.items()}
+        other_versions = Counter(item.source for item in self._other_versions)
+        return {
+            source: len(first) + other_versions[source] for source, first in self._first.items()
+        }
 
 
 class _Listed:
@@ -227,21 +229,21 @@ def _sizes(folder: str) -> dict[str, int]:
 
 def wanted_files(files: Iterable[FrameFile | None]) -> Iterator[WantedFile | None]:
     """The files of a manifest that says the versions of all of them; None where there is none."""
-    return _wanted(files, None)
+    return _versioned_files(files, None)
 
 
-def _wanted(
+def _versioned_files(
     files: Iterable[FrameFile | None], sources: OpenSource | None
 ) -> Iterator[WantedFile | None]:
     for file in files:
         if file is None:
             yield None
             continue
-        version = file.version or _version_now(file, sources)
+        version = file.version or _version_in_source(file, sources)
         yield WantedFile(file.source, file.key, file.size, version, file.digest)
 
 
-def _version_now(file: FrameFile, sources: OpenSource | None) -> str:
+def _version_in_source(file: FrameFile, sources: OpenSource | None) -> str:
     """The version that lies in the source, where an earlier format says none."""
     if sources is None:
         raise BadFile("the manifest does not say its version", file.path)

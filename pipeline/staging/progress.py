@@ -68,10 +68,10 @@ class Progress:
 def announced(
     announcement: Announcement, progress: Callable[[Progress], None]
 ) -> Callable[[Progress], None]:
-    """A function that tells progress both to all who share the cache and to ``progress``."""
+    """A callback that announces progress to all who share the cache, and calls ``progress``."""
 
-    def told(now: Progress) -> None:
-        announcement.tell(now.to_json())
+    def report(now: Progress) -> None:
+        announcement.report(now.to_json())
         progress(now)
 
-    return told
+    return report

@@ -16,10 +16,10 @@ from catalog.records.tables import Dataset, Staging
 from pipeline.archive.recall import ArchiveAccess, recall_archived
 from pipeline.archive.refused_files import without_refused
 from pipeline.cache.checksums import recording
-from pipeline.cache.contents import StagedManifest, keep_stagers
+from pipeline.cache.contents import StagedManifest, write_stagers
 from pipeline.cache.eviction import evictions
 from pipeline.cache.lease import MANIFESTS, Holder, leased
-from pipeline.cache.room import Room
+from pipeline.cache.reservation import Reservation
 from pipeline.cache.running import Announcement, StagingAbout
 from pipeline.cache.stager import Stager, stager
 from pipeline.cache.statistics import Counting, SourceCounts, counting
@@ -78,8 +78,8 @@ def stage_dataset(
         ):
             if plan.missing or not (folder / HEADER_FILE).exists():
                 staged_manifest(manifest, plan, lease.own_manifest).write(lease.own_manifest)
-            room = Room(cache, lease)
-            room.settle()
+            reservation = Reservation(cache, lease)
+            reservation.settle()
             # What was there may be gone; from now on it stays.
             if evictions(cache) != known_evictions:
                 plan = plan_staging(manifest, cache, sources.files, keep_present=verify)
@@ -89,13 +89,13 @@ def stage_dataset(
                 for path in damaged_paths:
                     damaged(path)
             staging.files, staging.bytes = plan.files, plan.bytes
-            room.make(plan.missing_bytes, len(plan.missing))
+            reservation.make(plan.missing_bytes, len(plan.missing))
             count_plan(counts, plan)
             recalled = recall_archived(
                 [(item.source, item.key) for item in plan.missing],
                 sources.files,
                 archives,
-                partial(tell_recalling, plan, progress),
+                partial(report_recalling, plan, progress),
             )
             fetched = fetch_files(
                 plan,
@@ -104,7 +104,7 @@ def stage_dataset(
                 without_refused(sources.files, recalled),
                 limits=sources.limit,
                 workers=workers,
-                progress=_telling(room, plan, progress),
+                progress=_reporting(reservation, plan, progress),
                 failed=failed,
             )
             staging.files_copied, staging.bytes_copied = fetched.files, fetched.bytes
@@ -114,43 +114,43 @@ def stage_dataset(
                     f"dataset {dataset.name}@{dataset.version}: {len(fetched.failed):,} of "
                     f"{plan.files:,} files could not be staged; the first is {first} (what has "
                     "come stays in the cache: stage again once that is mended)",
-                    first.place,
+                    first.origin,
                 )
             staged_manifest(manifest, plan, folder).write(folder)
             if user:
                 staged = StagedManifest(folder, 0.0, pinned=False)
-                keep_stagers(folder, staged.stagers | {user})
-            room.trim()
+                write_stagers(folder, staged.stagers | {user})
+            reservation.trim()
         staging.manifest = str(folder)
     return staging
 
 
-def staged_manifest(manifest: Manifest, plan: StagingPlan, place: Path) -> Manifest:
+def staged_manifest(manifest: Manifest, plan: StagingPlan, folder: Path) -> Manifest:
     """The manifest with its files in the cache, to be written to that place there."""
-    roots = {source: os.path.relpath(root, place) for source, root in plan.roots.items()}
+    roots = {source: os.path.relpath(root, folder) for source, root in plan.roots.items()}
     return Manifest(replace(manifest.header, roots=roots, within={}, staged=True), plan.rows)
 
 
-def tell_recalling(plan: StagingPlan, progress: Callable[[Progress], None], files: int) -> None:
-    """Tell how many files archives are bringing back."""
+def report_recalling(plan: StagingPlan, progress: Callable[[Progress], None], files: int) -> None:
+    """Report how many files archives are bringing back."""
     there = plan.files - len(plan.missing)
     size = plan.bytes - plan.missing_bytes
     progress(Progress(there, plan.files, size, plan.bytes, present=there, recalling=files))
 
 
-def _telling(
-    room: Room, plan: StagingPlan, progress: Callable[[Progress], None]
+def _reporting(
+    reservation: Reservation, plan: StagingPlan, progress: Callable[[Progress], None]
 ) -> Callable[[Progress], None]:
-    """Have the room know, too, what has come."""
-    left = [plan.missing_bytes, len(plan.missing)]
+    """A callback that releases what has arrived from the reservation, too."""
+    reserved = [plan.missing_bytes, len(plan.missing)]
 
-    def told(now: Progress) -> None:
+    def report(now: Progress) -> None:
         coming = [plan.bytes - now.bytes, plan.files - now.files]
-        room.came(left[0] - coming[0], left[1] - coming[1])
-        left[:] = coming
+        reservation.arrived(reserved[0] - coming[0], reserved[1] - coming[1])
+        reserved[:] = coming
         progress(now)
 
-    return told
+    return report
 
 
 def count_plan(counts: Counting, plan: StagingPlan) -> None:

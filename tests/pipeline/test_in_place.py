@@ -10,11 +10,11 @@ from catalog.errors import NotFound
 from pipeline.cache.contents import space
 from pipeline.cache.lease import Holder, leased
 from pipeline.cache.limits import Limits, write_limits
-from pipeline.cache.room import Room
+from pipeline.cache.reservation import Reservation
 from pipeline.jobs.in_place import in_cache
 from pipeline.jobs.job_input import job_input
 from pipeline.manifest import Manifest
-from pipeline.prepared.before_training import prepare_or_say
+from pipeline.prepared.before_training import prepare_or_report
 from pipeline.prepared.form import open_form, prepared_rows
 from pipeline.prepared.size import Size
 from tests.pipeline.homes import FRAMES
@@ -29,7 +29,7 @@ def manifest(workspace: Workspace) -> Path:
     """The dataset "streets", not staged, in the cache with its form."""
     frames = job_input(workspace.records, workspace.job_queue, make(workspace))
     placed = in_cache(frames, workspace.cache)
-    prepare_or_say(placed.manifest, SIZE, "train-1")
+    prepare_or_report(placed.manifest, SIZE, "train-1")
     return placed.manifest
 
 
@@ -60,9 +60,9 @@ def test_the_form_is_held_by_a_job_and_goes_with_its_manifest(
     write_limits(cache, Limits(hard_bytes=space(cache)[0]))
     whole = Manifest.read(manifest)
     with leased(cache, "new-v1-0", Holder("new@1")) as lease:
-        room = Room(cache, lease)
+        room = Reservation(cache, lease)
         with leased(cache, manifest.name, Holder("streets@1", job="train-1")):
-            assert not room.foresee(1, 1).fits
+            assert not room.preview(1, 1).fits
         room.make(1, 1)
     assert open_form(whole, SIZE) is None
     assert not manifest.exists()

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
-from pipeline.cache.entry_name import kept_key
+from pipeline.cache.entry_name import versioned_key
 from pipeline.datasets.datasets import class_matrix
 from pipeline.manifest import (
     FRAMES_FILE,
@@ -133,9 +133,9 @@ def test_a_copy_s_name_says_its_version_where_one_is_known() -> None:
     assert [file.key for file in own] == [f"image-{n}.png" for n in range(3)]
     assert [file.version for file in own] == ["e1", None, "e3"]
     assert [file.key for file in copies] == [
-        kept_key("image-0.png", 100, "e1"),
+        versioned_key("image-0.png", 100, "e1"),
         "image-1.png",
-        kept_key("image-2.png", 102, "e3"),
+        versioned_key("image-2.png", 102, "e3"),
     ]
     assert [file.version for file in copies] == [None] * 3
 

@@ -41,7 +41,7 @@ def augmented(
     """
     if not {"crop", "scale", "colour"} & {*names}:
         return image, label
-    random = np.random.default_rng([seed, example.epoch, example.place, _AUGMENTING])
+    random = np.random.default_rng([seed, example.epoch, example.position, _AUGMENTING])
     side, scale, *offset = random.random(4).tolist()
     share = 1 - (1 - CROP_LEAST) * side if "crop" in names else 1.0
     if "scale" in names:

@@ -51,7 +51,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 
 
 class Space(Protocol):
-    """Room in a cache, as pipeline.cache.room makes it."""
+    """Reservation of cache space, as pipeline.cache.reservation has it."""
 
     def make(self, size: int, files: int) -> None:
         """Have room for so much more [bytes].
@@ -61,7 +61,7 @@ class Space(Protocol):
         """
         ...
 
-    def came(self, size: int, files: int) -> None:
+    def arrived(self, size: int, files: int) -> None:
         """Count so much of it as come, or as not coming."""
         ...
 
@@ -75,24 +75,25 @@ class Space(Protocol):
 
 
 @dataclass(frozen=True)
-class BesideTold:
-    """Callbacks that tell how it goes.
+class ConcurrentCallbacks:
+    """Callbacks of a concurrent staging.
 
     Attributes:
-        ready: Told once readers may begin.
-        progress: Told how much of the split lies in the cache.
-        failed: Told of each file that cannot be had; a reader that needs it is told as well.
+        ready: Called once readers may begin.
+        progress: Called with how much of the split lies in the cache.
+        failed: Called for each file that cannot be had; readers that need it get the error, too.
+        notice: Called with a line for people.
     """
 
     ready: Callable[[], None]
     progress: Callable[[Progress], None]
     failed: Callable[[FailedFile], None]
-    says: Callable[[str], None]
+    notice: Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class _Frames:
-    """Frames that room was made for.
+    """Frames whose space is reserved.
 
     Attributes:
         position: Where the first of them is read.
@@ -110,7 +111,7 @@ class _Frames:
         return sum(item.size for item in self.items)
 
 
-class FetchBeside:
+class ConcurrentFetch:
     """Keeps a cache ahead of a job's readers."""
 
     def __init__(
@@ -122,7 +123,7 @@ class FetchBeside:
         checksums: Checksums,
         sources: OpenSource,
         space: Space,
-        told: BesideTold,
+        callbacks: ConcurrentCallbacks,
         *,
         limits: Callable[[str], RateLimit] = lambda _: UNLIMITED,
         workers: int = 4,
@@ -134,7 +135,7 @@ class FetchBeside:
         """
         self._plan, self._frames, self._order = plan, frames, order
         self._stager, self._checksums, self._sources = stager, checksums, sources
-        self._space, self._told = space, told
+        self._space, self._callbacks = space, callbacks
         self._limits, self._workers = limits, workers
         self._readers = Readers(stager.folder)
         self._read, self._waits = [0] * order.readers, set[str]()
@@ -147,7 +148,7 @@ class FetchBeside:
         self._coming: deque[_Frames] = deque()
         self._full: CacheFull | None = None
         self._full_s, self._full_for_s = 0.0, _FULL_FOR_S
-        self._said_full, self._room_for = False, _ROOM_FOR
+        self._reported_full, self._room_for = False, _ROOM_FOR
         self._pause_s = _FIRST_PAUSE_S
         self._there = plan.files - len(plan.missing), plan.bytes - plan.missing_bytes
         self._fetched_bytes, self._present = 0, self._there[0]
@@ -165,7 +166,7 @@ class FetchBeside:
         ready = start_after <= 0
         self._count(0, 0)
         if ready:
-            self._told.ready()
+            self._callbacks.ready()
         while not stop.is_set():
             self._look()
             if self._fetch_awaited():
@@ -176,13 +177,13 @@ class FetchBeside:
                 if not ready or isinstance(error, StagingCancelled):
                     raise
                 # Nobody waits for these yet: the source may be well again by then.
-                self._told.says(f"{error}; tried again in {self._pause_s:.0f} s")
+                self._callbacks.notice(f"{error}; tried again in {self._pause_s:.0f} s")
                 self._pause(stop)
                 continue
             share = (self._next - self._order.begin) / len(self._frames)
             if not ready and (share >= start_after or not went_on):
                 ready = True
-                self._told.ready()
+                self._callbacks.ready()
             if not went_on:
                 stop.wait(_LOOK_S)
             if time.monotonic() - self._counted_s >= _COUNTED_S:
@@ -239,7 +240,7 @@ class FetchBeside:
     def _let_go(self) -> None:
         """Make no use of the room that was made for what has not come."""
         for frames in self._coming:
-            self._space.came(frames.bytes, len(frames.items))
+            self._space.arrived(frames.bytes, len(frames.items))
         self._coming.clear()
 
     def _fetch_awaited(self) -> bool:
@@ -257,7 +258,7 @@ class FetchBeside:
             try:
                 self._fetch(awaited)
             finally:
-                self._space.came(sum(item.size for item in awaited), len(awaited))
+                self._space.arrived(sum(item.size for item in awaited), len(awaited))
         except StagingCancelled:
             raise
         except FramesiftError as error:
@@ -267,7 +268,7 @@ class FetchBeside:
             if self._plan.is_there(item) or not (failure or problem):
                 continue
             reason = failure.reason if failure else str(problem)
-            self._readers.fail(self._plan.entry(item), self._plan.place(item), reason)
+            self._readers.fail(self._plan.entry(item), self._plan.origin(item), reason)
             self._said_failed.add(self._plan.entry(item))
         return True
 
@@ -294,7 +295,7 @@ class FetchBeside:
             self._head = frames.position
             raise
         finally:
-            self._space.came(frames.bytes, len(frames.items))
+            self._space.arrived(frames.bytes, len(frames.items))
         for row in frames.rows:
             self._held[row] = all(self._plan.is_there(file) for file in self._frames[row])
         self._pause_s = _FIRST_PAUSE_S
@@ -323,7 +324,7 @@ class FetchBeside:
                 self._make_room(items, coming[-1][0], is_last=len(coming) == 1)
                 break
             except CacheFull as full:
-                self._say_full(full)
+                self._report_full(full)
                 # Fewer may have room; what they leave out comes next.
                 half = len(coming) // 2
                 head, coming = coming[half][0], coming[:half]
@@ -340,11 +341,11 @@ class FetchBeside:
         reader, index = self._order.turn(position)
         return index < self._read[reader]
 
-    def _say_full(self, full: CacheFull) -> None:
-        """Tell once that the cache is smaller than the split."""
-        if not self._said_full:
-            self._said_full = True
-            self._told.says(
+    def _report_full(self, full: CacheFull) -> None:
+        """Report once that the cache is smaller than the split."""
+        if not self._reported_full:
+            self._reported_full = True
+            self._callbacks.notice(
                 f"the cache holds a part of the split at a time ({full}): what was read makes "
                 "room for what comes next"
             )
@@ -427,8 +428,8 @@ class FetchBeside:
         files = [file for row in rows for file in self._frames[row] if self._plan.is_there(file)]
         self._space.evict([self._plan.entry(file) for file in files])
         self._held[list(rows)] = False
-        gone = [file for file in files if not self._plan.is_there(file)]
-        self._count(-len(gone), -sum(file.size for file in gone))
+        evicted = [file for file in files if not self._plan.is_there(file)]
+        self._count(-len(evicted), -sum(file.size for file in evicted))
 
     def _fetch(self, items: Sequence[WantedFile]) -> None:
         """Fetch files; those that cannot be had are noted."""
@@ -436,8 +437,8 @@ class FetchBeside:
         failures: dict[str, FailedFile] = {}
 
         def failed(failure: FailedFile) -> None:
-            failures[failure.place] = failure
-            self._told.failed(failure)
+            failures[failure.origin] = failure
+            self._callbacks.failed(failure)
 
         began_s = time.monotonic()
         fetched = fetch_files(
@@ -451,19 +452,19 @@ class FetchBeside:
         )
         self._seconds += time.monotonic() - began_s
         self._fetched_bytes += fetched.bytes
-        came = [item for item in plan.missing if self._plan.place(item) not in failures]
+        arrived = [item for item in plan.missing if self._plan.origin(item) not in failures]
         for item in plan.missing:
-            failure = failures.get(self._plan.place(item))
+            failure = failures.get(self._plan.origin(item))
             if failure:
                 self._failed[item] = failure
             else:
                 self._failed.pop(item, None)
-        self._count(len(came), sum(item.size for item in came))
+        self._count(len(arrived), sum(item.size for item in arrived))
 
     def _count(self, files: int, size: int) -> None:
         self._there = self._there[0] + files, self._there[1] + size
         self._counted_s = time.monotonic()
-        self._told.progress(
+        self._callbacks.progress(
             Progress(
                 self._there[0],
                 self._plan.files,

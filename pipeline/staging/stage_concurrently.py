@@ -16,22 +16,22 @@ from pipeline.archive.refused_files import without_refused
 from pipeline.cache.checksums import recording
 from pipeline.cache.eviction import evictions
 from pipeline.cache.lease import Holder, leased
-from pipeline.cache.reading import StagingPlace
-from pipeline.cache.room import Room
+from pipeline.cache.reading import StagingLocation
+from pipeline.cache.reservation import Reservation
 from pipeline.cache.stager import stager
 from pipeline.cache.statistics import counting
 from pipeline.manifest_store import read_manifest
 from pipeline.runs.shard_order import shard_order
-from pipeline.staging.beside import BesideTold, FetchBeside
+from pipeline.staging.concurrent import ConcurrentCallbacks, ConcurrentFetch
 from pipeline.staging.opened_sources import OpenedSources
 from pipeline.staging.plan import StagingPlan, WantedFile, make_cache, plan_staging, wanted_files
 from pipeline.staging.reading_order import ReadingOrder
 from pipeline.staging.stage import (
     announcing,
     count_plan,
+    report_recalling,
     staged_manifest,
     staged_name,
-    tell_recalling,
 )
 
 
@@ -57,7 +57,7 @@ class SplitReading:
 
 
 @dataclass(frozen=True)
-class BesideOptions:
+class ConcurrentOptions:
     """Options of a staging beside a job.
 
     Attributes:
@@ -72,20 +72,20 @@ class BesideOptions:
     stop: threading.Event = field(default_factory=threading.Event)
 
 
-def stage_beside(
+def stage_concurrently(
     records: RecordStore,
     dataset: Dataset,
     cache: Path,
     reading: SplitReading,
-    options: BesideOptions,
-    told: BesideTold,
-    begun: Callable[[StagingPlace], None],
+    options: ConcurrentOptions,
+    callbacks: ConcurrentCallbacks,
+    started: Callable[[StagingLocation], None],
 ) -> None:
     """Fetch what a job reads, ahead of it, until the job has ended.
 
     Args:
         records: Of the dataset and its sources, whose keys are used here and go no further.
-        begun: Told where readers find the staging, before anything is fetched.
+        started: Told where readers find the staging, before anything is fetched.
 
     Raises:
         StorageError: The cache cannot be written; or, before readers began, a source fails.
@@ -103,8 +103,8 @@ def stage_beside(
         known_evictions = evictions(cache)
         plan = plan_staging(manifest, cache, sources.files)
         staged_manifest(manifest, plan, lease.own_manifest).write(lease.own_manifest)
-        room = Room(cache, lease)
-        room.settle()
+        reservation = Reservation(cache, lease)
+        reservation.settle()
         if evictions(cache) != known_evictions:  # what was there may be gone; from now on it stays
             plan = plan_staging(manifest, cache, sources.files)
         split = replace(manifest, frames=plan.rows).split(reading.split)
@@ -115,19 +115,19 @@ def stage_beside(
         of_split = _of_split(plan, frames)
         count_plan(counts, of_split)
         progress = announcing(
-            own, dataset, of_split, options.user, str(options.job_folder), told.progress
+            own, dataset, of_split, options.user, str(options.job_folder), callbacks.progress
         )
         recalled = recall_archived(
             [(item.source, item.key) for item in of_split.missing],
             sources.files,
             options.archives,
-            partial(tell_recalling, of_split, progress),
+            partial(report_recalling, of_split, progress),
         )
         try:
             lease.as_window()
             for root in plan.roots.values():
                 Path(root).mkdir(exist_ok=True)
-            beside = FetchBeside(
+            fetch = ConcurrentFetch(
                 of_split,
                 frames,
                 ReadingOrder(
@@ -141,16 +141,16 @@ def stage_beside(
                 own,
                 checksums,
                 without_refused(sources.files, recalled),
-                room,
-                replace(told, progress=progress),
+                reservation,
+                replace(callbacks, progress=progress),
                 limits=sources.limit,
                 workers=options.workers,
             )
         except OSError as error:
             path = str(error.filename or cache)
             raise StorageError(f"{path}: {error.strerror}", path) from error
-        begun(StagingPlace(str(own.folder), str(lease.own_manifest)))
-        beside.run(options.stop, reading.start_after)
+        started(StagingLocation(str(own.folder), str(lease.own_manifest)))
+        fetch.run(options.stop, reading.start_after)
 
 
 def _of_split(plan: StagingPlan, frames: list[tuple[WantedFile, ...]]) -> StagingPlan:

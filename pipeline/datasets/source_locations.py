@@ -9,7 +9,7 @@ from pipeline.manifest import ManifestHeader
 
 
 @dataclass(frozen=True)
-class Places:
+class SourceLocations:
     """Where sources lie, by their names.
 
     Attributes:
@@ -23,7 +23,7 @@ class Places:
     within: Mapping[str, str]
 
     @classmethod
-    def of(cls, sources: Iterable[Source]) -> "Places":
+    def of(cls, sources: Iterable[Source]) -> "SourceLocations":
         """Those of recorded sources, as they lie now."""
         listed = list(sources)
         return cls(
@@ -33,13 +33,13 @@ class Places:
         )
 
     @classmethod
-    def in_header(cls, header: ManifestHeader) -> "Places":
+    def in_header(cls, header: ManifestHeader) -> "SourceLocations":
         """Those that a manifest names."""
         return cls(header.roots, header.datasources, header.within)
 
-    def and_of(self, later: "Places") -> "Places":
+    def and_of(self, later: "SourceLocations") -> "SourceLocations":
         """Those of both; where both have a source, as it lies later."""
-        return Places(
+        return SourceLocations(
             {**self.roots, **later.roots},
             {**self.datasources, **later.datasources},
             {**self.within, **later.within},
