@@ -54,14 +54,14 @@ def name_rows(query: exp.Query, schema: Schema) -> None:
     """
     if query.find(Random) is None:
         return
-    left = MAX_NAMING
+    remaining = MAX_NAMING
     for scope in traverse_scope(query):
         for number in scope.find_all(Random):
             table: str = number.args.get("table") or ""
             if number.this is not None or table:
                 columns = _columns(scope, table.lower(), schema)
-                left -= len(columns)
-                if left < 0:
+                remaining -= len(columns)
+                if remaining < 0:
                     raise too_complex()
                 number.set("expressions", columns)
 

@@ -42,7 +42,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Place:
+class PageStart:
     """Where the next page begins.
 
     Attributes:
@@ -58,7 +58,7 @@ class Place:
         return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
 
     @classmethod
-    def parse(cls, cursor: str, question: str) -> "Place":
+    def parse(cls, cursor: str, question: str) -> "PageStart":
         """The place that a ``cursor`` was made of.
 
         Raises:
@@ -89,7 +89,7 @@ def page_of(
     frames: Frames,
     columns: Sequence[str],
     limit: int,
-    after: Place | None = None,
+    after: PageStart | None = None,
 ) -> Page:
     """One page of the frames, by fkey.
 

@@ -14,7 +14,7 @@ from query.run.run_sql import execute
 
 
 @dataclass(frozen=True)
-class FoundFrame:
+class SnapshotFrame:
     """A frame, as a snapshot has it.
 
     Attributes:
@@ -37,7 +37,7 @@ class FoundFrame:
         return str(self.file["fkey"])
 
 
-def find_frame(store: Catalog, fkey: str, at: int | None = None) -> FoundFrame:
+def find_frame(store: Catalog, fkey: str, at: int | None = None) -> SnapshotFrame:
     """The frame of that fkey.
 
     Raises:
@@ -57,7 +57,7 @@ def find_frame(store: Catalog, fkey: str, at: int | None = None) -> FoundFrame:
         row = {name: plain(value) for name, value in rows[0].items()}
         image, label = row["image_file"], row["label_file"]
         label_fkey = make_fkey(row["cluster"], row["datasource"], label or "")
-        return FoundFrame(
+        return SnapshotFrame(
             snapshot.number,
             {name: row[name] for name in FILES_COLUMNS},
             {name: row[name] for name in relation.tags},

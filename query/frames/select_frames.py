@@ -15,7 +15,7 @@ from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH, LABEL_SIZE
 from query.frames.candidates import candidates, mark_column, once, only
-from query.frames.sampling import Hashes, first, places
+from query.frames.sampling import Hashes, first, random_keys
 from query.frames.selection import Selection
 from query.question.conditions import question_where, relation_for, vocabulary_of
 from query.question.of_model import asking
@@ -87,7 +87,7 @@ def _chosen_rows(
         return
     chosen = candidates(snapshot, relation, question, mark_column(snapshot))
     hashes = np.asarray(once(chosen.rows)[FKEY_HASH])
-    drawn = hashes[first(places(hashes, question.seed), question.sample)]
+    drawn = hashes[first(random_keys(hashes, question.seed), question.sample)]
     with only(snapshot, relation, np.asarray(drawn)) as few:
         yield few, "true", []
 

@@ -36,12 +36,12 @@ def parse_share(text: str) -> ShareRange:
             "car=0.01:0.2; either end may be left out"
         )
 
-    def made() -> ShareRange:
+    def parsed() -> ShareRange:
         low = float(match["low"]) if match["low"] else None
         high = float(match["high"]) if match["high"] else (None if match["colon"] else low)
         return ShareRange(kind="share", tag=match["tag"].strip(), lowest=low, highest=high)
 
-    return _checked(text, made)
+    return _checked(text, parsed)
 
 
 def parse_time(text: str) -> TimeRange:

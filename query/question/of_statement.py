@@ -37,14 +37,14 @@ def seeded(sql: str, seed: int) -> str:
     >>> seeded("rand() < 0.5 and filename <> 'rand()'", 7)
     "rand(7) < 0.5 and filename <> 'rand()'"
     """
-    return _PARTS.sub(lambda part: _seeded(part, seed), sql)
+    return _PARTS.sub(lambda token: _seeded(token, seed), sql)
 
 
-def _seeded(part: re.Match[str], seed: int) -> str:
+def _seeded(token: re.Match[str], seed: int) -> str:
     number = seed % _SEEDS
-    if part["number"]:
-        return f"{part['number']}({number})"
-    return f"{part[0]} repeatable ({number})" if part["sample"] else part[0]
+    if token["number"]:
+        return f"{token['number']}({number})"
+    return f"{token[0]} repeatable ({number})" if token["sample"] else token[0]
 
 
 _SEEDS = 10**9

@@ -90,8 +90,8 @@ def _in_order(item: OrderItem) -> str:
 
 def _sampled(question: Question) -> str:
     limit = question.limit
-    taken = "" if limit is None else f", and the first {limit:,} of those taken"
+    limited = "" if limit is None else f", and the first {limit:,} of those taken"
     return (
-        f"Of these frames {question.sample:,} are drawn at random with seed {question.seed}{taken};"
-        " SQL cannot say that."
+        f"Of these frames {question.sample:,} are drawn at random with seed "
+        f"{question.seed}{limited}; SQL cannot say that."
     )

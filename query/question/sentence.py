@@ -115,7 +115,7 @@ def _inner(condition: Leaf | Group, vocabulary: Vocabulary) -> str:
 
 
 def _pixels(condition: PixelRange, vocabulary: Vocabulary) -> str:
-    column = vocabulary.counted(condition.tag)
+    column = vocabulary.numeric_column(condition.tag)
     low, high = condition.lowest, condition.highest
     if column.name not in vocabulary.class_names:
         return _numbers(column, low, high)

@@ -268,14 +268,14 @@ class _Rewrite:
         columns = row.columns or {_FKEY: _Stored(row.anchor, _FKEY)}
         uses_files = any(column.table == FILES for column in columns.values())
         scan = self.tables.layout.scan(row.required, row.optional, uses_files)
-        anchor, *others = scan.tables
+        anchor, *further = scan.tables
         select = exp.Select(
             expressions=[
                 exp.alias_(self._value(scan, column), name, quoted=True)
                 for name, column in columns.items()
             ]
         ).from_(_table(anchor))
-        for table in others:
+        for table in further:
             select = select.join(_table(table), on=_same_file(table, anchor))
         for table in scan.optional:
             select = select.join(_table(table), on=_same_file(table, anchor), join_type="left")
@@ -323,8 +323,10 @@ class _Rewrite:
                 join.set("kind", "CROSS")
         self.joins = joins
         self.select.set("joins", joins)
-        left = [condition for condition in conditions if not _within(_equated(condition), aliases)]
-        holds = exp.Where(this=exp.and_(*left, copy=False)) if left else None
+        remaining = [
+            condition for condition in conditions if not _within(_equated(condition), aliases)
+        ]
+        holds = exp.Where(this=exp.and_(*remaining, copy=False)) if remaining else None
         self.select.set("where", holds)
 
 

@@ -92,8 +92,8 @@ class _Written(io.RawIOBase):
 
     def take(self) -> bytes:
         """The bytes, once."""
-        taken, self._parts = b"".join(self._parts), []
-        return taken
+        data, self._parts = b"".join(self._parts), []
+        return data
 
 
 def _arrow(open_writer: Any) -> "_Encoder":

@@ -70,9 +70,9 @@ def _between(parts: list[Any], separator: str) -> list[Any]:
 
 def _joined(parts: list[Any], missing: str) -> bytes:
     """The texts of every row one after the other."""
-    whole = [pa.scalar(piece, _TEXT) if isinstance(piece, str) else piece for piece in parts]
+    columns = [pa.scalar(piece, _TEXT) if isinstance(piece, str) else piece for piece in parts]
     lines = pc.binary_join_element_wise(
-        *whole, pa.scalar("", _TEXT), null_handling="replace", null_replacement=missing
+        *columns, pa.scalar("", _TEXT), null_handling="replace", null_replacement=missing
     )
     return b"" if not len(lines) else lines.buffers()[2].to_pybytes()
 

@@ -17,7 +17,7 @@ from query.db2.errors import in_db2s_words
 from query.db2.row_width import TOO_WIDE
 from query.run.preparation import preparing
 from query.run.prepared import prepare
-from query.run.wide_statements import wide_place
+from query.run.wide_statements import wide_slot
 
 MAX_ROWS = 1_000_000
 
@@ -142,7 +142,7 @@ def stream_on(
 
     with ExitStack() as stack:
         if TOO_WIDE in statement:  # its rows may be wide
-            stack.enter_context(wide_place(go_on))
+            stack.enter_context(wide_slot(go_on))
         watch = stack.enter_context(snapshot.watched(timeout_s, cancellation, began))
         with in_db2s_words(), watch.errors():
             reader = snapshot.execute(statement).to_arrow_reader(_FETCHED_ROWS)
@@ -181,13 +181,13 @@ def _limited(
     batches: Iterator[pa.RecordBatch], names: list[str], max_rows: int, stream: SqlStream
 ) -> Iterator[pa.RecordBatch]:
     # Not by a LIMIT around the statement: above 10,000 rows DuckDB runs such a one on one core.
-    left = max_rows
+    remaining = max_rows
     for batch in batches:
-        if batch.num_rows > left:
+        if batch.num_rows > remaining:
             stream.truncated = True
-        if left and batch.num_rows:
-            yield batch.slice(0, left).rename_columns(names)
-        left -= min(left, batch.num_rows)
+        if remaining and batch.num_rows:
+            yield batch.slice(0, remaining).rename_columns(names)
+        remaining -= min(remaining, batch.num_rows)
         if stream.truncated:
             return
 

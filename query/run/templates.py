@@ -65,11 +65,11 @@ class Templates:
 
 def _template(shape: Shape, expected: str, rewrite: Callable[[str], str]) -> _Template | None:
     """The template of a shape; None where it does not give ``expected`` for its own numbers."""
-    whole = "".join(shape.parts)
+    text = "".join(shape.parts)
     stand_ins = [
         number
         for number in map(str, range(_FIRST_STAND_IN, _FIRST_STAND_IN + 2 * len(shape.numbers)))
-        if number not in whole
+        if number not in text
     ][: len(shape.numbers)]
     if len(stand_ins) < len(shape.numbers):
         return None

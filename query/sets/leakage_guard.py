@@ -61,7 +61,7 @@ def chains(times: Seconds, min_gap_s: float) -> Codes:
     return codes
 
 
-def held_together(groupings: Sequence[Codes]) -> Codes:
+def joined_groups(groupings: Sequence[Codes]) -> Codes:
     """Number of the smallest group that shares no code of any grouping with another group."""
     of_frame = np.zeros(len(groupings[0]), np.int64)
     for codes in groupings:

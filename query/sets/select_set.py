@@ -52,7 +52,7 @@ def select_set(
         report: dict[str, Any] = {}
         method, question = _drawn_by(replace(request, question=plain))
         if method is None:
-            selection, report = _whole(store, request, snapshot)
+            selection, report = _every_frame(store, request, snapshot)
         else:
             relation = relation_for(snapshot, question)
             frames = Frames(snapshot, relation, question, request.leakage_guard)
@@ -73,7 +73,7 @@ def _drawn_by(request: SetRequest) -> tuple[Method | None, Question]:
     return request.method, question
 
 
-def _whole(
+def _every_frame(
     store: Catalog, request: SetRequest, snapshot: Snapshot
 ) -> tuple[Selection, dict[str, Any]]:
     """All frames that answer the question, less those that are kept away from."""

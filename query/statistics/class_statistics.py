@@ -44,12 +44,12 @@ def class_report(
     with population(store, frames or Frames()) as members:
         refuse_unlabelled(members, (frames or Frames()).question, "class statistics")
         names = members.classes
-        whole, *parts = (_group(row, names) for row in _rows(members, list(names), by, quantiles))
+        total, *parts = (_group(row, names) for row in _rows(members, list(names), by, quantiles))
         return ClassReport(
             snapshot=members.snapshot,
-            frames=whole.frames,
-            pixels=whole.pixels,
-            classes=whole.classes,
+            frames=total.frames,
+            pixels=total.pixels,
+            classes=total.classes,
             by=by,
             groups=tuple(parts) if by else None,
         )
@@ -143,5 +143,5 @@ def _quantiles(
     return kind(**dict(zip(_QUANTILES, values, strict=True))) if values else None
 
 
-def _share(count: int, whole: int) -> float:
-    return count / whole if whole else 0.0
+def _share(count: int, total: int) -> float:
+    return count / total if total else 0.0

@@ -101,19 +101,19 @@ def prepare(store: Catalog, before: Facts | None) -> None:
     with store.reading_frames() as snapshot:
         if snapshot.layout.in_memory:
             reading = _Reading(snapshot, Question())
-            reading.kept(_facet_tags(snapshot, None), ended_by=current())
+            reading.columns_of(_facet_tags(snapshot, None), ended_by=current())
 
 
 @contextmanager
 def _asking(store: Catalog, frames: Frames) -> Iterator[tuple[Snapshot, Question]]:
     """The snapshot that is asked, and the question in names that it has."""
     question = frames.question
-    if any(part is not None for part in (question.where, question.sql, question.model)):
+    if any(condition is not None for condition in (question.where, question.sql, question.model)):
         # A user's own SQL is for the catalog's views alone: see Catalog.reading_frames.
         with asking(store, question, frames.at) as reading:
             yield reading
         return
-    with store.reading_frames(question.asked_of(frames.at)) as snapshot:
+    with store.reading_frames(question.snapshot_for(frames.at)) as snapshot:
         yield snapshot, question
 
 
@@ -160,7 +160,7 @@ def _all_of(conditions: Sequence[Leaf | Group]) -> Question:
 def _tag_of(leaf: Leaf, vocabulary: Vocabulary) -> str:
     """The tag that a condition is on."""
     if isinstance(leaf, PixelRange):
-        return vocabulary.counted(leaf.tag).name
+        return vocabulary.numeric_column(leaf.tag).name
     if isinstance(leaf, ShareRange | Has | Without):
         return vocabulary.class_tag(leaf.tag).name
     if isinstance(leaf, TagIs):
@@ -194,7 +194,7 @@ def _read(
     columns = None
     if snapshot.layout.in_memory:
         snapshot.once(_ASKED, lambda: True)
-        columns = reading.kept(tags, ended_by=Cancellation())
+        columns = reading.columns_of(tags, ended_by=Cancellation())
     relation = relation_for(snapshot, question)
     masks: dict[int, Mask] = {}
     selected, values = [], []
@@ -213,9 +213,9 @@ def _read(
         columns, computed = reading.columns(reading.axes(tags), selected, values)
     else:
         computed = reading.masks(selected, values) if selected else []
-    others = iter(computed)
+    unmasked = iter(computed)
     count = len(masks) + len(computed)
-    return columns, [masks[n] if n in masks else next(others) for n in range(count)]
+    return columns, [masks[n] if n in masks else next(unmasked) for n in range(count)]
 
 
 def _by_bins(columns: FacetColumns, question: Question) -> Mask | None:
@@ -268,12 +268,12 @@ class _Reading:
                     blocks[index].append(positions(batch.column(index)))
                 for index, mask in enumerate(masks, len(axes)):
                     mask.append(batch.column(index).to_numpy(zero_copy_only=False))
-        whole = [np.concatenate([np.empty(0, np.uint8), *parts]) for parts in blocks]
-        return FacetColumns.of(axes, whole), [
+        joined = [np.concatenate([np.empty(0, np.uint8), *parts]) for parts in blocks]
+        return FacetColumns.of(axes, joined), [
             np.concatenate([np.empty(0, np.bool_), *parts]) for parts in masks
         ]
 
-    def kept(self, tags: Sequence[str], ended_by: Cancellation) -> FacetColumns:
+    def columns_of(self, tags: Sequence[str], ended_by: Cancellation) -> FacetColumns:
         """The bins of those tags, computed once for a snapshot.
 
         Args:
@@ -282,14 +282,14 @@ class _Reading:
                 range leaves sooner.
         """
         name = f"bins {self.question.decides_on_labels} {' '.join(tags)}"
-        making: threading.Lock = self.snapshot.once(f"making {name}", threading.Lock)
-        while not making.acquire(timeout=_LOOK_S):
+        lock: threading.Lock = self.snapshot.once(f"making {name}", threading.Lock)
+        while not lock.acquire(timeout=_LOOK_S):
             _go_on()
         try:
             with cancelled_by(ended_by):
                 return self.snapshot.once(name, lambda: self.columns(self.axes(tags))[0])
         finally:
-            making.release()
+            lock.release()
 
     def axes(self, tags: Sequence[str]) -> list[Axis]:
         """The bins of those tags; a number that spreads too far for bins has no facet."""
@@ -354,11 +354,11 @@ def _report(
     masks = list(masks)
     listed = masks.pop() if parts.listed else np.ones(columns.frames, np.bool_)
     own = dict(zip(parts.own, masks, strict=False))
-    others = listed & masks[-1] if len(masks) > len(own) else listed
+    rest_fulfilled = listed & masks[-1] if len(masks) > len(own) else listed
     failed = np.zeros(columns.frames, np.uint8)
     for mask in own.values():
         failed += ~mask
-    matching = others & (failed == 0)
+    matching = rest_fulfilled & (failed == 0)
     of_all = columns.count(listed, _go_on) if parts.listed else columns.totals()
     counts = columns.count(matching, _go_on)
     names = snapshot.classes
@@ -366,7 +366,7 @@ def _report(
     for tag, mask in own.items():
         if tag in indices:
             _go_on()
-            fails_this_alone = others & ~mask & (failed == 1)
+            fails_this_alone = rest_fulfilled & ~mask & (failed == 1)
             counts[indices[tag]] = counts[indices[tag]] + columns.count_one(
                 indices[tag], fails_this_alone
             )
@@ -377,8 +377,8 @@ def _report(
         in_memory=snapshot.layout.in_memory,
         note=note,
         facets=tuple(
-            _facet(axis, names.get(axis.tag, axis.tag), parts, whole, counted)
-            for axis, whole, counted in zip(columns.axes, of_all, counts, strict=True)
+            _facet(axis, names.get(axis.tag, axis.tag), parts, all_frames, counted)
+            for axis, all_frames, counted in zip(columns.axes, of_all, counts, strict=True)
         ),
     )
 

@@ -64,7 +64,7 @@ def _gaps(
     at_least: int,
 ) -> Iterator[Gap]:
     contained = content.counts[kind]
-    with members.beside(content.fkeys) as listed:
+    with members.with_fkeys(content.fkeys) as listed:
         known = _classes(members, listed) if kind == "class" else _groups(members, kind, listed)
     for value in {**known, **contained}:
         frames, (catalog_frames, new_frames) = contained.get(value, 0), known.get(value, (0, 0))

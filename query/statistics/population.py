@@ -78,7 +78,7 @@ class Population:
         return execute(self._asked, statement, [*self._values, *values])
 
     @contextmanager
-    def beside(self, fkeys: pa.ChunkedArray) -> Iterator[str]:
+    def with_fkeys(self, fkeys: pa.ChunkedArray) -> Iterator[str]:
         """Lay frames' names beside the population, as the column fkey of a table; its name."""
         with self._asked.with_table(_BESIDE, pa.table({"fkey": fkeys})):
             yield _BESIDE

@@ -202,7 +202,7 @@ def begin_with_steps(
         if save_as is not None:
             name_of_new(records, save_as)
         # Another attempt of the step answers alike, whatever was ingested meanwhile.
-        at = question.asked_of(None) or session.workspace.catalog.snapshot()
+        at = question.snapshot_for(None) or session.workspace.catalog.snapshot()
         saved = {
             "question": question.model_dump(mode="json"),
             "divide": asked.divide,
