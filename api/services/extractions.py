@@ -19,7 +19,7 @@ from ingest.extractors.registry import (
     known_extractors,
 )
 from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
-from ingest.sources.recorded import open_recorded, others_of_data_set
+from ingest.sources.recorded import open_recorded, other_sources_of_data_set
 from pipeline.jobs.queue import JobQueue
 
 
@@ -118,7 +118,7 @@ class Extractions:
         loaded = [extractor_named(name) for name in extractors]
         loaded += [extractor_in_file(file) for file in own]
         check_some(loaded)
-        others = others_of_data_set(workspace.records, record)
+        others = other_sources_of_data_set(workspace.records, record)
         for extractor in loaded:
             body = {"source": source, "family": extractor.family}
             if not errors:
@@ -127,7 +127,7 @@ class Extractions:
                     record,
                     extractor,
                     open_files=partial(open_recorded, index_folder=workspace.indexes),
-                    others=others,
+                    other_sources=others,
                     full=full,
                     workers=workers,
                     progress=partial(progress, extractor.family),

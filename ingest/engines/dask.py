@@ -61,15 +61,15 @@ class DaskEngine:
 
     def _most(self) -> int:
         """Units that may be under way: workers come and go."""
-        threads: dict[str, int] = self._asked(self.client.nthreads)
+        threads: dict[str, int] = self._answered(self.client.nthreads)
         return max(2, _AHEAD * sum(threads.values()))
 
     def _taken(self, portion: Portion, future: "Future | None") -> Counted:
         if future is None:
             return portion, []
-        return portion, read_counts(self._asked(future.result))
+        return portion, read_counts(self._answered(future.result))
 
-    def _asked(self, question: Any) -> Any:
+    def _answered(self, question: Any) -> Any:
         try:
             return question()
         except KilledWorker as error:

@@ -56,13 +56,13 @@ Progress = Callable[[ExtractCounts], None]
 def extraction_of(
     source: Source,
     extractor: Extractor,
-    others: Iterable[Source] = (),
+    other_sources: Iterable[Source] = (),
     tags: Collection[str] = (),
 ) -> Extraction:
     """The extraction that an extractor writes for a source.
 
     Args:
-        others: The data set's other sources, where the extractor's file is looked for as well.
+        other_sources: Those of the data set, where the extractor's file is looked for as well.
         tags: Those of its tags that are wanted; all where empty.
     """
     columns = extractor.columns
@@ -74,7 +74,7 @@ def extraction_of(
         columns=selected,
         reads=extractor.reads,
         version=extractor.version,
-        others=tuple((other.cluster, other.datasource) for other in others),
+        others=tuple((other.cluster, other.datasource) for other in other_sources),
         whole=len(selected) == len(columns),
     )
 
@@ -87,7 +87,7 @@ def run_extractor(
     full: bool = False,
     workers: int = 2,
     open_files: Callable[[Source], SourceFiles] = open_recorded,
-    others: Sequence[Source] = (),
+    other_sources: Sequence[Source] = (),
     tags: Collection[str] = (),
     progress: Progress | None = None,
     only: Container[str] | None = None,
@@ -112,13 +112,13 @@ def run_extractor(
     """
     if workers < 1:
         raise InvalidInput(f"workers: got {workers}, expected at least 1")
-    extraction = extraction_of(source, extractor, others, tags)
+    extraction = extraction_of(source, extractor, other_sources, tags)
     lock = f"extract-{source.id}-{extractor.family}"
     work = f"source {source.name} is being read for tag family {extractor.family}"
     table_of(extractor.family)
     with store.lock(lock, work, wait_s=0.0):
         extractions.begin(store, extraction)
-        opened = _Opened(source, others, open_files)
+        opened = _Opened(source, other_sources, open_files)
         run = _Run(store, extraction, extractor, opened, progress)
         run.run(full, workers, only, goes_on)
     return run.counts
@@ -128,9 +128,12 @@ class _Opened:
     """The sources of a data set, opened where a frame's file lies in one."""
 
     def __init__(
-        self, own: Source, others: Iterable[Source], open_files: Callable[[Source], SourceFiles]
+        self,
+        own: Source,
+        other_sources: Iterable[Source],
+        open_files: Callable[[Source], SourceFiles],
     ) -> None:
-        self._sources = {make_fkey(s.cluster, s.datasource, ""): s for s in (*others, own)}
+        self._sources = {make_fkey(s.cluster, s.datasource, ""): s for s in (*other_sources, own)}
         self._own, self._open = make_fkey(own.cluster, own.datasource, ""), open_files
         self._files: dict[str, SourceFiles] = {}
 

@@ -95,7 +95,9 @@ def import_map(
     options = {"within_m": within_m}
     if is_sent:
         function = "ingest.imports.map_join:joined"
-        measured = read_in_process(function, features, options, beside=positions, stopped=stopped)
+        measured = read_in_process(
+            function, features, options, extra_table=positions, stopped=stopped
+        )
     else:
         measured = joined(features, positions, within_m)
     distances = measured["distance_m"].to_numpy()

@@ -326,9 +326,9 @@ def is_compiled() -> bool:
 
     For another processor it is compiled all the same, which this does not tell.
     """
-    left = Path(count_rgb.stats.cache_path).glob(f"{Path(__file__).stem}.*.nbi")
+    indexes = Path(count_rgb.stats.cache_path).glob(f"{Path(__file__).stem}.*.nbi")
     changed = Path(__file__).stat().st_mtime
-    return any(index.stat().st_mtime >= changed for index in left)
+    return any(index.stat().st_mtime >= changed for index in indexes)
 
 
 _AHEAD = 1 << 18

@@ -29,7 +29,7 @@ def write_units(
     The scan stays open, as "running", until ``collect_units``, or until another scan begins.
     """
     number = scan_record.begin(records, source)
-    with Scan.begun(store, records, source, options, number) as scan:
+    with Scan.started(store, records, source, options, number) as scan:
         try:
             with scan.portions(unit_frames, ("",), progress) as portions:
                 header = {"scan": number, "source": source.name, "class_list": scan.class_list}
@@ -75,7 +75,7 @@ def collect_units(
                 f"{folder}: another scan of {source.name} began, or these units were collected "
                 "already; write units again"
             )
-    with Scan.begun(store, records, source, options, number) as scan:
+    with Scan.started(store, records, source, options, number) as scan:
         if scan.class_list != header["class_list"]:
             raise InvalidInput(
                 f"{folder}: the source's class list changed after the units were written; "

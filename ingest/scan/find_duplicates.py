@@ -81,11 +81,11 @@ class _Sources:
 
 def _digests(alike: list[Alike], unknown: list[Alike], sources: _Sources) -> dict[str, str]:
     """Digest of the images that have none yet, by fkey."""
-    told = Counter((frame.label, frame.size, frame.etag) for frame in alike)
+    occurrences = Counter((frame.label, frame.size, frame.etag) for frame in alike)
     digests = {}
     for frame in unknown:
         etag = _MD5.fullmatch(frame.etag)
-        if etag is not None and told[frame.label, frame.size, frame.etag] > 1:
+        if etag is not None and occurrences[frame.label, frame.size, frame.etag] > 1:
             digests[frame.fkey] = etag[1]
             continue
         content = sources.read(frame)

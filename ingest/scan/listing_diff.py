@@ -85,8 +85,8 @@ def compare(
         if old is not None and old.key == file.key:
             change: Change = "changed"
             if _is_same(file, old):
-                told = (file.state, file.tier) == (old.state, old.tier)
-                change = "unchanged" if told else "restated"
+                is_same_state = (file.state, file.tier) == (old.state, old.tier)
+                change = "unchanged" if is_same_state else "restated"
             yield ScannedFile(
                 file, change, parse(file.key), old.carries_tags, old.state == ARCHIVED
             )

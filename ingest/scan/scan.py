@@ -33,8 +33,8 @@ from ingest.scan.scan_counts import Progress, ScanCounts
 from ingest.scan.scan_lock import scan_lock
 from ingest.scan.thread_engine import ThreadEngine
 from ingest.sources.exclude import Excluded
-from ingest.sources.partial import Part
-from ingest.sources.recorded import data_set_of, open_recorded, others_of_data_set
+from ingest.sources.partial import FolderSelection
+from ingest.sources.recorded import data_set_of, open_recorded, other_sources_of_data_set
 from ingest.sources.source_files import SourceFiles
 from ingest.sources.source_options import SourceOptions
 
@@ -71,7 +71,7 @@ class ScanOptions:
         full: Count every label again; a class list that has changed does the same.
         check_images: Open each camera image to see that it fits its label. Without, only labels
             are opened.
-        part: Look at this part of the source only, unless its class list has changed.
+        selection: Folders to look at, unless the class list has changed; None for all.
         recall: Has an archive bring back the labels that are to be counted; None leaves them to be
             read where they lie.
         max_removed: Share of the source's catalogued files that may leave the catalog (0 to 1);
@@ -82,7 +82,7 @@ class ScanOptions:
     full: bool = False
     check_images: bool = True
     index_folder: Path | None = None
-    part: Part | None = None
+    selection: FolderSelection | None = None
     recall: RecallFiles | None = None
     max_removed: float = MOST_REMOVED
 
@@ -107,11 +107,11 @@ def scan_source(
         progress: Called after every file listed and every portion, with the counts so far.
     """
     options = options or ScanOptions()
-    with Scan.begun(store, records, source, options) as scan:
-        if options.part is None:
+    with Scan.started(store, records, source, options) as scan:
+        if options.selection is None:
             scan.run(engine or ThreadEngine(2), progress=progress)
         else:
-            portion = options.part
+            portion = options.selection
             scan.run(engine or ThreadEngine(2), portion.folders, progress, portion.leaves_out)
     return ScanResult(scan.number, scan.counts)
 
@@ -132,7 +132,7 @@ class Scan:
         *,
         other_classes: bool,
     ) -> None:
-        """Used by ``begun``."""
+        """Used by ``started``."""
         self.store, self.records, self.source, self.options = store, records, source, options
         self.files, self.number, self.class_list = files, number, class_list
         self.before, self.other_classes = before, other_classes
@@ -145,7 +145,7 @@ class Scan:
 
     @classmethod
     @contextmanager
-    def begun(
+    def started(
         cls,
         store: CatalogStore,
         records: RecordStore,
@@ -167,7 +167,7 @@ class Scan:
             palette = Palette.from_class_list(class_list)
             add_class_tags(store, palette.tags)
             define_class_tags(records, dict(zip(palette.tags, palette.classes, strict=True)))
-            counted_with = scan_record.counted_with(records, source)
+            counted_with = scan_record.counted_classes(records, source)
             changed = bool(counted_with) and (
                 Palette.from_class_list(counted_with).tag_of_colour != palette.tag_of_colour
             )
@@ -224,14 +224,14 @@ class Scan:
         )
         for item in counted:
             commits.add(item)
-            self._tell(progress)
+            self._report(progress)
         commits.commit()
         commits.merge_trees()
         pair = self.names.cluster, self.names.datasource
         if mark_duplicates(self.store, self.records, {pair: self.files}):
             self.counts.commits += 1
         self.committed = True
-        self._tell(progress)
+        self._report(progress)
 
     @contextmanager
     def portions(
@@ -252,8 +252,8 @@ class Scan:
             self.counts,
             frames_each=frames_each,
             files_each=4 * frames_each,
-            told=partial(self._tell, progress),
-            standing=[
+            listed=partial(self._report, progress),
+            known_problems=[
                 problem
                 for problem in recorded_problems(
                     self.records, source_id=self.source.id, below=below
@@ -298,7 +298,7 @@ class Scan:
 
         def waiting(files: int) -> None:
             self.counts.recalling = files
-            self._tell(progress)
+            self._report(progress)
 
         causes = self.options.recall(self.files, labels, waiting)
         waiting(0)
@@ -343,7 +343,7 @@ class Scan:
         )
         return CountTask(source, self.files, self.palette, self.options.check_images)
 
-    def _tell(self, progress: Progress | None) -> None:
+    def _report(self, progress: Progress | None) -> None:
         now = time.monotonic()
         self.counts.seconds = now - self._began
         if now - self._recorded > _RECORD_EVERY_S:
@@ -367,9 +367,9 @@ def _class_list(
     except ClassListMissing:
         if chosen is not None:
             raise
-        others = others_of_data_set(records, source)
+        other_sources = other_sources_of_data_set(records, source)
         # That of the source that the data set is named after goes before any other.
-        for other in sorted(others, key=lambda other: other.name != data_set_of(source)):
+        for other in sorted(other_sources, key=lambda other: other.name != data_set_of(source)):
             if other.class_list:
                 return dict(other.class_list)
         raise

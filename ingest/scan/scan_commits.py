@@ -55,7 +55,7 @@ class ScanCommits:
         counts = self.counts
         self._files += portion.files
         self._restated += portion.restated
-        self._gone += portion.gone
+        self._gone += portion.removed
         self._examined += portion.examined
         self._problems += portion.problems
         self._touched |= portion.touched

@@ -55,14 +55,16 @@ class UnitFolder:
         """
         if self.folder.exists():
             raise AlreadyExists("folder", str(self.folder), "remove it, or name another")
-        with atomic_path(self.folder, is_folder=True, parents=True) as aside:
+        with atomic_path(self.folder, is_folder=True, parents=True) as temporary_folder:
             number = 0
             # Job arrays of LSF begin with 1, and those of Slurm may.
             for number, portion in enumerate(portions, start=1):
-                (aside / _name("portion", number)).write_bytes(_packed(_portion_json(portion)))
-                (aside / _name("unit", number)).write_bytes(task.unit(portion))
+                (temporary_folder / _name("portion", number)).write_bytes(
+                    _packed(_portion_json(portion))
+                )
+                (temporary_folder / _name("unit", number)).write_bytes(task.unit(portion))
             header = {"format": FORMAT, "units": number, "counts": counts.to_json(), **header}
-            (aside / HEADER).write_text(json.dumps(header, indent=2))
+            (temporary_folder / HEADER).write_text(json.dumps(header, indent=2))
         return number
 
     def header(self) -> dict[str, Any]:
@@ -141,7 +143,7 @@ def _portion_json(portion: Portion) -> dict[str, Any]:
         "restated": [file_json(file) for file in portion.restated],
         "examined": portion.examined,
         "problems": [asdict(problem) for problem in portion.problems],
-        "gone": portion.gone,
+        "gone": portion.removed,
         "touched": sorted(portion.touched),
     }
 
@@ -154,7 +156,7 @@ def _portion_from_json(content: dict[str, Any]) -> Portion:
         restated=[file_from_json(file) for file in content["restated"]],
         examined=content["examined"],
         problems=[Problem(**problem) for problem in content["problems"]],
-        gone=content["gone"],
+        removed=content["gone"],
         touched={(scene, camera, number) for scene, camera, number in content["touched"]},
     )
 

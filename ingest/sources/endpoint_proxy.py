@@ -150,14 +150,14 @@ class _Connection(socketserver.BaseRequestHandler):
         return None
 
 
-def _read_head(client: socket.socket, begun: bytes) -> tuple[bytes, bytes] | None:
+def _read_head(client: socket.socket, head_start: bytes) -> tuple[bytes, bytes] | None:
     """The next request's head and what came after it; None where no request comes any more."""
-    while b"\r\n\r\n" not in begun:
-        piece = client.recv(_LONGEST_HEAD) if len(begun) < _LONGEST_HEAD else b""
+    while b"\r\n\r\n" not in head_start:
+        piece = client.recv(_LONGEST_HEAD) if len(head_start) < _LONGEST_HEAD else b""
         if not piece:
             return None
-        begun += piece
-    head, _, rest = begun.partition(b"\r\n\r\n")
+        head_start += piece
+    head, _, rest = head_start.partition(b"\r\n\r\n")
     return head, rest
 
 

@@ -152,7 +152,7 @@ class LocalFolder:
         try:
             status = status_beneath(self._real, key)
         except OSError as error:
-            if error.errno in _GONE or _told(unreadable, key, error):
+            if error.errno in _GONE or _report(unreadable, key, error):
                 return
             raise _cannot_list(self.folder / key, error) from error
         if stat.S_IFMT(status.st_mode) in _FILES:
@@ -181,8 +181,8 @@ class LocalFolder:
                         status = status_beneath(self._real, key)
                 except OSError as error:
                     # A link that leads nowhere is passed over, too.
-                    told = is_link or _told(unreadable, folder + name, error)
-                    if told or error.errno in _GONE:
+                    reported = is_link or _report(unreadable, folder + name, error)
+                    if reported or error.errno in _GONE:
                         continue
                     raise _cannot_list(self.folder / key, error) from error
                 if stat.S_IFMT(status.st_mode) in _FILES:
@@ -198,7 +198,7 @@ class LocalFolder:
         except OSError as error:
             if error.errno in _GONE and (below or error.errno == errno.EXDEV):
                 return ()
-            if below and _told(unreadable, below, error):
+            if below and _report(unreadable, below, error):
                 return ()
             raise _cannot_list(self.folder / below, error) from error
         return entries
@@ -259,11 +259,11 @@ class LocalFolder:
     def _pieces(
         self, file: BinaryIO, status: os.stat_result, key: str, start: int, length: int | None
     ) -> Iterator[bytes]:
-        left = end_of(status.st_size, start, length) - start
+        remaining = end_of(status.st_size, start, length) - start
         with self._unchanged(file, status, key):
             file.seek(start)
-            while left > 0 and (piece := file.read(min(_PIECE_BYTES, left))):
-                left -= len(piece)
+            while remaining > 0 and (piece := file.read(min(_PIECE_BYTES, remaining))):
+                remaining -= len(piece)
                 yield piece
 
     @contextmanager
@@ -324,7 +324,7 @@ def _check_unchanged(file: BinaryIO, status: os.stat_result, key: str) -> None:
         raise changed_meanwhile(key)
 
 
-def _told(unreadable: Unreadable | None, key: str, error: OSError) -> bool:
+def _report(unreadable: Unreadable | None, key: str, error: OSError) -> bool:
     """Tell of what may not be looked at; whether that was it, and somebody listens."""
     if unreadable is None or error.errno not in _NOT_ALLOWED:
         return False

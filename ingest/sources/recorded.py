@@ -20,7 +20,7 @@ def data_set_of(source: Source) -> str:
     return SourceOptions.from_json(source.options).part_of or source.name
 
 
-def others_of_data_set(records: RecordStore, source: Source) -> list[Source]:
+def other_sources_of_data_set(records: RecordStore, source: Source) -> list[Source]:
     """The other sources of a source's data set, by name."""
     name = data_set_of(source)
     return [

@@ -5,9 +5,9 @@ from the environment, or lies in a file that only its owner may read, made when 
 process that opens such a source is told by `use` where it is.
 
 A worker that counts units (a Dask worker, an element of a job array) is told nothing but what its
-unit says: the keys as they are sealed, and where the file lies (`place`, `learn`). It needs either
-FRAMESIFT_SECRET_KEY in its own environment or that file. So neither units nor the scheduler, its
-dashboard and its logs ever hold what opens the keys.
+unit says: the keys as they are sealed, and where the file lies (`key_path`, `learn`). It needs
+either FRAMESIFT_SECRET_KEY in its own environment or that file. So neither units nor the scheduler,
+its dashboard and its logs ever hold what opens the keys.
 """
 
 import json
@@ -92,11 +92,11 @@ class SecretKey:
         from cryptography.fernet import Fernet
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with part_of(self.path, mode=0o600) as aside:
-            aside.write_bytes(Fernet.generate_key() + b"\n")
-            to_disk(aside)
+        with part_of(self.path, mode=0o600) as temporary_path:
+            temporary_path.write_bytes(Fernet.generate_key() + b"\n")
+            to_disk(temporary_path)
             with suppress(FileExistsError):  # of two that make one at once, the first one's is kept
-                os.link(aside, self.path)
+                os.link(temporary_path, self.path)
         to_disk(self.path.parent)
 
 
@@ -116,13 +116,13 @@ def use(key: SecretKey) -> None:
     _key = key
 
 
-def check_given() -> None:
+def check_key() -> None:
     """Refuse a key that is given and is none, before anything is to be opened by it."""
     if _key is not None and _key.text:
         _key.fernet()
 
 
-def place() -> str:
+def key_path() -> str:
     """Where this process's key file is, for a unit; empty where the key is given otherwise."""
     return str(_key.path) if _key is not None and not _key.text else ""
 

@@ -133,8 +133,8 @@ class SourceOptions:
                 raise InvalidInput(
                     f"source option {name}: got {value!r}, expected a {kind.__name__}"
                 )
-        taken = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
-        return cls(**taken)  # type: ignore[arg-type]  # checked above
+        values = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
+        return cls(**values)  # type: ignore[arg-type]  # checked above
 
 
 NO_OPTIONS = SourceOptions()

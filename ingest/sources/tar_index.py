@@ -281,10 +281,10 @@ def open_index(archive: ArchiveBytes, path: Path) -> TarIndex:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # A folder, as SQLite puts locks of its own on the file, which NFS takes for the part's.
-        with part_of(path, is_folder=True) as aside:
-            cost = _build(archive, aside / path.name)
-            to_disk(aside / path.name)
-            (aside / path.name).replace(path)
+        with part_of(path, is_folder=True) as temporary_folder:
+            cost = _build(archive, temporary_folder / path.name)
+            to_disk(temporary_folder / path.name)
+            (temporary_folder / path.name).replace(path)
     except (OSError, sqlite3.Error) as error:
         raise StorageError(f"{path}: the index cannot be written: {error}", str(path)) from error
     return TarIndex(path, cost)

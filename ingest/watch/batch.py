@@ -44,7 +44,7 @@ class Batch:
         self.paths |= changed
 
     @property
-    def whole(self) -> bool:
+    def is_whole_source(self) -> bool:
         """True where the whole source is to be looked at."""
         return WHOLE in self.paths
 
@@ -58,7 +58,7 @@ class Batch:
         """The time at which it closes, on the clock of ``add``; never while it is empty."""
         if not self.paths:
             return inf
-        if self.whole or self.full:
+        if self.is_whole_source or self.full:
             return self._first
         return min(self._last + QUIET_S, self._first + LONGEST_S)
 

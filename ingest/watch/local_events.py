@@ -260,10 +260,10 @@ class LocalEvents:
             return [f"{folder}{e.name}/" for e in entries if e.is_dir(follow_symlinks=False)]
 
     def _forget(self, folder: str, *, below: bool) -> None:
-        gone = [folder]
+        forgotten = [folder]
         if below:
-            gone = [watched for watched in self._watches if watched.startswith(folder)]
-        watches = [self._watches.pop(watched, None) for watched in gone]
+            forgotten = [watched for watched in self._watches if watched.startswith(folder)]
+        watches = [self._watches.pop(watched, None) for watched in forgotten]
         known = [wd for wd in watches if wd is not None]
         for wd in known:
             self._folders.pop(wd, None)

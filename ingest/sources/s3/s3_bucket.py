@@ -364,12 +364,12 @@ class S3Bucket:
         check_md5 = self._md5_check(entry, label)
 
         def read_into(buffer: memoryview) -> int:
-            came = 0
+            received = 0
             with suppress(OSError):
-                came = plain.read_into(buffer)
-            if came != entry.size:
+                received = plain.read_into(buffer)
+            if received != entry.size:
                 raise self._broken(label, f"{self._endpoint} broke off in the middle of its answer")
-            return came
+            return received
 
         return OpenedFile(entry.size, there, pieces, check_md5, read_into)
 
@@ -397,22 +397,22 @@ class S3Bucket:
             last = "" if length is None else start + length - 1
             condition["Range"] = f"bytes={start}-{last}"
         answer = self.client.get_object(Bucket=self.name, Key=key, **condition)
-        whole = answer.get("ContentRange", "").rpartition("/")[2]
-        size = int(whole) if whole.isdecimal() else start + answer["ContentLength"]
+        total = answer.get("ContentRange", "").rpartition("/")[2]
+        size = int(total) if total.isdecimal() else start + answer["ContentLength"]
         entry = _entry(key, size, answer["LastModified"], answer["ETag"])
         return entry, answer["Body"].iter_chunks(_CHUNK_BYTES)
 
     def _pieces(self, chunks: Iterator[bytes], label: str, start: int, end: int) -> Iterator[bytes]:
-        came = start
+        received = start
         try:
             for chunk in chunks:
-                came += len(chunk)
+                received += len(chunk)
                 yield chunk
         except (BaseError, OSError, ValueError, BotoCoreError) as error:
             raise self.object_trouble(error, label) from error
-        if came != end:
+        if received != end:
             raise self._broken(
-                label, f"{came - start:,} of {end - start:,} bytes came from byte {start:,} on"
+                label, f"{received - start:,} of {end - start:,} bytes came from byte {start:,} on"
             )
 
     def _md5_check(self, entry: ObjectEntry, label: str) -> Callable[[str], None] | None:

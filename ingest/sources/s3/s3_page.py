@@ -75,7 +75,7 @@ def read_page(body: bytes) -> Page:
     """The page that a server sent."""
     root = ET.fromstring(body)  # noqa: S314 (expat refuses what grows beyond its input)
     skip = len(root.tag.rpartition("}")[0]) + ("}" in root.tag)
-    objects, prefixes, told = [], [], {}
+    objects, prefixes, values = [], [], {}
     for child in root:
         name = child.tag[skip:]
         if name == "Contents":
@@ -83,10 +83,10 @@ def read_page(body: bytes) -> Page:
         elif name == "CommonPrefixes":
             prefixes += [element.text or "" for element in child]
         else:
-            told[name] = child.text or ""
-    plain = unquote_plus if told.get("EncodingType") == "url" else str
+            values[name] = child.text or ""
+    plain = unquote_plus if values.get("EncodingType") == "url" else str
     entries = [_entry(parts, plain, skip) for parts in objects]
-    return Page(entries, [plain(each) for each in prefixes], told.get("IsTruncated") == "true")
+    return Page(entries, [plain(each) for each in prefixes], values.get("IsTruncated") == "true")
 
 
 def _entry(parts: dict[str, ET.Element], plain: Any, skip: int) -> ObjectEntry:

@@ -69,12 +69,14 @@ class PlainGets:
         try:
             if connection is not None:
                 with suppress(ConnectionError):  # it was closed meanwhile
-                    return self._asked(connection, request, key)
-            return self._asked(self._connected(), request, key)
+                    return self._requested(connection, request, key)
+            return self._requested(self._connected(), request, key)
         except (OSError, ValueError, KeyError):
             return None
 
-    def _asked(self, connection: socket.socket, request: bytes, key: str) -> "PlainObject | None":
+    def _requested(
+        self, connection: socket.socket, request: bytes, key: str
+    ) -> "PlainObject | None":
         """The object; None where the answer is another."""
         with ExitStack() as unless_taken:
             unless_taken.callback(connection.close)
@@ -199,12 +201,12 @@ class PlainObject:
         else:
             self._connection.close()
 
-    def read_into(self, place: memoryview) -> int:
+    def read_into(self, buffer: memoryview) -> int:
         """Receive all; how many bytes came."""
         size = len(self._begin)
-        place[:size] = self._begin
-        while size < len(place) and (
-            length := self._connection.recv_into(place[size:], 0, socket.MSG_WAITALL)
+        buffer[:size] = self._begin
+        while size < len(buffer) and (
+            length := self._connection.recv_into(buffer[size:], 0, socket.MSG_WAITALL)
         ):
             size += length
             self._left -= length
