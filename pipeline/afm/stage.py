@@ -4,10 +4,11 @@ Jobs then read it at its sources' mounts, as without staging. One prefetch of a 
 time: its statistics and its list of failed files are those of the last one.
 """
 
+import fcntl
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +18,6 @@ from catalog.records.stagings import staging_recorded
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Staging
 from pipeline.afm.cached_files import failed_list, faults, without_blocks
-from pipeline.afm.fileset_lock import fileset_lock
 from pipeline.afm.mmafmcosctl import Mmafmcosctl
 from pipeline.afm.mmafmctl import Mmafmctl, PrefetchOptions, PrefetchStatistics, Queued
 from pipeline.afm.target import Fileset, filesets_of
@@ -152,7 +152,7 @@ def _bring(
     )
     for fileset, files in missing.items():
         if files:
-            with fileset_lock(access.lists, fileset):
+            with _fileset_lock(access.lists, fileset):
                 _fetch(access, fileset, files, workers, watch)
         refused = failed_list(files[0].root) if files else set()
         bad = faults(brought.files[fileset])
@@ -217,7 +217,7 @@ def evict_from_afm(
             continue
         paths = _listable([file.path for file in cached])
         if paths:
-            with fileset_lock(access.lists, fileset), list_file(access.lists, paths) as listed:
+            with _fileset_lock(access.lists, fileset), list_file(access.lists, paths) as listed:
                 if fileset.is_cos:
                     access.mmafmcosctl.evict(fileset, cached[0].root, listed)
                 else:
@@ -383,3 +383,23 @@ def _check_unused(records: RecordStore, dataset: Dataset, mounted: Manifest) -> 
 
 def _size(files: Iterable[FrameFile]) -> int:
     return sum(file.size for file in files)
+
+
+@contextmanager
+def _fileset_lock(folder: Path, fileset: Fileset) -> Iterator[None]:
+    """Hold a fileset for the block; others of this folder wait.
+
+    Args:
+        folder: Of the lock's file, which all who use the fileset share.
+
+    Raises:
+        StorageError: The folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / f"{fileset.device}.{fileset.name}.lock").open("ab")
+    except OSError as error:
+        raise StorageError(f"list folder {folder}: {error.strerror}", str(folder)) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,6 +1,9 @@
 """Making a prepared form: every frame decoded once, by a process for each core."""
 
 import errno
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
@@ -8,18 +11,18 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 import numpy as np
 
 from catalog.errors import InvalidInput, StorageError
 from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk, tree_to_disk
+from framesift_start import start
 from pipeline.cores import cores
 from pipeline.manifest import Manifest
 from pipeline.prepared.arrays import Arrays
 from pipeline.prepared.class_file import CLASSES_FILE, class_text, write_class_file
-from pipeline.prepared.decoding_process import DecodingProcess
 from pipeline.prepared.form import (
     ABOUT_FILE,
     FRAMES_FILE,
@@ -183,13 +186,15 @@ def _decode_all(
     bad: BadFrames = {}
     done = 0
     with ExitStack() as stack:
-        decoders: SimpleQueue[Decoder | DecodingProcess] = SimpleQueue()
+        decoders: SimpleQueue[Decoder | _DecodingProcess] = SimpleQueue()
         count = min(len(blocks), processes or cores())
         if count <= 1:  # the few frames are decoded before another process has started
             decoders.put(Decoder(manifest, Arrays.open(temporary_folder), size))
         else:
             for _ in range(count):
-                decoders.put(stack.enter_context(DecodingProcess(manifest, temporary_folder, size)))
+                decoders.put(
+                    stack.enter_context(_DecodingProcess(manifest, temporary_folder, size))
+                )
 
         def decode(block: Sequence[int]) -> tuple[int, BadFrames]:
             decoder = decoders.get()
@@ -223,3 +228,48 @@ def _replace(temporary_folder: Path, target: Path) -> None:
         with part_of(target, is_folder=True, clear=False) as old:
             target.rename(old)
             temporary_folder.rename(target)
+
+
+class _DecodingProcess:
+    """A pipeline.prepared.worker for one block of rows at a time; it ends with the `with` block."""
+
+    def __init__(self, manifest: Manifest, folder: Path, size: Size) -> None:
+        """Start one for a manifest that was read from disk, into the arrays below ``folder``."""
+        command = [sys.executable, *start("pipeline.prepared.worker")]
+        self._process = subprocess.Popen(
+            [*command, str(manifest.folder), str(folder), str(size)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._input = cast("IO[str]", self._process.stdin)
+        self._output = cast("IO[str]", self._process.stdout)
+
+    def __enter__(self) -> "_DecodingProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def decode(self, rows: Sequence[int]) -> BadFrames:
+        """Have rows decoded; those that cannot be.
+
+        Raises:
+            StorageError: The process cannot go on, or has ended.
+        """
+        try:
+            self._input.write(" ".join(map(str, rows)) + "\n")
+            self._input.flush()
+            line = self._output.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise StorageError(
+                f"a process that decodes frames ended with status {self._process.wait()}: is there "
+                "enough memory? Prepare with fewer --workers"
+            )
+        answer = json.loads(line)
+        if "error" in answer:
+            raise StorageError(answer["error"])
+        return {int(row): (file, reason) for row, (file, reason) in answer["bad"].items()}

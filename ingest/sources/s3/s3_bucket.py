@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import boto3
 import botocore
@@ -37,7 +38,6 @@ from catalog.storage.file_version import shown as shown_version
 from catalog.storage.s3_keys import check_keys
 from ingest.sources.endpoint_proxy import REDIRECTED, Way, way_to
 from ingest.sources.opened_file import OpenedFile, check_version, end_of
-from ingest.sources.s3.environment_proxy import proxy_of
 from ingest.sources.s3.s3_page import ObjectEntry, Page, page_of, read_pages_of
 from ingest.sources.s3.s3_plain_get import PlainGets, PlainObject
 from ingest.sources.sealed_keys import unseal
@@ -565,7 +565,7 @@ class S3Bucket:
 
     def _environment_proxy(self) -> str:
         """What an error says of the proxy by which the bucket is asked; empty without one."""
-        proxy = "" if self._proxy else proxy_of(self.client.meta.endpoint_url)
+        proxy = "" if self._proxy else _proxy_of(self.client.meta.endpoint_url)
         return f" through the proxy {proxy}" if proxy else ""
 
 
@@ -650,3 +650,13 @@ def _is_other_version(error: Exception) -> bool:
 def _first_line(error: Exception) -> str:
     line = str(error).strip().partition("\n")[0]
     return re.sub(r"\?\S+", "", line)[:300]  # a query string may carry a signature
+
+
+def _proxy_of(endpoint: str) -> str:
+    """Address of the environment's proxy, and its variable; empty without one, and no password."""
+    parts, proxies = urlsplit(endpoint), getproxies()
+    name = next((each for each in (parts.scheme, "all") if proxies.get(each)), "")
+    if not name or proxy_bypass(parts.netloc):
+        return ""
+    address = proxies[name].rpartition("@")[2].rpartition("://")[2].rstrip("/")
+    return f"{address} ({name.upper()}_PROXY)"
