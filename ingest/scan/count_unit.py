@@ -30,7 +30,7 @@ READS_AT_ONCE = 4
 
 @dataclass(frozen=True)
 class UnitSource:
-    """A source as a worker needs it, beside the frames.
+    """Source of a unit, as a worker opens it.
 
     Attributes:
         uri: Where its files are; the worker must reach them under the same URI.

@@ -17,7 +17,7 @@ Counted = tuple[Portion, list[FrameCount]]
 
 @dataclass(frozen=True)
 class CountTask:
-    """The task that all portions of one scan have in common.
+    """Source, classes and checks that all portions of one scan share.
 
     Attributes:
         source: The source, as another process is told of it.

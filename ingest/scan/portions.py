@@ -35,7 +35,7 @@ _BAD = ("bad_file", "unreadable")
 
 @dataclass
 class Portion:
-    """A part of a scan's work.
+    """Portion of a scan's work: frames to read, files to write, keys to remove.
 
     Attributes:
         frames: Frames to read; they are written together with their files.
@@ -78,7 +78,7 @@ class Portion:
 
 @dataclass
 class _Deferred:
-    """Work that follows from gone files, as a portion has it; these files by their frame."""
+    """Work that follows from removed files, deferred to the end of the scan."""
 
     frames: list[FrameFiles] = field(default_factory=list)
     files: list[ScannedFile] = field(default_factory=list)

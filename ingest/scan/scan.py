@@ -117,7 +117,7 @@ def scan_source(
 
 
 class Scan:
-    """A scan that has begun: the source is locked and open, its classes are tags."""
+    """A started scan: the source is locked and open, its classes are tags."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ BATCH_FILES = 4 * BATCH_FRAMES
 
 
 class ScanCommits:
-    """Portions fill a batch; a full batch is committed."""
+    """Batch of portions, committed when it is full."""
 
     def __init__(
         self,

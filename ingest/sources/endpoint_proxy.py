@@ -49,7 +49,7 @@ class Way:
 
 
 class _Refused(Exception):
-    """A connection is not made."""
+    """The proxy refuses a connection."""
 
 
 _lock = threading.Lock()

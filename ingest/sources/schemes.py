@@ -19,7 +19,7 @@ from ingest.sources.source_options import NO_OPTIONS, SourceOptions
 
 @dataclass(frozen=True)
 class Scheme:
-    """One kind of place.
+    """Kind of location: its URIs, and the module that opens them.
 
     Attributes:
         name: Of its URIs; "file" is that of plain paths, too.

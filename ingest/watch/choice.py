@@ -28,7 +28,7 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class EventChoice:
-    """Where changes are heard of.
+    """Choice of the events that report a source's changes.
 
     Attributes:
         url: "inotify", "none", or the URL of a queue or topic; empty for inotify where the source

@@ -44,7 +44,7 @@ class Events(Protocol):
 
 
 class NoEvents:
-    """A source that tells nothing: it is listed now and then."""
+    """Events of a source that reports no changes: it is listed now and then."""
 
     def __init__(self, stop: threading.Event) -> None:
         """Wait until ``stop`` is set at the longest."""

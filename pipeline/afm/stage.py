@@ -40,7 +40,7 @@ _FIRST_LOOK_S, _LONGEST_LOOK_S = 0.2, 15.0
 
 @dataclass(frozen=True)
 class AfmAccess:
-    """The way to AFM.
+    """Access to AFM: its commands, folder of lists and options.
 
     Attributes:
         command: mmafmctl, and what leads to it.
@@ -264,7 +264,7 @@ class _Brought:
 
 
 class _Watch:
-    """Tells how far a staging is, over all filesets."""
+    """Progress of a staging, over all filesets."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ _STILL_IN_A_ROW = 64
 
 @dataclass(frozen=True)
 class ArchiveAccess:
-    """The ways to reach archives.
+    """Access to archives: their commands, folder of lists and requests.
 
     Attributes:
         command: `eeadm recall`, and what leads to it; empty leaves stubs to be recalled as they are

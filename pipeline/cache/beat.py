@@ -56,7 +56,7 @@ def own_name() -> str:
 
 
 class Watch:
-    """Tells which processes have died; it must be asked again and again, as their beats stop."""
+    """Detector of dead processes: their beats stop, so it must be asked repeatedly."""
 
     def __init__(self) -> None:
         self._seen: dict[Path, tuple[int, float]] = {}

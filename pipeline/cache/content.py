@@ -34,7 +34,7 @@ class Content(Protocol):
 
 
 class HeldContent:
-    """A content that is in memory."""
+    """Content in memory."""
 
     def __init__(self, view: memoryview) -> None:
         """Of all of a memory."""

@@ -44,7 +44,7 @@ _FEW = 10_000
 
 @dataclass(frozen=True)
 class Holding:
-    """Something that keeps content from going.
+    """Holder of content that may not be evicted, and how much it holds.
 
     Attributes:
         what: For messages.
@@ -57,7 +57,7 @@ class Holding:
 
 @dataclass(frozen=True)
 class EvictionPlan:
-    """The content to evict to make room.
+    """Plan of an eviction: the manifests, entries and prepared forms to remove.
 
     Attributes:
         manifests: Staged manifests, before all others.
@@ -230,7 +230,7 @@ class CacheContents:
 
 
 class EvictionOrder:
-    """Content that may go, in its order, as long as nobody else holds any of it.
+    """Evictable content in the order of its eviction, while nobody else holds any of it.
 
     Attributes:
         made_s: When it was made, by this process's clock [s].

@@ -18,7 +18,7 @@ _SETTLED_S = 3.0
 
 @dataclass
 class _Folder:
-    """A folder as it was counted.
+    """Count of what lies in a folder.
 
     Attributes:
         mark: Its time and number.

@@ -57,7 +57,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class HeldLease:
-    """A lease as others see it.
+    """Lease as other processes see it.
 
     Attributes:
         manifest: Name of the staged manifest.
@@ -81,7 +81,7 @@ class HeldLease:
 
 
 class Lease:
-    """A lease that this process holds.
+    """Lease held by this process.
 
     Attributes:
         manifest: Name of the staged manifest; empty where room is made and nothing held.

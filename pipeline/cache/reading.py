@@ -33,7 +33,7 @@ ALL = 2**62
 
 @dataclass(frozen=True)
 class Reading:
-    """The progress of a reader.
+    """Progress of a reader.
 
     Attributes:
         reader: Its number among the job's.
@@ -55,7 +55,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class StagingLocation:
-    """Where a staging is that readers read through.
+    """Location of a staging that readers read through.
 
     Attributes:
         folder: Its own one in the cache.
@@ -67,7 +67,7 @@ class StagingLocation:
 
 
 class ReadsThrough:
-    """A reader's side. Its methods may be called from many threads at once.
+    """Reader of files that a staging fetches meanwhile. Its methods are safe to use from threads.
 
     Attributes:
         manifest: What is read: a manifest whose files lie, or will lie, on this host.
@@ -206,7 +206,7 @@ def _failure(failed: Path, entry: str) -> tuple[str, str] | None:
 
 
 class Readers:
-    """The staging's side: what its readers say."""
+    """Readers of a staging: their progress, and the files that they wait for."""
 
     def __init__(self, folder: Path) -> None:
         """Make room for them."""

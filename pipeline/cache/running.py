@@ -33,7 +33,7 @@ _MOST_BYTES = 65_536
 
 @dataclass(frozen=True)
 class StagingAbout:
-    """The manifest of a staging, and its plan.
+    """Description of a staging: its dataset, its plan and its process.
 
     Attributes:
         dataset: NAME@VERSION.
@@ -75,7 +75,7 @@ class RunningStaging:
 
 
 class Announcement:
-    """A staging's own side: it tells what it does, and hears whether it shall end."""
+    """Announcement of a staging in its cache: has its progress, and receives its cancellation."""
 
     def __init__(self, own: Stager, about: StagingAbout) -> None:
         """Announce it."""

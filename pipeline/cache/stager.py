@@ -27,7 +27,7 @@ _NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errn
 
 
 class Stager:
-    """A running staging.
+    """A running staging, with its claims on the entries that it fetches.
 
     Attributes:
         folder: For what is coming.

@@ -45,7 +45,7 @@ from query.sets.methods import MIN_GAP_S, Demand
 
 @dataclass(frozen=True)
 class Stores:
-    """Where datasets are made."""
+    """Catalog and records that datasets are made of and recorded in."""
 
     catalog: Catalog
     records: RecordStore

@@ -31,7 +31,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class ShareChange:
-    """A value's part of each dataset.
+    """Share of a value in each of two datasets.
 
     Attributes:
         value: Class name, camera or scene.
@@ -45,7 +45,7 @@ class ShareChange:
 
 @dataclass(frozen=True)
 class Compared:
-    """A distribution in both, and how far apart they are."""
+    """Distribution in both datasets, and its distance."""
 
     values: tuple[ShareChange, ...]
     distance: Distance

@@ -34,7 +34,7 @@ _POOL = 2
 
 @dataclass(frozen=True)
 class Reduction:
-    """The number of frames to keep, and the order: equal values keep equal frames.
+    """Settings of a reduction: equal settings keep equal frames.
 
     Attributes:
         frames: How many the split keeps.

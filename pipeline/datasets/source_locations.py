@@ -10,7 +10,7 @@ from pipeline.manifest import ManifestHeader
 
 @dataclass(frozen=True)
 class SourceLocations:
-    """Where sources lie, by their names.
+    """Locations of sources, by their names.
 
     Attributes:
         roots: Folder or URI of each.

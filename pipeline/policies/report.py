@@ -20,7 +20,7 @@ class Killed(Exception):
 
 @dataclass
 class Report:
-    """A run's counts, and its ear."""
+    """Counts of a policy's run; receives the requests to pause and to end it."""
 
     records: RecordStore
     number: int

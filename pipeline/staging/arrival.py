@@ -24,7 +24,7 @@ _RENAMES = 100
 
 
 class CacheFails(Exception):
-    """The cache, and no source, refuses."""
+    """The cache fails, and no source."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(str(error))
@@ -32,7 +32,7 @@ class CacheFails(Exception):
 
 
 class _Content(Protocol):
-    """The part of a file that has come."""
+    """Received content of a file."""
 
     @property
     def size(self) -> int:
@@ -65,7 +65,7 @@ class _Content(Protocol):
 
 
 class Arrival:
-    """A file that is coming.
+    """Transfer of one file into the cache.
 
     Attributes:
         seconds: How long its transfers took so far [s].

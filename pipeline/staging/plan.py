@@ -54,7 +54,7 @@ class WantedFile:
 
 @dataclass(frozen=True)
 class StagingPlan:
-    """The plan of staging a manifest.
+    """Plan of staging a manifest: the files to fetch, and where they go.
 
     Attributes:
         present: Files that are in the cache, where they were asked for; else none are kept.

@@ -18,7 +18,7 @@ from pipeline.staging.stage import staged_manifest, staged_name
 
 @dataclass(frozen=True)
 class StagingPreview:
-    """The plan of a staging: what it would fetch and evict.
+    """Preview of a staging: what it would fetch and evict.
 
     Attributes:
         why: Which limit allows no more, where they do not fit; else empty.

@@ -58,7 +58,7 @@ class SplitReading:
 
 @dataclass(frozen=True)
 class ConcurrentOptions:
-    """Options of a staging beside a job.
+    """Options of a concurrent staging.
 
     Attributes:
         stop: Set when the job has ended.

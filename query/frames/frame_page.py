@@ -43,7 +43,7 @@ class Page:
 
 @dataclass(frozen=True)
 class PageStart:
-    """Where the next page begins.
+    """Start of a page: behind which frame of which snapshot.
 
     Attributes:
         after: fkey of the last frame that was given.

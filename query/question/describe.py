@@ -15,7 +15,7 @@ from query.run.prepared import prepare
 
 @dataclass(frozen=True)
 class Description:
-    """A question in all its forms.
+    """Description of a question: as data, in SQL and in English.
 
     Attributes:
         question: The question, with the snapshot that it is about.

@@ -37,7 +37,7 @@ class TableRead:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The way in which a statement would be answered.
+    """Plan by which a statement would be answered: its SQL, and the tables that it reads.
 
     Attributes:
         sql: What DuckDB executes.

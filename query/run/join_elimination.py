@@ -87,7 +87,7 @@ class _Stored:
 
 @dataclass
 class _Row:
-    """Views that are one row: what they become together.
+    """Derived table that replaces views of one row.
 
     Attributes:
         alias: The derived table's name.
@@ -111,7 +111,7 @@ class _Row:
 
 
 class _Rewrite:
-    """One SELECT."""
+    """Rewrite of one SELECT."""
 
     def __init__(self, scope: Scope, tables: Tables, count: int) -> None:
         self.scope, self.tables, self.count = scope, tables, count

@@ -40,7 +40,7 @@ MOST_LISTED = 1_000
 
 @dataclass(frozen=True)
 class Drawn:
-    """Frames of a set, and how they were come by.
+    """Frames of a set, and the report of how they were chosen.
 
     Attributes:
         hashes: Their fkey_hash, rising.

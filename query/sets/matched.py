@@ -92,7 +92,7 @@ class Shortfall:
 
 @dataclass(frozen=True)
 class Matched:
-    """A set, and how near it comes.
+    """Matched set, and its distances from the targets.
 
     Attributes:
         positions: The frames' positions among the candidates, rising.

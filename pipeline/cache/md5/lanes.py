@@ -106,7 +106,7 @@ def _ended(state: Sequence[int], content: AlignedBuffer) -> str:
 
 @dataclass(eq=False)
 class _Waiting:
-    """A thread with its content: told when its MD5 is there, or when it shall compute for all."""
+    """Content whose thread waits for its MD5, or for its turn to compute those of all."""
 
     content: AlignedBuffer
     wake: threading.Event = field(default_factory=threading.Event)
