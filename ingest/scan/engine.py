@@ -20,7 +20,7 @@ class CountTask:
     """Source, classes and checks that all portions of one scan share.
 
     Attributes:
-        source: The source, as another process is told of it.
+        source: The source, as another process opens it.
         check_images: Open camera images to see that they fit their labels.
     """
 

@@ -48,7 +48,7 @@ def _skip_none(_key: str) -> bool:
 
 
 RecallFiles = Callable[[SourceFiles, Sequence[File], Callable[[int], None]], Mapping[str, str]]
-"""Has an archive bring back files of a source, and waits: told how many are still to come.
+"""Has an archive bring back files, and waits; calls back with how many are still to come.
 
 The cause, by key, of those that it did not.
 """

@@ -21,7 +21,7 @@ _PAUSES_S = (0.1, 0.5)
 
 @runtime_checkable
 class KnowsChecksums(Protocol):
-    """A source whose listing tells checksums of its files."""
+    """A source whose listing has checksums of its files."""
 
     def has_content(self, file: File, content: bytes) -> bool | None:
         """Return whether a listed file has this content; None where no checksum tells.

@@ -325,7 +325,7 @@ def _check_unchanged(file: BinaryIO, status: os.stat_result, key: str) -> None:
 
 
 def _report(unreadable: Unreadable | None, key: str, error: OSError) -> bool:
-    """Tell of what may not be looked at; whether that was it, and somebody listens."""
+    """Report what may not be read; True where that was the cause, and a callback takes it."""
     if unreadable is None or error.errno not in _NOT_ALLOWED:
         return False
     unreadable(key, str(error.strerror))

@@ -28,7 +28,7 @@ class Scheme:
         extra: The extra of framesift that it needs; empty for none.
         is_local: Whether it names a folder of this machine; else a server, reached as the options
             say.
-        events: What tells of changes in its folders, as ingest.watch.choice names it; the first
+        events: What reports changes in its folders, as ingest.watch.choice names it; the first
             is taken where none is named.
     """
 
@@ -88,7 +88,7 @@ def scheme_of(uri: str) -> Scheme:
 
 
 def events_of(uri: str) -> tuple[str, ...]:
-    """The kinds of events that tell of changes; none for an archive, which changes as a whole."""
+    """The kinds of events that report changes; none for an archive, which changes as a whole."""
     return ("none",) if is_archive(uri) else scheme_of(uri).events
 
 

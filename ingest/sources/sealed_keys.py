@@ -111,7 +111,7 @@ _learned: Lru[Path, SecretKey] = Lru(_LEARNED)
 
 
 def use(key: SecretKey) -> None:
-    """Tell this process where the key is."""
+    """Set the key of this process."""
     global _key  # a process has one home, and sources are opened deep below it
     _key = key
 
@@ -128,7 +128,7 @@ def key_path() -> str:
 
 
 def learn(path: str) -> None:
-    """Tell a worker where the key file is that a unit's keys were sealed by."""
+    """Add the key file that a unit's keys were sealed by, for a worker."""
     _learned.put(Path(path), SecretKey(Path(path)))
 
 

@@ -119,7 +119,7 @@ class _Window(io.RawIOBase):
         return content
 
     def passed(self, span: int) -> None:
-        """Tell how far the last member reached [bytes]: the window follows the recent mean."""
+        """Set how far the last member reached [bytes]: the window follows the recent mean."""
         self.span += (span - self.span) / 4
 
 
@@ -413,7 +413,7 @@ class _Builder:
             header = _find_header(self._meter, start, min(stop, start + _SEARCH_BYTES))
             return None if header is None else self._walk(region, header, stop)
         except FramesiftError:
-            return None  # whoever arrives here reads it again, and tells if it is true
+            return None  # whoever arrives here reads it again, and reports if it is true
 
     def _keep(self, region: int, walk: "_Walk") -> None:
         rows: list[tuple[object, ...]] = []

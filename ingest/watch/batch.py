@@ -78,7 +78,7 @@ def folders_to_scan(paths: Iterable[str]) -> list[str]:
 
 
 def belongs_to(keys: Collection[str]) -> Callable[[str], bool]:
-    """Tells whether a key is among these, or of the same frame as one of them."""
+    """A test whether a key is among these, or of the same frame as one of them."""
     catalogued = frozenset(keys)
     frames = {name.frame for name in map(parse, catalogued) if name is not None}
 

@@ -6,7 +6,7 @@ second to pair them, which nobody needs here: a folder that is moved is gone in 
 in another.
 
 Each folder is watched before it is listed, so that what appears in between is met by one of both.
-inotify tells of this machine's changes only: what other hosts write to a network file system is
+inotify reports this machine's changes only: what other hosts write to a network file system is
 found by listing it.
 """
 
@@ -67,7 +67,7 @@ class LocalEvents:
         """Watch a folder and everything below it.
 
         Args:
-            warn: Told in a line what cannot be watched from now on.
+            warn: Called with a line on what cannot be watched from now on.
             excluded: Whether a folder is left out, by its path below the root.
 
         Raises:

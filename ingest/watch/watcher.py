@@ -61,7 +61,7 @@ class _Stopped(Exception):
 
 
 class Watcher:
-    """Keeps the catalog of one source up to date until it is told to stop."""
+    """Keeps the catalog of one source up to date until it is stopped."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Watcher:
             events: Opens the source's events; opened again after they failed.
             stop: Ends the watcher when it is set.
             report: Called with each batch when it is committed.
-            warn: Told in a line of what went wrong and will be tried again.
+            warn: Called with a line on what failed and will be retried.
         """
         self.store, self.records, self.source, self.options = store, records, source, options
         self.engine, self._events, self._stop = engine, events, stop

@@ -144,7 +144,7 @@ class Mmafmctl:
 
 
 def report_queued(lines: Iterator[str], queued: Callable[[Queued], None]) -> None:
-    """Tell how far the queueing is, as a command prints it."""
+    """Report the progress of the queueing, as a command prints it."""
     for line in lines:
         if match := _QUEUED.fullmatch(line):
             queued(Queued(*(int(number) for number in match.groups())))

@@ -288,15 +288,15 @@ class _Watch:
         self._report()
 
     def recalling(self, files: int) -> None:
-        """Tell how many files archives are bringing back."""
+        """Report how many files archives are bringing back."""
         self._report(recalling=files)
 
     def queued(self, queued: Queued) -> None:
-        """Tell what AFM has taken; nothing of it counts as there."""
+        """Report what AFM has queued; nothing of it counts as there."""
         self._report(failed=queued.failed)
 
     def fetched(self, fileset: Fileset, statistics: PrefetchStatistics) -> None:
-        """Tell how far a fileset is."""
+        """Report the progress of a fileset."""
         count, size = self._missing[fileset]
         done = max(0, min(count, count - statistics.pending - statistics.failed))
         self._report(done, min(size, statistics.bytes), statistics.failed)

@@ -190,7 +190,7 @@ def held_leases(cache: Path, watch: Watch) -> list[HeldLease]:
     """The leases of a cache; those whose holders are dead are removed.
 
     Args:
-        watch: Tells who is dead; the same at every call, for it must see beats stop.
+        watch: Detects dead holders; the same at every call, for it must see beats stop.
 
     Raises:
         StorageError: The cache cannot be read.

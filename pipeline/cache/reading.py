@@ -74,7 +74,7 @@ class ReadsThrough:
     """
 
     def __init__(self, folder: Path | None, manifest: Path) -> None:
-        """Tell nothing yet.
+        """Report nothing yet.
 
         Args:
             folder: Of the staging; None where there is none, and every file is there.
@@ -108,7 +108,7 @@ class ReadsThrough:
             raise BadFile(reason, str(file)) from error
 
     def begin(self, reading: Reading) -> None:
-        """Tell the staging who reads what."""
+        """Report to the staging who reads what."""
         with self._lock:
             self._reading = reading
             self._report()
@@ -151,7 +151,7 @@ class ReadsThrough:
         return True
 
     def close(self) -> None:
-        """Tell the staging that nothing more is read."""
+        """Report to the staging that nothing more is read."""
         with self._lock:
             self._read = ALL
             self._report()
@@ -231,6 +231,6 @@ class Readers:
         return sorted((reading for _, reading in self._known.values()), key=lambda one: one.reader)
 
     def fail(self, entry: str, origin: str, reason: str) -> None:
-        """Tell readers that what they wait for cannot be had."""
+        """Report to readers that what they wait for cannot be had."""
         with (self._folder / FAILED).open("a") as file:
             file.write(json.dumps([entry, origin, reason]) + "\n")

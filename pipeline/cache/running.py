@@ -109,7 +109,7 @@ def running_stagings(cache: Path, watch: Watch) -> list[RunningStaging]:
     """The stagings that run, the one that began last first.
 
     Args:
-        watch: Tells who is dead; the same at every call, for it must see beats stop.
+        watch: Detects dead holders; the same at every call, for it must see beats stop.
 
     Raises:
         StorageError: The cache cannot be read.

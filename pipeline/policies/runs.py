@@ -1,4 +1,4 @@
-"""Runs of a policy: begun here or as a job, followed, and told to pause, go on or end."""
+"""Runs of a policy: begun here or as a job, followed, paused, resumed and ended."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta

@@ -156,7 +156,7 @@ class ConcurrentFetch:
         self._seconds = 0.0
 
     def run(self, stop: threading.Event, start_after: float) -> None:
-        """Fetch until told to stop.
+        """Fetch until stopped.
 
         Args:
             stop: Set when the job has ended.

@@ -106,7 +106,7 @@ def fetch_files(
 
     Args:
         workers: Files transferred at once.
-        failed: Told of each file that cannot be had; the others go on.
+        failed: Called for each file that cannot be had; the others go on.
     """
     with counting(stager.cache) as counts:
         fetch = _Fetch(plan, stager, checksums, sources, limits, counts, workers)
@@ -151,7 +151,7 @@ class _Fetch:
             while self._items or pool.pending:
                 while self._items and pool.pending < 2 * self._threads:
                     pool.submit(self._items.popleft())
-                # Progress is told while a large file comes, too.
+                # Progress is reported while a large file comes, too.
                 if ended := pool.result(REPORT_EVERY_S):
                     self._take(*ended, failed)
                 progress(self._tally.progress(len(self._failures), self._failed_bytes))

@@ -24,7 +24,7 @@ class TokenBucket:
 
         Args:
             per_s: Units a second; 0 for any number.
-            clock: Tells the time [s].
+            clock: Gives the time [s].
         """
         self.per_s, self._clock = per_s, clock
         self._taken_until = clock() - 1

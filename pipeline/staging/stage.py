@@ -54,7 +54,7 @@ def stage_dataset(
         workers: Files fetched at once.
         verify: Read what is in the cache again, and fetch what is damaged.
         user: Who stages; lists of stagings and messages about a full cache name the user.
-        damaged: Told the path of each file that was damaged in the cache, and is fetched again.
+        damaged: Called with the path of each file that was damaged in the cache and comes again.
 
     Returns:
         The record, whose ``manifest`` is a manifest folder with paths in the cache.
@@ -169,7 +169,7 @@ def announcing(
     job_folder: str,
     progress: Callable[[Progress], None],
 ) -> Callable[[Progress], None]:
-    """Announce the staging in its cache; what tells its progress there, too."""
+    """Announce the staging in its cache; a callback that reports its progress there, too."""
     about = StagingAbout(
         dataset=f"{dataset.name}@{dataset.version}",
         content_id=dataset.content_id,

@@ -85,7 +85,7 @@ def stage_concurrently(
 
     Args:
         records: Of the dataset and its sources, whose keys are used here and go no further.
-        started: Told where readers find the staging, before anything is fetched.
+        started: Called with where readers find the staging, before anything is fetched.
 
     Raises:
         StorageError: The cache cannot be written; or, before readers began, a source fails.

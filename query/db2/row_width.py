@@ -29,7 +29,7 @@ _STORED_TEXT = 64
 _NUMBER = 8
 
 _LENGTH_AT = {"LPAD": 0, "RPAD": 0, "SUBSTR": 1}
-"""Functions that are told how long a text is -> the place of that among what follows the text."""
+"""Functions with an argument for a text's length -> its position among what follows the text."""
 
 _Outputs = list[tuple[str, int]]
 _Columns = dict[tuple[str, str], int]

@@ -1,7 +1,7 @@
 """A page of an S3 listing, read from its XML.
 
 boto3 signs, sends and repeats the request. With its own reader 1,000 keys take 69 ms of CPU in
-all, with this one 22. obstore takes 5, and tells no storage class.
+all, with this one 22. obstore takes 5, and reports no storage class.
 
 Source: https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html
 """
