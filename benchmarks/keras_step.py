@@ -24,7 +24,7 @@ from benchmarks.training import RATE, _Process
 from benchmarks.training_input import _staged
 from pipeline.manifest import Manifest
 from pipeline.prepared.prepare import prepare
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 
 WARM_UP_STEPS = 2
 

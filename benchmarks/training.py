@@ -48,7 +48,7 @@ from pipeline.example_order import examples
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import prepared_rows
 from pipeline.prepared.prepare import prepare
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from training.input.batches import Batches
 from training.input.frame_reader import FrameReader
 

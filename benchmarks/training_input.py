@@ -34,7 +34,7 @@ from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.prepared.decoded_frames import DecodedFrames, nearest
 from pipeline.prepared.form import prepared_rows
 from pipeline.prepared.prepare import prepare
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from tests.training.drawn_frames import FrameFiles, read_class_list, write_manifest
 from training.input.batches import Batches
 from training.input.frame_reader import FrameReader

@@ -20,7 +20,7 @@ import numpy as np
 from ingest.labels.label_image import decode_image, decode_label, open_png
 from ingest.labels.palette import Palette
 from pipeline.prepared.decoded_frames import nearest, small_image
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from tests.training.drawn_frames import read_class_list
 from training.input.label_classes import renumbered
 from training.input.numbered_colours import NumberedColours

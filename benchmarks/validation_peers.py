@@ -27,7 +27,7 @@ from PIL import Image
 from ingest.labels.label_image import decode_image, decode_label
 from ingest.labels.palette import Palette
 from pipeline.prepared.decoded_frames import small_image
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from tests.training.drawn_frames import read_class_list
 from tests.training.predictions import SAMPLE_FRAMES, predicted, read_labels
 from training.network.best_class import BestClass

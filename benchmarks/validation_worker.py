@@ -51,7 +51,7 @@ import tensorflow as tf
 from ingest.labels.label_image import decode_image, decode_label
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import small_image
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from training.input.frame_reader import Frame
 from training.input.label_classes import renumbered
 from training.input.numbered_colours import NumberedColours

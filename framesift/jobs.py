@@ -335,6 +335,14 @@ class Jobs:
         used: Sequence[Mapping[str, Any]] = answer["usage"]
         return used
 
+    def submit(self, order: Mapping[str, Any]) -> Job:
+        """Begin a job, by a request as POST /v1/jobs takes it; the job.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return start(self._transport, "/v1/jobs", order)
+
     def train(
         self,
         dataset: str | Mapping[str, Any] | None = None,
@@ -369,8 +377,7 @@ class Jobs:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        request = {"kind": "train", **_frames(dataset, question), **options}
-        return start(self._transport, "/v1/jobs", request)
+        return self.submit({"kind": "train", **_frames(dataset, question), **options})
 
     def validate(
         self,
@@ -401,8 +408,8 @@ class Jobs:
             FramesiftServerError: The server refuses, or does not answer.
         """
         name = model if isinstance(model, str) else model.name
-        request = {"kind": "validate", "model": name, **_frames(dataset, question), **options}
-        return start(self._transport, "/v1/jobs", request)
+        frames = _frames(dataset, question)
+        return self.submit({"kind": "validate", "model": name, **frames, **options})
 
     def predict(
         self,
@@ -427,12 +434,9 @@ class Jobs:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        request: dict[str, Any] = {
-            "kind": "predict",
-            "model": model if isinstance(model, str) else model.name,
-            **_frames(dataset, question),
-        }
-        return start(self._transport, "/v1/jobs", {**request, **options})
+        name = model if isinstance(model, str) else model.name
+        frames = _frames(dataset, question)
+        return self.submit({"kind": "predict", "model": name, **frames, **options})
 
     def run(
         self,
@@ -457,8 +461,8 @@ class Jobs:
             FramesiftServerError: The server refuses, or does not answer.
         """
         text = command if isinstance(command, str) else shlex.join(command)
-        request = {"kind": "run", "command": text, **_frames(dataset, question), **options}
-        return start(self._transport, "/v1/jobs", request)
+        frames = _frames(dataset, question)
+        return self.submit({"kind": "run", "command": text, **frames, **options})
 
     def dry_run(self, kind: str, **options: Any) -> Mapping[str, Any]:
         """The hand-over to the backend of a job, as "submission"; nothing begins.

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from catalog.errors import BadFile, InvalidInput, UnknownName
-from pipeline.prepared.size import LONGEST_SIDE_PX
-from pipeline.prepared.training_input import KEPT_MIB, SIZE_STEP_PX, USUAL_SIZE
 from pipeline.runs.augmentations import AUGMENTATIONS, NONE, USUAL, augmentations_in
 from pipeline.runs.bad_frames import FAIL, BadFrames
 from pipeline.runs.class_map import ALL, classes_in
 from pipeline.runs.exchange import Exchange
 from pipeline.runs.networks import NETWORKS, SMALL_UNET, check_backbone, check_network, is_own
 from pipeline.runs.precision import AUTO, PRECISIONS, check_precision
+from pipeline.runs.size import LONGEST_SIDE_PX
+from pipeline.runs.training_input import KEPT_MIB, SIZE_STEP_PX, USUAL_SIZE
 from training.command import OneLineParser, check_shard, count, positive_int
 
 TRAINING_MODES = ("train", "train_and_evaluate")

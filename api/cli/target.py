@@ -1,7 +1,6 @@
 """The target of a command: the services of a home, or a server's client of the same shape."""
 
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsBytes
 
 from api.cli import destination
@@ -112,11 +111,6 @@ class Target(Protocol):
         """The audit log."""
 
 
-INSTEAD: ContextVar[Target | None] = ContextVar("instead", default=None)
-"""Target that commands use in place of a home or a server; see
-api.cli.commands.automation.steps."""
-
-
 def target(*, makes: bool = False) -> Target:
     """The target that the command's options and the environment name: see api.cli.destination.
 
@@ -126,9 +120,6 @@ def target(*, makes: bool = False) -> Target:
     Raises:
         NotMade: It is a home that is not there.
     """
-    instead = INSTEAD.get()
-    if instead is not None:
-        return instead
     return home_session(makes=makes) if destination.server() is None else destination.client()
 
 

@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import EXAMPLE_TIME, Numbered, PageAnswer, Schema, TellPath, finite, iso_time
 from api.schemas.datasets import NewSplit
+from api.schemas.order_bodies import body_of
 from api.schemas.selections import QuestionInside
 from api.schemas.timeline import TaskBody
 from catalog.text.bounded import Content, Few, Name, Text
-from pipeline.jobs.attempts import ATTEMPTS
 from pipeline.jobs.state import JobState
+from pipeline.runs.orders import Order, Prediction, Program, Training, Validation, order_of
 from query.question.question import Question
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
@@ -23,13 +24,6 @@ EXAMPLE_FOLDER = "/data/framesift/jobs/train-bikes-7"
 
 _MOST_WORKERS = 1024
 _MOST = 2**31 - 1
-
-
-_MOST_ATTEMPTS = 100
-_ATTEMPTS = (
-    "How often it may begin without a user's word, where it is lost: its machine went, or it was "
-    "killed."
-)
 
 
 _NOTES = [
@@ -217,6 +211,7 @@ class DryRunBody(Schema):
     steps: list[DryStepBody] = Field(description="All steps, in their order.")
 
 
+@body_of(Order)
 class _NewJob(QuestionInside):
     model_config = ConfigDict(extra="forbid")
 
@@ -236,48 +231,19 @@ class _NewJob(QuestionInside):
         description="How the question's frames are divided into splits; all are one without it.",
         examples=[{"split": "train=0.8,validation=0.2"}],
     )
-    save_as: Name | None = Field(
-        default=None,
-        description="Name of the question's dataset; the job's by default, and predict-MODEL of a "
-        "prediction.",
-    )
-    evict: bool = Field(
-        default=False, description="Remove the dataset from the cache when the job is done."
-    )
-    migrate: bool = Field(
-        default=False,
-        description="Have the dataset's files migrated back to tape when the job is done, by "
-        "FRAMESIFT_MIGRATE_COMMAND; what another job reads stays.",
-    )
-    name: Name | None = Field(default=None, description="The job's; made up by default.")
-    backend: Name = Field(default="local", description="Where it runs.")
     resources: ResourcesBody | None = Field(
         default=None, description="What it asks of the machines there, besides processes."
     )
-    stage: bool = Field(
-        default=True,
-        description="Whether it reads what is staged; else its files where its sources are "
-        "mounted, without any copy.",
-    )
 
-
-class _NewNetworkJob(_NewJob):
-    workers: int = Field(default=2, ge=1, le=_MOST_WORKERS, description="Processes.")
-    start_after: float | None = Field(
-        default=None,
-        ge=0,
-        le=100,
-        allow_inf_nan=False,
-        description="Stage what is not staged beside the job, and begin when so much of the split "
-        "is in the cache [percent]; at once by default, where it cannot be read otherwise.",
-        examples=[5],
-    )
-    attempts: int = Field(
-        default=ATTEMPTS,
-        ge=1,
-        le=_MOST_ATTEMPTS,
-        description=_ATTEMPTS,
-    )
+    def order(self) -> Order:
+        """The order that a request makes."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        for name, value in values.items():
+            if isinstance(value, BaseModel):
+                values[name] = value.model_dump(
+                    mode="json", exclude_unset=name == "divide", exclude_none=name != "divide"
+                )
+        return order_of(values)
 
 
 class HorovodOptions(Schema):
@@ -300,208 +266,43 @@ class HorovodOptions(Schema):
     )
 
 
-class NewTraining(_NewNetworkJob):
+@body_of(Training)
+class NewTraining(_NewJob):
     """A network to be trained on a dataset's split."""
 
     kind: Literal["train"] = Field(examples=["train"])
-    batch_size: int = Field(default=4, ge=1, le=_MOST, description="Frames per worker and step.")
-    max_steps: int | None = Field(
-        default=None,
-        ge=1,
-        le=_MOST,
-        description="Steps; 300 by default, or one epoch where that is more.",
-    )
-    epochs: int | None = Field(
-        default=None, ge=1, le=_MOST, description="The length in epochs, instead of max_steps."
-    )
-    learning_rate: float | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="Of one worker; 0.002 by default."
-    )
-    height: int | None = Field(default=None, ge=1, le=65_535, description="Network input [pixels].")
-    width: int | None = Field(default=None, ge=1, le=65_535, description="Network input [pixels].")
-    seed: int = Field(default=0, ge=0, le=_MOST, description="Seed of weights and order.")
-    split: Name | None = Field(
-        default=None,
-        description="Split to train on; train, or all frames of a dataset that is not divided.",
-    )
-    continue_from: Name | None = Field(
-        default=None,
-        description="Name of a training job, with @STEP or @best too: begin a new run with the "
-        "weights of its model.",
-    )
-    prepare: bool | None = Field(
-        default=None,
-        description="Whether the job first decodes the frames of a staged dataset once, at the "
-        "network's input size; by default where that is less work than decoding all that it reads.",
-        examples=[True],
-    )
-    classes: Literal["all", "a2d2-8"] | Content | None = Field(
-        default=None,
-        description='What the network learns: "all" label classes, "a2d2-8", or your own map, '
-        "which merges each label class of the dataset into a class, or ignores it.",
-        examples=[{"classes": {"Vehicle": ["Car", "Truck"]}, "ignored": ["Ego car"]}],
-    )
-    augment: list[Literal["mirror", "crop", "scale", "colour"]] | None = Field(
-        default=None,
-        max_length=4,
-        description="What is done to examples after reading; mirror by default, empty for nothing.",
-        examples=[["mirror", "crop", "scale", "colour"]],
-    )
-    bad_frames: str | None = Field(
-        default=None,
-        max_length=32,
-        description="What becomes of frames that cannot be read: fail, by default; skip, one "
-        "percent of them at most; or skip:N, so many at most. The model's folder lists them.",
-        examples=["skip"],
-    )
-    evaluate_every: int | None = Field(
-        default=None,
-        ge=1,
-        le=_MOST,
-        description="Interval in epochs at which evaluate_split is scored, and the best model "
-        "kept: it can be validated as NAME@best.",
-    )
-    evaluate_split: Name | None = Field(
-        default=None, description="Split that evaluate_every scores; validation by default."
-    )
-    target_miou: float | None = Field(
-        default=None,
-        gt=0,
-        le=1,
-        description="Mean IoU whose time is taken, by evaluate_every: metric seconds_to_target.",
-    )
-    horovod: HorovodOptions | None = Field(
-        default=None,
-        description="How workers exchange gradients.",
-        examples=[{"compression": "fp16", "fusion_mb": 32}],
-    )
-    checkpoint_every: int | None = Field(
-        default=None, ge=1, le=_MOST, description="Steps between checkpoints; 100 by default."
-    )
-    checkpoint_minutes: float | None = Field(
-        default=None,
-        gt=0,
-        allow_inf_nan=False,
-        description="Minutes after which a checkpoint is due, too.",
-    )
-    keep_checkpoints: int | None = Field(
-        default=None,
-        ge=1,
-        le=1000,
-        description="Checkpoints kept, the newest among them; 2 by default. Each can be validated "
-        "as NAME@STEP.",
-    )
-    model: Literal["small_unet", "deeplabv3plus_resnet50"] | None = Field(
-        default=None, description="The network; small_unet by default."
-    )
-    precision: Literal["auto", "float32", "mixed_float16"] | None = Field(
-        default=None,
-        description="What layers compute in; weights, logits and loss are float32. By default "
-        "auto: mixed_float16 on GPUs that gain by it, else float32.",
-    )
+    classes: Literal["all", "a2d2-8"] | Content | None
+    augment: list[Literal["mirror", "crop", "scale", "colour"]] | None
+    horovod: HorovodOptions | None
+    model: Literal["small_unet", "deeplabv3plus_resnet50"] | None
+    precision: Literal["auto", "float32", "mixed_float16"] | None
 
 
-class NewValidation(_NewNetworkJob):
+@body_of(Validation)
+class NewValidation(_NewJob):
     """A model to be validated on a dataset's split."""
 
     kind: Literal["validate"] = Field(examples=["validate"])
-    model: Name = Field(
-        description="Name of a training job; with @STEP its checkpoint of then, with @best the "
-        "best model that its evaluate_every found.",
-        examples=["train-bikes-7"],
-    )
-    split: Name | None = Field(
-        default=None,
-        description="Split to validate on; validation, or all frames of a dataset not divided.",
-    )
-    fail_below: dict[Name, float] | None = Field(
-        default=None,
-        max_length=512,
-        description="The least score by name: miou, frequency_weighted_iou, boundary_iou, "
-        "pixel_accuracy, or a class's tag for its IoU. What was not reached stands in the job's "
-        "metrics, as below.",
-        examples=[{"miou": 0.4, "pedestrian": 0.3}],
-    )
-    bad_frames: str | None = Field(
-        default=None,
-        max_length=32,
-        description="What becomes of frames that cannot be read: fail, by default; skip, one "
-        "percent of them at most; or skip:N, so many at most. The report names them.",
-        examples=["skip"],
-    )
-    compare: Name | None = Field(
-        default=None,
-        description="Name of another training job, whose model is validated on the same frames: "
-        "the report's comparison says where this one is worse.",
-        examples=["train-bikes-6"],
-    )
-    slices: Few[Name] = Field(
-        default=(),
-        description="Tags by whose values the report scores parts of the split, besides camera and "
-        "scene: numbers with many values by four ranges; all for each tag that has few values.",
-        examples=[["weather", "speed"]],
-    )
-    augment_test: Literal["mirror"] | None = Field(
-        default=None,
-        description="Put each image through the model mirrored, too: the report's disagreement "
-        "says how many pixels get another class.",
-        examples=["mirror"],
-    )
+    model: Name
+    fail_below: dict[Name, float] | None
+    slices: Few[Name]
+    augment_test: Literal["mirror"] | None
 
 
-class NewPrediction(_NewNetworkJob):
+@body_of(Prediction)
+class NewPrediction(_NewJob):
     """A model that is to say what is in frames, with or without labels."""
 
     kind: Literal["predict"] = Field(examples=["predict"])
-    model: Name = Field(
-        description="Name of a training job; with @STEP its checkpoint of then, with @best the "
-        "best model that its evaluate_every found.",
-        examples=["train-bikes-7"],
-    )
-    split: Name | None = Field(
-        default=None,
-        description="Of the dataset; validation, or all frames of a dataset not divided.",
-    )
-    bad_frames: str | None = Field(
-        default=None,
-        max_length=32,
-        description="What becomes of frames that cannot be read: fail, by default; skip, one "
-        "percent of them at most; or skip:N, so many at most. The report names them.",
-        examples=["skip"],
-    )
+    model: Name
 
 
+@body_of(Program)
 class NewProgram(_NewJob):
     """A user's own program to be run on a dataset, where the server allows it."""
 
     kind: Literal["run"] = Field(examples=["run"])
-    command: str = Field(
-        min_length=1,
-        max_length=65_536,
-        description="Program and arguments, with spaces between and quoted as a POSIX shell's "
-        "words are; no shell reads them. {files}, {files:SPLIT}, {classes}, {manifest}, {prepared} "
-        "and {job} stand for paths.",
-        examples=["python /srv/train_mine.py --list {files} --classes {classes} --out {job}"],
-    )
-    ranks: int = Field(
-        default=1, ge=1, le=_MOST_WORKERS, description="Processes of it, at once.", examples=[2]
-    )
-    attempts: int = Field(default=1, ge=1, le=_MOST_ATTEMPTS, description=_ATTEMPTS)
-    split: Name | None = Field(
-        default=None, description="Split whose frames it is given; all by default."
-    )
-    prepare: str | None = Field(
-        default=None,
-        max_length=64,
-        description="Decode the frames once at this size, WIDTHxHEIGHT, for {prepared}.",
-        examples=["240x152"],
-    )
-    folder: str | None = Field(
-        default=None,
-        max_length=4096,
-        description="Where it runs on the server's machine; the folder of its outputs by default.",
-        examples=["/srv/trainings"],
-    )
+    command: Annotated[str, Field(min_length=1)]
 
 
 NewJob = Annotated[

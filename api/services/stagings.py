@@ -30,7 +30,7 @@ from pipeline.cache.reading import StagingLocation
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobRequest
 from pipeline.manifest_store import read_manifest
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from pipeline.staging.concurrent import ConcurrentCallbacks
 from pipeline.staging.fetch import FailedFile
 from pipeline.staging.preview import preview_staging

@@ -17,7 +17,7 @@ from pipeline.cache.entry_name import FORMS, IN_PLACE, source_folder
 from pipeline.cache.lease import MANIFESTS, USED_FILE
 from pipeline.cache.stager import PARTS
 from pipeline.manifest import HEADER_FILE, Manifest
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 
 PINNED_FILE, STAGERS_FILE = "pinned", "stagers.json"
 _MOST_BYTES = 1 << 20

@@ -8,9 +8,12 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
 from framesift_start import start
 from pipeline.jobs.environment import Need
+from pipeline.jobs.names import free_name
+from pipeline.jobs.plan import Plan
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, Stage
-from pipeline.jobs.submit import JobOrder, Plan, submit
+from pipeline.jobs.submit import submit
+from pipeline.jobs.work import Work
 
 _COMMAND = "command"
 _ALL: tuple[Need, ...] = ("catalog", "sources")
@@ -53,14 +56,19 @@ def submit_command(
         StorageError: The job's folder cannot be written.
     """
 
-    def plan(paths: JobPaths) -> Plan:
+    def plan() -> Plan:
+        chosen = free_name(records, queue.folder, _fit_for_a_folder(base), name)
+        paths = JobPaths(queue.folder / chosen)
         command = (sys.executable, *start("api.cli.job_command"), str(paths.folder), *arguments)
-        stages = (Stage(_COMMAND, (command,)),)
-        needs = _NEEDS.get(kind, _ALL)
-        return Plan(stages, environment=environment, needs=needs, settings=settings)
+        work = Work(
+            (Stage(_COMMAND, (command,)),),
+            environment=environment,
+            needs=_NEEDS.get(kind, _ALL),
+            settings=settings,
+        )
+        return Plan(chosen, kind, paths, dataset=dataset, work=work)
 
-    order = JobOrder(kind, _fit_for_a_folder(base), name, dataset)
-    return submit(records, queue, order, plan)
+    return submit(records, queue, plan)
 
 
 def _fit_for_a_folder(base: str) -> str:

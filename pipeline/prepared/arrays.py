@@ -18,7 +18,7 @@ from pipeline.prepared.form import (
     LABELS_FILE,
     checksum,
 )
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from pipeline.cache.lease import Holder, cache_of
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import open_form
 from pipeline.prepared.in_cache import prepare_in_cache
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 
 _TOLD_EVERY_S = 10.0
 

@@ -16,7 +16,7 @@ from catalog.storage.file_version import fits, shown, version_of
 from ingest.labels.label_image import decode_image, decode_label
 from ingest.labels.palette import Palette
 from pipeline.manifest import FrameFile, Manifest, ManifestHeader
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 
 UInt8 = npt.NDArray[np.uint8]
 

@@ -31,7 +31,7 @@ from catalog.storage.bounded_file import parsed_json
 from pipeline.cache.entry_name import FORMS as FOLDER
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import RESIZING, UInt8
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 
 FORMAT = 1
 ABOUT_FILE = "prepared.json"

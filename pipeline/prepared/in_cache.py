@@ -5,7 +5,7 @@ from pathlib import Path
 from pipeline.cache.lease import MANIFESTS, Holder, leased
 from pipeline.cache.reservation import Reservation
 from pipeline.prepared.prepare import Prepared, Progress, prepare
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 
 
 def prepare_in_cache(

@@ -35,8 +35,8 @@ from pipeline.prepared.form import (
     open_form,
     prepared_folder,
 )
-from pipeline.prepared.size import Size
 from pipeline.prepared.worker import BadFrames, Decoder
+from pipeline.runs.size import Size
 
 _FILES = 5
 """Files of a form: three arrays, its classes, and its description."""

@@ -18,7 +18,7 @@ from ingest.labels.palette import Palette
 from pipeline.manifest import Manifest
 from pipeline.prepared.arrays import Arrays
 from pipeline.prepared.decoded_frames import DecodedFrames, nearest, small_image
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 
 BadFrames = dict[int, tuple[str, str]]
 """The file that cannot be decoded, and why, by rows of the manifest."""

@@ -55,3 +55,13 @@ class BadFrames:
                 f"{skipped:,} of {frames:,} frames cannot be read, and --bad-frames allows "
                 f"{limit:,}: put their files back, or allow more (skip:N)"
             )
+
+
+def check_bad_frames(text: str | None) -> None:
+    """Accept what becomes of frames that cannot be read; None for what is usual.
+
+    Raises:
+        InvalidInput: It is nothing that can become of them.
+    """
+    if text is not None:
+        BadFrames.parse(text)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from catalog.errors import InvalidInput
@@ -71,6 +71,11 @@ class Exchange:
             for name, value in pairs
             if value != getattr(own, name)
         )
+
+
+def exchange_in(text: str) -> dict[str, Any]:
+    """The options by name that a flag's text says; see `Exchange.parsed`."""
+    return asdict(Exchange.parsed(text))
 
 
 def _number(name: str, value: Any) -> float:

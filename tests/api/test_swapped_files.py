@@ -15,7 +15,7 @@ from catalog.records.tables import Source
 from ingest.labels.palette import Palette
 from ingest.scan.change_source import remove_source
 from pipeline.manifest import Manifest
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from pipeline.staging.stage import stage_dataset
 from tests.api.servers import framesift, serving
 from tests.pipeline.homes import copy_home, open_home

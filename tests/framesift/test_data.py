@@ -29,7 +29,7 @@ from pipeline.prepared.class_file import write_class_file
 from pipeline.prepared.decoded_frames import DecodedFrames
 from pipeline.prepared.form import prepared_rows
 from pipeline.prepared.prepare import prepare
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from tests.pipeline.conftest import workspace
 from tests.pipeline.test_datasets import make
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, every_fourth, write_manifest

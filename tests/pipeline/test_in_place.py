@@ -16,7 +16,7 @@ from pipeline.jobs.job_input import job_input
 from pipeline.manifest import Manifest
 from pipeline.prepared.before_training import prepare_or_report
 from pipeline.prepared.form import open_form, prepared_rows
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from tests.pipeline.homes import FRAMES
 from tests.pipeline.test_datasets import make
 

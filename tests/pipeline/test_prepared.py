@@ -25,7 +25,7 @@ from pipeline.prepared.before_training import prepare_or_report
 from pipeline.prepared.class_file import class_text
 from pipeline.prepared.form import PreparedRows, form_bytes, form_key, prepared_rows
 from pipeline.prepared.prepare import BLOCK_FRAMES, prepare
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from pipeline.staging.fetch import FailedFile
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make

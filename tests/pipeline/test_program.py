@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pipeline.jobs.program.submit import ProgramSettings, submit_program
 
 import framesift
 from api.services.jobs.files import report_file
@@ -21,7 +22,6 @@ from pipeline.jobs.program.command_line import CommandLine
 from pipeline.jobs.program.hand_over import hand_over_form
 from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.program.rank import Rank
-from pipeline.jobs.program.submit import ProgramSettings, submit_program
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, JobRequest
 from pipeline.jobs.state import FINISHED
@@ -29,7 +29,7 @@ from pipeline.jobs.submit import DryRun
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import open_form
 from pipeline.prepared.prepare import prepare
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from pipeline.staging.stage import stage_dataset
 from tests.pipeline.test_datasets import make
 from tests.pipeline.test_local_jobs import eventually

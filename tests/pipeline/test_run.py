@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pipeline.jobs.run import submit_training
+from pipeline.jobs.train_settings import TrainSettings
 
 from api.schemas.jobs import JobBody
 from api.workspace import Workspace
@@ -42,16 +44,14 @@ from pipeline.jobs.inference.validation import submit_validation
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, read_json, write_json
 from pipeline.jobs.resources import Resources
-from pipeline.jobs.run import submit_training
 from pipeline.jobs.submit import DryRun, resume
-from pipeline.jobs.train_settings import TrainSettings
 from pipeline.jobs.workflow.remove import remove
 from pipeline.jobs.workflow.submission import submitting
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
-from pipeline.prepared.training_input import USUAL_SIZE, pays
 from pipeline.runs.class_map import chosen_classes
 from pipeline.runs.networks import DEEPLAB
+from pipeline.runs.training_input import USUAL_SIZE, pays
 from pipeline.staging.stage import stage_dataset
 from tests.api.servers import wait_until
 from tests.pipeline.homes import copy_home, open_home

@@ -8,7 +8,7 @@ import pytest
 from catalog.errors import BadFile
 from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.example_order import examples
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from tests.training.commands import TINY, horovodrun, run, run_several
 from tests.training.drawn_frames import CLASS_LIST, FrameFiles, draw_frames, write_manifest
 from training.input.frame_reader import FrameReader

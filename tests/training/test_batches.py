@@ -8,7 +8,7 @@ import pytest
 from catalog.errors import BadFile
 from ingest.labels.palette import Palette
 from pipeline.example_order import examples
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from tests.training.commands import run
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, write_manifest
 from training.input.batches import Batches
@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 from pipeline.example_order import examples
 from pipeline.manifest import Manifest
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from ingest.labels.palette import Palette
 from training.input.batches import Batches
 from training.input.frame_reader import FrameReader

@@ -15,7 +15,7 @@ from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.prepared.decoded_frames import nearest
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, write_manifest
 from training.input.class_weights import WEIGHT_RANGE, catalogued_pixels, class_weights
 from training.input.frame_reader import FrameReader

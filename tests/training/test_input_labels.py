@@ -12,7 +12,7 @@ from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from ingest.labels.pixel_count import count_pixels
 from pipeline.example_order import examples
 from pipeline.prepared.decoded_frames import UInt8
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from tests.training.drawn_frames import found_frames, read_class_list, write_manifest
 from training.input.batches import Batches
 from training.input.frame_reader import FrameReader

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pipeline.prepared.prepare import prepare
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from tests.pipeline.test_prepared import staged
 from tests.training.commands import TINY, horovodrun, run, run_several, signalled
 from tests.training.drawn_frames import draw_frames

@@ -8,7 +8,7 @@ from ingest.labels.palette import Palette
 from pipeline.datasets.chosen_split import chosen_split
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import PreparedRows, prepared_rows
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from training.input.frame_reader import FrameReader
 from training.input.label_classes import LabelClasses
 from training.input.numbered_colours import NumberedColours

@@ -12,7 +12,7 @@ from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import DecodedFrames, UInt8, nearest, small_image
 from pipeline.prepared.form import PreparedRows
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from training.command import say
 from training.input.label_classes import LabelClasses, renumbered
 from training.input.numbered_colours import NumberedColours

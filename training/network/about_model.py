@@ -8,10 +8,10 @@ from typing import Any
 
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.storage.bounded_file import parsed_json
-from pipeline.prepared.size import LONGEST_SIDE_PX
-from pipeline.prepared.training_input import SIZE_STEP_PX
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from pipeline.runs.class_map import ClassMap
+from pipeline.runs.size import LONGEST_SIDE_PX
+from pipeline.runs.training_input import SIZE_STEP_PX
 from training.folder_file import read_folder_file
 from training.input.label_classes import LabelClasses
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ingest.labels.palette import UNKNOWN_CLASS
 from pipeline.prepared.decoded_frames import UInt8, nearest
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 from training.input.frame_reader import Frame
 from training.input.label_classes import LabelClasses
 from training.input.numbered_colours import NumberedColours

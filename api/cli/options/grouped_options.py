@@ -1,7 +1,7 @@
 """Options that several commands share, as one dataclass per group."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
 from functools import wraps
 from typing import Any, get_type_hints
@@ -9,31 +9,40 @@ from typing import Any, get_type_hints
 _Command = Callable[..., None]
 
 
+def option_parameters(group: type[Any]) -> Iterator[inspect.Parameter]:
+    """The options of a dataclass, as Typer reads them from a command's signature.
+
+    Args:
+        group: Its fields are annotated as Typer's options, each with a default.
+    """
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        factory = field.default_factory
+        yield inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,  # one without a default may follow one that has it
+            default=field.default if factory is MISSING else factory(),
+            annotation=hints[field.name],
+        )
+
+
 def with_options(name: str, group: type[Any]) -> Callable[[_Command], _Command]:
     """Give a command all options of a dataclass in place of its parameter ``name``.
 
     Args:
         name: The parameter, which is given an instance.
-        group: A dataclass whose fields are annotated as Typer's options, each with a default.
+        group: See `option_parameters`.
     """
 
     def decorate(command: _Command) -> _Command:
-        hints = get_type_hints(group, include_extras=True)
         own = get_type_hints(command, include_extras=True)
+        kind = inspect.Parameter.KEYWORD_ONLY
         parameters: list[inspect.Parameter] = []
-        kind = inspect.Parameter.KEYWORD_ONLY  # one without a default may follow one that has it
         for parameter in inspect.signature(command).parameters.values():
-            if parameter.name != name:
+            if parameter.name == name:
+                parameters.extend(option_parameters(group))
+            else:
                 parameters.append(parameter.replace(annotation=own[parameter.name], kind=kind))
-                continue
-            for field in fields(group):
-                factory = field.default_factory
-                default = field.default if factory is MISSING else factory()
-                parameters.append(
-                    inspect.Parameter(
-                        field.name, kind, default=default, annotation=hints[field.name]
-                    )
-                )
 
         @wraps(command)
         def given_all(**values: Any) -> None:

@@ -24,7 +24,6 @@ from api.schemas.jobs import (
     Kind,
     NewAttempt,
     NewJob,
-    NewTraining,
     ReportAnswer,
 )
 from api.schemas.timeline import LogSizesAnswer, TimelineAnswer
@@ -120,8 +119,7 @@ async def post_job(body: NewJob, session: CurrentSession, response: Response) ->
     It goes on without this server. A server runs programs only of those whom
     FRAMESIFT_RUN_PROGRAMS allows it.
     """
-    submit: Callable[..., JobBody] = getattr(session.jobs, body.kind)
-    return begun(await run_in_threadpool(lambda: submit(**options_of(body))), response)
+    return begun(await run_in_threadpool(session.jobs.submit, body.order()), response)
 
 
 @router.post(
@@ -131,26 +129,13 @@ async def post_job(body: NewJob, session: CurrentSession, response: Response) ->
 )
 async def post_dry_run(body: NewJob, session: CurrentSession) -> DryRunBody:
     """The hand-over to a job's backend, with its command lines and scripts; nothing begins."""
-    jobs = session.jobs
-    return await run_in_threadpool(lambda: jobs.dry_run(body.kind, **options_of(body)))
+    return await run_in_threadpool(session.jobs.describe, body.order())
 
 
 @router.post("/compare", rule=READ, example={"jobs": ["train-bikes-7", "train-bikes-8"]})
 async def post_comparison(body: NewComparison, session: CurrentSession) -> ComparisonBody:
     """Jobs beside each other: the settings in which they differ, and what they measured."""
     return await run_in_threadpool(session.jobs.compare, body.jobs)
-
-
-def options_of(body: NewJob) -> dict[str, Any]:
-    """The options of a new job, for the service's method of its kind."""
-    options = {name: value for name, value in dict(body).items() if name != "kind"}
-    if body.resources is not None:
-        options["resources"] = body.resources.model_dump(exclude_none=True)
-    if body.divide is not None:
-        options["divide"] = body.divide.model_dump(mode="json", exclude_unset=True)
-    if isinstance(body, NewTraining) and body.horovod is not None:
-        options["horovod"] = body.horovod.model_dump(exclude_none=True)
-    return options
 
 
 @router.get("/{name}", rule=READ)

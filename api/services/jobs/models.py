@@ -2,7 +2,6 @@
 
 import builtins
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job
 from pipeline.jobs.follow import refresh, refresh_all
 from pipeline.jobs.request import read_json
-from pipeline.jobs.train_settings import TrainSettings
+from pipeline.jobs.training import SETTINGS
 
 if TYPE_CHECKING:
     from api.schemas.improvements import ImprovementBody
@@ -125,7 +124,7 @@ def _settings(job: Job) -> dict[str, Any]:
     record = read_json(Path(job.paths["model_dir"]) / "run.json")
     told = record.get("settings")
     had: Mapping[str, Any] = told if isinstance(told, dict) else {}
-    for name in (field.name for field in fields(TrainSettings)):
+    for name in SETTINGS:
         if had.get("exec_mode") != "train_and_evaluate" and name in _OF_EVALUATIONS:
             continue
         chosen = had.get(_NAMES_IN_RECORD.get(name, name))

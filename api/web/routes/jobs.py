@@ -1,6 +1,6 @@
 """/jobs: jobs as they run, what they printed and found; /new-job begins one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 
 from api.http.dependencies import CurrentSession
-from api.http.routes.jobs import get_events, options_of
+from api.http.routes.jobs import get_events
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS, Api
 from api.schemas.jobs import JobBody, NewTraining, NewValidation
@@ -145,9 +145,7 @@ async def post_new_job(request: Request, session: CurrentSession) -> Response:
     form = await form_of(request)
 
     def begin() -> JobBody:
-        body = _job_of(session, form)
-        submit: Callable[..., JobBody] = getattr(session.jobs, body.kind)
-        return submit(**options_of(body))
+        return session.jobs.submit(_job_of(session, form).order())
 
     return gone_on(request, _path((await run_in_threadpool(begin)).name))
 
@@ -158,8 +156,7 @@ async def post_dry_run_part(request: Request, session: CurrentSession) -> Respon
     form = await form_of(request)
 
     def answer() -> Response:
-        body = _job_of(session, form)
-        dry = session.jobs.dry_run(body.kind, **options_of(body))
+        dry = session.jobs.describe(_job_of(session, form).order())
         return page(request, "_dry_run.html", {"dry": dry})
 
     return await run_in_threadpool(answer)

@@ -27,7 +27,7 @@ from pipeline.prepared.form import ABOUT_FILE, HAS_IMAGE, PreparedForm, open_for
 from pipeline.prepared.form import FRAMES_FILE as FORM_FRAMES
 from pipeline.prepared.form import IMAGES_FILE as FORM_IMAGES
 from pipeline.prepared.form import LABELS_FILE as FORM_LABELS
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 
 ROWS_FILE, NAMES_FILE = "rows.npy", "names.txt"
 

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.commands.automation.steps import THEN, WithSteps, steps
-from api.cli.commands.jobs.options import present
 from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
 from api.cli.target import target
@@ -71,13 +70,14 @@ def add(
     as_json: JsonFlag = False,
 ) -> None:
     """Add a trigger: jobs that begin by themselves when frames are added, or at times."""
-    options = present(
-        when=when,
-        min_frames=min_frames,
-        quiet_s=quiet,
-        schedule=None if schedule is None else _parts(schedule),
-        split=split,
-    )
+    chosen = {
+        "when": when,
+        "min_frames": min_frames,
+        "quiet_s": quiet,
+        "schedule": None if schedule is None else _parts(schedule),
+        "split": split,
+    }
+    options: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     added = target().triggers.add(name, then=steps(), **options)
     if as_json:
         emit_json(added)

@@ -120,11 +120,10 @@ def _round(
     if improved["dataset"] is None:
         raise InvalidInput(f"--train: {improved.get('nothing_added')}")
     jobs, dataset, model = target().jobs, improved["dataset"], improved["model"]
-    options = training_again(jobs.get(model)) | {"continue_from": model}
-    begun = jobs.train(f"{dataset['name']}@{dataset['version']}", **options)
+    name = f"{dataset['name']}@{dataset['version']}"
+    begun = jobs.submit(training_again(jobs.get(model), name, model))
     yield "training", followed(jobs, begun, as_json)
     if validate:
         before = jobs.get(improved["validation"])
-        options = validation_again(before)
-        validation = jobs.validate(begun["name"], before["dataset"], **options)
+        validation = jobs.submit(validation_again(before, begun["name"]))
         yield "validated", followed(jobs, validation, as_json)

@@ -8,8 +8,8 @@ import typer
 from api.cli.commands.jobs.compare import compare
 from api.cli.commands.jobs.drive import daemon, run_once
 from api.cli.commands.jobs.follow import follow, show_job
+from api.cli.commands.jobs.job_options import DetachFlag
 from api.cli.commands.jobs.logs import logs
-from api.cli.commands.jobs.options import BadFramesOption, DetachFlag
 from api.cli.tables.table import emit_table
 from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, stdout
@@ -101,7 +101,14 @@ def resume(
         int | None,
         typer.Option(min=1, help="Processes with which a training goes on; as before by default."),
     ] = None,
-    bad_frames: BadFramesOption = None,
+    bad_frames: Annotated[
+        str | None,
+        typer.Option(
+            metavar="fail|skip|skip:N",
+            help="Frames that cannot be read: fail (default); leave out one percent, or N, at "
+            "most.",
+        ),
+    ] = None,
     detach: DetachFlag = False,
     as_json: JsonFlag = False,
 ) -> None:

@@ -4,7 +4,7 @@ A leaf for both sides: training takes its usual settings from here, and the subm
 rule. Standard library only.
 """
 
-from pipeline.prepared.size import Size
+from pipeline.runs.size import Size
 
 USUAL_SIZE = Size(height_px=152, width_px=240)
 SIZE_STEP_PX = 8

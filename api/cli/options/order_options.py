@@ -1,0 +1,94 @@
+"""Options of commands derived from orders: what one means and may hold, its setting says."""
+
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import MISSING
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
+
+import typer
+
+from pipeline.runs.setting import Row, Setting, rows
+
+_NEGATIVE = "--no-"
+
+
+class OrderOptions:
+    """Options of a command for fields of an order."""
+
+    def __init__(
+        self, order: type, names: Callable[[str], bool], others: Collection[str] = ()
+    ) -> None:
+        """Those of the fields whose names are chosen.
+
+        Args:
+            order: Has the fields.
+            names: Chooses them.
+            others: Parameters that the command has for something else.
+        """
+        self._rows = {
+            f"order_{row.name}" if row.name in others else row.name: row
+            for row in _in_order(rows(order))
+            if names(row.name)
+        }
+
+    def parameters(self, *names: str) -> Iterator[inspect.Parameter]:
+        """The options as Typer reads them from a signature: of these fields, or of all."""
+        return (
+            _parameter(name, row)
+            for name, row in self._rows.items()
+            if not names or row.name in names
+        )
+
+    def values(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The order's fields that a command line gave, by name; other parameters do not count."""
+        values = {
+            row.name: _value(row.setting, parameters.get(name)) for name, row in self._rows.items()
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def _in_order(every: tuple[Row, ...]) -> Iterator[Row]:
+    """The rows in the order of a command's help."""
+    behind: dict[str | None, list[Row]] = {}
+    for row in every:
+        behind.setdefault(row.setting.after, []).append(row)
+    yield from behind.get("", ())
+    for row in behind.get(None, ()):
+        yield row
+        yield from behind.get(row.name, ())
+
+
+def _parameter(name: str, row: Row) -> inspect.Parameter:
+    setting, types = row.setting, get_args(row.type) or (row.type,)
+    option = setting.option or f"--{row.name.replace('_', '-')}"
+    annotation, default = row.type, row.default
+    if get_origin(row.type) is Sequence:
+        annotation, default = list[str] | None, None
+    elif setting.parse is not None or Path in types:
+        annotation = str | None
+    elif option.startswith(_NEGATIVE):
+        default = False
+    words = typer.Option(
+        option,
+        min=setting.ge if setting.ranged and int in types else None,
+        max=setting.le if setting.ranged and int in types else None,
+        help=setting.help,
+        metavar=setting.metavar,
+        show_default=default is not None,
+    )
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is MISSING else default,
+        annotation=Annotated[annotation, words],
+    )
+
+
+def _value(setting: Setting, word: Any) -> Any:
+    """The field's value that an option says; None where it says none."""
+    if setting.option and setting.option.startswith(_NEGATIVE):
+        return False if word else None
+    if isinstance(word, list):
+        return tuple(word) or None
+    return setting.parse(word) if setting.parse is not None and word is not None else word

@@ -1,0 +1,63 @@
+"""Request bodies derived from orders: what a field means and may hold, its setting says."""
+
+from collections.abc import Callable
+from dataclasses import MISSING
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_type_hints
+
+from pydantic import BaseModel, Field, create_model
+
+from catalog.text.bounded import Name
+from pipeline.runs.setting import Row, rows
+
+_Body = TypeVar("_Body", bound=BaseModel)
+
+
+def body_of(order: type) -> Callable[[type[_Body]], type[_Body]]:
+    """Give a body the fields of an order whose setting has words for requests.
+
+    A field that the body itself annotates keeps that type, which is narrower than the order's.
+    """
+
+    def derived(body: type[_Body]) -> type[_Body]:
+        narrower = get_type_hints(body, include_extras=True)
+        added: dict[str, Any] = {
+            row.name: (narrower.get(row.name) or _type_of(row), _field_of(row))
+            for row in rows(order)
+            if row.setting.body != ""
+        }
+        return create_model(
+            body.__name__, __base__=body, __module__=body.__module__, __doc__=body.__doc__, **added
+        )
+
+    return derived
+
+
+def _types(row: Row) -> tuple[Any, ...]:
+    """The types that a field may have; a request names no path."""
+    types = get_args(row.type) or (row.type,)
+    return tuple(each for each in types if each is not Path)
+
+
+def _type_of(row: Row) -> Any:
+    text = Name if row.setting.max_length is None else str
+    return Union[tuple(text if each is str else each for each in _types(row))]  # noqa: UP007
+
+
+def _field_of(row: Row) -> Any:
+    setting, types = row.setting, _types(row)
+    bounded = setting.ge is not None or setting.gt is not None
+    largest = setting.largest if int in types and bounded and setting.le is None else setting.le
+    bounds: dict[str, Any] = {
+        "ge": setting.ge,
+        "gt": setting.gt,
+        "le": largest,
+        "max_length": setting.max_length,
+        "allow_inf_nan": False if float in types else None,
+        "examples": list(setting.examples) or None,
+    }
+    return Field(
+        default=... if row.default is MISSING else row.default,
+        description=setting.help if setting.body is None else setting.body,
+        **{name: value for name, value in bounds.items() if value is not None},
+    )

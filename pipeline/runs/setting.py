@@ -1,0 +1,133 @@
+"""Settings of orders: each is said once, and every place that takes it is derived from that.
+
+Request bodies (api.schemas.order_bodies), options of commands (api.cli.options.order_options),
+flags of the training program (training.run_settings). Standard library only: GPU nodes import it.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cache
+from inspect import get_annotations
+from typing import Any, get_type_hints
+
+from catalog.errors import InvalidInput
+
+LARGEST = 2**31 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """Metadata of a field of an order: its words, and the values that it may have.
+
+    Attributes:
+        help: Its words as a command's option.
+        body: Its words as a request's field, where they are others; empty where requests lack it.
+        flag: Its words as a flag of the training program; empty where it is none.
+        mode: Mode of the training program that has the flag; empty for all modes.
+        ge: Lowest number.
+        gt: Number below all that it may have.
+        le: Highest number.
+        unit: Of its numbers, in messages.
+        largest: Highest number that a request's field takes where there is no other bound.
+        ranged: Whether the command's option shows and checks the bounds itself.
+        max_length: Of a request's text or list; None for that of a name.
+        examples: Values in the API's document.
+        option: Name of the option, where it is not the field's.
+        after: Field whose option the help shows before this one; empty for the first place, None
+            for the field's own.
+        metavar: Placeholder of the option's value.
+        parse: Reads the option's text.
+        usual: Value of the program where an order leaves it open.
+    """
+
+    help: str
+    body: str | None = None
+    flag: str = ""
+    mode: str = ""
+    ge: int | None = None
+    gt: int | None = None
+    le: int | None = None
+    unit: str = ""
+    largest: int = LARGEST
+    ranged: bool = True
+    max_length: int | None = None
+    examples: tuple[Any, ...] = ()
+    option: str | None = None
+    after: str | None = None
+    metavar: str | None = None
+    parse: Callable[[str], Any] | None = None
+    usual: Any = None
+
+    @property
+    def expected(self) -> str:
+        """The numbers that it may have, in words."""
+        if self.gt is not None:
+            most = "" if self.le is None else f" and at most {self.le}"
+            return f"a number above {self.gt}{most}"
+        numbers = f"{self.ge} or more" if self.le is None else f"{self.ge} to {self.le}"
+        return f"{numbers} {self.unit}".rstrip()
+
+    def takes(self, number: float) -> bool:
+        """Return whether a number lies within the bounds."""
+        return (
+            math.isfinite(number)
+            and (self.ge is None or number >= self.ge)
+            and (self.gt is None or number > self.gt)
+            and (self.le is None or number <= self.le)
+        )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A field of an order with its setting.
+
+    Attributes:
+        name: The field's.
+        type: Its type, such as ``int | None``.
+        default: Its default; dataclasses.MISSING where it has none.
+        setting: Its metadata.
+    """
+
+    name: str
+    type: Any
+    default: Any
+    setting: Setting
+
+    @property
+    def label(self) -> str:
+        """The name in messages."""
+        return self.name.replace("_", " ")
+
+
+def _rows(order: Any) -> tuple[Row, ...]:
+    hints = get_type_hints(order, include_extras=True)
+    known = {field.name: field for field in fields(order)}
+    names: dict[str, None] = {}
+    for base in reversed(order.__mro__):
+        for name in get_annotations(base):
+            names.pop(name, None)  # the last declaration has the words
+            names[name] = None
+    return tuple(
+        Row(name, hints[name].__origin__, known[name].default, metadata)
+        for name in names
+        if name in known
+        for metadata in getattr(hints[name], "__metadata__", ())
+        if isinstance(metadata, Setting)
+    )
+
+
+rows: Callable[[Any], tuple[Row, ...]] = cache(_rows)
+"""Gives the fields of a dataclass that have a setting; a class's own follow its bases'."""
+
+
+def check_numbers(order: object) -> None:
+    """Accept an order whose numbers lie within their bounds.
+
+    Raises:
+        InvalidInput: One does not.
+    """
+    for row in rows(type(order)):
+        value = getattr(order, row.name)
+        if isinstance(value, int | float) and not row.setting.takes(value):
+            raise InvalidInput(f"{row.label} {value:g}: expected {row.setting.expected}")
