@@ -74,7 +74,6 @@ class CatalogStore:
         """Open the catalog.
 
         Args:
-            location: Where it lies.
             lock_wait_s: How long a write waits for another one to finish.
             memory_limit: What one process's queries may take, as DuckDB spells it.
             spill_limit: What they may take on the disk when that is not enough.
@@ -87,12 +86,6 @@ class CatalogStore:
             class_names: Gives the class name of each class tag, in class order; what has no name
                 is no class.
             collection_column: Gives the value of the column `collection`; see Opened.
-
-        Raises:
-            InvalidInput: A limit is none that DuckDB knows.
-            StorageError: The folder cannot be made or written.
-            CatalogBusy: Another process is making it and does not finish.
-            CatalogDamaged: What lies there is no catalog, or one of a later version.
         """
         self.location = location
         self.lock_wait_s, self.timeout_s = lock_wait_s, timeout_s
@@ -266,12 +259,7 @@ class CatalogStore:
                     lake.close()
 
     def restore_statistics(self) -> None:
-        """Put right what DuckLake knows of the columns' least and greatest values.
-
-        Raises:
-            CatalogBusy: The write lock was not free in time.
-            StorageError: The metadata cannot be written.
-        """
+        """Put right what DuckLake knows of the columns' least and greatest values."""
         with self.lock(WRITE_LOCK, "the catalog's statistics are being restored"):
             lake, self._writer = self._writer or self._open(), None
             with translated(self.location):

@@ -54,8 +54,6 @@ def merge(
 
     Args:
         connection: Inside WritableCatalog.writing, with the rows of each tree as they are now.
-        cluster: The source's cluster.
-        datasource: The source's datasource.
         frames: Those of which a file was written or removed.
 
     Returns:

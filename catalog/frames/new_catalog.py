@@ -27,13 +27,8 @@ from catalog.storage.to_disk import to_disk
 def make_catalog(location: CatalogLocation, limits: dict[str, str]) -> None:
     """Make the catalog, whose write lock the caller holds; a metadata file aside, then renamed.
 
-    Args:
-        location: Where it is to lie.
-        limits: Settings of DuckDB.
-
     Raises:
         CatalogDamaged: There are data files of a catalog, without its metadata.
-        StorageError: The folder cannot be written.
     """
     if location.holds_files(f"main/{FILES}"):
         raise CatalogDamaged(

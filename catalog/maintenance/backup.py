@@ -89,15 +89,11 @@ def back_up(
     """Write a backup while others read and write.
 
     Args:
-        store: The catalog.
-        records: The records.
         target: The folder to make, or the file where its name ends in ".tar".
         progress: Told how many of how many data files are copied.
 
     Raises:
         AlreadyExists: There is something at ``target``.
-        CatalogBusy: Another process held the write lock.
-        StorageError: It cannot be written, or a data file is missing.
     """
     if target.exists():
         raise AlreadyExists("backup", str(target), "choose another name or move it away")
@@ -146,7 +142,6 @@ def restore(source: Path, home: Path) -> Backup:
     Raises:
         AlreadyExists: The home has a catalog or records; nothing is overwritten.
         BadFile: The backup is none, lacks a file, or one is not as it was written.
-        StorageError: The home cannot be written.
     """
     for name in _PARTS:
         if (home / name).exists():

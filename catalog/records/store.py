@@ -39,7 +39,6 @@ def is_made(database: Path | Postgres) -> bool:
     """Return whether there are records in a database.
 
     Raises:
-        StorageError: The server cannot be reached.
         OSError: The file cannot be looked for.
     """
     if isinstance(database, Path):
@@ -77,15 +76,12 @@ class RecordStore:
         """Open the database, made or migrated first where needed.
 
         Args:
-            place: The SQLite file, or the PostgreSQL database.
             places: Where what they name lies; by default the home that has the file at
                 records/records.sqlite.
             lock_wait_s: How long to wait for another process that is migrating it.
 
         Raises:
             StorageError: The folder or file cannot be written, or the server not be reached.
-            CatalogBusy: Another process is migrating it and does not finish.
-            CatalogDamaged: It is no such database, or one of a later version.
         """
         self.place = place
         self.owner = NOBODY
@@ -135,9 +131,6 @@ class RecordStore:
 
         Args:
             waits: For another transaction that writes, BUSY_S at most.
-
-        Raises:
-            CatalogBusy: Another transaction writes, and did not end in time.
         """
         kind = WRITES if waits else WRITES_AT_ONCE
         engine = self.engine.execution_options(**{KIND: kind})

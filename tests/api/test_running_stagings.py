@@ -24,7 +24,7 @@ from pipeline.cache.beat import Watch
 from pipeline.cache.contents import space
 from pipeline.cache.stager import stager
 from pipeline.jobs.request import JobPaths
-from pipeline.jobs.workflow.moves import RUN, add_task
+from pipeline.jobs.workflow.moves import RUN, add_task, new_task
 from pipeline.staging.progress import Progress
 from tests.api.servers import framesift, serving, wait_until
 from tests.pipeline.homes import FRAMES, copy_home, open_home
@@ -126,7 +126,8 @@ def being_submitted(session: Transaction, job: Job) -> None:
     """Record a job that another process is about to hand to its backend."""
     session.add(job)
     session.flush()
-    add_task(session, job, RUN).backend_name = "framesift-test"
+    add_task(session, job, task := new_task(RUN))
+    task.backend_name = "framesift-test"
 
 
 def test_a_job_that_waits_is_listed_by_its_name(workspace: Workspace) -> None:

@@ -27,7 +27,7 @@ from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job, now
 from pipeline.jobs.backends.registry import BACKENDS
 from pipeline.jobs.request import JobPaths, write_json
-from pipeline.jobs.workflow.moves import RUN, add_task
+from pipeline.jobs.workflow.moves import RUN, add_task, new_task
 from tests.api.servers import framesift, serving, wait_until
 from tests.api.test_statistics import a_report
 from tests.pipeline.homes import SAMPLE, copy_home, open_home
@@ -63,7 +63,7 @@ def recorded(workspace: Workspace, name: str, kind: str, state: str, **paths: st
         )  # fmt: skip
         session.add(job)
         session.flush()
-        task = add_task(session, job, RUN)
+        add_task(session, job, task := new_task(RUN))
         task.state, task.handle, task.started = state, job.handle, job.started
         if state == "pending":
             task.handle, task.not_before = "", now() + timedelta(minutes=30)

@@ -28,7 +28,6 @@ class SkippedFrames:
         Args:
             fkeys: Of the frames that are read, by their rows.
             limit: How many may be bad.
-            split: The split's name.
         """
         self.split = split
         self._fkeys, self._limit = fkeys, limit
@@ -36,11 +35,7 @@ class SkippedFrames:
         self._noting = Lock()
 
     def note(self, row: int, error: BadFile) -> None:
-        """Go on without a frame.
-
-        Raises:
-            BadFile: More are bad than may be.
-        """
+        """Go on without a frame."""
         fkey, reason = self._fkeys[row], " ".join(str(error).split())
         with self._noting:  # several threads read ahead
             if fkey in self._reasons:
@@ -79,11 +74,7 @@ class SkippedFrames:
 
 
 def write_skipped_frames(model_dir: Path, listed: Sequence[Mapping[str, str]]) -> None:
-    """Keep a list in a run's folder.
-
-    Raises:
-        StorageError: The disk refuses.
-    """
+    """Keep a list in a run's folder."""
     atomic_write(model_dir / FILE, json.dumps(listed, indent=2), parents=True)
 
 

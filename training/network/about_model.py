@@ -98,11 +98,7 @@ class AboutModel:
             raise InvalidInput(f"a model cannot be made of this dataset: {error}") from error
 
     def label_classes(self, class_list: Mapping[str, str], dataset: str) -> LabelClasses:
-        """The model's classes, and where the labels of a dataset that it is run on go.
-
-        Raises:
-            InvalidInput: The dataset's classes are not the model's, or its map lacks one of them.
-        """
+        """The model's classes, and where the labels of a dataset that it is run on go."""
         map_ = None if self.class_map is None else ClassMap.from_json(self.class_map)
         classes = LabelClasses.of(class_list, map_, dataset)
         check_same_classes("the model", self.classes, classes.names, dataset)

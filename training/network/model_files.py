@@ -24,11 +24,7 @@ KERAS_FILE = "model.keras"
 
 
 def write_model(model: Any, about: AboutModel, model_dir: Path) -> str:
-    """Write a trained Keras model and what it is; ``about.sha256``, which comes back, is filled in.
-
-    Raises:
-        StorageError: The disk refuses.
-    """
+    """Write a trained Keras model and its description; the digest that this gets as ``sha256``."""
     from training.network.weights_file import as_bytes
 
     content = as_bytes(model)
@@ -45,13 +41,11 @@ def read_model(
     """The finished Keras model in ``model_dir``, and what it is.
 
     Args:
-        model_dir: The model.
         trust_model: Have Keras build what a model.keras of a foreign network describes, which runs
             what its author put into it.
         network: The user's own network, "module:function", which may be built.
 
     Raises:
-        NotFound: There is none.
         BadFile: Its files are damaged or do not belong together, or hold a foreign network that is
             not trusted.
     """

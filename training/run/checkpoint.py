@@ -58,11 +58,7 @@ class Checkpoint:
         """Replace the checkpoint in ``model_dir``.
 
         Args:
-            model_dir: Where it lies.
             keep: Checkpoints that are there then, this one among them.
-
-        Raises:
-            StorageError: The disk refuses.
         """
         about = {
             "step": self.step,
@@ -107,20 +103,17 @@ class Checkpoint:
 
     @classmethod
     def restore_newest(
-        cls, model_dir: Path, restore: Callable[["Checkpoint"], None], say: Callable[[str], None]
+        cls, model_dir: Path, restore: Callable[["Checkpoint"], None], report: Callable[[str], None]
     ) -> "Checkpoint | None":
         """The newest checkpoint in ``model_dir`` that is whole; None where there is none.
 
         Where it is missing or damaged, it is laid aside, and the one before it takes its place.
 
         Args:
-            model_dir: Where they lie.
             restore: Has the run begin with one; raises BadFile where its arrays do not fit.
-            say: Told of damage.
 
         Raises:
             BadFile: There are some, and none of them is whole.
-            StorageError: The disk refuses.
         """
         newest, former, damage = model_dir / CHECKPOINT_FILE, _former(model_dir), None
         for path in (newest, *former):
@@ -136,7 +129,9 @@ class Checkpoint:
                 if newest.exists():
                     newest.replace(model_dir / DAMAGED_FILE)
                 path.replace(newest)
-                say(f"warning: {damage}; going on from the one before, of step {checkpoint.step}")
+                report(
+                    f"warning: {damage}; going on from the one before, of step {checkpoint.step}"
+                )
             return checkpoint
         assert damage is not None  # the newest is there, or was missed
         raise BadFile(
@@ -152,8 +147,6 @@ class Checkpoint:
 
         Args:
             class_list: Of the run's dataset.
-            identity: Of the run.
-            model_dir: Where the checkpoint lies, for the message.
 
         Raises:
             InvalidInput: It is another run; the message names every difference.

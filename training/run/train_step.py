@@ -23,12 +23,9 @@ def train_step(
 
     Args:
         model: Keras model from images to float32 logits.
-        optimizer: Built for its variables.
-        workers: That make the step together.
         weight_of_id: (256,) float32, of each class in the loss.
         scale: Of the loss, where the model computes in halves: a step whose gradients overflow
             changes no weight.
-        seed: Of what layers draw.
     """
     variables = model.trainable_variables
     draws = Draws(model, seed, workers.rank)
@@ -44,8 +41,8 @@ def train_step(
             if model.losses:  # of a user's own network, whose layers may be regularized
                 further = tf.add_n([tf.cast(each, tf.float32) for each in model.losses])
                 loss, own = loss + further, own + further
-            taken = own if scale is None else scale.scaled(own)
-        apply(optimizer, workers.tape(tape).gradient(taken, variables), variables, scale)
+            scaled = own if scale is None else scale.scaled(own)
+        apply(optimizer, workers.tape(tape).gradient(scaled, variables), variables, scale)
         # Batch normalisation's means: so workers stay equal, whenever a checkpoint is written.
         workers.average_variables(model.non_trainable_variables)
         return loss
@@ -59,11 +56,8 @@ def apply(
     """Change the variables, within a compiled function.
 
     Args:
-        optimizer: Built for them.
         gradients: Of the loss, scaled where there is a scale; then they may overflow, and change
             nothing but the scale.
-        variables: Those that the gradients are of.
-        scale: Of the loss.
     """
     if scale is None:
         optimizer.apply_gradients(zip(gradients, variables, strict=True))

@@ -63,7 +63,6 @@ class Slices:
 
         Args:
             scores: Schema training.validation.frame_cells.FRAMES_SCHEMA, and a column of the tag.
-            cells: Of the same frames.
         """
         column = self._by if self._by in SLICED_BY else _COLUMN + self._by
         values = scores[column].to_pylist()
