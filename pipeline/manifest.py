@@ -214,7 +214,7 @@ class Manifest:
             )
 
     def write(self, folder: Path) -> "Manifest":
-        """Write both files into ``folder``, the header last, each aside and then renamed.
+        """Write both files into ``folder``, the header last, each by a temporary file.
 
         Raises:
             StorageError: The folder cannot be written.

@@ -1,4 +1,4 @@
-"""Compares a source's listing with the catalog, new, changed or gone: two sorted streams merged.
+"""Compares a source's listing with the catalog: new, changed, removed; two sorted streams merged.
 
 Neither the listing nor the catalog's files are ever held whole, so a source of millions of files
 costs no more memory than a small one, and the first new file is known at once.

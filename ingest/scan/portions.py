@@ -3,10 +3,10 @@
     listing, catalog -> compare -> pair_frames -> portions -> an engine counts -> commit
 
 A portion stands by itself: which of its frames were counted where and when makes no difference to
-what is committed. They must be committed in their order, because a gone file leaves the catalog no
-earlier than what has become of its frame is written.
+what is committed. They must be committed in their order, because a removed file leaves the
+catalog no earlier than what has become of its frame is written.
 
-What follows from files that are gone comes last: only then is it known whether so many are gone
+What follows from removed files comes last: only then is it known whether so many are removed
 that the source's disk is more likely away than emptied (ingest.scan.removal_guard).
 """
 
@@ -70,7 +70,7 @@ class Portion:
             self.touched.add(file.frame.identity)
 
     def remove(self, key: str, frame: Identity | None) -> None:
-        """Take a file that is gone, of this frame."""
+        """Take a removed file, of this frame."""
         self.removed.append(key)
         if frame is not None:
             self.touched.add(frame)
@@ -141,7 +141,7 @@ class Portions:
                 last time is read again: it may be readable now, though nothing shows it.
             full: Read everything again.
             check_images: Read frames whose image came back from an archive.
-            guard: Says whether files that are gone may leave the catalog; all may when None.
+            guard: Decides whether removed files may leave the catalog; all may when None.
         """
         self.counts, self.frames_each, self.files_each = counts, frames_each, files_each
         self._listed, self._guard = listed, guard or RemovalGuard()
@@ -244,9 +244,9 @@ class Portions:
             yield from self._if_full()
 
     def _follow_removed(self) -> Iterator[Portion]:
-        """Portions that follow from files that are gone, and last these themselves.
+        """Portions that follow from removed files, and last these themselves.
 
-        Only as long as they are in the catalog does a scan see that they are gone.
+        Only as long as they are in the catalog does a scan see that they were removed.
         """
         deferred, self._deferred = self._deferred, _Deferred()
         self._portion.examined += deferred.examined

@@ -201,7 +201,7 @@ class Scan:
         progress: Progress | None = None,
         skip: Callable[[str], bool] = _skip_none,
     ) -> None:
-        """Count everything that is new or has changed, drop what is gone, and commit.
+        """Count everything that is new or has changed, drop what was removed, and commit.
 
         Args:
             folders: Look only at these folders (each ends in a slash) and single keys, in order,

@@ -1,4 +1,4 @@
-"""The record of a scan: begun, kept up to date, ended."""
+"""The record of a scan: created, updated, finished."""
 
 from sqlalchemy import select
 

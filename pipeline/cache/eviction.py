@@ -270,7 +270,7 @@ def holders_of(cache: Path, leases: Iterable[HeldLease]) -> frozenset[tuple[str,
 def evict(
     cache: Path, plan: EvictionPlan, is_held: Callable[[], Collection[str]]
 ) -> tuple[int, int]:
-    """Remove what a plan says; bytes and files that are gone.
+    """Remove a plan's content; bytes and files that were removed.
 
     A process that is killed meanwhile leaves entries that no manifest names, which is no harm.
 
@@ -317,7 +317,7 @@ def _is_ours(path: str) -> bool:
 
 
 def clear_evicted(cache: Path, is_held: Callable[[], Collection[str]]) -> None:
-    """Remove what killed processes left aside; to be called by whoever has the turn."""
+    """Remove leftovers of killed processes; to be called by the process that has the turn."""
     clear_parts((cache / FORMS).glob(f"*{_PART}"))
     for evicted in (cache / MANIFESTS).glob(f".*{_EVICTED}"):
         name = evicted.name[1:].rpartition(".")[0].rpartition(".")[0]
@@ -341,7 +341,7 @@ def _mark_eviction(cache: Path) -> None:
 
 
 def _move_and_remove(manifest: StagedManifest, is_held: Callable[[], Collection[str]]) -> bool:
-    """Take a manifest away, unless somebody has begun to use it."""
+    """Remove a manifest, unless somebody has started to use it; True where it was removed."""
     evicted = manifest.folder.with_name(f".{manifest.name}.{uuid.uuid4().hex}{_EVICTED}")
     try:
         manifest.folder.rename(evicted)

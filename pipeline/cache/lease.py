@@ -146,7 +146,7 @@ class Lease:
         """
         folder = self.cache / MANIFESTS / self.manifest
         for _ in range(_LOOKS):
-            # Whoever evicts looks for leases once more when it is aside, and puts it back.
+            # An eviction looks for leases once more when it has moved it, and puts it back.
             if (folder / "manifest.json").exists():
                 return
             time.sleep(_LOOK_AGAIN_S)

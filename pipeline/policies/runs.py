@@ -1,4 +1,4 @@
-"""Runs of a policy: begun here or as a job, followed, paused, resumed and ended."""
+"""Runs of a policy: started here or as a job, followed, paused, resumed and ended."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta

@@ -112,7 +112,7 @@ def set_tags(
     *,
     batch_rows: int = BATCH_ROWS,
 ) -> None:
-    """Set tags of files, a commit for each batch; counts files that are done, or gone meanwhile.
+    """Set tags of files, a commit for each batch; counts files that are done, or removed meanwhile.
 
     Args:
         reason: What the snapshots are for.
@@ -133,7 +133,7 @@ def set_tags(
 
 
 def _set(store: WritableCatalog, reason: str, batch: pa.Table) -> int:
-    """Set the tags, and return the number of files that were gone."""
+    """Set the tags, and return the number of files that the catalog no longer has."""
     with store.writing(reason, author="policy") as connection:
         families: dict[str, list[str]] = {}
         known = settable(connection)

@@ -89,8 +89,9 @@ def prepare(
 ) -> Prepared:
     """Make the form of a manifest's frames, or what an earlier one lacks.
 
-    Frames that an earlier form has undamaged are copied from it. The form is written aside, is on
-    the disk as a whole, and takes its name then; of two that are made at once the later stays.
+    Frames that an earlier form has undamaged are copied from it. The form is written to a
+    temporary folder, is on the disk as a whole, and takes its name then; of two that are made at
+    once the later stays.
 
     Args:
         manifest_folder: The manifest, whose files lie on this machine.

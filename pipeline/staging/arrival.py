@@ -153,7 +153,7 @@ class Arrival:
 def arriving(
     temporary_path: Path, size: int, buffers: Buffers, lanes: Md5Lanes
 ) -> Iterator[Arrival]:
-    """A file that is to come, and that the block keeps; where it fails, what has come is gone.
+    """A transfer for the block, which keeps the file; where it fails, what was received is removed.
 
     Args:
         temporary_path: For what comes of it.

@@ -1,4 +1,4 @@
-"""Fetching a plan's files into the cache: each aside, checked, and then renamed."""
+"""Fetches a plan's files into the cache: each to a temporary path, checked, and then renamed."""
 
 import errno
 import random

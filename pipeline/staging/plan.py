@@ -125,7 +125,7 @@ def plan_staging(
     """The files to fetch so that every file of the manifest lies in the cache.
 
     A file in the cache whose name says the wanted version, and which has the catalogued size, is
-    complete: files are written aside, checked and renamed.
+    complete: files are written to temporary paths, checked and renamed.
 
     Args:
         manifest: The files, not staged.

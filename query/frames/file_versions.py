@@ -1,4 +1,4 @@
-"""The versions of a selection's files at its snapshot, for whoever will read the files later."""
+"""The versions of a selection's files at its snapshot, for those who read the files later."""
 
 from dataclasses import replace
 
