@@ -26,7 +26,6 @@ class Batch:
     """
 
     def __init__(self) -> None:
-        """An empty batch."""
         self.paths: set[str] = set()
         self.since = inf
         self._first = self._last = 0.0

@@ -24,7 +24,6 @@ class Mmafmcosctl:
     """Runs mmafmcosctl through a prefix."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        """Run nothing yet."""
         self._command = tuple(command)
 
     def download(

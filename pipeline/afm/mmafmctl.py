@@ -88,7 +88,6 @@ class Mmafmctl:
         command: Sequence[str],
         options: PrefetchOptions = PrefetchOptions(),
     ) -> None:
-        """Run nothing yet."""
         self._command, self._options = tuple(command), options
 
     def check(self, fileset: Fileset) -> None:

@@ -37,7 +37,6 @@ class HeldContent:
     """Content in memory."""
 
     def __init__(self, view: memoryview) -> None:
-        """Of all of a memory."""
         self._view = view
 
     @property

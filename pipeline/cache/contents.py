@@ -103,7 +103,6 @@ class KnownEntries:
     """Entries that staged manifests name; a manifest that did not change is not read again."""
 
     def __init__(self) -> None:
-        """Read none yet."""
         self._known: dict[Path, tuple[tuple[int, int], frozenset[str]]] = {}
 
     def of(self, manifest: StagedManifest) -> frozenset[str]:

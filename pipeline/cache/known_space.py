@@ -39,7 +39,6 @@ class KnownSpace:
     """Space of entries and prepared forms in a cache, as it is at each call."""
 
     def __init__(self, cache: Path) -> None:
-        """Count nothing yet."""
         self._cache = cache
         self._known: dict[str, _Folder] = {}
 

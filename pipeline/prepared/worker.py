@@ -28,7 +28,6 @@ class Decoder:
     """Decodes frames of a manifest into a form's arrays."""
 
     def __init__(self, manifest: Manifest, arrays: Arrays, size: Size) -> None:
-        """Prepare to decode frames at that size."""
         self._manifest, self._arrays, self._size = manifest, arrays, size
         self._palette = Palette.from_class_list(manifest.header.class_list)
 

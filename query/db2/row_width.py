@@ -43,7 +43,6 @@ class RowWidths:
     """The estimated bytes of each query's columns, inner queries first."""
 
     def __init__(self, schema: Schema) -> None:
-        """Know no query yet."""
         self._schema = schema
         self._outputs: dict[int, _Outputs] = {}
 
