@@ -48,9 +48,9 @@ class DaskEngine:
                     future = self._submit(task.unit(portion), f"count-{scan}-{number}")
                 pending.append((portion, future))
                 while pending and (pending[0][1] is None or len(pending) > self._most()):
-                    yield self._taken(*pending.popleft())
+                    yield self._counted(*pending.popleft())
             while pending:
-                yield self._taken(*pending.popleft())
+                yield self._counted(*pending.popleft())
         finally:
             for _, future in pending:
                 if future is not None:
@@ -64,7 +64,7 @@ class DaskEngine:
         threads: dict[str, int] = self._answered(self.client.nthreads)
         return max(2, _AHEAD * sum(threads.values()))
 
-    def _taken(self, portion: Portion, future: "Future | None") -> Counted:
+    def _counted(self, portion: Portion, future: "Future | None") -> Counted:
         if future is None:
             return portion, []
         return portion, read_counts(self._answered(future.result))

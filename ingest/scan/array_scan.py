@@ -81,6 +81,6 @@ def collect_units(
                 f"{folder}: the source's class list changed after the units were written; "
                 "write them again"
             )
-        scan.commit(units.counted(scan.counts), progress)
+        scan.commit(units.results(scan.counts), progress)
         scan_record.finish(records, number, "done", scan.counts)
         return ScanResult(number, scan.counts)

@@ -176,7 +176,7 @@ class Portions:
         # A scan that was broken off noted them, and they went before another saw them.
         self._unseen.difference_update(problem.key for problem in self.listing_problems)
         self._portion.examined += self._unseen
-        yield self._taken()
+        yield self._completed()
 
     def _noted(self, files: Iterable[ScannedFile]) -> Iterator[ScannedFile]:
         """The files that are there, once it is noted what has become of them."""
@@ -368,9 +368,9 @@ class Portions:
         rows = len(portion.files) + len(portion.restated) + len(portion.removed)
         rows += len(portion.unlabelled)
         if len(portion.frames) >= self.frames_each or rows >= self.files_each:
-            yield self._taken()
+            yield self._completed()
 
-    def _taken(self) -> Portion:
+    def _completed(self) -> Portion:
         portion, self._portion = self._portion, Portion()
         portion.problems += self.listing_problems
         self.listing_problems.clear()

@@ -258,7 +258,7 @@ class Scan:
                 for problem in recorded_problems(
                     self.records, source_id=self.source.id, below=below
                 )
-                if any(_lies_in(problem.key, folder) for folder in folders)
+                if any(_is_below(problem.key, folder) for folder in folders)
                 and not skip(problem.key)
             ],
             full=self.options.full,
@@ -286,7 +286,7 @@ class Scan:
                 return compare(
                     (file for file in listed if not skip(file.key)),
                     (file for file in known if not skip(file.key)),
-                    lambda key: any(_lies_in(key, below) for below in unlisted),
+                    lambda key: any(_is_below(key, below) for below in unlisted),
                 )
 
             yield portions.cut(chain.from_iterable(map(compared, folders)))
@@ -385,7 +385,7 @@ def _unlisted(key: str, reason: str) -> Problem:
     )
 
 
-def _lies_in(key: str, folder: str) -> bool:
+def _is_below(key: str, folder: str) -> bool:
     return key == folder or (key.startswith(folder) and folder[-1:] in ("", "/"))
 
 

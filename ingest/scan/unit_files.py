@@ -109,7 +109,7 @@ class UnitFolder:
         units = range(1, self.header()["units"] + 1)
         return [n for n in units if not (self.folder / _name("counts", n)).exists()]
 
-    def counted(self, counts: ScanCounts) -> Iterator[Counted]:
+    def results(self, counts: ScanCounts) -> Iterator[Counted]:
         """Every portion with its counts, in order; what was listed is added to ``counts``."""
         header = self.header()
         for name in ("files", "added", "changed", "unchanged", "removed", "bad_files", "orphans"):

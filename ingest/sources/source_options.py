@@ -105,7 +105,7 @@ class SourceOptions:
             if (value := getattr(self, field.name)) != field.default
         }
 
-    def shown(self) -> dict[str, Any]:
+    def public(self) -> dict[str, Any]:
         """`to_json` without keys: only whether there are any; and without what fences it."""
         options = self.to_json()
         options.pop("within", None)

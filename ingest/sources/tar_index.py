@@ -384,7 +384,7 @@ class _Builder:
         """Drop what lies behind the end marker; walk on to it if no walk met it."""
         if not walk.ended:
             last = _Walk(self._meter, walk.at, self._meter.archive.size + 1)
-            self._keep(len(self._bounds), last)
+            self._store(len(self._bounds), last)
             walk = last
         self._run("DELETE FROM steps WHERE start >= ?", walk.at)
         archive = self._meter.archive
@@ -404,7 +404,7 @@ class _Builder:
 
     def _walk(self, region: int, start: int, stop: int) -> "_Walk":
         walk = _Walk(self._meter, start, stop)
-        self._keep(region, walk)
+        self._store(region, walk)
         return walk
 
     def _try_walk(self, region: int, start: int, stop: int) -> "_Walk | None":
@@ -415,7 +415,7 @@ class _Builder:
         except FramesiftError:
             return None  # whoever arrives here reads it again, and reports if it is true
 
-    def _keep(self, region: int, walk: "_Walk") -> None:
+    def _store(self, region: int, walk: "_Walk") -> None:
         rows: list[tuple[object, ...]] = []
         for step in walk:
             rows.append((region, *step))

@@ -90,8 +90,8 @@ class Reservation:
         self._bytes = self._files = 0
         self._written = 0.0
 
-    def make(self, size: int, files: int) -> None:
-        """Have room for what is to come, by evicting what was used least recently and is free.
+    def extend(self, size: int, files: int) -> None:
+        """Reserve more space, by evicting what was used least recently and is evictable.
 
         Where nothing is to come, a cache above its limits whose content may not go stays as it is.
 
@@ -108,12 +108,12 @@ class Reservation:
                 raise
 
     def settle(self) -> None:
-        """Wait for the end of what is being evicted, which may not have seen this lease."""
+        """Wait for running evictions to end, which may not have seen this lease."""
         with self._lock, self._turn():
             pass
 
     def arrived(self, size: int, files: int) -> None:
-        """Say that some of it lies in the cache by now, or is not coming."""
+        """Release what lies in the cache by now, or is not coming."""
         with self._lock:
             self._bytes, self._files = max(0, self._bytes - size), max(0, self._files - files)
             # Late is no harm: what came is counted twice until then.
@@ -122,7 +122,7 @@ class Reservation:
                     self._write()
 
     def preview(self, size: int, files: int) -> ReservationPlan:
-        """The plan that `make` would carry out, the user's share included."""
+        """The plan that `extend` would carry out, the user's share included."""
         share = self._of_share(size, size)
         if share is not None and not share.fits:
             return share

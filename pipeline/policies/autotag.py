@@ -70,7 +70,7 @@ def run(
         make_missing(store, [tag])
         files = matching(visible, policy, ["fkey", action.rule.field.lower()])
         report.counts.total = files.num_rows
-        values = _taken(files, _expression(records, action.rule), tag)
+        values = _values_of(files, _expression(records, action.rule), tag)
         rows = usable(store, values, [tag])
         failed, skipped = values.num_rows - rows.num_rows, files.num_rows - values.num_rows
         report.counts.failed, report.counts.skipped = failed, skipped
@@ -78,7 +78,7 @@ def run(
         set_tags(store, report, reason, rows, batch_rows=batch_rows)
 
 
-def _taken(files: pa.Table, expression: tuple[str, list[object]], tag: str) -> pa.Table:
+def _values_of(files: pa.Table, expression: tuple[str, list[object]], tag: str) -> pa.Table:
     """The tag's value by fkey, where there is one."""
     renamed = files.rename_columns(["fkey", "given"])
     sql, values = expression

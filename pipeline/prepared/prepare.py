@@ -128,7 +128,7 @@ def prepare(
         return complete
     space = complete.bytes + len(classes.encode()) + _HEADER_BYTES
     if reservation is not None:
-        reservation.make(space, _FILES)
+        reservation.extend(space, _FILES)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with part_of(target, is_folder=True) as temporary_folder:

@@ -136,7 +136,7 @@ class Arrival:
         """The checksum of the content that was checked, as pipeline.cache.checksums records it."""
         return self._checksum
 
-    def keep(self, target: Path) -> None:
+    def commit(self, target: Path) -> None:
         """Give it its name, once it is on the disk."""
         self._content.write()
         for _ in range(_RENAMES):

@@ -28,8 +28,8 @@ from pipeline.staging.reading_order import ReadingOrder
 _AT_ONCE = 32
 """Frames fetched in one go: what a reader waits for comes after those at most."""
 
-_ROOM_FOR = 128
-"""Frames that room is made for in one go: it may take a look at the whole cache."""
+_MOST_FRAMES = 128
+"""Frames whose space is reserved in one go: it may take a look at the whole cache."""
 
 _FULL_FOR_S = 5.0
 """Shortest time for which a cache counts as full, unless its window frees files [s]."""
@@ -53,8 +53,8 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 class Space(Protocol):
     """Reservation of cache space, as pipeline.cache.reservation has it."""
 
-    def make(self, size: int, files: int) -> None:
-        """Have room for so much more [bytes].
+    def extend(self, size: int, files: int) -> None:
+        """Reserve so much more [bytes].
 
         Raises:
             CacheFull: What could go does not suffice.
@@ -62,7 +62,7 @@ class Space(Protocol):
         ...
 
     def arrived(self, size: int, files: int) -> None:
-        """Count so much of it as come, or as not coming."""
+        """Release so much of it: it lies in the cache by now, or is not coming."""
         ...
 
     def evict(self, entries: Iterable[str]) -> int:
@@ -148,7 +148,7 @@ class ConcurrentFetch:
         self._coming: deque[_Frames] = deque()
         self._full: CacheFull | None = None
         self._full_s, self._full_for_s = 0.0, _FULL_FOR_S
-        self._reported_full, self._room_for = False, _ROOM_FOR
+        self._reported_full, self._most_frames = False, _MOST_FRAMES
         self._pause_s = _FIRST_PAUSE_S
         self._there = plan.files - len(plan.missing), plan.bytes - plan.missing_bytes
         self._fetched_bytes, self._present = 0, self._there[0]
@@ -238,7 +238,7 @@ class ConcurrentFetch:
         self._low = self._head = reading.begin
 
     def _let_go(self) -> None:
-        """Make no use of the room that was made for what has not come."""
+        """Release the space that was reserved for what has not come."""
         for frames in self._coming:
             self._space.arrived(frames.bytes, len(frames.items))
         self._coming.clear()
@@ -254,7 +254,7 @@ class ConcurrentFetch:
             return False
         problem: FramesiftError | None = None
         try:
-            self._make_room_now(awaited)
+            self._reserve_now(awaited)
             try:
                 self._fetch(awaited)
             finally:
@@ -283,7 +283,7 @@ class ConcurrentFetch:
         """Fetch what is read next; False where all of it is there, or there is no room."""
         if min(self._read) >= ALL:
             return False
-        if not self._coming and not self._room_ahead():
+        if not self._coming and not self._reserve_ahead():
             return False
         if not self._coming:
             return True  # what was looked at is there already
@@ -301,12 +301,12 @@ class ConcurrentFetch:
         self._pause_s = _FIRST_PAUSE_S
         return True
 
-    def _room_ahead(self) -> bool:
-        """Make room for what is read next; False where all of it is there, or there is none."""
+    def _reserve_ahead(self) -> bool:
+        """Reserve space for what is read next; False where all of it is there, or there is none."""
         # A whole epoch ahead is all there is; what others have evicted meanwhile comes once more.
         limit = min(self._order.last, self._low + len(self._frames), self._head + _LOOKED_AT)
         head, coming = self._head, list[tuple[int, int, list[WantedFile]]]()
-        most = _ROOM_FOR if self._is_full else self._room_for
+        most = _MOST_FRAMES if self._is_full else self._most_frames
         while head < limit and len(coming) < most:
             position, head = head, head + 1
             if not self._order.is_here(position) or self._is_read(position):
@@ -321,14 +321,14 @@ class ConcurrentFetch:
         while coming:
             items = [item for _, _, missing in coming for item in missing]
             try:
-                self._make_room(items, coming[-1][0], is_last=len(coming) == 1)
+                self._reserve(items, coming[-1][0], is_last=len(coming) == 1)
                 break
             except CacheFull as full:
                 self._report_full(full)
                 # Fewer may have room; what they leave out comes next.
                 half = len(coming) // 2
                 head, coming = coming[half][0], coming[:half]
-                self._room_for = max(1, half)
+                self._most_frames = max(1, half)
         for start in range(0, len(coming), _AT_ONCE):
             batch = coming[start : start + _AT_ONCE]
             items = [item for _, _, missing in batch for item in missing]
@@ -355,8 +355,8 @@ class ConcurrentFetch:
         """True where the cache had no room for a single frame a moment ago."""
         return self._full is not None and time.monotonic() - self._full_s < self._full_for_s
 
-    def _make_room(self, items: Sequence[WantedFile], position: int, *, is_last: bool) -> None:
-        """Have room for what is read next: free room, and then that of what is read later.
+    def _reserve(self, items: Sequence[WantedFile], position: int, *, is_last: bool) -> None:
+        """Reserve space for what is read next: free space, and then that of what is read later.
 
         Args:
             position: Where the last of them is read.
@@ -369,14 +369,14 @@ class ConcurrentFetch:
         if not self._is_full:
             began = time.monotonic()
             try:
-                self._space.make(need, len(items))
+                self._space.extend(need, len(items))
             except CacheFull as full:
                 if not is_last:
                     raise
                 self._full, self._full_s = full, time.monotonic()
                 self._full_for_s = max(_FULL_FOR_S, _REST * (self._full_s - began))
             else:
-                self._room_for = min(_ROOM_FOR, 2 * self._room_for)
+                self._most_frames = min(_MOST_FRAMES, 2 * self._most_frames)
                 return
         # One in, one out: to look for room takes a look at the whole cache.
         going = self._latest(need, len(items), position)
@@ -384,14 +384,14 @@ class ConcurrentFetch:
             assert self._full is not None
             raise self._full
         self._evict(going)
-        self._space.make(need, len(items))
+        self._space.extend(need, len(items))
 
-    def _make_room_now(self, items: Sequence[WantedFile]) -> None:
-        """Have room for what readers wait for, whatever goes for it."""
+    def _reserve_now(self, items: Sequence[WantedFile]) -> None:
+        """Reserve space for what readers wait for, whatever is evicted for it."""
         need, is_known = sum(item.size for item in items), False
         while True:
             try:
-                self._space.make(need, len(items))
+                self._space.extend(need, len(items))
             except CacheFull:
                 going = self._latest(need, len(items), None)
                 if going is None and is_known:

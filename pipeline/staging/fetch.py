@@ -241,7 +241,7 @@ class _Fetch:
             try:
                 self._checksums.record(entry, arrival.checksum, item.size)
                 with self._writes:
-                    arrival.keep(target)
+                    arrival.commit(target)
             except OSError as error:
                 raise CacheFails(error) from error
             return arrival.seconds

@@ -89,7 +89,7 @@ def stage_dataset(
                 for path in damaged_paths:
                     damaged(path)
             staging.files, staging.bytes = plan.files, plan.bytes
-            reservation.make(plan.missing_bytes, len(plan.missing))
+            reservation.extend(plan.missing_bytes, len(plan.missing))
             count_plan(counts, plan)
             recalled = recall_archived(
                 [(item.source, item.key) for item in plan.missing],

@@ -76,12 +76,12 @@ def _check_distinct_order(select: exp.Select) -> None:
         is_name = isinstance(key, exp.Column) and not key.table and key.name in names
         if not (is_name or isinstance(key, exp.Literal) or key in selected):
             raise SqlError(
-                -214, "42822", f'An expression in ORDER BY, "{_shown(key)}", is not valid: it is '
+                -214, "42822", f'An expression in ORDER BY, "{_printed(key)}", is not valid: it is '
                 "not in the SELECT list of a SELECT DISTINCT.",
             )  # fmt: skip
 
 
-def _shown(expression: exp.Expr) -> str:
+def _printed(expression: exp.Expr) -> str:
     plain = expression.copy()
     for identifier in plain.find_all(exp.Identifier):
         identifier.set("quoted", False)

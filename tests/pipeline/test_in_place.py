@@ -64,9 +64,9 @@ def test_the_form_is_held_by_a_job_and_goes_with_its_manifest(
     write_limits(cache, Limits(hard_bytes=space(cache)[0]))
     whole = Manifest.read(manifest)
     with leased(cache, "new-v1-0", Holder("new@1")) as lease:
-        room = Reservation(cache, lease)
+        reservation = Reservation(cache, lease)
         with leased(cache, manifest.name, Holder("streets@1", job="train-1")):
-            assert not room.preview(1, 1).fits
-        room.make(1, 1)
+            assert not reservation.preview(1, 1).fits
+        reservation.extend(1, 1)
     assert open_form(whole, SIZE) is None
     assert not manifest.exists()

@@ -43,10 +43,10 @@ def test_a_job_holds_what_it_reads_from_its_turn_to_its_end(tmp_path: Path) -> N
     eventually((folder / "began").exists)
     with leased(cache, "new-v1-0", Holder("new@1")) as lease:
         with pytest.raises(CacheFull, match="streets@1, used by job train-1 of ada"):
-            Reservation(cache, lease).make(BYTES, 1)
+            Reservation(cache, lease).extend(BYTES, 1)
         (folder / "go").touch()
         assert ended(handle, folder).state == "done"
-        Reservation(cache, lease).make(BYTES, 1)
+        Reservation(cache, lease).extend(BYTES, 1)
     assert staged_names(cache) == set()
 
 

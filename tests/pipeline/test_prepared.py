@@ -300,16 +300,16 @@ def test_a_form_takes_room_in_its_cache(tmp_path: Path) -> None:
     headers = 4096 + len(class_text(CLASS_LIST))
     space = form_bytes(len(Manifest.read(folder)), SIZE) + headers
     with leased(tmp_path, folder.name, Holder("drawn@1")) as lease:
-        room = Reservation(tmp_path, lease)
+        reservation = Reservation(tmp_path, lease)
         write_limits(tmp_path, Limits(hard_bytes=space - 1))
         with pytest.raises(CacheFull):
-            prepare(folder, SIZE, reservation=room)
+            prepare(folder, SIZE, reservation=reservation)
         write_limits(tmp_path, Limits(hard_bytes=space))
-        form = prepare(folder, SIZE, reservation=room).folder
+        form = prepare(folder, SIZE, reservation=reservation).folder
         with pytest.raises(CacheFull, match="drawn@1 itself"):
-            room.make(space, 1)
+            reservation.extend(space, 1)
     with leased(tmp_path, "another-v1", Holder("another@1")) as lease:
-        Reservation(tmp_path, lease).make(space, 1)
+        Reservation(tmp_path, lease).extend(space, 1)
     assert not form.exists()
     assert list((tmp_path / ".prepared").iterdir()) == []
 

@@ -386,7 +386,7 @@ class S3Bucket:
         modified = meta["last_modified"].astimezone(UTC)
         entry = _entry(key, meta["size"], modified, meta.get("e_tag"))
         if end_of(entry.size, start, length) - start <= _WHOLE_BYTES:
-            return entry, _whole(answer)
+            return entry, _in_one_piece(answer)
         return entry, answer.stream(min_chunk_size=_CHUNK_BYTES)
 
     def _opened_odd(
@@ -637,7 +637,7 @@ def _code(error: Exception) -> str:
     return "PermanentRedirect" if "redirect without LOCATION" in str(error) else ""
 
 
-def _whole(answer: Any) -> Iterator[Any]:
+def _in_one_piece(answer: Any) -> Iterator[Any]:
     """An object's bytes in one piece, as a buffer that is not copied."""
     yield memoryview(answer.bytes())
 

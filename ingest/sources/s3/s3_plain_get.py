@@ -134,7 +134,7 @@ class PlainGets:
         )
         return [*headers, authorization]
 
-    def keep(self, connection: socket.socket) -> None:
+    def give_back(self, connection: socket.socket) -> None:
         """Take a connection back whose answer was read to its end."""
         with self._lock:
             self._kept.append(connection)
@@ -197,7 +197,7 @@ class PlainObject:
 
     def __exit__(self, *_: object) -> None:
         if self._is_kept and not self._left:
-            self._gets.keep(self._connection)
+            self._gets.give_back(self._connection)
         else:
             self._connection.close()
 
