@@ -107,7 +107,7 @@ class FrameFile:
 
     @property
     def path(self) -> str:
-        """Where it lies."""
+        """Its path or URI."""
         return f"{self.root}/{self.key}"
 
 
@@ -167,7 +167,7 @@ class Manifest:
         return int(self.frames["label"].null_count)
 
     def need_labels(self) -> "Manifest":
-        """Itself, where every frame has a label, as training and validation need.
+        """The manifest itself, where every frame has a label, as training and validation need.
 
         Raises:
             InvalidInput: Some have none.

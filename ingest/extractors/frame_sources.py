@@ -64,7 +64,7 @@ class FrameSources:
         return self._own.list(below, unreadable)
 
     def problems(self) -> Iterable[Problem]:
-        """Those of the frame's own source."""
+        """The problems of the frame's own source."""
         return self._own.problems()
 
     def spans(self, keys: Iterable[str], /) -> dict[str, tuple[int, int]]:

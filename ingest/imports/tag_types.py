@@ -159,7 +159,7 @@ def _typed(
 
 
 def _or_nan(text: str, kind: str) -> str:
-    """Where numbers are expected, NaN is no value, in CSV as in Parquet."""
+    """NaN is no value where numbers are expected, in CSV as in Parquet."""
     return f" OR lower({text}) IN ('nan', '-nan')" if kind in _NUMBERS else ""
 
 

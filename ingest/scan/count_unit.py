@@ -64,7 +64,7 @@ def write_unit(
 
 
 def _key_file(options: SourceOptions) -> dict[str, str]:
-    """Where the worker may find what opens sealed keys: a path, and never the key."""
+    """The path of the file that opens sealed keys, for the worker; never the key."""
     path = sealed_keys.key_path() if options.sealed_keys else ""
     return {"key_file": path} if path else {}
 

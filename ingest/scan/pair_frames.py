@@ -20,7 +20,7 @@ class FrameFiles:
 
     @property
     def files(self) -> list[File]:
-        """Those that are there."""
+        """The files that are there."""
         files = (self.image, self.label, self.lidar, self.camera_json)
         return [file for file in files if file is not None]
 

@@ -68,7 +68,7 @@ def read_listed(source: FileReader, file: File) -> ListedContent:
 
 
 def use_listed(source: FileReader, file: File, use: Callable[[bytes], _T]) -> tuple[_T, bytes]:
-    """What ``use`` makes of a listed file's bytes, and these.
+    """The result of ``use`` for a listed file's bytes, and these.
 
     Bytes that no checksum proves are called bad only when they come twice.
 

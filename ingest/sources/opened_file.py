@@ -75,7 +75,7 @@ def open_file(
 
 
 def end_of(size: int, start: int, length: int | None) -> int:
-    """Where a part of a file of ``size`` bytes ends; see `open_file`."""
+    """The end of a part of a file of ``size`` bytes; see `open_file`."""
     return size if length is None else min(size, start + length)
 
 

@@ -123,7 +123,7 @@ def check_key() -> None:
 
 
 def key_path() -> str:
-    """Where this process's key file is, for a unit; empty where the key is given otherwise."""
+    """The path of this process's key file, for a unit; empty where the key is given otherwise."""
     return str(_key.path) if _key is not None and not _key.text else ""
 
 

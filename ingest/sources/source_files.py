@@ -59,7 +59,7 @@ class SourceFiles(FileReader, Protocol):
         ...
 
     def spans(self, keys: Iterable[str], /) -> dict[str, tuple[int, int]]:
-        """Where files lie in the one file that the source is: start and length [bytes] by key.
+        """The spans of files in the one file that the source is: start and length [bytes] by key.
 
         Empty where each is a file of its own. With them another process reads the files without
         an index.

@@ -15,7 +15,7 @@ _LEAST_RATE, _MOST_RATE = 0.001, 1_000_000.0
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """Where an object store answers and who asks. Holds no secret that can be read.
+    """Options of a source: its server, credentials and limits. Holds no secret that can be read.
 
     Credentials come from boto3's chain: environment, ~/.aws/credentials and config (SSO, role,
     process), container and instance metadata; or they are kept here, encrypted.

@@ -1,4 +1,4 @@
-"""Where each member of a tar archive lies: found once from its headers, kept in SQLite.
+"""Index of a tar archive's members: read once from its headers, kept in SQLite.
 
 A tar is a chain: a header tells where the next one is. On S3 every step is a request, so several
 walks start at once, spread over the archive, each at the first header it finds from there. What a
@@ -240,7 +240,7 @@ class TarIndex:
         self._connection = _connect_read_only(path)
 
     def find(self, key: str) -> tuple[int, int] | None:
-        """Where a member's data begin and how many bytes they are; None if there is none."""
+        """The start and size of a member's data [bytes]; None if there is none."""
         member = self.member(key)
         return None if member is None else member[:2]
 

@@ -136,7 +136,7 @@ class TarSource(TarReader):
                 yield Problem("bad_file", key, reason)
 
     def spans(self, keys: Iterable[str], /) -> dict[str, tuple[int, int]]:
-        """Where members lie; see SourceFiles."""
+        """The spans of members; see SourceFiles."""
         return {key: self._span(key) for key in keys}
 
 

@@ -1,4 +1,4 @@
-"""Where a watcher hears of changes."""
+"""Events that report changes to a watcher."""
 
 import threading
 from collections.abc import Collection

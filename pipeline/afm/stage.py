@@ -356,7 +356,7 @@ def _fetch(
 
 
 def _listable(paths: Sequence[str]) -> list[str]:
-    """Those that a list without escapes can name; the others stay as they are, and are named."""
+    """The files that a list without escapes can name; others stay as they are, and are reported."""
     return [path for path in paths if not needs_escapes([path])]
 
 

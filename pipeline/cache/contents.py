@@ -163,7 +163,7 @@ def source_folders(cache: Path) -> list[Path]:
 
 
 def some_entries(cache: Path, paths: Iterable[str]) -> Iterator[CachedItem]:
-    """Those of these entries that are there.
+    """The entries of these paths that are there.
 
     Args:
         paths: Of entries, below the cache.

@@ -1,4 +1,4 @@
-"""Where versions of files and prepared forms lie in a cache. A leaf of the standard library."""
+"""Paths of versions of files and of prepared forms in a cache. A leaf of the standard library."""
 
 import hashlib
 import re
@@ -25,7 +25,7 @@ def is_versioned_key(key: str) -> bool:
 
 
 def versioned_key(key: str, size: int, version: str) -> str:
-    """Where one version of a file lies below its source's folder in a cache.
+    """The path of one version of a file below its source's folder in a cache.
 
     Versions of one file lie beside each other, so that staging one dataset changes no other's.
     """

@@ -41,7 +41,7 @@ class Limits:
         )
 
     def check(self) -> "Limits":
-        """Themselves, where they fit together.
+        """The limits themselves, where they fit together.
 
         Raises:
             InvalidInput: One is below 0, or a soft one above its hard one.

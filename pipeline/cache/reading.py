@@ -195,7 +195,7 @@ class ReadsThrough:
 
 
 def _failure(failed: Path, entry: str) -> tuple[str, str] | None:
-    """Where what cannot be had should have come from, and the reason."""
+    """The origin of a file that cannot be had, and the reason."""
     with suppress(OSError):
         for line in failed.read_bytes().splitlines():
             with suppress(ValueError):  # being written

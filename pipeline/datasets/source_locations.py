@@ -1,4 +1,4 @@
-"""Where the sources of a dataset lie."""
+"""Locations of the sources of a dataset."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class SourceLocations:
 
     @classmethod
     def of(cls, sources: Iterable[Source]) -> "SourceLocations":
-        """Those of recorded sources, as they lie now."""
+        """The locations of recorded sources, as they are now."""
         listed = list(sources)
         return cls(
             {source.name: _root(source) for source in listed},
@@ -34,11 +34,11 @@ class SourceLocations:
 
     @classmethod
     def in_header(cls, header: ManifestHeader) -> "SourceLocations":
-        """Those that a manifest names."""
+        """The locations that a manifest names."""
         return cls(header.roots, header.datasources, header.within)
 
     def and_of(self, later: "SourceLocations") -> "SourceLocations":
-        """Those of both; where both have a source, as it lies later."""
+        """The locations of both; where both have a source, the later one."""
         return SourceLocations(
             {**self.roots, **later.roots},
             {**self.datasources, **later.datasources},

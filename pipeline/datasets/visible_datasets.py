@@ -188,7 +188,7 @@ class VisibleDatasets:
         return rows.filter(both)
 
     def _visible_fkeys(self, fkeys: pa.ChunkedArray, at: int) -> pa.ChunkedArray:
-        """Those of some fkeys whose rows are seen: one scan, where a selection takes five."""
+        """The fkeys whose rows are visible: one scan, where a selection takes five."""
         statement = (
             f"SELECT fkey FROM {LAKE}.main.{FILES} WHERE fkey IN (SELECT fkey FROM {_WANTED})"
         )
@@ -297,7 +297,7 @@ def _json_of(portion: VisiblePart | None) -> str:
 
 
 def _of_json(data: Any) -> VisiblePart | None:
-    """What `_json_of` was given."""
+    """The part that `_json_of` was given."""
     if data is None:
         return None
     id_, frames, splits, pixels, class_frames = data

@@ -46,7 +46,7 @@ class Arrays:
 
     @classmethod
     def open(cls, folder: Path) -> "Arrays":
-        """Those that another process created."""
+        """Arrays that another process created."""
         return cls(*(np.load(folder / name, mmap_mode="r+", allow_pickle=False) for name in _FILES))
 
     def put(

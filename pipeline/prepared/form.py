@@ -94,7 +94,7 @@ class PreparedForm:
     fkeys: dict[str, int]
 
     def rows(self, fkeys: Sequence[str]) -> "PreparedRows":
-        """Those of some of its dataset's frames, such as a split's, in their order."""
+        """The rows of some of its dataset's frames, such as a split's, in their order."""
         return PreparedRows(self, np.array([self.fkeys[fkey] for fkey in fkeys], np.int64))
 
     def image(self, position: int) -> UInt8 | None:
@@ -157,7 +157,7 @@ def checksum(array: UInt8) -> int:
 
 
 def prepared_folder(manifest: Path | None) -> Path | None:
-    """Where the forms of a staged manifest lie, beside it in its cache; None for any other."""
+    """The folder of a staged manifest's forms, beside it in its cache; None for any other."""
     path = None if manifest is None else manifest.absolute()
     if path is None or path.parent.name != ".manifests":
         return None

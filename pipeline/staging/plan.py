@@ -79,7 +79,7 @@ class StagingPlan:
         return sum(item.size for item in self.missing)
 
     def target(self, item: WantedFile) -> Path:
-        """Where a file goes.
+        """The path of a file in the cache.
 
         Raises:
             BadFile: Its name leads out of its source's folder.
@@ -111,7 +111,7 @@ class StagingPlan:
             return False
 
     def origin(self, item: WantedFile) -> str:
-        """Where a file comes from, for messages."""
+        """The path or URI that a file comes from, for messages."""
         return f"{self.origins[item.source].rstrip('/')}/{item.key}"
 
 

@@ -40,7 +40,7 @@ _OUTSIDE = {
 
 _INSIDE = {"d": r"\p{Nd}", "w": r"\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}", "s": r"\t-\r\p{Z}",
            "h": r"\t\p{Zs}"}  # fmt: skip
-"""The same inside of brackets."""
+"""A part of ICU's pattern as RE2's, inside of brackets."""
 
 _ATOM = re.compile(
     r"\\u(?P<hex>[0-9A-Fa-f]{4})|(?P<escape>\\(?P<code>.|\Z))|(?P<possessive>[*+?}]\+)"
@@ -105,7 +105,7 @@ class _Arguments:
         return int(text)
 
     def flags(self, index: int) -> str:
-        """Those of a pattern, as RE2 writes them."""
+        """The flags of a pattern, as RE2 writes them."""
         node = self.optional[index].unnest() if index < len(self.optional) else None
         text = "c" if node is None else _constant(node, self.name, "flags")
         if set(text) - set("cimns") or {"c", "i"} <= set(text):
@@ -247,7 +247,7 @@ def _constant(node: exp.Expr, name: str, what: str) -> str:
 
 
 def _before(pattern: _Pattern, occurrence: int) -> str:
-    """What stands before that occurrence, those before it included."""
+    """The pattern of the text before that occurrence, earlier ones included."""
     earlier = f"(?:.*?{pattern.bare}){{{occurrence - 1}}}" if occurrence > 1 else ""
     return earlier + ".*?"
 

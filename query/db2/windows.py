@@ -25,7 +25,7 @@ _IGNORE, _RESPECT = "IGNORE NULLS", "RESPECT NULLS"
 
 
 def call(node: Db2Aggregate, of: TypeOf) -> Typed:
-    """What a call becomes inside of its WITHIN GROUP and OVER, and its type.
+    """The call inside of its WITHIN GROUP and OVER, and its type.
 
     Raises:
         SqlError: It lacks one of them, or has an argument that it does not take.
@@ -138,7 +138,7 @@ def _number(value: exp.Expr, of: TypeOf) -> exp.Expr:
 
 
 def _nulls(argument: exp.Expr | None, name: str) -> str:
-    """What is written of nulls inside of a call."""
+    """The clause about nulls inside of a call."""
     if argument is None:
         return ""
     text = argument.name.upper() if isinstance(argument, exp.Literal) else ""

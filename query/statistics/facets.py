@@ -134,7 +134,7 @@ class _Parts:
 
     @staticmethod
     def of(question: Question, vocabulary: Vocabulary, tags: Iterable[str]) -> "_Parts":
-        """Those of a question."""
+        """The parts of a question."""
         parts, facet_tags = _Parts(where=question.where), set(tags)
         for condition in question.conditions():
             on = {_tag_of(leaf, vocabulary) for leaf in leaves([condition])}

@@ -564,7 +564,7 @@ class S3Bucket:
         return ""
 
     def _environment_proxy(self) -> str:
-        """What an error says of the proxy by which the bucket is asked; empty without one."""
+        """The words of an error on the proxy to the bucket; empty without one."""
         proxy = "" if self._proxy else _proxy_of(self.client.meta.endpoint_url)
         return f" through the proxy {proxy}" if proxy else ""
 
