@@ -13,7 +13,6 @@ import tensorflow as tf
 
 from pipeline.cache.reading import Reading
 from pipeline.example_order import examples
-from pipeline.runs.augmentations import augmentations_in
 from pipeline.runs.run_length import Progress
 from training.command import say
 from training.input.batches import Batches
@@ -74,7 +73,7 @@ def _train_steps(run: Run, batches: Batches, logs: Logs | None) -> None:
                 since_s, losses = now_s, []
             ends = leaves and step < last
             evaluates = not ends and is_evaluated(run, progress)
-            is_due = is_due or step % settings.checkpoint_every_steps == 0
+            is_due = is_due or step % settings.checkpoint_every == 0
             if ends or evaluates or is_due or step == last:
                 save(run, progress, rate)
                 list_bad(run, logs)
@@ -107,7 +106,7 @@ def _open_batches(run: Run) -> Iterator[Batches]:
         seed=settings.seed,
         threads=settings.threads,
         has_read=through.has_read,
-        augment=augmentations_in(settings.augment),
+        augment=settings.augment,
     )
     try:
         yield batches

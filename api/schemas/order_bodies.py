@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import MISSING
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_type_hints
+from typing import Any, TypeVar, Union, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
 
@@ -35,7 +35,7 @@ def body_of(order: type) -> Callable[[type[_Body]], type[_Body]]:
 
 def _types(row: Row) -> tuple[Any, ...]:
     """The types that a field may have; a request names no path."""
-    types = get_args(row.type) or (row.type,)
+    types = (row.type,) if row.is_list else row.types
     return tuple(each for each in types if each is not Path)
 
 

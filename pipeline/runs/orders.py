@@ -519,6 +519,8 @@ class Training(TrainingSettings, NetworkOrder):
             raise InvalidInput(
                 f"max steps {self.max_steps} and epochs {self.epochs}: give one of them"
             )
+        for side in ("height", "width"):
+            _check_side(side, getattr(self, side))
         super().check()
         checked_augmentations(self.augment or ())
         check_bad_frames(self.bad_frames)
@@ -539,8 +541,6 @@ class Training(TrainingSettings, NetworkOrder):
             )
         if self.target_miou is not None and self.evaluate_every is None:
             raise InvalidInput("target miou: give evaluate every, too, by which it is looked for")
-        for side in ("height", "width"):
-            _check_side(side, getattr(self, side))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,11 +5,11 @@ flags of the training program (training.run_settings). Standard library only: GP
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from inspect import get_annotations
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from catalog.errors import InvalidInput
 
@@ -98,6 +98,16 @@ class Row:
     def label(self) -> str:
         """The name in messages."""
         return self.name.replace("_", " ")
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """The types that the value may have; those of the elements of a list."""
+        return get_args(self.type) or (self.type,)
+
+    @property
+    def is_list(self) -> bool:
+        """True when the value is a list."""
+        return any(get_origin(each) is Sequence for each in (self.type, *self.types))
 
 
 def _rows(order: Any) -> tuple[Row, ...]:

@@ -494,8 +494,8 @@ def test_a_model_tells_what_its_run_had(served: tuple[httpx.Client, Workspace]) 
         job = session.get_one(Job, recorded_job(workspace.records, "told").id)
         job.request = {**job.request, "settings": asked}
     had = {
-        "exec_mode": "train", "batch_size": 4, "learning_rate": 0.002, "height_px": 208,
-        "augment": "mirror,crop", "precision": "float32", "evaluate_every": 1,
+        "exec_mode": "train", "batch_size": 4, "learning_rate": 0.002, "height": 208,
+        "augment": ["mirror", "crop"], "precision": "float32", "evaluate_every": 1,
         "continue_from": None,
     }  # fmt: skip
     write_json(folder / "run.json", {"settings": had})

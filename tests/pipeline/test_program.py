@@ -79,7 +79,7 @@ def test_two_ranks_get_files_classes_manifest_and_variables(
     job = run(
         workspace, "mine", sys.executable, str(program), *hostile, "--list={files:train}",
         "{files}", "{classes}", "{manifest}", "{job}",
-        ranks=2, folder=tmp_path, split="validation",
+        ranks=2, folder=str(tmp_path), split="validation",
     )  # fmt: skip
     assert (job.state, job.error) == ("done", "")
     places = ProgramPaths(Path(job.paths["folder"]))

@@ -11,7 +11,8 @@ from catalog.errors import BadFile, FramesiftError, InvalidInput
 from pipeline.cache.reading import ReadsThrough
 from pipeline.cores import threads_of_process
 from pipeline.manifest import Manifest
-from pipeline.runs.class_map import chosen_classes, classes_in
+from pipeline.runs.augmentations import NONE
+from pipeline.runs.class_map import chosen_classes
 from pipeline.runs.exchange import Exchange
 from pipeline.runs.precision import MIXED
 from pipeline.runs.run_length import RunLength, run_length
@@ -43,7 +44,7 @@ def prepare(settings: RunSettings) -> Run:
     header = frames.header
     if not len(frames):
         raise InvalidInput(f"split '{split}' of {header.name} has no frames")
-    class_map = chosen_classes(classes_in(settings.classes))
+    class_map = chosen_classes(settings.classes)
     classes = LabelClasses.of(header.class_list, class_map, header.name)
     workers = join_workers(settings.num_workers, settings.exchange)
     use_threads(threads := threads_of_process(settings.threads, workers.local_size))
@@ -56,8 +57,8 @@ def prepare(settings: RunSettings) -> Run:
     reader, prepared = open_reader(
         frames,
         palette,
-        settings.height_px,
-        settings.width_px,
+        settings.height,
+        settings.width,
         settings.cache_bytes,
         wait_for=through.wait_for,
         classes=classes,
@@ -105,8 +106,8 @@ def _model(settings: RunSettings, n_classes: int) -> tuple[Any, Any]:
     with layers_in(settings.precision), layers_with_generators():
         model = build_network(
             settings.model,
-            settings.height_px,
-            settings.width_px,
+            settings.height,
+            settings.width,
             n_classes,
             trusted=settings.model,
         )
@@ -129,8 +130,8 @@ def _identity(
     return RunIdentity(
         dataset_id=frames.header.id,
         split=split,
-        height_px=settings.height_px,
-        width_px=settings.width_px,
+        height_px=settings.height,
+        width_px=settings.width,
         network=settings.model,
         seed=settings.seed,
         batch_size=settings.batch_size,
@@ -139,7 +140,7 @@ def _identity(
         max_steps=length.max_steps,
         schedule=", ".join(filter(None, (f"Adam, norm {CLIP_NORM}, {COURSE}", reduced))),
         parent_sha256=parent.sha256 if parent else "",
-        augment=settings.augment,
+        augment=",".join(settings.augment) or NONE,
         precision=settings.precision,
         class_map=f"{classes.map.name} ({classes.map.digest[:12]})" if classes.map else "",
         backbone_sha256=_digest(settings.backbone_weights) if settings.backbone_weights else "",

@@ -46,8 +46,8 @@ def scoring_of(
     reader, _ = open_reader(
         share,
         palette,
-        settings.height_px,
-        settings.width_px,
+        settings.height,
+        settings.width,
         settings.cache_bytes // 4,
         classes=classes,
         bad=bad,

@@ -100,8 +100,8 @@ class Run:
             classes=self.classes.names,
             class_list=header.class_list,
             class_map=self.classes.map.as_json() if self.classes.map else None,
-            height_px=settings.height_px,
-            width_px=settings.width_px,
+            height_px=settings.height,
+            width_px=settings.width,
             workers=self.workers.size,
             dataset={
                 "name": header.name,

@@ -1,10 +1,10 @@
 """Options of commands derived from orders: what one means and may hold, its setting says."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any
 
 import typer
 
@@ -60,10 +60,10 @@ def _in_order(every: tuple[Row, ...]) -> Iterator[Row]:
 
 
 def _parameter(name: str, row: Row) -> inspect.Parameter:
-    setting, types = row.setting, get_args(row.type) or (row.type,)
+    setting, types = row.setting, row.types
     option = setting.option or f"--{row.name.replace('_', '-')}"
     annotation, default = row.type, row.default
-    if get_origin(row.type) is Sequence:
+    if row.is_list and setting.parse is None:
         annotation, default = list[str] | None, None
     elif setting.parse is not None or Path in types:
         annotation = str | None
@@ -89,6 +89,6 @@ def _value(setting: Setting, word: Any) -> Any:
     """The field's value that an option says; None where it says none."""
     if setting.option and setting.option.startswith(_NEGATIVE):
         return False if word else None
-    if isinstance(word, list):
+    if isinstance(word, list | tuple):
         return tuple(word) or None
     return setting.parse(word) if setting.parse is not None and word is not None else word

@@ -108,13 +108,6 @@ class Models:
         return improve(self._workspace, model.name, request)
 
 
-_NAMES_IN_RECORD = {
-    "height": "height_px",
-    "width": "width_px",
-    "checkpoint_every": "checkpoint_every_steps",
-}
-"""Names that the training program has for settings of a job, where they are others."""
-
 _OF_EVALUATIONS = ("evaluate_every", "evaluate_split")
 
 
@@ -127,7 +120,6 @@ def _settings(job: Job) -> dict[str, Any]:
     for name in SETTINGS:
         if had.get("exec_mode") != "train_and_evaluate" and name in _OF_EVALUATIONS:
             continue
-        chosen = had.get(_NAMES_IN_RECORD.get(name, name))
-        if settings.get(name) is None and chosen:
-            settings[name] = str(chosen).split(",") if name == "augment" else chosen
+        if settings.get(name) is None and had.get(name):
+            settings[name] = had[name]
     return settings

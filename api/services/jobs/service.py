@@ -156,7 +156,7 @@ class Jobs:
         """Submit pipeline.runs.orders.Prediction."""
         return self.submit({"kind": "predict", "model": model, "dataset": dataset, **settings})
 
-    def run(self, dataset: str | None, command: str, **settings: Any) -> JobBody:
+    def run(self, dataset: str | None = None, command: str = "", **settings: Any) -> JobBody:
         """Submit pipeline.runs.orders.Program."""
         return self.submit({"kind": "run", "command": command, "dataset": dataset, **settings})
 

@@ -21,7 +21,7 @@ from api.web.forms import Form, form_of
 from api.web.pages import HEADERS, elsewhere, gone_on, is_part, page
 from api.web.run.choices import dataset_choices, model_choices
 from api.web.run.curves import curves_of, plots_of
-from api.web.run.job_form import new_job
+from api.web.run.job_form import further_fields, new_job
 from api.web.run.matrix import cell_path, matrix_rows, question_path
 from api.web.run.measured import compared_rows, figures_of, progress_of, short_progress
 from catalog.errors import FramesiftError, NotFound, StorageError
@@ -93,6 +93,7 @@ async def get_new_job(
             "datasets": dataset_choices(session, chosen=dataset),
             "models": model_choices(session, chosen=model),
             "model": model,
+            "further": {kind: further_fields(kind) for kind in ("train", "validate")},
             "asked": search,
             "described": session.selections.describe(question, at=search.at),
             **_HERE,

@@ -57,7 +57,7 @@ def frames_of(group: type[FrameOptions], parameters: Mapping[str, Any]) -> dict[
     asked = {
         field.name: options[field.name]
         for field in fields(QuestionOptions)
-        if options[field.name] is not None
+        if options[field.name] not in (None, ())  # click has () where an option is not there
     }
     chosen: dict[str, Any] = {}
     if asked:
