@@ -34,11 +34,7 @@ class ScanCommits:
         scan: int,
         counts: ScanCounts,
     ) -> None:
-        """Prepare to commit.
-
-        Args:
-            counts: What was committed is counted here.
-        """
+        """Prepare to commit."""
         self.store, self.records, self.names, self.palette = store, records, names, palette
         self.source_id, self.scan, self.counts = source_id, scan, counts
         self._files: list[File] = []

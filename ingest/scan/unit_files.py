@@ -47,7 +47,6 @@ class UnitFolder:
         Written beside the folder and renamed: a folder that is there is whole.
 
         Args:
-            counts: What was listed, complete once the portions have been taken.
             header: What else ``header`` is to give back.
 
         Raises:

@@ -80,8 +80,6 @@ class Watcher:
 
         Args:
             events: Opens the source's events; opened again after they failed.
-            stop: Ends the watcher when it is set.
-            report: Called with each batch when it is committed.
             warn: Called with a line on what failed and will be retried.
         """
         self.store, self.records, self.source, self.options = store, records, source, options

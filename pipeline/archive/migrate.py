@@ -24,7 +24,6 @@ class Migrated:
     Attributes:
         files: Files that are on tape alone now.
         in_use: Files that stay on disk: they are in use, or no list can hold their names.
-        remaining: Files that the archive did not migrate.
         cause: What its command said where it failed.
     """
 
@@ -51,11 +50,7 @@ def check_migration(access: ArchiveAccess) -> None:
 def migrate_dataset(
     records: RecordStore, dataset: Dataset, access: ArchiveAccess, in_use: Container[str] = ()
 ) -> Migrated:
-    """Have the archive migrate a dataset's files that lie on disk in folders of this machine.
-
-    Args:
-        in_use: Paths of files that stay on disk.
-    """
+    """Have the archive migrate a dataset's files that lie on disk in folders of this machine."""
     check_migration(access)
     manifest = read_manifest(records, dataset)
     resident = {path: (files, file) for path, files, file in _resident(records, manifest)}

@@ -53,12 +53,7 @@ class FileContent:
     """The content of an open file."""
 
     def __init__(self, file: int, size: int, memory: memoryview) -> None:
-        """Read nothing yet.
-
-        Args:
-            file: Its descriptor.
-            memory: For a piece at a time.
-        """
+        """Read nothing yet."""
         self._file, self._size, self._memory = file, size, memory
 
     @property

@@ -47,7 +47,6 @@ class Holding:
     """Holder of content that may not be evicted, and how much it holds.
 
     Attributes:
-        what: For messages.
         bytes: Of the content in the cache that it holds; what several hold counts for each [bytes].
     """
 
@@ -60,8 +59,6 @@ class EvictionPlan:
     """Plan of an eviction: the manifests, entries and prepared forms to remove.
 
     Attributes:
-        manifests: Staged manifests, before all others.
-        items: Entries and prepared forms, least recently used first.
         is_enough: Whether no more must go.
     """
 

@@ -133,9 +133,6 @@ def running_stagings(cache: Path, watch: Watch) -> list[RunningStaging]:
 def cancel_staging(cache: Path, name: str) -> None:
     """Ask a running staging to end; one that has ended is left alone.
 
-    Args:
-        name: As `running_stagings` gives it.
-
     Raises:
         StorageError: The cache cannot be written.
     """

@@ -111,11 +111,7 @@ def content_of(
     division: Division,
     provenance: Provenance,
 ) -> tuple[Content, dict[str, Any]]:
-    """A selection divided, ready to be saved; and what is to be said of the division.
-
-    Args:
-        name: The dataset's name, for messages.
-    """
+    """A selection divided, ready to be saved; and what is to be said of the division."""
     if not len(selection):
         raise _no_frames(name, provenance.report)
     splits = tuple(division.shares) or (UNDIVIDED,)

@@ -184,8 +184,6 @@ class PlainObject:
         """Take a connection with what has come of the content.
 
         Args:
-            gets: Where the connection goes when all has come.
-            content: Its beginning.
             is_kept: Whether the store keeps the connection open.
         """
         self._gets, self._connection, self._is_kept = gets, connection, is_kept
