@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
 from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
-from pipeline.cache.entry_name import versioned_key
+from pipeline.entry_name import versioned_key
 from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA, datasources_of, of_today
 from pipeline.runs.shard_order import shard_rows
 

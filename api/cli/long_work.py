@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from api.cli import destination
-from api.cli.shapes.record import Record
 from api.cli.sigint import leaving_job_running
-from api.cli.target import home_session
+from api.cli.target import Record, home_session
 from api.cli.terminal import job_folder
 from catalog.errors import InvalidInput
 
@@ -43,7 +42,7 @@ class Extraction:
 
 
 @dataclass(frozen=True)
-class Told:
+class Reports:
     """Callbacks that tell how a staging goes.
 
     Attributes:
@@ -65,7 +64,7 @@ def stage(
     workers: int,
     verify: bool,
     prepare: str | None,
-    told: Told,
+    reports: Reports,
     to: Sequence[str] = (),
 ) -> Record:
     """Fetch a dataset into a cache, and decode its frames once.
@@ -78,9 +77,6 @@ def stage(
         prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
         told: Who is told how it goes.
         to: AFM filesets to bring it into, in place of a cache.
-
-    Raises:
-        JobFailed: A server could not.
     """
     if destination.server() is None:
         stagings = home_session().stagings
@@ -89,26 +85,22 @@ def stage(
             cache=cache,
             workers=workers,
             verify=verify,
-            progress=told.progress,
-            failed=told.failed,
+            progress=reports.progress,
+            failed=reports.failed,
             prepare=prepare,
-            prepared=told.prepared,
+            prepared=reports.prepared,
             job_folder=job_folder(),
             to=to,
         )
     _refuse_cache(cache)
     staged_by = destination.client().datasets.get(dataset)
     job = staged_by.stage(workers=workers, verify=verify, prepare=prepare, to=to)
-    staged: Body = _result(job, lambda job: told.state(str(job["state"])))
+    staged: Body = _result(job, lambda job: reports.state(str(job["state"])))
     return staged
 
 
 def staging_plan(dataset: str, cache: Path | None, workers: int) -> Record:
-    """The plan of a staging into a home's cache or a server's.
-
-    Raises:
-        InvalidInput: A server was chosen, and a cache named.
-    """
+    """The plan of a staging into a home's cache or a server's."""
     if destination.server() is None:
         return home_session().stagings.plan(dataset, workers=workers, cache=cache)
     _refuse_cache(cache)
@@ -126,11 +118,7 @@ def _refuse_cache(cache: Path | None) -> None:
 def server_scan(
     source: str, full: bool, max_removed: float, check_images: bool, show: Callable[[Body], None]
 ) -> Body:
-    """Have a server scan a source: what `framesift ingest --json` prints there.
-
-    Raises:
-        JobFailed: It could not.
-    """
+    """Have a server scan a source: what `framesift ingest --json` prints there."""
     record = destination.client().sources.get(source)
     scanned: Body = _result(
         record.scan(full=full, max_removed=max_removed, check_images=check_images), show
@@ -139,11 +127,7 @@ def server_scan(
 
 
 def server_problems(source: str) -> Body:
-    """Faults of a source's files: what a server's `framesift ingest --errors --json` says.
-
-    Raises:
-        JobFailed: The source was never scanned.
-    """
+    """Faults of a source's files: what a server's `framesift ingest --errors --json` says."""
     problems: Body = _result(destination.client().sources.get(source).scan(errors=True))
     return problems
 
@@ -158,9 +142,6 @@ def extract(
     Args:
         extraction: Tags to be read.
         show: Told the family that is read and its counts; or a job's state, and None.
-
-    Raises:
-        JobFailed: A server could not.
     """
     if destination.server() is None:
         yield from home_session().extractions.run(
@@ -196,12 +177,8 @@ def run_policy(name: str, run_id: str, batch_rows: int) -> Record:
     """Run a policy; the run once it has ended.
 
     Args:
-        name: The policy.
         run_id: A run that was begun elsewhere; a new one where it is empty.
         batch_rows: Files of one commit.
-
-    Raises:
-        JobFailed: A server's run failed.
     """
     if destination.server() is None:
         return home_session().policies.run(name, run_id=run_id, batch_rows=batch_rows)

@@ -7,8 +7,8 @@ from typing import Any
 
 from api.schemas.extractions import NewExtraction
 from api.schemas.jobs import JobBody
+from api.services.call import Service
 from api.services.jobs.commands import begin_command
-from api.workspace import Workspace
 from catalog.records.sources import recorded_source
 from catalog.tags.extractions import problems
 from ingest.extractors.registry import (
@@ -20,26 +20,17 @@ from ingest.extractors.registry import (
 )
 from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
 from ingest.sources.recorded import open_recorded, other_sources_of_data_set
-from pipeline.jobs.queue import JobQueue
 
 
-class Extractions:
+class Extractions(Service):
     """Extractions of a home's sources."""
-
-    def __init__(self, workspace: Workspace, queue: JobQueue) -> None:
-        """Those of the workspace; jobs are begun for the queue's user."""
-        self._workspace, self._queue = workspace, queue
 
     def known(self) -> list[str]:
         """Names of the extractors that are installed, sorted."""
         return sorted(known_extractors())
 
     def tags_of(self, extractor: str) -> list[str]:
-        """The tags that an extractor reads.
-
-        Raises:
-            UnknownName: There is none of that name.
-        """
+        """The tags that an extractor reads."""
         return list(extractor_named(extractor).columns)
 
     def begin(
@@ -54,16 +45,10 @@ class Extractions:
         """Read tags from the files of a source's frames; the job that does it.
 
         Args:
-            source: The source.
             extractors: Of those that are installed.
             full: Also read frames that were read before.
             workers: Frames read at once.
             errors: Only list the bad files.
-
-        Raises:
-            NotFound: There is no such source.
-            UnknownName: There is no such extractor.
-            StorageError: The job cannot be started.
         """
         request = NewExtraction(
             source=source, extractors=[*extractors], full=full, workers=workers, errors=errors
@@ -80,7 +65,7 @@ class Extractions:
             name,
             arguments,
             request.model_dump(),
-            queue=self._queue,
+            queue=self._session.job_queue,
         )
 
     def run(
@@ -97,7 +82,6 @@ class Extractions:
         """Read tags in this process.
 
         Args:
-            source: The source.
             extractors: Of those that are installed.
             own: Extractors as FILE.py:CLASS.
             full: Also read frames that were read before.
@@ -107,11 +91,6 @@ class Extractions:
 
         Yields:
             Of each extractor ``source``, ``family``, counts, and ``problems`` in full.
-
-        Raises:
-            NotFound: There is no such source.
-            UnknownName: There is no such extractor.
-            InvalidInput: No extractor is given, or its file has none.
         """
         workspace = self._workspace
         record = recorded_source(workspace.records, source)

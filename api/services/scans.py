@@ -7,8 +7,8 @@ from typing import Any
 from api.schemas.base import iso_time
 from api.schemas.jobs import JobBody
 from api.schemas.scans import NewScan, ProblemBody, ScanBody, ScanProgress, ScanStanding
+from api.services.call import Service
 from api.services.jobs.commands import begin_command
-from api.workspace import Workspace
 from catalog.errors import CatalogBusy, InvalidInput
 from catalog.records.jobs import recorded_jobs
 from catalog.records.scans import recorded_problems, recorded_scan, recorded_scans
@@ -20,7 +20,6 @@ from ingest.scan.scan_record import SCAN
 from ingest.sources.partial import FolderSelection
 from ingest.sources.recorded import open_recorded
 from pipeline.jobs.follow import cancel, refresh
-from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.state import FINISHED
 
 _LOOKED_AT = 1_000
@@ -29,12 +28,8 @@ _LOOKED_AT = 1_000
 _MOST_RUNNING = 10_000
 
 
-class Scans:
+class Scans(Service):
     """Scans of a home's sources."""
-
-    def __init__(self, workspace: Workspace, queue: JobQueue) -> None:
-        """Those of the workspace; jobs are begun for the queue's user."""
-        self._workspace, self._queue = workspace, queue
 
     def list(
         self,
@@ -47,10 +42,7 @@ class Scans:
         """Scans, newest first.
 
         Args:
-            source: Only of this source.
-            state: Only in this state.
             before: Only those whose number is lower.
-            limit: At most this many.
         """
         scans = recorded_scans(
             self._workspace.records, source=source, state=state, before=before, limit=limit
@@ -58,11 +50,7 @@ class Scans:
         return [ScanBody.of(*scan) for scan in scans]
 
     def get(self, number: int) -> ScanBody:
-        """A scan.
-
-        Raises:
-            NotFound: There is none of that number.
-        """
+        """A scan."""
         return ScanBody.of(*recorded_scan(self._workspace.records, number))
 
     def problems(
@@ -71,12 +59,7 @@ class Scans:
         """Problems that the scan met and that are still there, in the order it met them.
 
         Args:
-            number: The scan.
             offset: Problems that are passed over.
-            limit: At most this many.
-
-        Raises:
-            NotFound: There is no such scan.
         """
         records = self._workspace.records
         recorded_scan(records, number)
@@ -98,15 +81,10 @@ class Scans:
         """Catalog a source's files; the job that does it.
 
         Args:
-            source: The source.
             full: Count all labels again, changed or not.
             max_removed: Share of the source's catalogued files that may be removed at once.
             check_images: Open each camera image to see that it is whole and fits its label.
             errors: Only list what is wrong with its files.
-
-        Raises:
-            NotFound: There is no such source.
-            StorageError: The job cannot be started.
         """
         scan = NewScan(
             source=source,
@@ -131,15 +109,12 @@ class Scans:
         """Catalog a source's files, or some folders of them, where no scan of it runs; the job.
 
         Args:
-            source: The source.
             folders: Folders to scan with those in them; all where none are named.
             flat_folders: Folders to scan without those in them.
             check_images: As of `begin`.
 
         Raises:
-            NotFound: There is no such source.
             InvalidInput: A scan of it runs, or a folder is not there.
-            StorageError: The job cannot be started.
         """
         recorded = recorded_source(self._workspace.records, source)
         options = [*self._options_of(recorded, folders, flat_folders), *_unchecked(check_images)]
@@ -171,13 +146,14 @@ class Scans:
 
     def _begin(self, name: str, options: Sequence[str], settings: Mapping[str, Any]) -> JobBody:
         arguments = ("ingest", "--json", *options, "--", name)
-        return begin_command(self._workspace, "scan", name, arguments, settings, queue=self._queue)
+        return begin_command(
+            self._workspace, "scan", name, arguments, settings, queue=self._session.job_queue
+        )
 
     def stop(self, source: str) -> None:
         """Ask the scan of a source to end; what it has committed stays.
 
         Raises:
-            NotFound: There is no such source.
             InvalidInput: No scan of it runs, or not as a job.
         """
         recorded = recorded_source(self._workspace.records, source)
@@ -191,11 +167,7 @@ class Scans:
         cancel(self._workspace.records, job)
 
     def standing(self, source: str) -> ScanStanding | None:
-        """Where the newest scan of a source stands; None where there never was one.
-
-        Raises:
-            NotFound: There is no such source.
-        """
+        """Where the newest scan of a source stands; None where there never was one."""
         return self._standing(recorded_source(self._workspace.records, source), self._jobs())
 
     def running(self) -> builtins.list[ScanStanding]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from catalog.errors import FramesiftError
 from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
-from pipeline.cache.entry_name import IN_PLACE
 from pipeline.cache.lease import MANIFESTS
+from pipeline.entry_name import IN_PLACE
 from pipeline.jobs.job_input import JobInput
 from pipeline.jobs.state import UNFINISHED
 from pipeline.manifest import HEADER_FILE, Manifest

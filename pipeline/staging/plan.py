@@ -12,7 +12,7 @@ import pyarrow as pa
 from catalog.errors import BadFile, StorageError
 from catalog.storage.file_version import listed_version
 from ingest.sources.source_files import SourceFiles
-from pipeline.cache.entry_name import source_folder, versioned_key
+from pipeline.entry_name import source_folder, versioned_key
 from pipeline.manifest import FrameFile, Manifest
 
 OTHER_NAME = (

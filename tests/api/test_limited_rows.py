@@ -15,7 +15,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
 from catalog.errors import NotAllowed

@@ -15,8 +15,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import framesift as framesift_client
+from api.app import create_app
 from api.cli.commands.jobs.validate import follow_all
-from api.http.app import create_app
 from api.services.jobs.files import report_file
 from api.services.session import Session
 from api.settings import Settings

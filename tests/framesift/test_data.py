@@ -14,14 +14,14 @@ import pytest
 from PIL import Image
 
 import framesift
-from api.services.stagings import Stagings
+from api.services.session import Session
 from api.workspace import Workspace
 from catalog.storage.file_version import version_of
 from framesift.data import UNKNOWN_CLASS, Classes, open_frames
 from framesift.data.frames import UInt8
 from framesift.data.manifest import versioned_key
 from ingest.labels import label_image, palette
-from pipeline.cache import entry_name
+from pipeline import entry_name
 from pipeline.datasets.export import export_text
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
@@ -92,7 +92,7 @@ def test_a_manifest_gives_what_training_decodes(tmp_path: Path) -> None:
 def test_a_staged_manifest_and_its_form(workspace: Workspace) -> None:
     """Proves frames of a real cache equal those of the source, and the form's what was prepared."""
     dataset = make(workspace, "all", split="train=0.5,validation=0.5")
-    staged = Stagings(workspace).run(
+    staged = Session(workspace).stagings.run(
         "all",
         cache=None,
         workers=1,

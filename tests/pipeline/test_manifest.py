@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
-from pipeline.cache.entry_name import versioned_key
 from pipeline.datasets.datasets import class_matrix
+from pipeline.entry_name import versioned_key
 from pipeline.manifest import (
     FRAMES_FILE,
     HEADER_FILE,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.records.jobs import recorded_job

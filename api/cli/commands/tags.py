@@ -14,9 +14,8 @@ from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.long_work import Extraction, extract
 from api.cli.options.common import AtOption
 from api.cli.progress_bar import progress_bar
-from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
-from api.cli.target import home_session, target
+from api.cli.target import Record, home_session, target
 from api.cli.terminal import JsonFlag, emit_json, emit_progress, stdout
 from catalog.errors import InvalidInput, StorageError
 from catalog.storage.atomic_write import atomic_path
@@ -44,7 +43,7 @@ ValuesOption = Annotated[
 @tags_app.command("list")
 def tags_list(at: AtOption = None, as_json: JsonFlag = False) -> None:
     """List every tag: its family, type and kind, and the values of a Restricted one."""
-    listed = list(target().tags.list(at=at))
+    listed: list[Record] = list(target().tags.list(at=at))
     if as_json:
         emit_json(listed)
     else:
@@ -96,8 +95,8 @@ def tags_set(
         if as_json:
             emit_json(counts)
         else:
-            said = ", ".join(f"{tag}={value}" for tag, value in marks.items())
-            stdout.print(f"set {said} on {counts['imported']:,} frames")
+            assignments = ", ".join(f"{tag}={value}" for tag, value in marks.items())
+            stdout.print(f"set {assignments} on {counts['imported']:,} frames")
         return
     if kind is None or marks or len(names) > 1:
         raise InvalidInput(
@@ -168,17 +167,17 @@ def tags_extract(
     error output as a JSON line every few seconds.
     """
     extraction = Extraction(source, names or (), own or (), full, workers, errors)
-    told = time.monotonic()
+    reported_s = time.monotonic()
 
     def show(family: str, counts: "ExtractCounts | None") -> None:
-        nonlocal told
+        nonlocal reported_s
         if counts is None:
             bar.show(0, None, family)
             return
         bar.show(counts.read, counts.to_read, f"{counts.read:,} of {counts.to_read:,} frames")
         ends = counts.read == counts.to_read  # which is what a job's metrics show
-        if as_json and (ends or time.monotonic() - told >= _JSON_EVERY_S):
-            told = time.monotonic()
+        if as_json and (ends or time.monotonic() - reported_s >= _JSON_EVERY_S):
+            reported_s = time.monotonic()
             emit_progress({"family": family, **asdict(counts)})
 
     read, done = extract(extraction, show), []
@@ -369,7 +368,7 @@ def emit_scores(written: Record) -> None:
 @tags_app.command("families")
 def tags_families(as_json: JsonFlag = False) -> None:
     """List the tag families that extractors and imports wrote."""
-    families = list(target().tags.families())
+    families: list[Record] = list(target().tags.families())
     if as_json:
         emit_json(families)
         return
@@ -413,5 +412,5 @@ def _show_problems(lines: Sequence[str], total: int, how: str) -> None:
 def _write_csv(rows: "pa.Table", out: Path) -> None:
     from pyarrow import csv
 
-    with atomic_path(out) as aside:
-        csv.write_csv(rows, aside)
+    with atomic_path(out) as temporary:
+        csv.write_csv(rows, temporary)

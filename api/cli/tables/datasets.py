@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
+from api.cli.target import Record
 from api.cli.terminal import duration, stdout
 from api.schemas.unmet import MOST_UNMET, unmet_sentences
 from catalog.text.visible_text import visible

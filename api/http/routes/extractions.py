@@ -1,7 +1,6 @@
 """/v1/extractions: tags read from the files of a source's frames, by extractors."""
 
 from fastapi import Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import CurrentSession
 from api.http.routes.jobs import BEGUN, begun
@@ -20,9 +19,7 @@ router = Router(prefix="/v1/extractions", tags=["tags"])
     responses=BEGUN,
     example={"source": "a2d2", "extractors": ["image"]},
 )
-async def post_extraction(
-    body: NewExtraction, session: CurrentSession, response: Response
-) -> JobBody:
+def post_extraction(body: NewExtraction, session: CurrentSession, response: Response) -> JobBody:
     """Read tags from the files of every catalogued frame, only new and changed ones: a job does."""
-    job = await run_in_threadpool(lambda: session.extractions.begin(**dict(body)))
+    job = session.extractions.begin(**dict(body))
     return begun(job, response)

@@ -29,13 +29,7 @@ from query.sets.select_set import SetRequest, select_set, with_columns
 
 
 def rebuild_dataset(workspace: Workspace, name: str) -> Dataset:
-    """Make a dataset's manifest again, and those that it needs; its record, which stays as it is.
-
-    Raises:
-        NotFound: There is no such dataset, or its snapshot or a source is gone.
-        InvalidInput: What was made again is not equal; nothing was written.
-        StorageError: It cannot be written.
-    """
+    """Make a dataset's manifest again, and those that it needs; its record, which stays."""
     dataset = own_dataset(workspace.records, name)
     restore_manifest(workspace.records, dataset, _content(workspace, dataset))
     return dataset

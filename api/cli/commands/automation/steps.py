@@ -42,7 +42,6 @@ def steps() -> list[dict[str, Any]]:
 
     Raises:
         InvalidInput: It names none, or one that a trigger cannot begin.
-        UnknownName: A word that is no kind of job.
     """
     if not WORDS.get():
         raise InvalidInput(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from api.cli.shapes.record import Record
+from api.cli.target import Record
 from pipeline.runs.orders import TrainingSettings
 from pipeline.runs.setting import rows
 

@@ -7,9 +7,7 @@ import typer
 from api.cli import destination
 from api.cli.commands.jobs.follow import follow
 from api.cli.commands.jobs.job_options import Following
-from api.cli.shapes.jobs import Jobs
-from api.cli.shapes.record import Record
-from api.cli.target import target
+from api.cli.target import Jobs, Record, target
 from api.cli.terminal import emit_json, emit_text, stdout
 from catalog.errors import InvalidInput
 from pipeline.runs.orders import ModelOrder, Order

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.cli.progress_bar import progress_bar
-from api.cli.shapes.jobs import Jobs
-from api.cli.shapes.record import Record
 from api.cli.sigint import leave_driven, leaving_job_running
 from api.cli.tables.table import emit_table
+from api.cli.target import Jobs, Record
 from api.cli.terminal import emit_json, stdout
 from catalog.errors import JobFailed
 from framesift.progress import Progress, count_of, list_of, number_of

@@ -9,9 +9,8 @@ import typer
 from api.cli.commands.jobs.again import training_again, validation_again
 from api.cli.commands.jobs.follow import check_scores, followed, show_job
 from api.cli.options.common import AtOption
-from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, document, emit_json, stdout
 from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_write

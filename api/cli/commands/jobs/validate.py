@@ -6,11 +6,9 @@ from typing import Any
 from api.cli.commands.jobs.begin import begin, begin_and_follow, refuse_foreign_model
 from api.cli.commands.jobs.follow import check_scores, followed, told_regressions
 from api.cli.commands.jobs.job_options import Following, JobOptions
-from api.cli.shapes.jobs import Jobs
-from api.cli.shapes.record import Record
 from api.cli.sigint import leave_driven
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Jobs, Record, target
 from api.cli.terminal import emit_json, stdout
 from catalog.errors import InvalidInput
 from framesift.progress import count_of, list_of, number_of

@@ -10,8 +10,8 @@ import typer
 
 from api.cli import long_work
 from api.cli.progress_bar import Bar, progress_bar
-from api.cli.shapes.record import Record
 from api.cli.sigterm import sigterm_exits
+from api.cli.target import Record
 from api.cli.terminal import JsonFlag, duration, emit_json, emit_progress, emit_text, size, stdout
 from catalog.errors import InvalidInput
 from catalog.text.visible_text import visible
@@ -67,8 +67,8 @@ def stage(
 ) -> None:
     """Fetch a dataset's images and labels into a cache near the job."""
     if dry_run:
-        others = {"--verify": verify, "--prepare": prepare, "--to": to}
-        if wrong := [option for option, value in others.items() if value]:
+        more = {"--verify": verify, "--prepare": prepare, "--to": to}
+        if wrong := [option for option, value in more.items() if value]:
             raise InvalidInput(
                 f"--dry-run and {', '.join(wrong)}: a plan goes with --cache and --workers alone; "
                 "leave --dry-run or the others out"
@@ -116,13 +116,13 @@ def run_staging(
 ) -> None:
     """Stage a dataset and print how it goes; the options are those of `stage`."""
     with sigterm_exits(), progress_bar(f"stage {dataset}", quiet=as_json) as bar:
-        told = long_work.Told(
+        reports = long_work.Reports(
             progress=_progress(bar, as_json),
             failed=_failed(as_json),
             prepared=lambda frames, of: bar.show(frames, of, f"{frames:,} of {of:,} prepared"),
             state=lambda state: bar.show(0, None, state),
         )
-        staging = long_work.stage(dataset, cache, workers, verify, prepare, told, to)
+        staging = long_work.stage(dataset, cache, workers, verify, prepare, reports, to)
     if as_json:
         emit_json(staging)
     else:
@@ -175,8 +175,8 @@ def _failed(as_json: bool) -> "Callable[[FailedFile], None]":
         nonlocal printed
         printed += 1
         if printed <= _SHOWN_FAILURES:
-            said = {"failed": failure.origin, "reason": failure.reason}
-            line = json.dumps(said, ensure_ascii=False) if as_json else f"failed: {failure}"
+            entry = {"failed": failure.origin, "reason": failure.reason}
+            line = json.dumps(entry, ensure_ascii=False) if as_json else f"failed: {failure}"
             emit_text(line, err=True, end="\n")
 
     return show
