@@ -211,11 +211,9 @@ class Dataset(Record):
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        request: dict[str, Any] = {"dataset": reference(self)}
+        request: dict[str, Any] = {"dataset": reference(self), "verify": verify}
         if workers is not None:
             request["workers"] = workers
-        if verify:  # an older server knows no such field
-            request["verify"] = True
         if prepare is not None:
             request["prepare"] = prepare
         if to:

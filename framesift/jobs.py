@@ -370,9 +370,9 @@ class Jobs:
                 (so many can be validated as NAME@STEP), evaluate_every (epochs), evaluate_split
                 ("validation" by default), bad_frames ("fail", "skip" or "skip:20"), target_miou,
                 horovod ({"fusion_mb": 32, "cycle_ms": 1, "compression": "fp16", "reduce":
-                "average"}), precision ("auto", "float32" or "mixed_float16"), save_as, evict (True:
-                remove the dataset from the cache when the job is done), migrate (True: have its
-                files migrated back to tape then).
+                "average"}), label_smoothing (0 to 1), precision ("auto", "float32" or
+                "mixed_float16"), save_as, evict (True: remove the dataset from the cache when the
+                job is done), migrate (True: have its files migrated back to tape then).
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -429,7 +429,8 @@ class Jobs:
                 as a dataset, predict-MODEL.
             **options: Of `framesift predict`: workers, split, name, backend, stage (False: read
                 files where their sources are mounted), start_after (percent of the split that is
-                staged before it begins), attempts, bad_frames ("fail", "skip" or "skip:20").
+                staged before it begins), attempts, bad_frames ("fail", "skip" or "skip:20"),
+                save_as, evict, migrate.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -454,7 +455,8 @@ class Jobs:
                 {prepared} and {job} stand for paths; as one text it is quoted as for a shell.
             question: In the dataset's place (None), as of `train`.
             **options: Of `framesift run`: ranks, split, prepare (WIDTHxHEIGHT), folder, name,
-                backend, stage (False: read files where their sources are mounted), attempts.
+                backend, stage (False: read files where their sources are mounted), attempts,
+                save_as, evict, migrate.
 
         Raises:
             NotAllowed: The server runs no programs of this user.

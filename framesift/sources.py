@@ -38,13 +38,11 @@ class Source(Record):
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        request: dict[str, Any] = {"source": self.name, "full": full}
+        request = {
+            "source": self.name, "full": full, "check_images": check_images, "errors": errors
+        }  # fmt: skip
         if max_removed is not None:
             request["max_removed"] = max_removed
-        if not check_images:  # an older server does not know it
-            request["check_images"] = False
-        if errors:  # an older server does not know it
-            request["errors"] = True
         return start(self._transport, "/v1/scans", request)
 
     def scans(self) -> Iterator[Mapping[str, Any]]:
@@ -200,8 +198,7 @@ class Sources:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        # A server of the first releases answers nothing.
-        return self._transport.json("DELETE", _path(name)) or {"name": name}
+        return self._transport.json("DELETE", _path(name))
 
 
 def _path(name: str) -> str:

@@ -206,3 +206,9 @@ def test_a_route() -> None:
     root = PAGES.parents[1]
     for block, file in zip(blocks("route.md"), files, strict=True):
         assert block.strip() in (root / file).read_text(encoding="utf-8")
+
+
+def test_a_job_option() -> None:
+    """The row that the page shows stands in the code."""
+    (row,) = blocks("job-option.md")
+    assert row.strip() in (PAGES.parents[1] / "pipeline/runs/orders.py").read_text(encoding="utf-8")

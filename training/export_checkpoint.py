@@ -50,8 +50,6 @@ def export_checkpoint(model_dir: Path, step: int, out: Path, network: str = "") 
         return
     checkpoint = _read(model_dir, step)
     identity = checkpoint.identity
-    if identity is None:
-        raise BadFile("checkpoint of version 0.1.0, which says of no network", str(model_dir))
     from training.network.model_files import write_model  # with TensorFlow
     from training.network.networks import build_network
 
@@ -114,7 +112,7 @@ def export_best(model_dir: Path, out: Path) -> None:
 
 def _copy_trained(model_dir: Path, out: Path) -> None:
     for name in ABOUT_TRAINED:
-        if (model_dir / name).exists():  # a run that an earlier release began may lack one
+        if (model_dir / name).exists():  # where its parent has no list, it has none
             with atomic_path(out / name) as partial_path:
                 shutil.copyfile(model_dir / name, partial_path)
 
@@ -143,7 +141,7 @@ def _record(model_dir: Path) -> Mapping[str, Any]:
 
 
 def _dataset(record: Mapping[str, Any], dataset_id: str, split: str) -> dict[str, Any]:
-    """The training data, as model.json has it; of an old run the dataset id and split alone."""
+    """The training data, as model.json has it; without a record the dataset id and split alone."""
     known = record.get("dataset", {})
     described = {name: value for name, value in known.items() if name not in _OF_RECORD}
     return {"name": dataset_id, **described, "id": dataset_id, "split": split}

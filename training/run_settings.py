@@ -9,6 +9,7 @@ import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from pipeline.runs.exchange import Exchange
 from pipeline.runs.networks import SMALL_UNET, check_backbone, check_network, is_own
 from pipeline.runs.orders import TrainingSettings
 from pipeline.runs.precision import AUTO, check_precision
-from pipeline.runs.setting import Row, rows
+from pipeline.runs.setting import Row, Setting, rows
 from pipeline.runs.size import LONGEST_SIDE_PX
 from pipeline.runs.training_input import KEPT_MIB, SIZE_STEP_PX
 from training.command import OneLineParser, check_shard, count, positive_int
@@ -285,24 +286,18 @@ def _flag_of(row: Row) -> dict[str, Any]:
     elif int in types:
         reads = positive_int if setting.ge else count
     elif float in types:
-        reads = _positive_share if setting.le else _positive_float
+        reads = partial(_float, setting)
     return {"help": f"{mode}{setting.flag}", **({"type": reads} if reads else {})}
 
 
-def _positive_float(text: str) -> float:
+def _float(setting: Setting, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not (value > 0 and math.isfinite(value)):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
-    return value
-
-
-def _positive_share(text: str) -> float:
-    value = _positive_float(text)
-    if value > 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0 and at most 1")
+    if not setting.takes(value):
+        words = setting.expected if setting.gt is not None else f"a number of {setting.expected}"
+        raise argparse.ArgumentTypeError(f"'{text}' is not {words}")
     return value
 
 

@@ -127,8 +127,8 @@ def _first_batch(run: Run, batches: Batches) -> Any:
 def _step_function(run: Run) -> Any:
     pixels = run.classes.merged_pixels(catalogued_pixels(run.frames))
     weights = weight_of_class_id(class_weights(pixels))
-    seed = run.settings.seed
-    return train_step(run.model, run.optimizer, run.workers, weights, run.scale, seed)
+    seed, smoothing = run.settings.seed, run.settings.label_smoothing
+    return train_step(run.model, run.optimizer, run.workers, weights, run.scale, seed, smoothing)
 
 
 def _build_graph(run: Run, one_step: Any, batch: Any) -> None:

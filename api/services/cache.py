@@ -30,7 +30,6 @@ from pipeline.cache.status import CacheStatus, DatasetSpace, Space, cache_status
 from pipeline.entry_name import IN_PLACE
 from pipeline.manifest import FrameFile
 from pipeline.manifest_store import read_manifest
-from pipeline.staging.opened_sources import OpenedSources
 from pipeline.staging.plan import WantedFile, plan_staging
 from pipeline.staging.stage import staged_name
 
@@ -102,9 +101,7 @@ class Cache(Service):
             cached, uncached = cached_in_afm(records, record, filesets)
             listed = uncached if missing else cached
         else:
-            manifest = read_manifest(records, record)
-            sources = OpenedSources(records, manifest.header)
-            plan = plan_staging(manifest, self._folder, sources.files, keep_present=True)
+            plan = plan_staging(read_manifest(records, record), self._folder, keep_present=True)
             listed = plan.missing if missing else plan.present
         files = sorted((file.source, file.key, file.size) for file in listed)
         return [CachedFile(source=source, file=key, bytes=size) for source, key, size in files]

@@ -109,7 +109,7 @@ def _body(staging: RunningStaging, job: Job | None, *, is_limited: bool) -> Runn
 
 
 def _progress(said: Mapping[str, Any]) -> StagingProgressBody | None:
-    """The progress in a file of the cache; None where it has none, or another release's."""
+    """The progress in a file of the cache; None where it has none, or one of another version."""
     try:
         return StagingProgressBody.model_validate(said)
     except ValidationError:

@@ -117,7 +117,7 @@ def _statistics(store: CatalogStore, repair: bool) -> list[Finding]:
         f"{len(wrong)} columns have values that are less than the least or more than the greatest "
         "that the catalog knows of: questions can leave out files and show other numbers"
     )
-    return [Finding("wrong_statistics", what, f"{_REPAIR} or framesift compact", repair)]
+    return [Finding("wrong_statistics", what, _REPAIR, repair)]
 
 
 class _UndoneError(Exception):

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 import catalog.records.automation.tables
 import catalog.records.policy_tables
 import catalog.records.user_tables  # noqa: F401
-from catalog.errors import CatalogDamaged, StorageError
+from catalog.errors import EXPORT_AND_IMPORT, CatalogDamaged, StorageError
 from catalog.records.engine import (
     KIND,
     READS,
@@ -31,7 +31,7 @@ from catalog.storage.private_files import make_private_file, make_private_folder
 from catalog.storage.write_lock import write_lock
 from catalog.values import NOBODY, Owner
 
-NEWEST = "0019"
+NEWEST = "r0001"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 
@@ -82,6 +82,7 @@ class RecordStore:
 
         Raises:
             StorageError: The folder or file cannot be written, or the server not be reached.
+            CatalogDamaged: It is no such database, or one of a version that is not read.
         """
         self.place = place
         self.owner = NOBODY
@@ -148,7 +149,7 @@ class RecordStore:
     def _migrate(self, lock_wait_s: float) -> None:
         if self._revision() == NEWEST:
             return
-        # Alembic takes a third of a second to import, and is needed once per release.
+        # Alembic takes a third of a second to import, and is needed once per schema.
         from alembic.util import CommandError
 
         from catalog.records.migrate import upgrade
@@ -169,8 +170,8 @@ class RecordStore:
                 upgrade(self.engine)
             except CommandError as error:
                 raise CatalogDamaged(
-                    f"{self.place}: its schema {revision} is none that Framesift ever wrote; "
-                    "restore it from a backup, or move it away and start again"
+                    f"{self.place}: its schema {revision} is none that this version of Framesift "
+                    f"reads; {EXPORT_AND_IMPORT}"
                 ) from error
 
     def _revision(self) -> str | None:

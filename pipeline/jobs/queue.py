@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from catalog.errors import StorageError
-from pipeline.runs.orders import ORDERS
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,8 @@ class JobQueue:
 
     def slots(self, kind: str) -> Slots:
         """The slots that a job of a kind waits for; each machine of a home has its own."""
+        from pipeline.runs.orders import ORDERS  # 20 ms of CPU, which other commands do without
+
         of_machine = self.folder / ".slots" / socket.gethostname()
         if kind in ORDERS:
             return Slots(of_machine / "training", self.training_slots)

@@ -22,7 +22,7 @@ from framesift_start import start
 from pipeline.cores import cores
 from pipeline.manifest import Manifest
 from pipeline.prepared.arrays import Arrays
-from pipeline.prepared.class_file import CLASSES_FILE, class_text, write_class_file
+from pipeline.prepared.class_file import CLASSES_FILE, class_text
 from pipeline.prepared.form import (
     ABOUT_FILE,
     FRAMES_FILE,
@@ -123,8 +123,6 @@ def prepare(
     classes = class_text(header.class_list)
     complete = Prepared(target, size, len(manifest), 0, form_bytes(len(manifest), size), ())
     if earlier is not None and not missing:
-        if not (target / CLASSES_FILE).exists():  # a form of an earlier release
-            write_class_file(target, header.class_list)
         return complete
     space = complete.bytes + len(classes.encode()) + _HEADER_BYTES
     if reservation is not None:

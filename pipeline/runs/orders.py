@@ -422,6 +422,17 @@ class TrainingSettings:
             parse=exchange_in,
         ),
     ] = None
+    label_smoothing: Annotated[
+        float,
+        Setting(
+            help="Share of a pixel's truth that is spread over all classes, 0 to 1.",
+            flag="share of a pixel's truth spread over all classes (0)",
+            mode="train",
+            ge=0,
+            le=1,
+            examples=(0.1,),
+        ),
+    ] = 0.0
     checkpoint_every: Annotated[
         int | None,
         Setting(

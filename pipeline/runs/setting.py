@@ -60,6 +60,11 @@ class Setting:
     usual: Any = None
 
     @property
+    def body_words(self) -> str:
+        """Its words as a request's field; empty where requests lack it."""
+        return self.help if self.body is None else self.body
+
+    @property
     def expected(self) -> str:
         """The numbers that it may have, in words."""
         if self.gt is not None:

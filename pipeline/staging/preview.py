@@ -61,7 +61,7 @@ def preview_staging(
     holder = Holder(f"{dataset.name}@{dataset.version}", user=user)
     # Under a lease, as a staging is: what the dataset has in the cache makes no room for the rest.
     with leased(cache, staged_name(dataset), holder) as lease:
-        plan = plan_staging(manifest, cache, sources.files)
+        plan = plan_staging(manifest, cache)
         staged_manifest(manifest, plan, lease.own_manifest).write(lease.own_manifest)
         reservation_plan = Reservation(cache, lease).preview(plan.missing_bytes, len(plan.missing))
     going = reservation_plan.eviction if reservation_plan.fits else None

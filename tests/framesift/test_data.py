@@ -1,8 +1,6 @@
 """framesift.data: manifests, staged manifests, prepared forms and lists of files as sequences."""
 
-import json
 import pickle
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -252,16 +250,3 @@ def test_every_name_is_there() -> None:
     """Proves that what is imported late is the module's own; another name is none."""
     assert all(getattr(framesift, name).__name__ == name for name in framesift.__all__)
     assert not hasattr(framesift, "Connect")
-
-
-def test_a_form_of_an_earlier_release_gets_its_classes(tmp_path: Path) -> None:
-    """Proves that preparing again adds the classes to a form that lacks them."""
-    dated(tmp_path, tmp_path / ".manifests" / "m")
-    form = prepare(tmp_path / ".manifests" / "m", Size(16, 20), processes=1).folder
-    classes = json.loads((form / "classes.json").read_text())
-    (form / "classes.json").unlink()
-    with pytest.raises(framesift.BadFile, match=r"classes.json"):
-        open_frames(form)
-    assert prepare(tmp_path / ".manifests" / "m", Size(16, 20)).decoded == 0
-    assert json.loads((form / "classes.json").read_text()) == classes
-    shutil.rmtree(form)

@@ -79,15 +79,12 @@ def write_skipped_frames(model_dir: Path, listed: Sequence[Mapping[str, str]]) -
 
 
 def read_skipped_frames(model_dir: Path) -> list[dict[str, str]]:
-    """The list that a run kept in its folder; none where there is none, or it is damaged.
-
-    Its ``split`` is empty where an earlier release wrote it, which kept no frames that are scored.
-    """
+    """The list that a run kept in its folder; none where there is none, or it is damaged."""
     try:
         listed = parsed_json(read_folder_file(model_dir, FILE, _MOST_BYTES))
         return [
             {
-                "split": str(one.get("split", "")),
+                "split": str(one["split"]),
                 "fkey": str(one["fkey"]),
                 "reason": str(one["reason"]),
             }

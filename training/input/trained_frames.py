@@ -52,7 +52,7 @@ def write_trained_scenes(model_dir: Path, scenes: Iterable[str], parent: Path | 
 
 
 def scenes_trained_on(model_dir: Path) -> set[str]:
-    """The scenes that the model in ``model_dir`` was trained on; none of earlier releases' models.
+    """The scenes that the model in ``model_dir`` was trained on; none where it has no list.
 
     Raises:
         BadFile: The list is damaged.

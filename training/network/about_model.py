@@ -18,13 +18,6 @@ from training.input.label_classes import LabelClasses
 ABOUT_FILE = "model.json"
 
 FORMAT = 3
-HAS_SAFETENSORS = 2
-"""The first format whose weights are in a file without code; 1 has a Keras archive.
-
-3 may have merged classes.
-"""
-
-_NETWORK_OF_FORMAT_1 = "small_unet"
 _MOST_BYTES = 4 << 20
 _MOST_COLOURS = 4096
 _LONGEST_NAME = 128
@@ -71,7 +64,7 @@ class AboutModel:
 
         Raises:
             NotFound: There is no finished model.
-            BadFile: model.json is damaged, or of a later release.
+            BadFile: model.json is damaged, or of another format.
         """
         path = model_dir / ABOUT_FILE
         if not path.exists():
@@ -130,15 +123,9 @@ def _checked(data: Any) -> AboutModel:
     """
     if not isinstance(data, dict):
         raise ValueError("expected a JSON object")  # noqa: TRY004 (as for all that it may be)
-    data = {
-        "format": 1,
-        "network": _NETWORK_OF_FORMAT_1,
-        "parent": None,
-        "class_map": None,
-        **data,
-    }
-    if not (type(data["format"]) is int and 1 <= data["format"] <= FORMAT):
-        raise ValueError(f"format {str(data['format'])[:20]}; this version reads 1 to {FORMAT}")
+    written = data.get("format", "none")
+    if type(written) is not int or written != FORMAT:
+        raise ValueError(f"format {str(written)[:20]}; this version reads {FORMAT}")
     known = [field.name for field in fields(AboutModel)]
     if odd := sorted(data.keys() ^ set(known)):
         raise ValueError(f"'{odd[0][:40]}' is {'missing' if odd[0] in known else 'unknown'}")

@@ -38,20 +38,19 @@ class Checkpoint:
     Attributes:
         step: Steps made.
         class_list: The labels' colours and class names.
-        identity: Of the run that wrote it; None in a file of version 0.1.0, which did not keep it.
+        identity: Of the run that wrote it.
         weights: The model's, in its order.
         optimizer: The optimizer's variables, in its order.
-        examples: Examples that all workers had read (pipeline.example_order); None in a file of an
-            earlier release, whose workers each had an order of their own.
+        examples: Examples that all workers had read (pipeline.example_order).
         class_map: By which label classes are merged; None where each is a class.
     """
 
     step: int
     class_list: Mapping[str, str]
-    identity: RunIdentity | None
+    identity: RunIdentity
     weights: Sequence[Array]
     optimizer: Sequence[Array]
-    examples: int | None = None
+    examples: int
     class_map: ClassMap | None = None
 
     def write(self, model_dir: Path, keep: int = 1) -> None:
@@ -65,7 +64,7 @@ class Checkpoint:
             "examples": self.examples,
             "class_list": list(self.class_list.items()),
             "class_map": self.class_map.as_json() if self.class_map else None,
-            "identity": self.identity.as_json() if self.identity else None,
+            "identity": self.identity.as_json(),
         }
         arrays = {f"weight_{i:04d}": array for i, array in enumerate(self.weights)}
         arrays |= {f"optimizer_{i:04d}": array for i, array in enumerate(self.optimizer)}
@@ -85,12 +84,12 @@ class Checkpoint:
         try:
             stored = stored_arrays(model_dir, name)
             about = parsed_json(str(stored["about"]).encode())
-            identity, class_map = about.get("identity"), about.get("class_map")
+            class_map = about["class_map"]
             return cls(
                 step=int(about["step"]),
-                examples=None if about.get("examples") is None else int(about["examples"]),
+                examples=int(about["examples"]),
                 class_list=dict(about["class_list"]),
-                identity=RunIdentity.from_json(identity) if identity else None,
+                identity=RunIdentity.from_json(about["identity"]),
                 class_map=ClassMap.from_json(class_map) if class_map else None,
                 weights=[stored[n] for n in sorted(stored) if n.startswith("weight_")],
                 optimizer=[stored[n] for n in sorted(stored) if n.startswith("optimizer_")],
@@ -151,10 +150,7 @@ class Checkpoint:
         Raises:
             InvalidInput: It is another run; the message names every difference.
         """
-        if self.identity is None:
-            differences = ["it was written by version 0.1.0, which did not keep of which run it is"]
-        else:
-            differences = self.identity.differences(identity)
+        differences = self.identity.differences(identity)
         if list(self.class_list.items()) != list(class_list.items()):
             differences.append(
                 f"class list of {len(self.class_list)} colours and "

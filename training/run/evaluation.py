@@ -91,7 +91,7 @@ def keep_best(write: Callable[[Path], object], model_dir: Path, files: Sequence[
             part_of(best, is_folder=True, clear=False) as former,
         ):
             for name in files:
-                if (model_dir / name).exists():  # a run of an earlier release may lack one
+                if (model_dir / name).exists():  # where its parent has no list, it has none
                     shutil.copyfile(model_dir / name, partial / name)
             write(partial)
             tree_to_disk(partial)

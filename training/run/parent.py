@@ -65,18 +65,17 @@ def read_parent(folder: Path) -> Parent:
             where,
             about.sha256,
             about.step,
-            str(dataset.get("id", "")),
-            str(dataset.get("split", "")),
+            str(dataset["id"]),
+            str(dataset["split"]),
             about.classes,
         )
     checkpoint = _checkpoint(folder)
-    identity = checkpoint.identity
     return Parent(
         where,
         _digest(folder / CHECKPOINT_FILE),
         checkpoint.step,
-        identity.dataset_id if identity else "",
-        identity.split if identity else "",
+        checkpoint.identity.dataset_id,
+        checkpoint.identity.split,
         LabelClasses.of(checkpoint.class_list, checkpoint.class_map, where).names,
     )
 

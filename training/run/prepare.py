@@ -127,6 +127,7 @@ def _identity(
 ) -> RunIdentity:
     exchange = settings.exchange
     reduced = Exchange(compression=exchange.compression, reduce=exchange.reduce).text
+    smoothed = f"label smoothing {settings.label_smoothing:g}" if settings.label_smoothing else ""
     return RunIdentity(
         dataset_id=frames.header.id,
         split=split,
@@ -138,7 +139,7 @@ def _identity(
         workers=workers.size,
         learning_rate=settings.learning_rate,
         max_steps=length.max_steps,
-        schedule=", ".join(filter(None, (f"Adam, norm {CLIP_NORM}, {COURSE}", reduced))),
+        schedule=", ".join(filter(None, (f"Adam, norm {CLIP_NORM}, {COURSE}", reduced, smoothed))),
         parent_sha256=parent.sha256 if parent else "",
         augment=",".join(settings.augment) or NONE,
         precision=settings.precision,

@@ -53,16 +53,9 @@ def _initial_state(run: Run) -> tuple[Progress, int]:
     model_dir, header = run.settings.model_dir, run.frames.header
     checkpoint = Checkpoint.restore_newest(model_dir, lambda one: _load(run, one), say)
     if checkpoint:
-        began_with = _began_with(run, checkpoint)
+        began_with = checkpoint.identity.workers
         say(f"going on from the checkpoint of step {checkpoint.step}")
-        read = checkpoint.examples
-        if read is None:
-            read = checkpoint.step * run.settings.batch_size * began_with
-            say(
-                "warning: an earlier release wrote the checkpoint, in which each worker had an "
-                "order of its own: frames of this epoch may come twice, or in the next only"
-            )
-        return Progress(checkpoint.step, read), began_with
+        return Progress(checkpoint.step, checkpoint.examples), began_with
     if run.parent:
         run.parent.check_classes(run.classes.names, header.name)
         try:
@@ -88,11 +81,6 @@ def _initial_state(run: Run) -> tuple[Progress, int]:
     return Progress(), run.workers.size
 
 
-def _began_with(run: Run, checkpoint: Checkpoint) -> int:
-    """The number of workers that the run of a checkpoint began with."""
-    return checkpoint.identity.workers if checkpoint.identity else run.workers.size
-
-
 def _load(run: Run, checkpoint: Checkpoint) -> None:
     """Have the model and its optimizer be as a checkpoint says.
 
@@ -100,7 +88,7 @@ def _load(run: Run, checkpoint: Checkpoint) -> None:
         BadFile: Its arrays are not the run's.
     """
     model_dir = run.settings.model_dir
-    identity = _with_plan(run, _began_with(run, checkpoint)).identity
+    identity = _with_plan(run, checkpoint.identity.workers).identity
     checkpoint.check_same_run(run.frames.header.class_list, identity, model_dir)
     try:
         run.model.set_weights(checkpoint.weights)

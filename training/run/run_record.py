@@ -113,7 +113,7 @@ def _environment(devices: Sequence[str]) -> dict[str, Any]:
 
 
 def _read(model_dir: Path) -> dict[str, Any]:
-    """The record; empty where the run began with an earlier release."""
+    """The record; empty where there is none that can be read."""
     try:
         record = parsed_json(read_folder_file(model_dir, RECORD_FILE, _MOST_BYTES))
     except (BadFile, FileNotFoundError, ValueError):

@@ -18,6 +18,7 @@ def train_step(
     weight_of_id: Any,
     scale: LossScale | None = None,
     seed: int = 0,
+    label_smoothing: float = 0.0,
 ) -> Any:
     """A compiled function: one step on (images, labels) of this worker; its loss, as float32.
 
@@ -34,7 +35,7 @@ def train_step(
         draws.begin(optimizer.iterations)
         with tf.GradientTape() as tape:
             logits = tf.cast(model(images, training=True), tf.float32)  # (B, H, W, n_classes)
-            summed, weight = cross_entropy_sums(labels, logits, weight_of_id)
+            summed, weight = cross_entropy_sums(labels, logits, weight_of_id, label_smoothing)
             # The mean of the workers' losses is the mean over the pixels of all.
             loss = tf.math.divide_no_nan(summed, workers.mean_of(weight))
             own = loss if workers.averages else tf.math.divide_no_nan(summed, weight)

@@ -85,14 +85,10 @@ class Slices:
         return dict(sorted(self._matrices.items()))
 
     def result(self) -> list[Mapping[str, Any]]:
-        """Those of report.json: value, frames, mean IoU, pixel accuracy, classes with truth.
-
-        A camera's and a scene's value has that name, too, as earlier releases wrote it.
-        """
+        """Those of report.json: value, frames, mean IoU, pixel accuracy, classes with truth."""
         return [
             {
                 "value": value,
-                **({self._by: value} if self._by in SLICED_BY else {}),
                 "frames": self._frames[value],
                 "miou": number_or_none(mean_iou(matrix)),
                 "pixel_accuracy": number_or_none(pixel_accuracy(matrix)),

@@ -286,7 +286,7 @@ def _checked(kind: type[_Wanted], **options: Any) -> _Wanted:
 
 
 def _data(body: BaseModel) -> dict[str, Any]:
-    """The fields that differ from the defaults: a server may be older than a field that has one."""
+    """The fields that differ from the defaults."""
     return body.model_dump(mode="json", exclude_defaults=True)
 
 

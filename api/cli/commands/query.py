@@ -57,7 +57,7 @@ def select(
     answer = selections.ask(question, at=at)
     names = _listed(columns or ())
     tags = [name for name in names if name not in columns_of(answer)]
-    if tags:  # an older server knows those of the answer only
+    if tags:
         answer = selections.ask(question, at=answer.snapshot, columns=tags)
     if save is not None:
         # Before anything is printed: a reader that goes away must not cost the dataset.

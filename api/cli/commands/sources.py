@@ -267,10 +267,7 @@ def _checked(**fields: Any) -> NewSource:
 
 
 def _sent_fields(source: NewSource) -> dict[str, Any]:
-    """The fields that were given: an older server may not know the rest.
-
-    The secret is not masked.
-    """
+    """The fields that differ from the defaults; the secret is not masked."""
     fields = source.model_dump(exclude_defaults=True)
     if "secret_key" in fields:
         fields["secret_key"] = source.secret_key.get_secret_value()

@@ -287,7 +287,7 @@ def _emit_import(family: str, result: Record) -> None:
         f"{result['ambiguous']:,} several, {result['repeated']:,} one named before, "
         f"{result['unreadable']:,} cannot be read"
     )
-    for note in result.get("notes") or ():  # of an older server, None
+    for note in result["notes"]:
         stdout.print(f"  {note}")
     problems = result["problems"][:_SHOWN_PROBLEMS]
     _show_problems(
@@ -354,7 +354,7 @@ def emit_scores(written: Record) -> None:
         f"taken for what, are tags of model {written['model']}"
         + (f"; {unknown:,} frames are not in the catalog" if unknown else "")
     )
-    unlabelled, labelled = written.get("unlabelled") or 0, ""
+    unlabelled, labelled = written["unlabelled"], ""
     if unlabelled:
         labelled = " --tag labelled=0"
         stdout.print(f"{unlabelled:,} of these frames have no label")

@@ -19,12 +19,12 @@ def show_dataset(dataset: Record) -> None:
         f"dataset {dataset['name']} version {dataset['version']}: {dataset['frames']:,} frames "
         f"({splits_text(dataset)}), snapshot {dataset['snapshot']}"
     )
-    if dataset.get("description"):
+    if dataset["description"]:
         stdout.print(visible(dataset["description"]))
     stdout.print(f"id {dataset['id']}")
     for parent in dataset["parents"]:
         stdout.print(f"made from {parent['name']}")
-    if dataset.get("models"):  # servers of earlier releases do not tell
+    if dataset["models"]:
         stdout.print(f"models {', '.join(dataset['models'])}")
     stdout.print(f"manifest {dataset['manifest']}")
     absent = [tag for tag, pixels in dataset["class_pixels"].items() if not pixels]

@@ -68,9 +68,7 @@ def _content(workspace: Workspace, dataset: Dataset) -> Content:
 def _settings(
     kind: type[Improvement] | type[Reduction], stored: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The settings that a version's record has, of earlier releases too, which knew cameras."""
-    named = {"weak_slices": {"camera": stored.get("weak_cameras", {})}, **stored}
-    return {one.name: named[one.name] for one in fields(kind)}
+    return {one.name: stored[one.name] for one in fields(kind)}
 
 
 def _chosen(workspace: Workspace, dataset: Dataset) -> Content:

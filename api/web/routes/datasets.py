@@ -187,7 +187,7 @@ def _sentence(session: Session, dataset: DatasetBody) -> str:
     try:
         question = Question.of_dataset(dataset.question)
         return session.selections.describe(question).sentence
-    except (ValueError, InvalidInput):  # of a release that asked otherwise
+    except InvalidInput:  # of a tag that is gone
         return ""
 
 

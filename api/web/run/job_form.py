@@ -1,20 +1,18 @@
 """The form of a job as the body that REST takes, with the same words for what is wrong."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
 from api.schemas.jobs import NewTraining, NewValidation
+from api.schemas.order_bodies import SimpleField, simple_fields
 from api.web.forms import Form, names
 from catalog.errors import InvalidInput
-from pipeline.runs.orders import ORDERS
-from pipeline.runs.setting import Row, rows
 from query.question.question import Question
 from query.question.wrong_value import validation_message
 
-_SCHEMAS: Mapping[str, type[NewTraining] | type[NewValidation]] = {
+_BODIES: Mapping[str, type[NewTraining] | type[NewValidation]] = {
     "train": NewTraining, "validate": NewValidation,
 }  # fmt: skip
 
@@ -30,51 +28,9 @@ _RESOURCES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class FormField:
-    """A field of the form for a setting that the template does not place itself.
-
-    Attributes:
-        name: The setting's.
-        label: Words before the field.
-        help: What the setting means.
-        example: A value that it may have; empty where none is given.
-        is_choice: Whether it is yes or no.
-    """
-
-    name: str
-    label: str
-    help: str
-    example: str
-    is_choice: bool
-
-
-def further_fields(kind: str) -> list[FormField]:
-    """The fields of further settings of a kind of job."""
-    return [
-        FormField(
-            row.name,
-            row.label.capitalize(),
-            row.setting.help if row.setting.body is None else row.setting.body,
-            _text_of(row.setting.examples[0]) if row.setting.examples else "",
-            bool in row.types,
-        )
-        for row in _settings(kind)
-        if row.name not in _LAID_OUT
-    ]
-
-
-def _settings(kind: str) -> list[Row]:
-    """The settings of a kind that fit into one field."""
-    return [
-        row
-        for row in rows(ORDERS[kind])
-        if row.setting.body != "" and (row.is_list or {str, int, float, bool} & {*row.types})
-    ]
-
-
-def _text_of(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+def further_fields(kind: str) -> list[SimpleField]:
+    """The fields of further settings of a kind of job, which the template does not place itself."""
+    return [field for field in simple_fields(_BODIES[kind]) if field.name not in _LAID_OUT]
 
 
 def new_job(form: Form, question: Question | None = None) -> NewTraining | NewValidation:
@@ -88,14 +44,14 @@ def new_job(form: Form, question: Question | None = None) -> NewTraining | NewVa
         InvalidInput: The form begins no job of that kind, or a value cannot be used.
     """
     kind = form.get("kind")
-    if kind not in _SCHEMAS:
-        raise InvalidInput(f"kind '{kind[:80]}': expected {' or '.join(_SCHEMAS)}")
+    if kind not in _BODIES:
+        raise InvalidInput(f"kind '{kind[:80]}': expected {' or '.join(_BODIES)}")
     body: dict[str, Any] = {"kind": kind, "stage": not form.get("unstaged")}
     if dataset := form.get("dataset"):
         body["dataset"] = dataset
-    for row in _settings(kind):
-        if row.name not in ("stage", "save_as") and (value := form.get(row.name)):
-            body[row.name] = list(names(value)) if row.is_list else value
+    for field in simple_fields(_BODIES[kind]):
+        if field.name not in ("stage", "save_as") and (value := form.get(field.name)):
+            body[field.name] = list(names(value)) if field.is_list else value
     if question is not None:
         body["question"] = question
         if name := body.pop("dataset", None):
@@ -103,7 +59,7 @@ def new_job(form: Form, question: Question | None = None) -> NewTraining | NewVa
     if resources := _resources(form):
         body["resources"] = resources
     try:
-        return _SCHEMAS[kind].model_validate(body)
+        return _BODIES[kind].model_validate(body)
     except ValidationError as error:
         raise InvalidInput(validation_message(error)) from error
 

@@ -14,7 +14,7 @@ from pipeline.jobs.state import FINISHED, JobState
 from pipeline.jobs.workflow.transitions import check_move
 
 ASKED = "asked"
-"""The key of a job's request where its steps find what was asked for (pipeline.jobs.steps)."""
+"""The key of a job's request where its steps find what was asked for (api.services.jobs.steps)."""
 
 RUN = "run"
 """The task that does a job's own work, on the job's backend."""

@@ -132,9 +132,9 @@ def run_staging(
             f"files, {size(staging['bytes'])}; fetched {staging['files_copied']:,} "
             f"({size(staging['bytes_copied'])}) into {staging['cache']}"
         )
-        for path in staging.get("damaged") or ():  # an older server's result has none
+        for path in staging["damaged"]:
             stdout.print(visible(f"  was damaged, and was fetched again: {path}"))
-        if prepared := staging.get("prepared"):
+        if prepared := staging["prepared"]:
             stdout.print(
                 f"prepared {prepared['frames']:,} frames at {prepared['size']}, "
                 f"{size(prepared['bytes'])}; decoded {prepared['made']:,} into "

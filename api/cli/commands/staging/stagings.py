@@ -31,7 +31,7 @@ def list_(
             staging["files_copied"],
             size(staging["bytes"]),
             staging["cache"],
-            staging.get("error") or "",  # an older server has none
+            staging["error"],
         )
         for staging in listed
     ]
