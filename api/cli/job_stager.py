@@ -46,11 +46,11 @@ def main(arguments: Sequence[str]) -> int:
             seed=options.seed,
             batch_size=options.batch_size,
             start_after=options.start_after,
-            begun=said.begun,
+            located=said.begun,
             ready=said.ready,
             progress=said.progress,
             failed=said.failed,
-            says=_say,
+            report=_say,
         )
     except FramesiftError as error:
         sys.stderr.write(f"error: {error}\n")

@@ -21,7 +21,6 @@ class ImageCache:
         """Make nothing yet.
 
         Args:
-            folder: Where the files lie.
             most_bytes: Size they are kept below, but for a sixteenth a process [bytes].
         """
         self._folder, self._most_bytes = folder, most_bytes
@@ -29,11 +28,7 @@ class ImageCache:
         self._trimming = threading.Lock()
 
     def get(self, key: str) -> bytes | None:
-        """The picture that was put there, or None.
-
-        Args:
-            key: Hexadecimal digits.
-        """
+        """The picture that was put there, or None."""
         path = self._path(key)
         try:
             content = path.read_bytes()

@@ -79,15 +79,12 @@ class Extractions(Service):
         errors: bool,
         progress: Callable[[str, ExtractCounts], None],
     ) -> Iterator[dict[str, Any]]:
-        """Read tags in this process.
+        """Read tags in this process, as the job of `begin`.
 
         Args:
             extractors: Of those that are installed.
             own: Extractors as FILE.py:CLASS.
-            full: Also read frames that were read before.
-            workers: Frames read at once.
-            errors: Only list the bad files.
-            progress: Told the family that is read, and its counts.
+            progress: Called with the family that is read, and its counts.
 
         Yields:
             Of each extractor ``source``, ``family``, counts, and ``problems`` in full.
@@ -97,7 +94,7 @@ class Extractions(Service):
         loaded = [extractor_named(name) for name in extractors]
         loaded += [extractor_in_file(file) for file in own]
         check_some(loaded)
-        others = other_sources_of_data_set(workspace.records, record)
+        other_sources = other_sources_of_data_set(workspace.records, record)
         for extractor in loaded:
             body = {"source": source, "family": extractor.family}
             if not errors:
@@ -106,11 +103,11 @@ class Extractions(Service):
                     record,
                     extractor,
                     open_files=partial(open_recorded, index_folder=workspace.indexes),
-                    other_sources=others,
+                    other_sources=other_sources,
                     full=full,
                     workers=workers,
                     progress=partial(progress, extractor.family),
                 )
                 body |= asdict(counts)
-            bad = problems(workspace.catalog, extraction_of(record, extractor, others))
+            bad = problems(workspace.catalog, extraction_of(record, extractor, other_sources))
             yield {**body, "problems": [asdict(problem) for problem in bad]}

@@ -6,7 +6,7 @@ from typing import Any
 
 from api.schemas.base import iso_time
 from api.schemas.jobs import JobBody
-from api.schemas.scans import NewScan, ProblemBody, ScanBody, ScanProgress, ScanStanding
+from api.schemas.scans import NewScan, ProblemBody, ScanBody, ScanProgress, ScanStatus
 from api.services.call import Service
 from api.services.jobs.commands import begin_command
 from catalog.errors import CatalogBusy, InvalidInput
@@ -22,7 +22,7 @@ from ingest.sources.recorded import open_recorded
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.state import FINISHED
 
-_LOOKED_AT = 1_000
+_NEWEST_JOBS = 1_000
 """Newest scan jobs among which that of a source is looked for."""
 
 _MOST_RUNNING = 10_000
@@ -111,7 +111,6 @@ class Scans(Service):
         Args:
             folders: Folders to scan with those in them; all where none are named.
             flat_folders: Folders to scan without those in them.
-            check_images: As of `begin`.
 
         Raises:
             InvalidInput: A scan of it runs, or a folder is not there.
@@ -122,8 +121,8 @@ class Scans(Service):
         with self._workspace.whole_catalog.lock(
             f"start-scan-{recorded.id}", "a scan is being started"
         ):
-            standing = self._standing(recorded, self._jobs())
-            if standing is not None and standing.state == "running":
+            status = self._status(recorded, self._jobs())
+            if status is not None and status.state == "running":
                 raise InvalidInput(f"Scan already currently in-progress for {recorded.name}.")
             return self._begin(recorded.name, options, {"source": recorded.name})
 
@@ -166,17 +165,17 @@ class Scans(Service):
             raise InvalidInput(f"No scan is currently in progress for {recorded.name}.")
         cancel(self._workspace.records, job)
 
-    def standing(self, source: str) -> ScanStanding | None:
-        """Where the newest scan of a source stands; None where there never was one."""
-        return self._standing(recorded_source(self._workspace.records, source), self._jobs())
+    def status(self, source: str) -> ScanStatus | None:
+        """The status of a source's newest scan; None where there never was one."""
+        return self._status(recorded_source(self._workspace.records, source), self._jobs())
 
-    def running(self) -> builtins.list[ScanStanding]:
+    def running(self) -> builtins.list[ScanStatus]:
         """The scans that run, by their sources' names."""
         jobs = self._jobs()
-        standings = [
-            self._standing(source, jobs) for source in recorded_sources(self._workspace.records)
+        statuses = [
+            self._status(source, jobs) for source in recorded_sources(self._workspace.records)
         ]
-        return [standing for standing in standings if standing and standing.state == "running"]
+        return [status for status in statuses if status and status.state == "running"]
 
     def progress(self) -> builtins.list[ScanProgress]:
         """Progress of each source's scan that runs, or ran when its machine went down."""
@@ -192,24 +191,24 @@ class Scans(Service):
             for source, counts in last.items()
         ]
 
-    def _standing(self, source: Source, jobs: Sequence[Job]) -> ScanStanding | None:
+    def _status(self, source: Source, jobs: Sequence[Job]) -> ScanStatus | None:
         job = self._newest_job(source, jobs)
         scans = recorded_scans(self._workspace.records, source=source.name, kind=SCAN, limit=1)
         scan = scans[0][0] if scans else None
         if job is not None and (scan is None or scan.started < job.created):
             # Not begun yet, or ended before it could begin.
             state = _ended(job) if job.state in FINISHED else "running"
-            return _standing_of(source, state, job.error, job)
+            return _status_of(source, state, job.error, job)
         if scan is None:
             return None
         state, error = scan.state, scan.error
         if state == "running" and not self._is_scanned(source):
             stopped = job is not None and job.state == "cancelled"
             state, error = ("stopped", "") if stopped else ("failed", "its process ended")
-        return _standing_of(source, state, error, scan)
+        return _status_of(source, state, error, scan)
 
     def _jobs(self) -> builtins.list[Job]:
-        return recorded_jobs(self._workspace.records, kind="scan", limit=_LOOKED_AT)
+        return recorded_jobs(self._workspace.records, kind="scan", limit=_NEWEST_JOBS)
 
     def _newest_job(self, source: Source, jobs: Sequence[Job]) -> Job | None:
         """The newest job that scans the source."""
@@ -225,10 +224,10 @@ class Scans(Service):
             return True
 
 
-def _standing_of(source: Source, state: str, error: str, of: Job | Scan) -> ScanStanding:
+def _status_of(source: Source, state: str, error: str, of: Job | Scan) -> ScanStatus:
     """By its scan, or by its job while there is no scan yet."""
     counts, started = (of.counts, of.started) if isinstance(of, Scan) else ({}, of.created)
-    return ScanStanding.model_validate(
+    return ScanStatus.model_validate(
         {
             "source": source.name,
             "state": state,

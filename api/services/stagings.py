@@ -90,7 +90,6 @@ class Stagings(Service):
         """Fetch a dataset's images and labels into the home's cache; the job that does it.
 
         Args:
-            dataset: NAME, or NAME@VERSION.
             workers: Files fetched at once.
             verify: Read what is in the cache again, and fetch what is damaged.
             prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
@@ -98,11 +97,11 @@ class Stagings(Service):
                 writes them.
         """
         prepared = [] if prepare is None else ["--prepare", str(Size.parse(prepare))]
-        whole = whole_dataset(self._workspace.records, dataset)
-        self._check_targets(whole, to, verify=verify, prepare=prepare)
+        record = whole_dataset(self._workspace.records, dataset)
+        self._check_targets(record, to, verify=verify, prepare=prepare)
         command = ["stage", "--json", "--workers", str(workers), *(["--verify"] if verify else [])]
         targets = [word for target in to for word in ("--to", target)]
-        arguments = (*command, *prepared, *targets, "--", f"{whole.name}@{whole.version}")
+        arguments = (*command, *prepared, *targets, "--", f"{record.name}@{record.version}")
         settings = {
             "workers": workers,
             **({"verify": True} if verify else {}),
@@ -112,10 +111,10 @@ class Stagings(Service):
         return begin_command(
             self._workspace,
             "stage",
-            whole.name,
+            record.name,
             arguments,
             settings,
-            whole,
+            record,
             self._session.job_queue,
         )
 
@@ -126,10 +125,10 @@ class Stagings(Service):
             cache: Folder of the cache; the home's when None.
         """
         records = self._workspace.records
-        whole = whole_dataset(records, dataset)
+        record = whole_dataset(records, dataset)
         foresight = preview_staging(
             records,
-            whole,
+            record,
             (cache or self._workspace.cache).expanduser().absolute(),
             workers=workers,
             indexes=self._workspace.indexes,
@@ -137,8 +136,8 @@ class Stagings(Service):
         )
         holders = [] if self._workspace.is_limited else foresight.holders
         evicted = () if self._workspace.is_limited else foresight.evicted_datasets
-        said = asdict(foresight) | {"holders": [*holders], "evicted_datasets": [*evicted]}
-        return ForesightBody(dataset=f"{whole.name}@{whole.version}", **said)
+        fields = asdict(foresight) | {"holders": [*holders], "evicted_datasets": [*evicted]}
+        return ForesightBody(dataset=f"{record.name}@{record.version}", **fields)
 
     def beside(
         self,
@@ -152,16 +151,15 @@ class Stagings(Service):
         seed: int | None,
         batch_size: int,
         start_after: float,
-        begun: Callable[[StagingLocation], None],
+        located: Callable[[StagingLocation], None],
         ready: Callable[[], None],
         progress: Callable[[Progress], None],
         failed: Callable[[FailedFile], None],
-        says: Callable[[str], None],
+        report: Callable[[str], None],
     ) -> None:
         """Fetch what a job reads, ahead of it, in this process, until that is told to end.
 
         Args:
-            dataset: NAME@VERSION.
             job_folder: Of the job, or of a script that is no job of the home.
             cache: Folder to fetch into.
             split: That the job reads; None for all frames.
@@ -170,11 +168,11 @@ class Stagings(Service):
             seed: Of a training's order; None for a validation.
             batch_size: Of a training's rank.
             start_after: What must be there before they begin [percent].
-            begun: Told where readers find the staging.
-            ready: Told once they may begin.
-            progress: Told how much of the split lies in the cache.
-            failed: Told of each file that cannot be had.
-            says: Told what else there is to say, in a line.
+            located: Called with where readers find the staging.
+            ready: Called once they may begin.
+            progress: Called with how much of the split lies in the cache.
+            failed: Called with each file that cannot be had.
+            report: Called with a line on what else happens.
 
         Raises:
             InvalidInput: The job has no such ranks or shards.
@@ -196,8 +194,8 @@ class Stagings(Service):
                 user=self._user(job_folder),
                 archives=self._workspace.archive_access,
             ),
-            ConcurrentCallbacks(ready, progress, failed, says),
-            begun,
+            ConcurrentCallbacks(ready, progress, failed, report),
+            located,
         )
 
     def run(
@@ -217,14 +215,13 @@ class Stagings(Service):
         """Fetch a dataset's images and labels in this process, and decode them in others.
 
         Args:
-            dataset: NAME, or NAME@VERSION.
             cache: Folder to fetch into; the home's cache when None.
             workers: Files fetched at once.
-            progress: Told whenever a file has come.
-            failed: Told of each file that cannot be had or decoded; the others go on.
+            progress: Called whenever a file has come.
+            failed: Called with each file that cannot be had or decoded; the others go on.
             verify: Read what is in the cache again, and fetch what is damaged.
             prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
-            prepared: Told the frames that are decoded, and of how many.
+            prepared: Called with the number of decoded frames, and of all.
             job_folder: Of the job whose command this process is; None where it is no job's.
             to: AFM filesets to bring them into in place of the cache, as pipeline.afm.target
                 writes them.

@@ -6,7 +6,6 @@ however it dies: a part whose lock is free belongs to nobody. A leaf, standard l
 training imports it.
 """
 
-import fcntl
 import glob
 import os
 import shutil
@@ -16,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from catalog.errors import StorageError
+from catalog.storage.file_lock import open_locked
 from catalog.storage.to_disk import to_disk, tree_to_disk
 
 _HEX = "[0-9a-f]" * 32
@@ -116,12 +116,13 @@ def clear_parts(paths: Iterable[Path]) -> None:
     """Remove those parts that no living process writes."""
     for aside in paths:
         try:
-            handle = _locked(aside)
+            handle = open_locked(aside, os.O_RDONLY, wait_s=0)
         except OSError:
-            continue  # somebody writes it or has just renamed it, or it is another user's
-        with suppress(OSError):
-            _remove(aside)
-        os.close(handle)
+            continue  # somebody has just renamed it, or it is another user's
+        if handle is not None:
+            with suppress(OSError):
+                _remove(aside)
+            os.close(handle)
 
 
 def _new_aside(target: Path, is_folder: bool, mode: int | None) -> tuple[Path, int | None]:
@@ -132,25 +133,13 @@ def _new_aside(target: Path, is_folder: bool, mode: int | None) -> tuple[Path, i
         else:
             aside.touch(_FILE_MODE if mode is None else mode, exist_ok=False)
         try:
-            handle = _locked(aside)
-        except (BlockingIOError, FileNotFoundError):
-            continue  # somebody who clears took it in that moment
+            handle = open_locked(aside, os.O_RDONLY, wait_s=0)
+        except FileNotFoundError:
+            continue  # a process that clears removed it in that moment
         except OSError:
             return aside, None  # a file system without locks: nobody else can clear it either
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(handle), aside.stat()):
-                return aside, handle
-        os.close(handle)
-
-
-def _locked(aside: Path) -> int:
-    handle = os.open(aside, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise
-    return handle
+        if handle is not None:
+            return aside, handle
 
 
 def _remove(aside: Path) -> None:

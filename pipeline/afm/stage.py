@@ -4,7 +4,6 @@ Jobs then read it at its sources' mounts, as without staging. One prefetch of a 
 time: its statistics and its list of failed files are those of the last one.
 """
 
-import fcntl
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from catalog.records.jobs import recorded_jobs
 from catalog.records.stagings import staging_recorded
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Staging
+from catalog.storage.file_lock import open_locked, unlock
 from pipeline.afm.cached_files import failed_list, faults, without_blocks
 from pipeline.afm.mmafmcosctl import Mmafmcosctl
 from pipeline.afm.mmafmctl import Mmafmctl, PrefetchOptions, PrefetchStatistics, Queued
@@ -397,9 +397,10 @@ def _fileset_lock(folder: Path, fileset: Fileset) -> Iterator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / f"{fileset.device}.{fileset.name}.lock").open("ab")
+        lock = open_locked(folder / f"{fileset.device}.{fileset.name}.lock")
     except OSError as error:
         raise StorageError(f"list folder {folder}: {error.strerror}", str(folder)) from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
         yield
+    finally:
+        unlock(lock)
