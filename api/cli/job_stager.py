@@ -19,7 +19,7 @@ from catalog.errors import FramesiftError
 from pipeline.jobs.request import JobPaths, write_json
 
 if TYPE_CHECKING:
-    from pipeline.cache.reading import StagingPlace
+    from pipeline.cache.reading import StagingLocation
     from pipeline.staging.fetch import FailedFile
     from pipeline.staging.progress import Progress
 
@@ -68,7 +68,7 @@ class _Said:
         self._said: dict[str, Any] = {"ready": False}
         self._written_s, self._is_written = 0.0, True
 
-    def begun(self, place: "StagingPlace") -> None:
+    def begun(self, place: "StagingLocation") -> None:
         """Say where readers find the staging."""
         self._write(place={"folder": place.folder, "manifest": place.manifest})
 

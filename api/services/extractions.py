@@ -19,7 +19,7 @@ from ingest.extractors.registry import (
     known_extractors,
 )
 from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
-from ingest.sources.recorded import open_recorded, others_of_data_set
+from ingest.sources.recorded import open_recorded, other_sources_of_data_set
 
 
 class Extractions(Service):
@@ -94,7 +94,7 @@ class Extractions(Service):
         loaded = [extractor_named(name) for name in extractors]
         loaded += [extractor_in_file(file) for file in own]
         check_some(loaded)
-        other_sources = others_of_data_set(workspace.records, record)
+        other_sources = other_sources_of_data_set(workspace.records, record)
         for extractor in loaded:
             body = {"source": source, "family": extractor.family}
             if not errors:
@@ -103,7 +103,7 @@ class Extractions(Service):
                     record,
                     extractor,
                     open_files=partial(open_recorded, index_folder=workspace.indexes),
-                    others=other_sources,
+                    other_sources=other_sources,
                     full=full,
                     workers=workers,
                     progress=partial(progress, extractor.family),

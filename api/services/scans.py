@@ -17,7 +17,7 @@ from catalog.records.tables import Job, Scan, Source
 from ingest.scan.removal_guard import MOST_REMOVED
 from ingest.scan.scan_lock import scan_lock
 from ingest.scan.scan_record import SCAN
-from ingest.sources.partial import Part
+from ingest.sources.partial import FolderSelection
 from ingest.sources.recorded import open_recorded
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.state import FINISHED
@@ -133,14 +133,14 @@ class Scans(Service):
         """Options of `framesift ingest` for a part of a source; none for all of it."""
         if not folders and not flat_folders:
             return []
-        partition = Part.of(folders, flat_folders)
+        partition = FolderSelection.of(folders, flat_folders)
         files = open_recorded(source, self._workspace.indexes)
-        for folder in (*partition.whole, *partition.flat):
+        for folder in (*partition.recursive, *partition.flat):
             if next(iter(files.list(folder)), None) is None:
                 raise InvalidInput(f"partition '{folder[:200]}' of {source.name} is not found")
         # In one word each: a folder may be called --full.
         return [
-            *(f"--folder={folder}" for folder in partition.whole),
+            *(f"--folder={folder}" for folder in partition.recursive),
             *(f"--flat-folder={folder}" for folder in partition.flat),
         ]
 

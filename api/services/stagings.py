@@ -25,16 +25,16 @@ from catalog.records.tables import Dataset, Staging
 from pipeline.afm.stage import stage_to_afm
 from pipeline.afm.target import filesets_of
 from pipeline.cache.lease import Holder
-from pipeline.cache.reading import StagingPlace
+from pipeline.cache.reading import StagingLocation
 from pipeline.jobs.request import JobRequest
 from pipeline.manifest_store import read_manifest
 from pipeline.runs.size import Size
-from pipeline.staging.beside import BesideTold
+from pipeline.staging.concurrent import ConcurrentCallbacks
 from pipeline.staging.fetch import FailedFile
-from pipeline.staging.foresee import foresee_staging
+from pipeline.staging.preview import preview_staging
 from pipeline.staging.progress import Progress
 from pipeline.staging.stage import stage_dataset
-from pipeline.staging.stage_beside import BesideOptions, SplitReading, stage_beside
+from pipeline.staging.stage_concurrently import ConcurrentOptions, SplitReading, stage_concurrently
 
 
 class Stagings(Service):
@@ -126,7 +126,7 @@ class Stagings(Service):
         """
         records = self._workspace.records
         record = complete_dataset(records, dataset)
-        foresight = foresee_staging(
+        foresight = preview_staging(
             records,
             record,
             (cache or self._workspace.cache).expanduser().absolute(),
@@ -151,7 +151,7 @@ class Stagings(Service):
         seed: int | None,
         batch_size: int,
         start_after: float,
-        located: Callable[[StagingPlace], None],
+        located: Callable[[StagingLocation], None],
         ready: Callable[[], None],
         progress: Callable[[Progress], None],
         failed: Callable[[FailedFile], None],
@@ -183,18 +183,18 @@ class Stagings(Service):
                 f"{readers - 1}"
             )
         records = self._workspace.records
-        stage_beside(
+        stage_concurrently(
             records,
             recorded_dataset(records, dataset),
             cache,
             SplitReading(split, readers, here, seed, batch_size, start_after / 100),
-            BesideOptions(
+            ConcurrentOptions(
                 indexes=self._workspace.indexes,
                 job_folder=job_folder,
                 user=self._user(job_folder),
                 archives=self._workspace.archive_access,
             ),
-            BesideTold(ready, progress, failed, report),
+            ConcurrentCallbacks(ready, progress, failed, report),
             located,
         )
 
@@ -355,6 +355,6 @@ def _prepared(
         size=str(size),
         folder=str(form.folder),
         frames=form.frames,
-        made=form.made,
+        made=form.decoded,
         bytes=form.bytes,
     )

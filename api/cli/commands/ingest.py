@@ -23,7 +23,7 @@ from catalog.text.visible_text import visible
 from catalog.values import Problem
 from ingest.scan.removal_guard import MOST_REMOVED
 from ingest.scan.scan_counts import Progress, ScanCounts
-from ingest.sources.partial import Part
+from ingest.sources.partial import FolderSelection
 
 if TYPE_CHECKING:
     from catalog.records.tables import Source
@@ -145,10 +145,12 @@ def ingest(
         check_images=check_images,
         index_folder=workspace.indexes,
         recall=partial(recall_listed, workspace.archive_access),
-        part=Part.of(folders or (), flat_folders or ()) if folders or flat_folders else None,
+        selection=FolderSelection.of(folders or (), flat_folders or ())
+        if folders or flat_folders
+        else None,
         max_removed=max_removed,
     )
-    if options.part is not None and (write_units or collect_units):
+    if options.selection is not None and (write_units or collect_units):
         raise InvalidInput("--folder and --flat-folder exclude --write-units and --collect-units")
     if write_units is not None:
         if collect_units is not None:

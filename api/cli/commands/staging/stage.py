@@ -175,7 +175,7 @@ def _failed(as_json: bool) -> "Callable[[FailedFile], None]":
         nonlocal printed
         printed += 1
         if printed <= _SHOWN_FAILURES:
-            entry = {"failed": failure.place, "reason": failure.reason}
+            entry = {"failed": failure.origin, "reason": failure.reason}
             line = json.dumps(entry, ensure_ascii=False) if as_json else f"failed: {failure}"
             emit_text(line, err=True, end="\n")
 
