@@ -10,6 +10,7 @@ from api.cli.shapes.record import Record
 from api.cli.sigint import leaving_job_running
 from api.cli.target import home_session
 from api.cli.terminal import job_folder
+from api.schemas.home_orders import Extraction
 from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:  # commands on a home do without httpx, those that ask a server without databases
@@ -19,27 +20,6 @@ if TYPE_CHECKING:  # commands on a home do without httpx, those that ask a serve
     from pipeline.staging.progress import Progress
 
 Body = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Extraction:
-    """Tags to be read.
-
-    Attributes:
-        source: The source.
-        names: Extractors by name.
-        own: Extractors as FILE.py:CLASS.
-        full: Also read frames that were read before.
-        workers: Frames read at once.
-        errors: Only list the bad files.
-    """
-
-    source: str
-    names: Sequence[str]
-    own: Sequence[str]
-    full: bool
-    workers: int
-    errors: bool
 
 
 @dataclass(frozen=True)
@@ -163,28 +143,20 @@ def extract(
         JobFailed: A server could not.
     """
     if destination.server() is None:
-        yield from home_session().extractions.run(
-            extraction.source,
-            extraction.names,
-            extraction.own,
-            full=extraction.full,
-            workers=extraction.workers,
-            errors=extraction.errors,
-            progress=show,
-        )
+        yield from home_session().extractions.run(extraction, show)
         return
     if extraction.own:
         raise InvalidInput(
             f"--extractor {extraction.own[0]}: a server runs no code of its clients: install it "
             "there, by the entry point framesift.extractors, and give its name"
         )
-    if not extraction.names:
+    if not extraction.extractors:
         from ingest.extractors.registry import check_some
 
         check_some(())
     job = destination.client().tags.extract(
         extraction.source,
-        *extraction.names,
+        *extraction.extractors,
         full=extraction.full,
         workers=extraction.workers,
         errors=extraction.errors,

@@ -1,26 +1,20 @@
 """Extractions as JSON."""
 
+from typing import Annotated
+
 from pydantic import ConfigDict, Field
 
 from api.schemas.base import Schema
+from api.schemas.home_orders import Extraction
+from api.schemas.order_bodies import body_of
 from catalog.text.bounded import Name
 
-_MOST_WORKERS = 64
 
-
+@body_of(Extraction)
 class NewExtraction(Schema):
     """Tags to be read."""
 
     model_config = ConfigDict(extra="forbid")
 
-    source: Name = Field(description="The source.", examples=["a2d2"])
-    extractors: list[Name] = Field(
-        min_length=1,
-        max_length=100,
-        fail_fast=True,
-        description="Of those that are installed on the server.",
-        examples=[["image", "bus"]],
-    )
-    full: bool = Field(default=False, description="Also read frames that were read before.")
-    workers: int = Field(default=2, ge=1, le=_MOST_WORKERS, description="Frames read at once.")
-    errors: bool = Field(default=False, description="Only list the bad files.")
+    source: Name
+    extractors: Annotated[list[Name], Field(min_length=1, fail_fast=True)]

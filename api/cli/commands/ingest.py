@@ -15,13 +15,14 @@ from api.cli import destination
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.long_work import server_problems, server_scan
 from api.cli.options.common import open_workspace
+from api.cli.options.order_options import argument_of, option_of
 from api.cli.progress_bar import progress_bar
 from api.cli.tables.table import emit_table
 from api.cli.terminal import JsonFlag, duration, emit_json, emit_progress, size, stdout
+from api.schemas.home_orders import Scan
 from catalog.errors import InvalidInput, NotFound
 from catalog.text.visible_text import visible
 from catalog.values import Problem
-from ingest.scan.removal_guard import MOST_REMOVED
 from ingest.scan.scan_counts import Progress, ScanCounts
 from ingest.sources.partial import Part
 
@@ -37,33 +38,16 @@ ClassListOption = Annotated[
     Path | None, typer.Option(help="A class_list.json to use instead of the source's own.")
 ]
 
-CheckImagesOption = Annotated[
-    bool,
-    typer.Option(
-        "--check-images/--no-check-images",
-        help="Open each camera image to see that it is whole and fits its label.",
-    ),
-]
-
-MaxRemovedOption = Annotated[
-    float,
-    typer.Option(
-        min=0,
-        max=1,
-        help="Share of the source's catalogued files that may be removed at once; where more are "
-        "gone, none is. With 1 all may.",
-    ),
-]
+CheckImagesOption = Annotated[bool, option_of(Scan, "check_images")]
+MaxRemovedOption = Annotated[float, option_of(Scan, "max_removed")]
 
 
 def ingest(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="The source.")],
+    source: Annotated[str, argument_of(Scan, "source")],
     class_list: ClassListOption = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Count all labels again, changed or not.")
-    ] = False,
-    check_images: CheckImagesOption = True,
+    full: Annotated[bool, option_of(Scan, "full")] = Scan.full,
+    check_images: CheckImagesOption = Scan.check_images,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -96,18 +80,10 @@ def ingest(
     collect_units: Annotated[
         Path | None, typer.Option(help="Catalog what a job array counted in this folder.")
     ] = None,
-    folders: Annotated[
-        list[str] | None,
-        typer.Option("--folder", help="Look only at this folder of the source; repeatable."),
-    ] = None,
-    flat_folders: Annotated[
-        list[str] | None,
-        typer.Option("--flat-folder", help="The same, without the folders in it."),
-    ] = None,
-    max_removed: MaxRemovedOption = MOST_REMOVED,
-    errors: Annotated[
-        bool, typer.Option("--errors", help="Only list what is wrong with its files.")
-    ] = False,
+    folders: Annotated[list[str] | None, option_of(Scan, "folders")] = None,
+    flat_folders: Annotated[list[str] | None, option_of(Scan, "flat_folders")] = None,
+    max_removed: MaxRemovedOption = Scan.max_removed,
+    errors: Annotated[bool, option_of(Scan, "errors")] = Scan.errors,
     strict: StrictFlag = False,
     as_json: JsonFlag = False,
 ) -> None:

@@ -11,13 +11,15 @@ import typer
 
 from api.cli import destination
 from api.cli.exit_codes import ExitCode, StrictFlag, end
-from api.cli.long_work import Extraction, extract
+from api.cli.long_work import extract
 from api.cli.options.common import AtOption
+from api.cli.options.order_options import argument_of, option_of
 from api.cli.progress_bar import progress_bar
 from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
 from api.cli.target import home_session, target
 from api.cli.terminal import JsonFlag, emit_json, emit_progress, stdout
+from api.schemas.home_orders import Extraction
 from catalog.errors import InvalidInput, StorageError
 from catalog.storage.atomic_write import atomic_path
 from catalog.tags.tag_rules import DEFAULT, LONGEST, OWN_FAMILY, TYPES
@@ -147,19 +149,12 @@ def tags_values(
 
 @tags_app.command("extract")
 def tags_extract(
-    source: Annotated[str, typer.Argument(help="The source.")],
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="EXTRACTOR...", help="Such as bus or image.")
-    ] = None,
-    own: Annotated[
-        list[str] | None,
-        typer.Option("--extractor", help="FILE.py:CLASS, an extractor of your own; repeatable."),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Also read frames that were read before.")
-    ] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Frames read at once.")] = 2,
-    errors: Annotated[bool, typer.Option("--errors", help="Only list the bad files.")] = False,
+    source: Annotated[str, argument_of(Extraction, "source")],
+    names: Annotated[list[str] | None, argument_of(Extraction, "extractors")] = None,
+    own: Annotated[list[str] | None, option_of(Extraction, "own")] = None,
+    full: Annotated[bool, option_of(Extraction, "full")] = Extraction.full,
+    workers: Annotated[int, option_of(Extraction, "workers")] = Extraction.workers,
+    errors: Annotated[bool, option_of(Extraction, "errors")] = Extraction.errors,
     as_json: JsonFlag = False,
 ) -> None:
     """Read tags from the files of every catalogued frame: only new and changed ones.
@@ -167,7 +162,10 @@ def tags_extract(
     Bad files are recorded and skipped. With --json, progress goes to the
     error output as a JSON line every few seconds.
     """
-    extraction = Extraction(source, names or (), own or (), full, workers, errors)
+    extraction = Extraction(
+        source=source, extractors=names or (), own=own or (), full=full, workers=workers,
+        errors=errors,
+    )  # fmt: skip
     told = time.monotonic()
 
     def show(family: str, counts: "ExtractCounts | None") -> None:

@@ -8,6 +8,7 @@ from api.http.routes.jobs import BEGUN, begun
 from api.http.routing import Router
 from api.http.rules import WRITE_ALL_ROWS
 from api.schemas.extractions import NewExtraction
+from api.schemas.home_orders import Extraction
 from api.schemas.jobs import JobBody
 
 router = Router(prefix="/v1/extractions", tags=["tags"])
@@ -24,5 +25,5 @@ async def post_extraction(
     body: NewExtraction, session: CurrentSession, response: Response
 ) -> JobBody:
     """Read tags from the files of every catalogued frame, only new and changed ones: a job does."""
-    job = await run_in_threadpool(lambda: session.extractions.begin(**dict(body)))
+    job = await run_in_threadpool(lambda: session.extractions.begin(Extraction(**dict(body))))
     return begun(job, response)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli import long_work
+from api.cli.options.order_options import argument_of, option_of
 from api.cli.progress_bar import Bar, progress_bar
 from api.cli.shapes.record import Record
 from api.cli.sigterm import sigterm_exits
 from api.cli.terminal import JsonFlag, duration, emit_json, emit_progress, emit_text, size, stdout
+from api.schemas.home_orders import Staging
 from catalog.errors import InvalidInput
 from catalog.text.visible_text import visible
-from pipeline.afm.target import TARGET
-from pipeline.staging.workers import MOST_WORKERS
 
 if TYPE_CHECKING:  # commands that ask a server do without what opens sources
     from pipeline.staging.fetch import FailedFile
@@ -30,33 +30,16 @@ _SHOWN_FAILURES = 1_000
 CacheOption = Annotated[
     Path | None, typer.Option("--cache", help="Folder of the cache; FRAMESIFT_CACHE by default.")
 ]
-WorkersOption = Annotated[
-    int, typer.Option("--workers", min=1, max=MOST_WORKERS, help="Files fetched at once.")
-]
+WorkersOption = Annotated[int, option_of(Staging, "workers")]
 
 
 def stage(
-    dataset: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    dataset: Annotated[str, argument_of(Staging, "dataset")],
     cache: CacheOption = None,
-    workers: WorkersOption = 4,
-    verify: Annotated[
-        bool,
-        typer.Option("--verify", help="Read what is in the cache again; fetch what is damaged."),
-    ] = False,
-    prepare: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WIDTHxHEIGHT",
-            help="Also decode the frames once, at a training's input size.",
-        ),
-    ] = None,
-    to: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar=TARGET,
-            help="Have AFM bring the files into this fileset, in place of the cache; repeatable.",
-        ),
-    ] = None,
+    workers: WorkersOption = Staging.workers,
+    verify: Annotated[bool, option_of(Staging, "verify")] = Staging.verify,
+    prepare: Annotated[str | None, option_of(Staging, "prepare")] = Staging.prepare,
+    to: Annotated[list[str] | None, option_of(Staging, "to")] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
