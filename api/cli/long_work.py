@@ -1,6 +1,6 @@
 """Long work: in the command's own process on a home; a server's job, which is waited for here."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,8 +9,7 @@ from api.cli import destination
 from api.cli.shapes.record import Record
 from api.cli.sigint import leaving_job_running
 from api.cli.target import home_session
-from api.cli.terminal import job_folder
-from api.schemas.home_orders import Extraction
+from api.schemas.home_orders import Extraction, Scan, Staging
 from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:  # commands on a home do without httpx, those that ask a server without databases
@@ -39,46 +38,30 @@ class Told:
     state: Callable[[str], None]
 
 
-def stage(
-    dataset: str,
-    cache: Path | None,
-    workers: int,
-    verify: bool,
-    prepare: str | None,
-    told: Told,
-    to: Sequence[str] = (),
-) -> Record:
+def stage(order: Staging, cache: Path | None, told: Told) -> Record:
     """Fetch a dataset into a cache, and decode its frames once.
 
     Args:
-        dataset: NAME, or NAME@VERSION.
+        order: What is staged.
         cache: Folder on a home; its own cache when None.
-        workers: Files fetched at once.
-        verify: Read what is in the cache again, and fetch what is damaged.
-        prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
         told: Who is told how it goes.
-        to: AFM filesets to bring it into, in place of a cache.
 
     Raises:
         JobFailed: A server could not.
     """
     if destination.server() is None:
-        stagings = home_session().stagings
-        return stagings.run(
-            dataset,
+        return home_session().stagings.run(
+            **vars(order),
             cache=cache,
-            workers=workers,
-            verify=verify,
             progress=told.progress,
             failed=told.failed,
-            prepare=prepare,
             prepared=told.prepared,
-            job_folder=job_folder(),
-            to=to,
         )
     _refuse_cache(cache)
-    staged_by = destination.client().datasets.get(dataset)
-    job = staged_by.stage(workers=workers, verify=verify, prepare=prepare, to=to)
+    staged_by = destination.client().datasets.get(order.dataset)
+    job = staged_by.stage(
+        workers=order.workers, verify=order.verify, prepare=order.prepare, to=order.to
+    )
     staged: Body = _result(job, lambda job: told.state(str(job["state"])))
     return staged
 
@@ -103,29 +86,21 @@ def _refuse_cache(cache: Path | None) -> None:
         )
 
 
-def server_scan(
-    source: str, full: bool, max_removed: float, check_images: bool, show: Callable[[Body], None]
-) -> Body:
+def server_scan(order: Scan, show: Callable[[Body], None]) -> Body:
     """Have a server scan a source: what `framesift ingest --json` prints there.
 
     Raises:
-        JobFailed: It could not.
+        JobFailed: It could not; or, of its errors, the source was never scanned.
     """
-    record = destination.client().sources.get(source)
-    scanned: Body = _result(
-        record.scan(full=full, max_removed=max_removed, check_images=check_images), show
+    source = destination.client().sources.get(order.source)
+    job = source.scan(
+        full=order.full,
+        max_removed=order.max_removed,
+        check_images=order.check_images,
+        errors=order.errors,
     )
+    scanned: Body = _result(job, show)
     return scanned
-
-
-def server_problems(source: str) -> Body:
-    """Faults of a source's files: what a server's `framesift ingest --errors --json` says.
-
-    Raises:
-        JobFailed: The source was never scanned.
-    """
-    problems: Body = _result(destination.client().sources.get(source).scan(errors=True))
-    return problems
 
 
 def extract(

@@ -175,4 +175,9 @@ _ORDERS = {order.kind: order for order in (Staging, Scan, Extraction, PolicyRun)
 
 def home_order_of(data: Mapping[str, Any]) -> HomeOrder:
     """The order that `HomeOrder.as_json` gave."""
-    return _ORDERS[data["kind"]](**{name: data[name] for name in data if name != "kind"})
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in data.items()
+        if name != "kind"
+    }
+    return _ORDERS[data["kind"]](**values)

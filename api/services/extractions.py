@@ -1,13 +1,13 @@
 """Extractions, which read tags from the files of frames: what can be done with them."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 from api.schemas.home_orders import Extraction
 from api.schemas.jobs import JobBody
-from api.services.jobs.commands import begin_command
+from api.services.jobs.home_orders import begin_order
 from api.workspace import Workspace
 from catalog.records.sources import recorded_source
 from catalog.tags.extractions import problems
@@ -53,12 +53,8 @@ class Extractions:
         name = recorded_source(self._workspace.records, order.source).name
         for extractor in order.extractors:
             check_known(extractor)
-        options = [*(["--full"] if order.full else []), *(["--errors"] if order.errors else [])]
-        options += ["--workers", str(order.workers)]
-        arguments = ("tags", "extract", "--json", *options, "--", name, *order.extractors)
-        return begin_command(
-            self._workspace, "extract", name, arguments, order.settings, queue=self._queue
-        )
+        job = begin_order(self._workspace, replace(order, source=name), name, queue=self._queue)
+        return JobBody.of(job, self._workspace.place)
 
     def run(
         self, order: Extraction, progress: Callable[[str, ExtractCounts], None]

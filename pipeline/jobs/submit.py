@@ -101,6 +101,7 @@ class Plan:
         settings: What was asked for, as its record shows it.
         reads: Manifests that its commands read, each with its dataset, NAME@VERSION.
         staging: What fetches its frames meanwhile; None where nothing does.
+        order: What was asked for, which the process of the home's own jobs reads in the record.
     """
 
     stages: tuple[Stage, ...]
@@ -111,6 +112,7 @@ class Plan:
     settings: Mapping[str, Any] = field(default_factory=dict)
     reads: Mapping[str, str] = field(default_factory=dict)
     staging: StagingBeside | None = None
+    order: Mapping[str, Any] | None = None
 
 
 def submit(
@@ -169,7 +171,7 @@ def submit(
                 backend=order.backend,
                 state="pending",
                 dataset_id=order.dataset.id if order.dataset is not None else None,
-                request=request.to_json(),
+                request={**request.to_json(), **_order_of(planned)},
                 paths={"folder": str(paths.folder), "logs": str(paths.logs), **planned.shown},
                 owner=records.user,
                 user=queue.user or records.user,
@@ -252,6 +254,10 @@ def _planned(session: Session, request: JobRequest, planned: Plan) -> Job:
     job.request = {**job.request, **request.to_json(), "settings": settings, **of_job}
     job.paths = {**job.paths, **planned.shown}
     return job
+
+
+def _order_of(planned: Plan) -> dict[str, Any]:
+    return {} if planned.order is None else {"order": dict(planned.order)}
 
 
 def recorded(records: RecordStore, job_id: int) -> Job:

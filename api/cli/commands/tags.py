@@ -1,6 +1,5 @@
 """framesift tags list, add, set, extract, import, import-map, remove, families, drop."""
 
-import time
 from collections.abc import Mapping, Sequence
 from csv import reader as csv_lines
 from dataclasses import asdict
@@ -11,6 +10,7 @@ import typer
 
 from api.cli import destination
 from api.cli.exit_codes import ExitCode, StrictFlag, end
+from api.cli.json_report import MOST_PROBLEMS, JsonReport
 from api.cli.long_work import extract
 from api.cli.options.common import AtOption
 from api.cli.options.order_options import argument_of, option_of
@@ -18,7 +18,7 @@ from api.cli.progress_bar import progress_bar
 from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
 from api.cli.target import home_session, target
-from api.cli.terminal import JsonFlag, emit_json, emit_progress, stdout
+from api.cli.terminal import JsonFlag, emit_json, stdout
 from api.schemas.home_orders import Extraction
 from catalog.errors import InvalidInput, StorageError
 from catalog.storage.atomic_write import atomic_path
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ingest.extractors.run import ExtractCounts
 
 _SHOWN_PROBLEMS = 10
-_JSON_PROBLEMS = 1_000
-_JSON_EVERY_S = 2.0
 
 
 tags_app = typer.Typer(no_args_is_help=True, help="Named values on frames.")
@@ -166,18 +164,16 @@ def tags_extract(
         source=source, extractors=names or (), own=own or (), full=full, workers=workers,
         errors=errors,
     )  # fmt: skip
-    told = time.monotonic()
+    report = JsonReport()
 
     def show(family: str, counts: "ExtractCounts | None") -> None:
-        nonlocal told
         if counts is None:
             bar.show(0, None, family)
             return
         bar.show(counts.read, counts.to_read, f"{counts.read:,} of {counts.to_read:,} frames")
-        ends = counts.read == counts.to_read  # which is what a job's metrics show
-        if as_json and (ends or time.monotonic() - told >= _JSON_EVERY_S):
-            told = time.monotonic()
-            emit_progress({"family": family, **asdict(counts)})
+        if as_json:
+            ends = counts.read == counts.to_read
+            report.progress({"family": family, **asdict(counts)}, is_last=ends)
 
     read, done = extract(extraction, show), []
     while True:
@@ -186,7 +182,7 @@ def tags_extract(
         if extracted is None:
             break
         if as_json:
-            done.append({**extracted, "problems": extracted["problems"][:_JSON_PROBLEMS]})
+            done.append({**extracted, "problems": extracted["problems"][:MOST_PROBLEMS]})
         elif errors:
             rows = [(extracted["family"], p["key"], p["reason"]) for p in extracted["problems"]]
             emit_table(("family", "file", "reason"), rows)

@@ -25,5 +25,5 @@ async def post_extraction(
     body: NewExtraction, session: CurrentSession, response: Response
 ) -> JobBody:
     """Read tags from the files of every catalogued frame, only new and changed ones: a job does."""
-    job = await run_in_threadpool(lambda: session.extractions.begin(Extraction(**dict(body))))
-    return begun(job, response)
+    order = Extraction(**dict(body))
+    return begun(await run_in_threadpool(session.extractions.begin, order), response)
