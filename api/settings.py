@@ -20,9 +20,6 @@ from ingest.sources.schemes import SCHEMES
 
 _PREFIX = "framesift_"
 
-_FORMER_NAMES = {"snapshot_memory_mb": "hot_memory_mb"}
-"""Fields whose variables had another name up to 0.1, which still counts."""
-
 
 class Settings(BaseModel):
     """Settings of ``FRAMESIFT_*`` variables; those given by name go before them.
@@ -269,10 +266,7 @@ class Settings(BaseModel):
     @classmethod
     def _with_environment(cls, fields: Any) -> Any:
         names = {name.lower(): text for name, text in os.environ.items()}
-        said = {
-            field: names.get(_PREFIX + field, names.get(_PREFIX + _FORMER_NAMES.get(field, field)))
-            for field in cls.model_fields
-        }
+        said = {field: names.get(_PREFIX + field) for field in cls.model_fields}
         return {field: text for field, text in said.items() if text is not None} | fields
 
     @field_validator(

@@ -254,7 +254,7 @@ class Workspace:
         home = f"{self.home}/"
         return path.removeprefix(home) if path.startswith(home) else Path(path).name
 
-    def told(self, error: FramesiftError) -> str:
+    def error_text(self, error: FramesiftError) -> str:
         """An error's text for users limited to collections, without folders and hosts.
 
         Paths are relative to the home, the cache, or where catalog and records lie.

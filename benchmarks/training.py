@@ -254,8 +254,7 @@ class _Process:
     """One of the processes that measure: its workers, precision and frames."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        from training.network.precision import chosen_precision
-        from training.network.xla import compile_for_gpus
+        from training.network.gpus import chosen_precision, compile_for_gpus
         from training.run.workers import join_workers, use_threads
 
         self.options, self.batch_size = options, options.batch_sizes[0]
@@ -281,10 +280,10 @@ class _Process:
 
         from pipeline.runs.precision import MIXED
         from training.input.class_weights import catalogued_pixels, class_weights
+        from training.network.gpus import layers_in
         from training.network.loss import weight_of_class_id
         from training.network.loss_scale import LossScale
         from training.network.networks import build_network
-        from training.network.precision import layers_in
         from training.run.train_step import train_step
 
         frames, size = Manifest.read(self.options.manifest), self.options.size
@@ -366,8 +365,8 @@ def _measure_resnet50(options: argparse.Namespace) -> None:
     import tensorflow as tf
 
     from pipeline.runs.precision import MIXED
+    from training.network.gpus import layers_in
     from training.network.loss_scale import LossScale
-    from training.network.precision import layers_in
     from training.run.train_step import apply
 
     side, batch_size, workers = options.image_px, process.batch_size, process.workers
@@ -400,9 +399,9 @@ def _train_in_keras(options: argparse.Namespace) -> None:
     import tensorflow as tf
 
     from training.input.class_weights import catalogued_pixels, class_weights
+    from training.network.gpus import chosen_precision, layers_in
     from training.network.loss import weight_of_class_id, weighted_cross_entropy
     from training.network.networks import build_network
-    from training.network.precision import chosen_precision, layers_in
     from training.run.workers import use_threads
 
     use_threads(threads_of_process(0, 1))

@@ -43,6 +43,13 @@ Foreign exceptions are translated into these once, where they enter, ``from`` th
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+EXPORT_AND_IMPORT = (
+    "with the version that wrote it, export the tags (framesift sql --format csv-named) and the "
+    "datasets (framesift dataset export); then ingest the sources into a new home and import both "
+    "(framesift tags import): docs/snapshots-and-maintenance.md"
+)
+"""How to go on where a home is of a format that is not read."""
+
 
 class FramesiftError(Exception):
     """Every error that Framesift raises on purpose."""

@@ -89,10 +89,8 @@ class LimitedStore:
         """Open nothing yet.
 
         Args:
-            whole: The catalog.
             condition: In DuckDB's SQL, over the columns of ROW; never a user's own text. It fails
                 for no row (query.question.collection_rule): its errors would tell of them.
-            limits: DuckDB's settings of memory and threads.
             collection: Value of the column of that name, of those collections that its user may
                 know; see layouts.TableLayout.
         """
@@ -244,12 +242,7 @@ class SelectLimited(SelectOnly):
     """SelectOnly, for a connection on which there is more than may be seen."""
 
     def execute(self, query: str, parameters: Any = None) -> "SelectOnly":
-        """Run one SELECT on LAKE.
-
-        Raises:
-            SqlError: It is another statement, or reaches for something else.
-            duckdb.Error: It cannot be parsed or fails.
-        """
+        """Run one SELECT on LAKE."""
         self._refuse_others(query)
         self._cursor.execute(query, parameters)
         return self

@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
+from catalog.errors import (
+    EXPORT_AND_IMPORT,
+    CatalogBusy,
+    CatalogDamaged,
+    NotFound,
+    StorageError,
+)
 from catalog.frames.new_catalog import make_catalog
-from catalog.frames.upgrade import OLDEST, renew_views, upgrade
 from catalog.lake import views as discover_views
 from catalog.lake.connection import (
     DISCOVER,
@@ -74,7 +79,6 @@ class CatalogStore:
         """Open the catalog.
 
         Args:
-            location: Where it lies.
             lock_wait_s: How long a write waits for another one to finish.
             memory_limit: What one process's queries may take, as DuckDB spells it.
             spill_limit: What they may take on the disk when that is not enough.
@@ -87,12 +91,6 @@ class CatalogStore:
             class_names: Gives the class name of each class tag, in class order; what has no name
                 is no class.
             collection_column: Gives the value of the column `collection`; see Opened.
-
-        Raises:
-            InvalidInput: A limit is none that DuckDB knows.
-            StorageError: The folder cannot be made or written.
-            CatalogBusy: Another process is making it and does not finish.
-            CatalogDamaged: What lies there is no catalog, or one of a later version.
         """
         self.location = location
         self.lock_wait_s, self.timeout_s = lock_wait_s, timeout_s
@@ -266,12 +264,7 @@ class CatalogStore:
                     lake.close()
 
     def restore_statistics(self) -> None:
-        """Put right what DuckLake knows of the columns' least and greatest values.
-
-        Raises:
-            CatalogBusy: The write lock was not free in time.
-            StorageError: The metadata cannot be written.
-        """
+        """Put right what DuckLake knows of the columns' least and greatest values."""
         with self.lock(WRITE_LOCK, "the catalog's statistics are being restored"):
             lake, self._writer = self._writer or self._open(), None
             with translated(self.location):
@@ -281,7 +274,7 @@ class CatalogStore:
         """The lake, whose views are those of this release from here on."""
         with translated(self.location):
             if discover_views.are_former(lake.connection):
-                renew_views(lake.connection)
+                discover_views.renew(lake.connection)
         return lake
 
     def _with_statistics(self, lake: Lake) -> Lake:
@@ -355,28 +348,13 @@ class CatalogStore:
 
     def _check_format(self) -> None:
         version = self._format()
-        if version is not None and version in range(OLDEST, FORMAT):
-            self._bring_up(version)
-            version = self._format()
         if version != FORMAT:
+            is_former = version is not None and 0 < version < FORMAT
             raise CatalogDamaged(
                 f"{self.location.metadata}: catalog format {version or 'none'}, this version reads "
-                f"{FORMAT}; use the release of Framesift that wrote it"
+                f"{FORMAT}; "
+                + (EXPORT_AND_IMPORT if is_former else "use the version of Framesift that wrote it")
             )
-
-    def _bring_up(self, version: int) -> None:
-        try:
-            with self.writing(f"catalog format {version} to {FORMAT}") as connection:
-                row = connection.execute("SELECT version FROM catalog_format").fetchone()
-                if row is not None and row[0] == version:  # no other process did it meanwhile
-                    upgrade(connection)
-        except StorageError as error:
-            raise StorageError(
-                f"{self.location.metadata}: catalog format {version}, which this version brings to "
-                f"{FORMAT} before it reads it, and it cannot write there ({error}). Open it once "
-                "where it may be written, or read it with the release of Framesift that wrote it",
-                error.path,
-            ) from error
 
     def _format(self) -> int | None:
         with self.reading() as cursor, translated(self.location):

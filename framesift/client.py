@@ -260,9 +260,9 @@ class Client:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        whole = one_question(question, conditions)
+        merged = one_question(question, conditions)
         report = self.statistics.classes(
-            question=whole, dataset=dataset, split=split, quantiles=quantiles, at=at
+            question=merged, dataset=dataset, split=split, quantiles=quantiles, at=at
         )
         classes: Sequence[Mapping[str, Any]] = report["classes"]
         return classes
@@ -282,8 +282,8 @@ class Client:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        whole = one_question(question, conditions)
-        return self.statistics.classes(question=whole, dataset=dataset, split=split, by=by, at=at)
+        merged = one_question(question, conditions)
+        return self.statistics.classes(question=merged, dataset=dataset, split=split, by=by, at=at)
 
     def histogram(
         self,
@@ -352,8 +352,8 @@ class Client:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        whole = one_question(question, conditions)
-        return self.statistics.facets(*tags, question=whole, dataset=dataset, split=split, at=at)
+        merged = one_question(question, conditions)
+        return self.statistics.facets(*tags, question=merged, dataset=dataset, split=split, at=at)
 
     def correlation(
         self,

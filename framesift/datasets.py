@@ -85,15 +85,7 @@ class Dataset(Record):
         return paged_frames(self._transport, population, columns, page)
 
     def divide(self, split: str, **how: Any) -> "Dataset":
-        """Divide its frames again, as a new version.
-
-        Args:
-            split: Shares, such as "train=0.8,validation=0.2".
-            **how: split_by, stratify_splits, min_gap_s, allow_leakage, seed: see docs/datasets.md.
-
-        Raises:
-            FramesiftServerError: The server refuses, or does not answer.
-        """
+        """Divide its frames again, as a new version; arguments as of `Datasets.divide`."""
         return self._all.divide(reference(self), split, **how)
 
     def extend(
@@ -103,74 +95,31 @@ class Dataset(Record):
         at: int | None = None,
         **how: Any,
     ) -> "Dataset":
-        """Add as few frames as close a gap, as a new version; ["report"]["unmet"] stays open.
-
-        Args:
-            *demands: What is missing; `demand` makes them.
-            split: Which split lacks them; the only one by default.
-            at: The catalog snapshot to choose from; the newest when None.
-            **how: min_gap_s, allow_leakage, seed: see docs/datasets.md.
-
-        Raises:
-            FramesiftServerError: The server refuses, or does not answer.
-        """
+        """Close a gap, as a new version; arguments as of `Datasets.extend`."""
         return self._all.extend(reference(self), *demands, split=split, at=at, **how)
 
     def reduce(self, frames: int, **how: Any) -> "Dataset":
-        """Keep the most informative frames of its training split, as a new version.
-
-        Args:
-            frames: How many the split keeps.
-            **how: model (a training job: what its newest validation finds weak is kept first),
-                split, seed.
-
-        Raises:
-            FramesiftServerError: The server refuses, or does not answer.
-        """
+        """Keep its most informative frames, as a new version; arguments as of `Datasets.reduce`."""
         return self._all.reduce(reference(self), frames, **how)
 
     def rebuild(self) -> "Dataset":
-        """Make its lost or damaged manifest again; the server proves it equal by its id.
-
-        Raises:
-            FramesiftServerError: It cannot be made equal, or the server does not answer.
-        """
+        """Make its manifest again: see `Datasets.rebuild`."""
         return self._all.rebuild(reference(self))
 
     def rename(self, name: str) -> "Dataset":
-        """Give it, with all its versions, another name; it as it is then.
-
-        Raises:
-            FramesiftServerError: The name is taken or is none, or the server does not answer.
-        """
+        """Give it, with all its versions, another name; it as it is then."""
         return self._all.change(reference(self), rename=name)
 
     def describe(self, description: str) -> "Dataset":
-        """Keep what is to be said of it; it as it is then.
-
-        Raises:
-            FramesiftServerError: The server refuses, or does not answer.
-        """
+        """Keep what is to be said of it; it as it is then."""
         return self._all.change(reference(self), description=description)
 
     def remove(self) -> None:
-        """Remove this version.
-
-        Raises:
-            FramesiftServerError: A job reads it, or the server does not answer.
-        """
+        """Remove this version; see `Datasets.remove`."""
         self._all.remove(reference(self))
 
     def diff(self, other: "str | Dataset", *, limit: int | None = None) -> Mapping[str, Any]:
-        """Changes from this to the other: frames, splits, distributions.
-
-        Args:
-            other: NAME, NAME@VERSION or a Dataset.
-            limit: Frames listed of each kind; the server's choice when None.
-
-        Raises:
-            FramesiftServerError: There is no such dataset, or the server does not answer.
-        """
+        """Changes from this to the other; arguments as of `Datasets.diff`."""
         return self._all.diff(reference(self), other, limit=limit)
 
     def gaps(
@@ -181,17 +130,7 @@ class Dataset(Record):
         scenes: bool = False,
         at: int | None = None,
     ) -> Mapping[str, Any]:
-        """Gaps of it in comparison with the catalog, each with the question that finds it.
-
-        Args:
-            at_least: Frames wanted of each class and camera.
-            split: Only of this split.
-            scenes: Compare scenes, too.
-            at: The catalog snapshot to compare with; the newest when None.
-
-        Raises:
-            FramesiftServerError: There is no such split, or the server does not answer.
-        """
+        """Gaps of it in comparison with the catalog; arguments as of `Statistics.gaps`."""
         return Statistics(self._transport).gaps(
             self, split=split, at_least=at_least, scenes=scenes, at=at
         )
@@ -214,18 +153,7 @@ class Dataset(Record):
         split: str | None = None,
         with_labels: bool = False,
     ) -> Path:
-        """Write it for other programs, to a file; as "fiftyone", to a folder; the path.
-
-        Args:
-            path: Where to.
-            format: "files" is a path or URI per line.
-            split: Only this split.
-            with_labels: With "files", the label's path after a tab.
-
-        Raises:
-            FramesiftServerError: There is no such split, or the server does not answer.
-            OSError: It cannot be written.
-        """
+        """Write it for other programs; the path. Arguments as of `Datasets.export`."""
         return self._all.export(reference(self), path, format, split=split, with_labels=with_labels)
 
     def exported(
@@ -235,11 +163,7 @@ class Dataset(Record):
         split: str | None = None,
         with_labels: bool = False,
     ) -> Iterator[bytes]:
-        """The text that `export` writes, as it comes; "fiftyone" is one JSON document.
-
-        Raises:
-            FramesiftServerError: There is no such split, or the server does not answer.
-        """
+        """The text that `export` writes, as it comes; arguments as of `Datasets.exported`."""
         return self._all.exported(reference(self), format, split=split, with_labels=with_labels)
 
     def to_arrow(self, split: str | None = None) -> "pa.Table":
@@ -287,11 +211,9 @@ class Dataset(Record):
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        request: dict[str, Any] = {"dataset": reference(self)}
+        request: dict[str, Any] = {"dataset": reference(self), "verify": verify}
         if workers is not None:
             request["workers"] = workers
-        if verify:  # an older server knows no such field
-            request["verify"] = True
         if prepare is not None:
             request["prepare"] = prepare
         if to:
@@ -607,15 +529,15 @@ def _aside(path: Path) -> Iterator[Path]:
 
     With its name it is on the disk.
     """
-    aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
-        yield aside
-        with aside.open("r+b") as file:
+        yield temporary
+        with temporary.open("r+b") as file:
             os.fsync(file.fileno())
-        aside.replace(path)
+        temporary.replace(path)
         if os.name == "posix":  # elsewhere a folder cannot be opened
             folder = os.open(path.parent, os.O_RDONLY)
             os.fsync(folder)
             os.close(folder)
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

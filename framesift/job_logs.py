@@ -10,14 +10,14 @@ _EVERY_S = 0.5
 def followed_logs(
     has_ended: Callable[[], bool],
     sizes: Callable[[], Mapping[str, int]],
-    part: Callable[[str, int], Iterator[bytes]],
+    read_part: Callable[[str, int], Iterator[bytes]],
 ) -> Iterator[tuple[str, str]]:
     """Yields what a job prints, until it has ended: the name of a log, and its new text.
 
     Args:
         has_ended: Whether the job has.
         sizes: Bytes of each log by now, by name.
-        part: A log as it is now, from a byte on.
+        read_part: A log as it is now, from a byte on.
     """
     read: dict[str, int] = {}
     decoders: dict[str, IncrementalDecoder] = {}
@@ -28,7 +28,7 @@ def followed_logs(
             if size <= read.get(log, 0):
                 continue
             decoder = decoders.setdefault(log, getincrementaldecoder("utf-8")("replace"))
-            for chunk in part(log, read.get(log, 0)):
+            for chunk in read_part(log, read.get(log, 0)):
                 read[log] = read.get(log, 0) + len(chunk)
                 if text := decoder.decode(chunk):
                     yield log, text

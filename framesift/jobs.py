@@ -335,6 +335,14 @@ class Jobs:
         used: Sequence[Mapping[str, Any]] = answer["usage"]
         return used
 
+    def submit(self, order: Mapping[str, Any]) -> Job:
+        """Begin a job, by a request as POST /v1/jobs takes it; the job.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return start(self._transport, "/v1/jobs", order)
+
     def train(
         self,
         dataset: str | Mapping[str, Any] | None = None,
@@ -362,15 +370,14 @@ class Jobs:
                 (so many can be validated as NAME@STEP), evaluate_every (epochs), evaluate_split
                 ("validation" by default), bad_frames ("fail", "skip" or "skip:20"), target_miou,
                 horovod ({"fusion_mb": 32, "cycle_ms": 1, "compression": "fp16", "reduce":
-                "average"}), precision ("auto", "float32" or "mixed_float16"), save_as, evict (True:
-                remove the dataset from the cache when the job is done), migrate (True: have its
-                files migrated back to tape then).
+                "average"}), label_smoothing (0 to 1), precision ("auto", "float32" or
+                "mixed_float16"), save_as, evict (True: remove the dataset from the cache when the
+                job is done), migrate (True: have its files migrated back to tape then).
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        request = {"kind": "train", **_frames(dataset, question), **options}
-        return start(self._transport, "/v1/jobs", request)
+        return self.submit({"kind": "train", **_frames(dataset, question), **options})
 
     def validate(
         self,
@@ -401,8 +408,8 @@ class Jobs:
             FramesiftServerError: The server refuses, or does not answer.
         """
         name = model if isinstance(model, str) else model.name
-        request = {"kind": "validate", "model": name, **_frames(dataset, question), **options}
-        return start(self._transport, "/v1/jobs", request)
+        frames = _frames(dataset, question)
+        return self.submit({"kind": "validate", "model": name, **frames, **options})
 
     def predict(
         self,
@@ -422,17 +429,15 @@ class Jobs:
                 as a dataset, predict-MODEL.
             **options: Of `framesift predict`: workers, split, name, backend, stage (False: read
                 files where their sources are mounted), start_after (percent of the split that is
-                staged before it begins), attempts, bad_frames ("fail", "skip" or "skip:20").
+                staged before it begins), attempts, bad_frames ("fail", "skip" or "skip:20"),
+                save_as, evict, migrate.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        request: dict[str, Any] = {
-            "kind": "predict",
-            "model": model if isinstance(model, str) else model.name,
-            **_frames(dataset, question),
-        }
-        return start(self._transport, "/v1/jobs", {**request, **options})
+        name = model if isinstance(model, str) else model.name
+        frames = _frames(dataset, question)
+        return self.submit({"kind": "predict", "model": name, **frames, **options})
 
     def run(
         self,
@@ -450,15 +455,16 @@ class Jobs:
                 {prepared} and {job} stand for paths; as one text it is quoted as for a shell.
             question: In the dataset's place (None), as of `train`.
             **options: Of `framesift run`: ranks, split, prepare (WIDTHxHEIGHT), folder, name,
-                backend, stage (False: read files where their sources are mounted), attempts.
+                backend, stage (False: read files where their sources are mounted), attempts,
+                save_as, evict, migrate.
 
         Raises:
             NotAllowed: The server runs no programs of this user.
             FramesiftServerError: The server refuses, or does not answer.
         """
         text = command if isinstance(command, str) else shlex.join(command)
-        request = {"kind": "run", "command": text, **_frames(dataset, question), **options}
-        return start(self._transport, "/v1/jobs", request)
+        frames = _frames(dataset, question)
+        return self.submit({"kind": "run", "command": text, **frames, **options})
 
     def dry_run(self, kind: str, **options: Any) -> Mapping[str, Any]:
         """The hand-over to the backend of a job, as "submission"; nothing begins.

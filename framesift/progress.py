@@ -24,9 +24,9 @@ class ProgressLine:
 
     def show(self, job: Mapping[str, Any]) -> None:
         """Show where the job is."""
-        said = f"{self._title}: {state_of(job)}"
+        text = f"{self._title}: {state_of(job)}"
         # What a server says must not act on the terminal.
-        line = "".join(each if each.isprintable() else "?" for each in said)
+        line = "".join(each if each.isprintable() else "?" for each in text)
         if self._in_place:
             sys.stderr.write("\r" + line.ljust(len(self._last)))
             self._last = line

@@ -27,10 +27,7 @@ Asked = Mapping[str, Any] | Model
 
 
 def data_of(question: Asked) -> dict[str, Any]:
-    """A question as JSON has it; of a model what differs from the defaults.
-
-    A server may be older than the model: it does not know what the model has a default for.
-    """
+    """A question as JSON has it; of a model what differs from the defaults."""
     if isinstance(question, Mapping):
         return dict(question)
     return question.model_dump(mode="json", exclude_defaults=True)
@@ -62,9 +59,8 @@ def question_of(
     if sql is not None:
         check_statement(sql)
     return {
-        # A server of an earlier release knows neither.
-        **({} if model is None else {"model": model}),
-        **({} if sql is None else {"sql": sql}),
+        "model": model,
+        "sql": sql,
         "ranges": [_pixels(tag, value) for tag, value in ranges.items()],
         "where": where,
         "cameras": some_of("camera", camera),

@@ -38,13 +38,11 @@ class Source(Record):
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        request: dict[str, Any] = {"source": self.name, "full": full}
+        request = {
+            "source": self.name, "full": full, "check_images": check_images, "errors": errors
+        }  # fmt: skip
         if max_removed is not None:
             request["max_removed"] = max_removed
-        if not check_images:  # an older server does not know it
-            request["check_images"] = False
-        if errors:  # an older server does not know it
-            request["errors"] = True
         return start(self._transport, "/v1/scans", request)
 
     def scans(self) -> Iterator[Mapping[str, Any]]:
@@ -56,26 +54,11 @@ class Source(Record):
         return paged(self._transport, "/v1/scans", "scans", source=self.name)
 
     def contents(self) -> Mapping[str, Any]:
-        """Counts of what hangs on it: files, frames, tags that people gave, datasets.
-
-        Raises:
-            FramesiftServerError: The server does not answer.
-        """
+        """Counts of what hangs on it: see `Sources.contents`."""
         return Sources(self._transport).contents(self.name)
 
     def place(self, uri: str, *, differing: bool = False) -> Mapping[str, Any]:
-        """Re-point it where its files were moved; its datasets follow.
-
-        Args:
-            uri: Where they lie now, as the server sees it.
-            differing: Also where catalogued files are missing or changed there.
-
-        Returns:
-            How many files are ``same``, ``changed``, ``missing`` and ``new`` there.
-
-        Raises:
-            FramesiftServerError: The server refuses, or does not answer.
-        """
+        """Re-point it where its files were moved; arguments as of `Sources.change`."""
         return Sources(self._transport).change(self.name, uri=uri, differing=differing)
 
     def set(
@@ -87,26 +70,7 @@ class Source(Record):
         max_mb_per_s: float | None = None,
         max_requests_per_s: float | None = None,
     ) -> Mapping[str, Any]:
-        """Change what it leaves out, its data set, mount or limits; None changes nothing.
-
-        Args:
-            exclude: Names or paths to leave out from the next scan on, in place of the present
-                list; an empty one leaves out nothing.
-            part_of: The data set; its own where empty.
-            mount: Its root on a mounted file system, HOST_FOLDER[:FOLDER_IN_CONTAINER]; empty for
-                none.
-            max_mb_per_s: Megabytes (10^6 bytes) a second that a staging fetches from it at most; 0
-                for any number.
-            max_requests_per_s: Requests for its files that a staging sends a second at most; 0 for
-                any number.
-
-        Returns:
-            Its ``name``, ``uri``, ``exclude``, ``part_of``, ``mount``, ``max_mb_per_s`` and
-            ``max_requests_per_s`` as they are now.
-
-        Raises:
-            FramesiftServerError: The server refuses, or does not answer.
-        """
+        """Change what it leaves out, its data set, mount or limits, as `Sources.change` does."""
         return Sources(self._transport).change(
             self.name,
             exclude=exclude,
@@ -117,14 +81,7 @@ class Source(Record):
         )
 
     def remove(self) -> Mapping[str, Any]:
-        """Remove it and its files' rows from the catalog; the files stay where they are.
-
-        Tags that people gave are kept: they return when the files are catalogued under the same
-        cluster and datasource again.
-
-        Raises:
-            FramesiftServerError: The server refuses, or does not answer.
-        """
+        """Remove it and its files' rows from the catalog: see `Sources.remove`."""
         return Sources(self._transport).remove(self.name)
 
 
@@ -235,11 +192,13 @@ class Sources:
     def remove(self, name: str) -> Mapping[str, Any]:
         """Remove a source and its files' rows from the catalog; the files stay where they are.
 
+        Tags that people gave are kept: they return when the files are catalogued under the same
+        cluster and datasource again.
+
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        # A server of the first releases answers nothing.
-        return self._transport.json("DELETE", _path(name)) or {"name": name}
+        return self._transport.json("DELETE", _path(name))
 
 
 def _path(name: str) -> str:

@@ -146,9 +146,10 @@ class Tags:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        request = {"source": source, "extractors": extractors, "full": full, "workers": workers}
-        if errors:  # an older server does not know it
-            request["errors"] = True
+        request = {
+            "source": source, "extractors": extractors, "full": full, "workers": workers,
+            "errors": errors,
+        }  # fmt: skip
         return start(self._transport, "/v1/extractions", request)
 
     def import_scores(self, job: str) -> Mapping[str, Any]:

@@ -25,18 +25,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
+from catalog.errors import EXPORT_AND_IMPORT, BadFile, InvalidInput, StorageError, UnknownName
 from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
-from pipeline.cache.entry_name import kept_key
-from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA, datasources_of, of_today
+from pipeline.entry_name import kept_key
+from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA
 from pipeline.runs.shard_order import shard_rows
 
 HEADER_FILE = "manifest.json"
 FRAMES_FILE = "frames.parquet"
-
-SAYS_VERSIONS = 4
-"""The first format that says which version of a file is meant."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +51,8 @@ class ManifestHeader:
         splits: Frames per split, in the dataset's order of splits.
         roots: Folder (or URI) of each source; a relative one is relative to the manifest's folder.
         datasources: "cluster:datasource" of each, which begins the fkeys of its files.
-        within: Folder that each of those must lie below, links followed; empty or missing for
-            anywhere. What may be read in its place is nobody's choice who can put a link there.
+        within: Folder that each of those must lie below, links followed; empty for anywhere. What
+            may be read in its place is nobody's choice who can put a link there.
         frames_sha256: Digest of frames.parquet, which belongs to this header.
         staged: Whether ``roots`` name a cache.
         seed: Decided between frames that fitted equally.
@@ -209,12 +206,9 @@ class Manifest:
             if key is None:
                 yield None
                 continue
-            # Staged by an earlier release, no copy says which version it is of.
-            staged = header.staged and version is not None
-            location = kept_key(key, size, version) if staged else key
-            yield FrameFile(
-                source, header.roots[source], location, size, None if staged else version, digest
-            )
+            location = kept_key(key, size, version) if header.staged else key
+            known = None if header.staged else version
+            yield FrameFile(source, header.roots[source], location, size, known, digest)
 
     def write(self, folder: Path) -> "Manifest":
         """Write both files into ``folder``, the header last, each aside and then renamed.
@@ -249,27 +243,28 @@ class Manifest:
         """The manifest in a folder, or whose header file is given.
 
         Raises:
-            BadFile: No manifest there, damaged, or of a later format.
+            BadFile: No manifest there, damaged, or of another format.
             StorageError: It is there and cannot be read.
         """
         folder = path.parent if path.name == HEADER_FILE else path
         header_file, frames_file = folder / HEADER_FILE, folder / FRAMES_FILE
         try:
             data = json.loads(header_file.read_text(encoding="utf-8"))
-            if data.get("format") not in range(1, FORMAT + 1):
+            if (written := data["format"]) != FORMAT:
+                is_former = isinstance(written, int) and written < FORMAT
                 raise BadFile(
-                    f"manifest format {data.get('format')}; this version reads 1 to {FORMAT}",
+                    f"manifest format {written}; this version reads {FORMAT}"
+                    + (f"; {EXPORT_AND_IMPORT}" if is_former else ""),
                     str(header_file),
                 )
-            tuples = {key: tuple(data.get(key, ())) for key in ("classes", "parents")}
+            tuples = {key: tuple(data[key]) for key in ("classes", "parents")}
             header = ManifestHeader(**(data | tuples))
             if _sha256(frames_file) != header.frames_sha256:
                 raise BadFile("does not belong to the manifest.json beside it", str(frames_file))
-            table = of_today(pq.read_table(frames_file), header.format)
+            table = _rows(pq.read_table(frames_file))
             _check_together(header, table, folder)
             roots = {name: _root(location, folder) for name, location in header.roots.items()}
-            datasources = header.datasources or datasources_of(table)
-            header = replace(header, roots=roots, datasources=datasources)
+            header = replace(header, roots=roots)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise BadFile(
                 "no such file; expected a manifest folder as 'framesift dataset create' "
@@ -286,6 +281,17 @@ class Manifest:
                 str(error.filename or folder),
             ) from error
         return cls(header, table, folder)
+
+
+def _rows(table: pa.Table) -> pa.Table:
+    """The rows in FRAMES_SCHEMA.
+
+    Raises:
+        KeyError, pa.ArrowException: They are no manifest's.
+    """
+    if set(table.column_names) != set(FRAMES_SCHEMA.names):
+        raise KeyError(f"columns {', '.join(table.column_names)}")
+    return table.select(FRAMES_SCHEMA.names).cast(FRAMES_SCHEMA)
 
 
 def _check_together(header: ManifestHeader, table: pa.Table, folder: Path) -> None:

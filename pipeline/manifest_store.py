@@ -20,8 +20,8 @@ from catalog.storage.atomic_write import clear_parts, part_of
 from catalog.storage.own_folder import own_folder
 from catalog.storage.s3_prefix import S3Prefix
 from catalog.storage.spill_folder import user_folder
-from pipeline.datasets.source_places import Places
 from pipeline.manifest import HEADER_FILE, Manifest
+from pipeline.source_places import Places
 
 
 def keep_manifest(records: RecordStore, manifest: Manifest) -> str:

@@ -17,10 +17,12 @@ from ingest.sources import schemes
 from ingest.sources.local_folder import LocalFolder
 from pipeline.jobs.backends import registry
 from pipeline.jobs.follow import cancel, refresh
+from pipeline.jobs.plan import Plan
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, Stage
 from pipeline.jobs.state import FINISHED
-from pipeline.jobs.submit import JobOrder, Plan, submit
+from pipeline.jobs.submit import submit
+from pipeline.jobs.work import Work
 from pipeline.manifest import Manifest
 from query.db2 import dialect, functions, semantics
 from query.db2.names import Views
@@ -177,8 +179,9 @@ def test_a_job_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         records, queue = RecordStore(tmp_path / "records.sqlite"), JobQueue(tmp_path / "jobs")
 
         def ended(*command: str, end: bool = False) -> tuple[str, Path]:
-            plan = Plan((Stage("say", (command,)),))
-            job = submit(records, queue, JobOrder("x", "x", backend="one-node"), lambda _: plan)
+            paths, work = JobPaths(queue.folder / command[0]), Work((Stage("say", (command,)),))
+            plan = Plan(paths.folder.name, "x", paths, backend="one-node", work=work)
+            job = submit(records, queue, lambda: plan)
             if end:
                 wait_until(lambda: refresh(records, job).state == "running")
                 cancel(records, job)
@@ -203,3 +206,9 @@ def test_a_route() -> None:
     root = PAGES.parents[1]
     for block, file in zip(blocks("route.md"), files, strict=True):
         assert block.strip() in (root / file).read_text(encoding="utf-8")
+
+
+def test_a_job_option() -> None:
+    """The row that the page shows stands in the code."""
+    (row,) = blocks("job-option.md")
+    assert row.strip() in (PAGES.parents[1] / "pipeline/runs/orders.py").read_text(encoding="utf-8")

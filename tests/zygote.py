@@ -31,7 +31,7 @@ _IMPORTED = (
     "ingest.sources.tar_source",
     "numba",
     "pipeline.jobs.inference.validation",
-    "pipeline.jobs.run",
+    "pipeline.jobs.plan",
     "pyarrow.parquet",
     "sqlalchemy.dialects.sqlite",
     "training.merge_scores",

@@ -39,23 +39,17 @@ def export_checkpoint(model_dir: Path, step: int, out: Path, network: str = "") 
     """Write the model that a training had after a step.
 
     Args:
-        model_dir: The training's folder.
         step: Steps made; a checkpoint of them is there.
-        out: Folder of the model.
         network: The user's own network, "module:function", which may be built.
 
     Raises:
-        NotFound: There is no such checkpoint.
         BadFile: It is damaged, of version 0.1.0, or of a network that may not be built.
-        StorageError: The disk refuses.
     """
     if (out / ABOUT_FILE).exists() and AboutModel.read(out).step == step:
         say(f"model of step {step} is there already")
         return
     checkpoint = _read(model_dir, step)
     identity = checkpoint.identity
-    if identity is None:
-        raise BadFile("checkpoint of version 0.1.0, which says of no network", str(model_dir))
     from training.network.model_files import write_model  # with TensorFlow
     from training.network.networks import build_network
 
@@ -93,14 +87,8 @@ def export_checkpoint(model_dir: Path, step: int, out: Path, network: str = "") 
 def export_best(model_dir: Path, out: Path) -> None:
     """Copy the best model that a training has had so far.
 
-    Args:
-        model_dir: The training's folder.
-        out: Folder of the copy.
-
     Raises:
-        NotFound: It has none.
         BadFile: It is damaged.
-        StorageError: The disk refuses.
     """
     from training.network.model_files import WEIGHTS_FILE
 
@@ -124,9 +112,9 @@ def export_best(model_dir: Path, out: Path) -> None:
 
 def _copy_trained(model_dir: Path, out: Path) -> None:
     for name in ABOUT_TRAINED:
-        if (model_dir / name).exists():  # a run that an earlier release began may lack one
-            with atomic_path(out / name) as aside:
-                shutil.copyfile(model_dir / name, aside)
+        if (model_dir / name).exists():  # where its parent has no list, it has none
+            with atomic_path(out / name) as partial_path:
+                shutil.copyfile(model_dir / name, partial_path)
 
 
 def _read(model_dir: Path, step: int) -> Checkpoint:
@@ -153,10 +141,10 @@ def _record(model_dir: Path) -> Mapping[str, Any]:
 
 
 def _dataset(record: Mapping[str, Any], dataset_id: str, split: str) -> dict[str, Any]:
-    """The training data, as model.json has it; of an old run the dataset id and split alone."""
+    """The training data, as model.json has it; without a record the dataset id and split alone."""
     known = record.get("dataset", {})
-    told = {name: value for name, value in known.items() if name not in _OF_RECORD}
-    return {"name": dataset_id, **told, "id": dataset_id, "split": split}
+    described = {name: value for name, value in known.items() if name not in _OF_RECORD}
+    return {"name": dataset_id, **described, "id": dataset_id, "split": split}
 
 
 def main(arguments: Sequence[str]) -> int:

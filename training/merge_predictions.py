@@ -24,14 +24,7 @@ _BLOCK_FRAMES = 262_144
 
 
 def merge(results_dir: Path, shards: int, out: Path, bad_frames: str | None = None) -> int:
-    """Write ``frame_scores.parquet`` and ``metrics.json`` to ``out``; how many frames there are.
-
-    Raises:
-        InvalidInput: A shard is missing, or is not of the same model and dataset; or too many
-            frames were left out.
-        BadFile: A shard is damaged.
-        StorageError: The disk refuses.
-    """
+    """Write ``frame_scores.parquet`` and ``metrics.json`` to ``out``; how many frames there are."""
     paths = [shard_scores(results_dir, shard, shards) for shard in range(shards)]
     about, frames = _check_shards(results_dir, paths)
     left_out = about.split_frames - frames
@@ -54,7 +47,6 @@ def _check_shards(results_dir: Path, paths: Sequence[Path]) -> tuple[About, int]
 
     Raises:
         InvalidInput: A shard is missing, or is not of the same model and dataset.
-        BadFile: A shard is damaged.
     """
     frames, identities = 0, set()
     for shard, path in enumerate(paths):
@@ -73,11 +65,7 @@ def _check_shards(results_dir: Path, paths: Sequence[Path]) -> tuple[About, int]
 
 
 def _write_blocks(paths: Sequence[Path], split_frames: int, out: Path) -> dict[str, Any]:
-    """Write the scores in the order of the split's rows; the sum of each column of numbers.
-
-    Raises:
-        BadFile: A shard is damaged.
-    """
+    """Write the scores in the order of the split's rows; the sum of each column of numbers."""
     blocks = (
         range(begin, begin + _BLOCK_FRAMES)
         for begin in range(0, max(split_frames, 1), _BLOCK_FRAMES)

@@ -22,7 +22,7 @@ from pipeline.runs.score_thresholds import parse_thresholds
 from training.command import OneLineParser, exit_status, positive_int, say
 from training.run.metrics_log import read_metrics
 from training.strict_json import strict_json
-from training.validation.comparison import UNJUDGED, WORSE, told_difference
+from training.validation.comparison import UNJUDGED, WORSE, difference_text
 from training.validation.frame_cells import Int32
 from training.validation.frame_pictures import FramePictures
 from training.validation.frame_summary import FrameSummary, score_blocks
@@ -87,9 +87,6 @@ def merge(
     """Add up the shards in ``results_dir`` and write report, picture, page and scores to ``out``.
 
     Args:
-        results_dir: Where the shards lie.
-        shards: Their number.
-        out: Folder of the report.
         fail_below: The least score by name (pipeline.runs.score_thresholds).
         bad_frames: How many frames may have been left out (pipeline.runs.bad_frames).
         compares: Whether another model was validated on the same frames, to compare with.
@@ -98,12 +95,6 @@ def merge(
 
     Returns:
         The report, as `training.validation.report.build_report` describes it.
-
-    Raises:
-        InvalidInput: A shard is missing, or is not of the same model, dataset and classes; or too
-            many frames were left out.
-        BadFile: A shard is damaged.
-        StorageError: The disk refuses.
     """
     # Drawing comes first: it fails where matplotlib is missing, before anything is written.
     from training.validation.confusion_plot import draw_confusion_matrix
@@ -112,10 +103,10 @@ def merge(
     results, metrics = open_shards(results_dir, shards)
     left_out = sum(len(result.skipped) for result in results)
     BadFrames.parse(bad_frames or FAIL).check(left_out, results[0].about.split_frames)
-    others = open_compared(results_dir, results) if compares else None
+    compared = open_compared(results_dir, results) if compares else None
     parts = None if slices is None else read_slices(slices, results[0].about.split_frames)
     summary = _write_scores(results, out / FRAME_SCORES_FILE)
-    report = build_report(results, metrics, summary, fail_below or {}, others, parts)
+    report = build_report(results, metrics, summary, fail_below or {}, compared, parts)
     picture = draw_confusion_matrix(report)
     curve = read_metrics(Path(report["model"]["dir"]))
     atomic_write(out / MATRIX_FILE, picture)
@@ -132,7 +123,6 @@ def open_shards(results_dir: Path, shards: int) -> tuple[list[StoredShard], dict
 
     Raises:
         InvalidInput: One is missing, or does not belong to the others.
-        BadFile: One is damaged.
     """
     results: list[StoredShard] = []
     missing = []
@@ -159,32 +149,22 @@ def open_shards(results_dir: Path, shards: int) -> tuple[list[StoredShard], dict
 def open_compared(results_dir: Path, results: Sequence[StoredShard]) -> list[StoredShard]:
     """The shards of the model that is compared with, in order.
 
-    Args:
-        results_dir: Where the validation's shards lie.
-        results: These.
-
     Raises:
         InvalidInput: One is missing, or is not of the same frames and classes.
-        BadFile: One is damaged.
     """
-    others, _ = open_shards(compared_results(results_dir), len(results))
-    for one, other in zip(results, others, strict=True):
+    compared, _ = open_shards(compared_results(results_dir), len(results))
+    for one, other in zip(results, compared, strict=True):
         _check_same(one, other, but="model_sha256")
         if not one.scores()["row"].equals(other.scores()["row"]):
             raise InvalidInput(
                 f"shard {one.about.shard}: the two models were put through other frames; remove "
                 f"{other.path} and validate again"
             )
-    return others
+    return compared
 
 
 def _write_scores(results: Sequence[StoredShard], path: Path) -> FrameSummary:
-    """Write the scores of all frames, in the split's order; what the report says of them.
-
-    Raises:
-        BadFile: A shard is damaged, or two have the same frame.
-        StorageError: The disk refuses.
-    """
+    """Write the scores of all frames, in the split's order; what the report says of them."""
     summary = FrameSummary()
     with (
         atomic_path(path, parents=True) as partial_path,
@@ -374,7 +354,7 @@ def main(arguments: Sequence[str]) -> int:
                 say(f"compared with {comparison['model']['name']}: {UNJUDGED}")
             for row in comparison["scores"]:
                 if row["verdict"] == WORSE:
-                    say(f"regression: {row['score']}: {told_difference(row)}")
+                    say(f"regression: {row['score']}: {difference_text(row)}")
         say(f"report written to {flags.out / PAGE_FILE}")
 
     return exit_status(work)

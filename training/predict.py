@@ -50,10 +50,7 @@ def predict(settings: RunSettings) -> None:
     prediction that was ended goes on with the pieces that it lacks.
 
     Raises:
-        NotFound: There is no finished model.
-        BadFile: The manifest, the model or an image cannot be used.
         InvalidInput: Model and dataset have different classes.
-        StorageError: The disk refuses.
     """
     if settings.results_dir is None:
         raise InvalidInput("predict needs --results_dir")
@@ -80,11 +77,11 @@ def predict(settings: RunSettings) -> None:
                 _predict(settings, settings.results_dir, split, palette, through, about)
             paths = [piece_scores(settings.results_dir, about, piece) for piece in pieces]
             write_scores(scores, pa.concat_tables([read_scores(path)[1] for path in paths]))
-            told = f"written to {scores}"
+            outcome = f"written to {scores}"
         else:
-            told = "is there already"
+            outcome = "is there already"
         remove_pieces(settings.results_dir, settings.shard, settings.shards)
-    say(f"shard {settings.shard} of {settings.shards} {told}")
+    say(f"shard {settings.shard} of {settings.shards} {outcome}")
 
 
 @dataclass(frozen=True)
@@ -154,9 +151,7 @@ def _opened(
     palette: Palette,
     through: ReadsThrough,
 ) -> _Shard:
-    model, about = read_model(
-        settings.model_dir, trust_model=settings.trust_model, network=settings.model
-    )
+    model, about = read_model(settings.model_dir, network=settings.model)
     size = about.height_px, about.width_px
     return _Shard(
         frames,

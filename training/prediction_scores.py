@@ -84,22 +84,13 @@ def written_frames(path: Path, about: About) -> int | None:
 
 
 def write_scores(path: Path, table: pa.Table) -> None:
-    """Write the scores of a shard, or of a piece.
-
-    Raises:
-        StorageError: The disk refuses.
-    """
+    """Write the scores of a shard, or of a piece."""
     with atomic_path(path, parents=True, clear=False) as partial_path:
         pq.write_table(table, partial_path)
 
 
 def read_about(path: Path) -> tuple[About, int]:
-    """The model and dataset of a shard's scores, and the number of their frames.
-
-    Raises:
-        FileNotFoundError: There are none.
-        BadFile: The file is damaged.
-    """
+    """The model and dataset of a shard's scores, and the number of their frames."""
     with _reading(path):
         metadata = pq.read_metadata(path)
         return _about(metadata.metadata), metadata.num_rows
@@ -109,12 +100,7 @@ def read_scores(path: Path, rows: range | None = None) -> tuple[About, pa.Table]
     """The scores of a shard or of a piece, and what they are of.
 
     Args:
-        path: The file.
         rows: Only frames whose rows in the split are these; all when None.
-
-    Raises:
-        FileNotFoundError: There are none.
-        BadFile: The file is damaged.
     """
     within = None if rows is None else [("row", ">=", rows.start), ("row", "<", rows.stop)]
     with _reading(path):

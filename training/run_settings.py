@@ -1,134 +1,111 @@
 """Settings of one run of the training program.
 
 The flags are those of a published proof of concept (TensorFlow examples with ``--exec_mode``,
-``--model_dir``, ``--max_steps``), hence the underscores.
+``--model_dir``, ``--max_steps``), hence the underscores. Those of a training are derived from
+pipeline.runs.orders.
 """
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from catalog.errors import BadFile, InvalidInput, UnknownName
-from pipeline.runs.augmentations import AUGMENTATIONS, NONE, USUAL, augmentations_in
 from pipeline.runs.bad_frames import FAIL, BadFrames
-from pipeline.runs.class_map import ALL, classes_in
 from pipeline.runs.exchange import Exchange
-from pipeline.runs.networks import NETWORKS, SMALL_UNET, check_backbone, check_network, is_own
-from pipeline.runs.precision import AUTO, PRECISIONS, check_precision
+from pipeline.runs.networks import SMALL_UNET, check_backbone, check_network, is_own
+from pipeline.runs.orders import TrainingSettings
+from pipeline.runs.precision import AUTO, check_precision
+from pipeline.runs.setting import Row, Setting, rows
 from pipeline.runs.size import LONGEST_SIDE_PX
-from pipeline.runs.training_input import KEPT_MIB, SIZE_STEP_PX, USUAL_SIZE
+from pipeline.runs.training_input import KEPT_MIB, SIZE_STEP_PX
 from training.command import OneLineParser, check_shard, count, positive_int
 
 TRAINING_MODES = ("train", "train_and_evaluate")
 MODES = (*TRAINING_MODES, "evaluate", "predict")
-_BATCH = 4
-_LEARNING_RATE = 2e-3
 _LOG_EVERY = 10
-_CHECKPOINT_EVERY = 100
-_KEEP_CHECKPOINTS = 2
+_ROWS = {row.name: row for row in rows(TrainingSettings) if row.setting.flag}
+
+_ORDER = (
+    "exec_mode", "manifest", "model_dir", "results_dir", "trust_model", "compare_dir",
+    "compare_network", "augment_test", "staging", "bad_frames", "split", "batch_size", "max_steps",
+    "classes", "model", "backbone_weights", "epochs", "continue_from", "learning_rate", "height",
+    "width", "seed", "num_workers", "threads", "shard", "shards", "log_every", "checkpoint_every",
+    "checkpoint_minutes", "keep_checkpoints", "evaluate_split", "evaluate_every", "target_miou",
+    "augment", "horovod", "precision", "cache_mib",
+)  # fmt: skip
+"""Flags in the order of --help; those of other settings follow."""
 
 _OF_TRAINING = (
-    "continue_from", "max_steps", "epochs", "learning_rate", "height", "width", "seed", "classes",
-    "backbone_weights", "augment", "horovod", "precision", "cache_mib", "checkpoint_every",
-    "checkpoint_minutes", "keep_checkpoints",
-)  # fmt: skip
+    *(name for name, row in _ROWS.items() if row.setting.mode == "train" and name != "batch_size"),
+    "cache_mib",
+)
 """Flags that a model's folder answers, or that nothing but a training has a use for."""
 
 
-@dataclass(frozen=True)
-class RunSettings:
-    """Settings of one run; model.json keeps those of a training.
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(TrainingSettings):
+    """Settings of one run, nothing left open; model.json keeps those of a training.
 
     Attributes:
         exec_mode: One of MODES.
         manifest: Manifest folder, or its manifest.json.
         model_dir: Where checkpoints, metrics and the model lie.
         results_dir: Where evaluate and predict write; None when training.
-        split: The dataset's split to read; None for the usual one of the mode, or for all frames
-            of a dataset that is not divided.
-        batch_size: Frames per step and worker of a training; evaluate and predict put one frame at
-            a time through the model.
-        max_steps: Steps the finished model has had; all workers make them together. None where
-            the length is given in epochs, or not given.
-        epochs: The length in whole epochs; None where it is given in steps, or not given.
-        learning_rate: Of one worker; see training.network.learning_rate for what becomes of it.
-        height_px: Network input, pixels.
-        width_px: Network input, pixels.
-        seed: Of initial weights and the order of frames.
         num_workers: Workers there must be; None accepts any number.
         threads: Threads of one process; 0 for its share of the machine's cores.
         shard: This process's part of the frames, from 0.
         shards: Number of parts.
         log_every_steps: Steps between progress lines.
-        checkpoint_every_steps: Steps between checkpoints.
         cache_bytes: Decoded frames kept in memory per process, at most.
-        continue_from: Folder of the model that a new run begins with; None for new weights.
-        model: Name of the network, or the user's own, "module:function".
-        backbone_weights: File with weights of the network's backbone; None for none.
-        classes: Name of a class map, its JSON or its file (pipeline.runs.class_map).
-        augment: How examples are changed (pipeline.runs.augmentations).
-        checkpoint_minutes: Minutes after which a checkpoint is due, too; None for steps alone.
-        evaluate_split: Split that train_and_evaluate scores on the way.
-        evaluate_every: Epochs of the training after each of which it does.
-        target_miou: Mean IoU that train_and_evaluate times; None for none.
-        keep_checkpoints: Checkpoints kept, the newest among them.
-        horovod: How workers exchange gradients (pipeline.runs.exchange), as text.
         trust_model: Whether evaluate and predict may build what a foreign model.keras describes.
         staging: The file in which a staging that fetches the frames meanwhile says where it is;
             None where they are all there.
-        bad_frames: What becomes of frames that cannot be read (pipeline.runs.bad_frames).
         compare_dir: Folder of the model that evaluate compares with; None for none.
         compare_network: The user's own network of that model, "module:function"; empty for none.
         augment_test: How evaluate changes each image to put it through the model again, "mirror";
             empty for not at all.
-        precision: That layers compute in (pipeline.runs.precision).
     """
 
     exec_mode: str
     manifest: Path
     model_dir: Path
     results_dir: Path | None
-    split: str | None
-    batch_size: int
-    max_steps: int | None
-    epochs: int | None
-    learning_rate: float
-    height_px: int
-    width_px: int
-    seed: int
     num_workers: int | None
     threads: int
     shard: int
     shards: int
     log_every_steps: int
-    checkpoint_every_steps: int
     cache_bytes: int
+    trust_model: bool
+    staging: Path | None
+    compare_dir: Path | None
+    compare_network: str
+    augment_test: str
+
+    # Of a training, where the program has its own for what is left open.
+    learning_rate: float
+    height: int
+    width: int
     continue_from: Path | None
-    model: str = SMALL_UNET
-    backbone_weights: Path | None = None
-    classes: str = ALL
-    augment: str = ",".join(USUAL)
-    checkpoint_minutes: float | None = None
-    keep_checkpoints: int = 2
-    evaluate_split: str = "validation"
-    evaluate_every: int = 1
-    target_miou: float | None = None
-    horovod: str = ""
-    trust_model: bool = False
-    staging: Path | None = None
-    bad_frames: str = FAIL
-    compare_dir: Path | None = None
-    compare_network: str = ""
-    augment_test: str = ""
-    precision: str = AUTO
+    classes: str | Mapping[str, Any]
+    augment: Sequence[str]
+    evaluate_every: int
+    evaluate_split: str
+    bad_frames: str
+    checkpoint_every: int
+    keep_checkpoints: int
+    model: str
+    backbone_weights: Path | None
+    precision: str
 
     @property
     def exchange(self) -> Exchange:
         """The exchange of gradients between workers."""
-        return Exchange.parsed(self.horovod)
+        return Exchange.of(self.horovod or {})
 
     def as_json(self) -> dict[str, Any]:
         """The settings as JSON holds them, paths as text."""
@@ -149,48 +126,37 @@ def parse_flags(arguments: Sequence[str]) -> RunSettings:
     flags = parser.parse_args(arguments)
     try:
         check_shard(flags.shard, flags.shards)
+        training = {name: _value(row, getattr(flags, name)) for name, row in _ROWS.items()}
         _check_combination(flags)
     except (InvalidInput, UnknownName, BadFile) as error:
         parser.error(str(error))
     return RunSettings(
+        **training,
         exec_mode=flags.exec_mode,
         manifest=flags.manifest,
         model_dir=flags.model_dir,
         results_dir=flags.results_dir,
-        split=flags.split,
-        batch_size=flags.batch_size or _BATCH,
-        max_steps=flags.max_steps,
-        epochs=flags.epochs,
-        learning_rate=flags.learning_rate or _LEARNING_RATE,
-        height_px=flags.height or USUAL_SIZE.height_px,
-        width_px=flags.width or USUAL_SIZE.width_px,
-        seed=flags.seed or 0,
         num_workers=flags.num_workers,
         threads=flags.threads,
         shard=flags.shard,
         shards=flags.shards,
         log_every_steps=flags.log_every or _LOG_EVERY,
-        checkpoint_every_steps=flags.checkpoint_every or _CHECKPOINT_EVERY,
         cache_bytes=(KEPT_MIB if flags.cache_mib is None else flags.cache_mib) << 20,
-        continue_from=flags.continue_from,
-        model=flags.model or SMALL_UNET,
-        backbone_weights=flags.backbone_weights,
-        classes=flags.classes or ALL,
-        augment=",".join(augmentations_in(flags.augment or ",".join(USUAL))) or NONE,
-        checkpoint_minutes=flags.checkpoint_minutes,
-        keep_checkpoints=flags.keep_checkpoints or _KEEP_CHECKPOINTS,
-        evaluate_split=flags.evaluate_split or "validation",
-        evaluate_every=flags.evaluate_every or 1,
-        target_miou=flags.target_miou,
-        horovod=Exchange.parsed(flags.horovod or "").text,
         trust_model=flags.trust_model,
         staging=flags.staging,
-        bad_frames=flags.bad_frames or FAIL,
         compare_dir=flags.compare_dir,
         compare_network=flags.compare_network or "",
         augment_test=flags.augment_test or "",
-        precision=flags.precision or AUTO,
     )
+
+
+def _value(row: Row, flag: Any) -> Any:
+    """The value of a setting by its flag; the program's own where the flag is not there."""
+    if flag is None:
+        return row.default if row.setting.usual is None else row.setting.usual
+    if row.setting.parse is None or isinstance(flag, Path):
+        return flag
+    return row.setting.parse(flag)
 
 
 def _check_combination(flags: argparse.Namespace) -> None:
@@ -209,9 +175,6 @@ def _check_combination(flags: argparse.Namespace) -> None:
 
 
 def _check_training(flags: argparse.Namespace) -> None:
-    classes_in(flags.classes or ALL)
-    augmentations_in(flags.augment or NONE)
-    Exchange.parsed(flags.horovod or "")
     check_backbone(flags.model or SMALL_UNET, flags.backbone_weights)
     check_precision(flags.precision or AUTO)
     if flags.trust_model:
@@ -266,72 +229,75 @@ def _parser() -> OneLineParser:
         description="Train, evaluate or predict with a segmentation network on a manifest.",
         allow_abbrev=False,
     )
-    add = parser.add_argument
-    add("--exec_mode", choices=MODES, required=True)
-    add("--manifest", type=Path, required=True, help="manifest folder or its manifest.json")
-    add("--model_dir", type=Path, required=True, help="checkpoints, metrics and the model")
-    add("--results_dir", type=Path, help="where evaluate and predict write")
-    add(
-        "--trust_model",
-        action="store_true",
-        help="evaluate, predict: load a foreign model.keras, which runs its author's code",
-    )
-    add("--compare_dir", type=Path, help="evaluate: a model to compare with, on the same frames")
-    add("--compare_network", help="evaluate: that model's own network, MODULE:FUNCTION")
-    add("--augment_test", choices=("mirror",), help="evaluate: how far a mirrored image changes it")
-    add("--staging", type=Path, help="staging.json of a staging that fetches the frames meanwhile")
-    add("--bad_frames", help="fail (default), skip, or skip:N frames at most")
-    add("--split", help='default: "train" to train, otherwise "validation"; all if not divided')
-    add("--batch_size", type=positive_int, help=f"train: frames per step and worker ({_BATCH})")
-    add("--max_steps", type=positive_int, help="train: steps in all (300, or an epoch if more)")
-    add("--classes", help="train: all (default), a2d2-8, or a JSON file of merged classes")
-    add("--model", help=f"network: {', '.join(NETWORKS)}, or your own, MODULE:FUNCTION")
-    add("--backbone_weights", type=Path, help="train: .h5 of ResNet-50's weights")
-    add("--epochs", type=positive_int, help="train: the length in epochs instead of steps")
-    add("--continue_from", type=Path, help="train: folder of a model to begin with")
-    rate_help = f"train: of one worker ({_LEARNING_RATE})"
-    add("--learning_rate", type=_positive_float, help=rate_help)
-    for side, usual in (("height", USUAL_SIZE.height_px), ("width", USUAL_SIZE.width_px)):
-        add(f"--{side}", type=_network_side, help=f"train: network input, pixels ({usual})")
-    add("--seed", type=count, help="train: of weights and order of frames (0)")
-    add("--num_workers", type=positive_int, help="stop unless there are so many workers")
-    add("--threads", type=count, default=0, help="per process; 0: its share of the cores (0)")
-    add("--shard", type=count, default=0, help="evaluate, predict: this process's part, from 0")
-    add("--shards", type=positive_int, default=1, help="evaluate, predict: number of parts (1)")
     log_help = f"train: steps, evaluate: frames between progress lines ({_LOG_EVERY})"
-    add("--log_every", type=positive_int, help=log_help)
-    add("--checkpoint_every", type=positive_int, help=f"train: steps ({_CHECKPOINT_EVERY})")
-    add("--checkpoint_minutes", type=_positive_float, help="train: minutes between them, too")
-    kept_help = f"train: the newest so many ({_KEEP_CHECKPOINTS})"
-    add("--keep_checkpoints", type=positive_int, help=kept_help)
-    add("--evaluate_split", help="train_and_evaluate: split to score (validation)")
-    add("--evaluate_every", type=positive_int, help="train_and_evaluate: epochs (1)")
-    target_help = "train_and_evaluate: mean IoU, above 0 to 1, to time"
-    add("--target_miou", type=_positive_share, help=target_help)
-    add("--augment", help=f"train: {','.join(AUGMENTATIONS)}, some of them, or {NONE} (mirror)")
-    add(
-        "--horovod",
-        help="train: fusion_mb=, cycle_ms=, compression=none|fp16, reduce=average|adasum",
-    )
-    add("--precision", help=f"train: {', '.join(PRECISIONS)}; auto: mixed where a GPU gains by it")
-    add("--cache_mib", type=count, help=f"train: decoded frames kept per process ({KEPT_MIB})")
+    flags: dict[str, dict[str, Any]] = {
+        "exec_mode": {"choices": MODES, "required": True},
+        "manifest": {
+            "type": Path, "required": True, "help": "manifest folder or its manifest.json",
+        },
+        "model_dir": {
+            "type": Path, "required": True, "help": "checkpoints, metrics and the model",
+        },
+        "results_dir": {"type": Path, "help": "where evaluate and predict write"},
+        "trust_model": {
+            "action": "store_true",
+            "help": "evaluate, predict: load a foreign model.keras, which runs its author's code",
+        },
+        "compare_dir": {
+            "type": Path, "help": "evaluate: a model to compare with, on the same frames",
+        },
+        "compare_network": {"help": "evaluate: that model's own network, MODULE:FUNCTION"},
+        "augment_test": {
+            "choices": ("mirror",), "help": "evaluate: how far a mirrored image changes it",
+        },
+        "staging": {
+            "type": Path, "help": "staging.json of a staging that fetches the frames meanwhile",
+        },
+        "num_workers": {"type": positive_int, "help": "stop unless there are so many workers"},
+        "threads": {
+            "type": count, "default": 0, "help": "per process; 0: its share of the cores (0)",
+        },
+        "shard": {
+            "type": count, "default": 0, "help": "evaluate, predict: this process's part, from 0",
+        },
+        "shards": {
+            "type": positive_int, "default": 1, "help": "evaluate, predict: number of parts (1)",
+        },
+        "log_every": {"type": positive_int, "help": log_help},
+        "cache_mib": {
+            "type": count, "help": f"train: decoded frames kept per process ({KEPT_MIB})",
+        },
+        **{name: _flag_of(row) for name, row in _ROWS.items()},
+    }  # fmt: skip
+    for name in dict.fromkeys((*_ORDER, *flags)):
+        parser.add_argument(f"--{name}", **flags[name])
     return parser
 
 
-def _positive_float(text: str) -> float:
+def _flag_of(row: Row) -> dict[str, Any]:
+    """The flag of a training's setting, as argparse takes it."""
+    setting, types = row.setting, row.types
+    mode = f"{setting.mode}: " if setting.mode else ""
+    reads: Callable[[str], Any] | None = None
+    if row.name in ("height", "width"):
+        reads = _network_side
+    elif Path in types:
+        reads = Path
+    elif int in types:
+        reads = positive_int if setting.ge else count
+    elif float in types:
+        reads = partial(_float, setting)
+    return {"help": f"{mode}{setting.flag}", **({"type": reads} if reads else {})}
+
+
+def _float(setting: Setting, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not (value > 0 and math.isfinite(value)):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
-    return value
-
-
-def _positive_share(text: str) -> float:
-    value = _positive_float(text)
-    if value > 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0 and at most 1")
+    if not setting.takes(value):
+        words = setting.expected if setting.gt is not None else f"a number of {setting.expected}"
+        raise argparse.ArgumentTypeError(f"'{text}' is not {words}")
     return value
 
 

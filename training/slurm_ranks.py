@@ -41,8 +41,8 @@ _LOOPBACK = "127.0.0.1"
 _SLURM, _OWN = "SLURM_", "FRAMESIFT_STEP_"
 
 
-def place_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that tell a task its place, by their names without prefix, such as PROCID."""
+def step_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a task of the step, by their names without prefix, such as PROCID."""
     prefix = _OWN if f"{_OWN}PROCID" in environment else _SLURM
     return {
         name.removeprefix(prefix): value
@@ -51,19 +51,18 @@ def place_of(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def ranks_on_nodes(ranks: int, per_task: int, place: Mapping[str, str]) -> list[int]:
+def ranks_on_nodes(ranks: int, per_task: int, variables: Mapping[str, str]) -> list[int]:
     """Ranks on each node of the step.
 
     Args:
-        ranks: In all.
         per_task: Ranks that each task starts, one task on a node; 0 where each task is a rank.
-        place: Of a task of the step.
+        variables: Of a task of the step (`step_variables`).
     """
     if per_task:
-        nodes = int(place["STEP_NUM_NODES"])
+        nodes = int(variables["STEP_NUM_NODES"])
         return [min(per_task, ranks - node * per_task) for node in range(nodes)]
     counts = []
-    for group in place["STEP_TASKS_PER_NODE"].split(","):
+    for group in variables["STEP_TASKS_PER_NODE"].split(","):
         match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", group)
         if match is None:
             raise ValueError(f"STEP_TASKS_PER_NODE {group}: expected N or N(xM)")
@@ -104,7 +103,7 @@ def _serve(counts: Sequence[int], path: Path, launched_at: str) -> None:
     """Serve the ranks' rendezvous in a thread of this process, and say where."""
     address = launched_at if len(counts) > 1 else _LOOPBACK
     address = address or socket.gethostbyname(socket.gethostname())
-    said: dict[str, Any] = {"address": address, "port": 0}
+    rendezvous: dict[str, Any] = {"address": address, "port": 0}
     if find_spec("horovod") is not None:
         from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
         from horovod.runner.http import http_server
@@ -115,12 +114,12 @@ def _serve(counts: Sequence[int], path: Path, launched_at: str) -> None:
             http_server.find_port = _find_port
         hosts = ",".join(f"node{node}:{count}" for node, count in enumerate(counts))
         server = http_server.RendezvousServer()
-        said["port"] = server.start()
+        rendezvous["port"] = server.start()
         server.init(get_host_assignments(parse_hosts(hosts), sum(counts)))
     with socket.socket() as free:
         free.bind((address, 0))
-        said["master_port"] = free.getsockname()[1]
-    atomic_write(path, json.dumps(said))
+        rendezvous["master_port"] = free.getsockname()[1]
+    atomic_write(path, json.dumps(rendezvous))
 
 
 def _served(path: Path) -> dict[str, Any]:
@@ -130,19 +129,19 @@ def _served(path: Path) -> dict[str, Any]:
             sys.stderr.write(f"error: {path}: the first rank did not say where it is\n")
             sys.exit(1)
         time.sleep(_POLL_S)
-    said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return said
+    rendezvous: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return rendezvous
 
 
-def _meeting(said: Mapping[str, Any]) -> dict[str, str]:
+def _rendezvous_variables(rendezvous: Mapping[str, Any]) -> dict[str, str]:
     """Variables by which ranks find each other."""
-    address = str(said["address"])
-    variables = {"MASTER_ADDR": address, "MASTER_PORT": str(said["master_port"])}
+    address = str(rendezvous["address"])
+    variables = {"MASTER_ADDR": address, "MASTER_PORT": str(rendezvous["master_port"])}
     variables["FRAMESIFT_FIRST_HOST"] = address
-    if said["port"]:
+    if rendezvous["port"]:
         variables |= {
             "HOROVOD_GLOO_RENDEZVOUS_ADDR": address,
-            "HOROVOD_GLOO_RENDEZVOUS_PORT": str(said["port"]),
+            "HOROVOD_GLOO_RENDEZVOUS_PORT": str(rendezvous["port"]),
             "HOROVOD_CONTROLLER": "gloo",
             "HOROVOD_CPU_OPERATIONS": "gloo",
         }
@@ -194,7 +193,7 @@ def _run(program: Sequence[str], environments: Sequence[Mapping[str, str]]) -> i
 
 def main(notes: Path, ranks: int, per_task: int, program: Sequence[str]) -> int:
     """Run this task's ranks; 0 where all of them succeeded."""
-    own = place_of(os.environ)
+    own = step_variables(os.environ)
     counts = ranks_on_nodes(ranks, per_task, own)
     if sum(counts) != ranks:
         sys.stderr.write(f"error: Slurm started {sum(counts)} of {ranks} ranks\n")
@@ -204,7 +203,7 @@ def main(notes: Path, ranks: int, per_task: int, program: Sequence[str]) -> int:
     node, is_first = int(own["NODEID"]), own["PROCID"] == "0"
     if is_first:
         _serve(counts, path, own.get("LAUNCH_NODE_IPADDR", ""))
-    meeting = _meeting(_served(path))
+    meeting = _rendezvous_variables(_served(path))
     numbers = range(counts[node]) if per_task else [int(own["LOCALID"])]
     variables = [{**rank_variables(counts, node, local), **meeting} for local in numbers]
     code = _run(program, variables)

@@ -16,7 +16,7 @@ from training.network.model_files import read_model
 from training.run_settings import RunSettings
 from training.validation.shard_file import About, compared_results
 from training.validation.shard_pieces import remove_pieces
-from training.validation.shard_work import Model, Scorer, ShardWork, is_there
+from training.validation.shard_work import Model, Scorer, ShardWork, has_result
 
 
 def validate_shard(settings: RunSettings) -> None:
@@ -29,10 +29,7 @@ def validate_shard(settings: RunSettings) -> None:
     Afterwards this process scores pieces of shards whose workers are late.
 
     Raises:
-        NotFound: There is no finished model.
-        BadFile: The manifest, a model, an image or a label cannot be used.
         InvalidInput: Model and dataset have different classes, or frames have no label.
-        StorageError: The disk refuses.
     """
     if settings.results_dir is None:
         raise InvalidInput("evaluate needs --results_dir")
@@ -47,7 +44,7 @@ def validate_shard(settings: RunSettings) -> None:
         models.append(_model(settings, split, settings.compare_dir, network, results))
     with through:
         through.begin(Reading(settings.shard, settings.shards, 1, 0, len(frames)))
-        lacking = [model for model in models if not is_there(settings, model, shard)]
+        lacking = [model for model in models if not has_result(settings, model, shard)]
         if not lacking:
             for model in models:  # of a worker that ended between the two
                 remove_pieces(model.results, shard.number, split.shards)
@@ -74,7 +71,7 @@ def _model(settings: RunSettings, split: Split, folder: Path, network: str, resu
 def _scorer(settings: RunSettings, model: Model, split: Split) -> Scorer:
     from training.network.predictor import Predictor
 
-    built, about = read_model(model.folder, trust_model=settings.trust_model, network=model.network)
+    built, about = read_model(model.folder, network=model.network)
     header = split.frames.header
     classes = about.label_classes(header.class_list, header.name)
     return Scorer(model, Predictor(built, mirrors=settings.augment_test == "mirror"), classes)

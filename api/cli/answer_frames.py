@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from api.cli import destination
-from api.cli.shapes.selections import Answer
+from api.cli.target import Answer
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -49,7 +49,6 @@ def audit(command: Any, name: str) -> None:
 
     Args:
         command: Of click.
-        name: Its words, without "framesift".
     """
     for word, below in getattr(command, "commands", {}).items():
         audit(below, f"{name} {word}")

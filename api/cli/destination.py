@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Given:
+class GlobalOptions:
     """The options before the command.
 
     Attributes:
@@ -35,20 +35,16 @@ class Given:
     command: str = ""
 
 
-_CHOICE: ContextVar[Given | None] = ContextVar("given", default=None)
+_CHOICE: ContextVar[GlobalOptions | None] = ContextVar("global_options", default=None)
 
 
-def choose(given: Given) -> None:
+def choose(options: GlobalOptions) -> None:
     """Choose by the options before the command that now runs in this process."""
-    _CHOICE.set(given)
+    _CHOICE.set(options)
 
 
 def settings() -> "Settings":
-    """The settings that the environment gives.
-
-    Raises:
-        InvalidInput: A variable's value cannot be used; the message names it.
-    """
+    """The settings that the environment gives."""
     # It imports pydantic_settings, which takes longer than all that --version does.
     from api.settings import read_settings
 
@@ -65,7 +61,7 @@ def server() -> str | None:
 
 
 def _named_server() -> str | None:
-    return given().server or settings().server
+    return global_options().server or settings().server
 
 
 def _default_server() -> str | None:
@@ -74,12 +70,7 @@ def _default_server() -> str | None:
 
 
 def client() -> "Client":
-    """A client of the chosen server.
-
-    Raises:
-        StorageError: The file of tokens cannot be read.
-        InvalidInput: Other users may read it.
-    """
+    """A client of the chosen server."""
     # It imports httpx, which commands on a home do without.
     from framesift import FramesiftWarning, connect
 
@@ -100,7 +91,7 @@ def home(*, makes: bool = False) -> "Workspace":
     Raises:
         InvalidInput: A server was chosen, and this command cannot ask one.
     """
-    url, command = server(), given().command
+    url, command = server(), global_options().command
     if url is not None and (_named_server() or command not in OWN_HOMES):
         raise InvalidInput(refusal(command, url, is_default=_named_server() is None))
     # It imports the databases, a second that help, and commands that ask a server, do without.
@@ -117,7 +108,7 @@ def tell(text: str) -> None:
 
 
 def _token(settings: "Settings", url: str) -> str | None:
-    named = given().token
+    named = global_options().token
     if named is not None:
         return named
     # Of the environment's server only: a token must not go to another one that is named by hand.
@@ -126,6 +117,6 @@ def _token(settings: "Settings", url: str) -> str | None:
     return token_of(settings.config, url)
 
 
-def given() -> Given:
+def global_options() -> GlobalOptions:
     """The options before the command, or its own --server and --token."""
-    return _CHOICE.get() or Given()
+    return _CHOICE.get() or GlobalOptions()

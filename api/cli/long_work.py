@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from api.cli import destination
-from api.cli.shapes.record import Record
 from api.cli.sigint import leaving_job_running
-from api.cli.target import home_session
+from api.cli.target import Record, home_session
 from api.schemas.home_orders import Extraction, Scan, Staging
 from catalog.errors import InvalidInput
 
@@ -22,7 +21,7 @@ Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Told:
+class Reports:
     """Callbacks that tell how a staging goes.
 
     Attributes:
@@ -38,40 +37,33 @@ class Told:
     state: Callable[[str], None]
 
 
-def stage(order: Staging, cache: Path | None, told: Told) -> Record:
+def stage(order: Staging, cache: Path | None, reports: Reports) -> Record:
     """Fetch a dataset into a cache, and decode its frames once.
 
     Args:
         order: What is staged.
         cache: Folder on a home; its own cache when None.
-        told: Who is told how it goes.
-
-    Raises:
-        JobFailed: A server could not.
+        reports: Who is told how it goes.
     """
     if destination.server() is None:
         return home_session().stagings.run(
             **vars(order),
             cache=cache,
-            progress=told.progress,
-            failed=told.failed,
-            prepared=told.prepared,
+            progress=reports.progress,
+            failed=reports.failed,
+            prepared=reports.prepared,
         )
     _refuse_cache(cache)
     staged_by = destination.client().datasets.get(order.dataset)
     job = staged_by.stage(
         workers=order.workers, verify=order.verify, prepare=order.prepare, to=order.to
     )
-    staged: Body = _result(job, lambda job: told.state(str(job["state"])))
+    staged: Body = _result(job, lambda job: reports.state(str(job["state"])))
     return staged
 
 
 def staging_plan(dataset: str, cache: Path | None, workers: int) -> Record:
-    """The plan of a staging into a home's cache or a server's.
-
-    Raises:
-        InvalidInput: A server was chosen, and a cache named.
-    """
+    """The plan of a staging into a home's cache or a server's."""
     if destination.server() is None:
         return home_session().stagings.plan(dataset, workers=workers, cache=cache)
     _refuse_cache(cache)
@@ -87,11 +79,7 @@ def _refuse_cache(cache: Path | None) -> None:
 
 
 def server_scan(order: Scan, show: Callable[[Body], None]) -> Body:
-    """Have a server scan a source: what `framesift ingest --json` prints there.
-
-    Raises:
-        JobFailed: It could not; or, of its errors, the source was never scanned.
-    """
+    """Have a server scan a source: what `framesift ingest --json` prints there."""
     source = destination.client().sources.get(order.source)
     job = source.scan(
         full=order.full,
@@ -108,14 +96,11 @@ def extract(
 ) -> Iterator[Body]:
     """Read tags from files: what each extractor did, with the files that were bad.
 
-    Of a server's extraction the first thousand bad files are told.
+    Of a server's extraction the first thousand bad files are reports.
 
     Args:
         extraction: Tags to be read.
         show: Told the family that is read and its counts; or a job's state, and None.
-
-    Raises:
-        JobFailed: A server could not.
     """
     if destination.server() is None:
         yield from home_session().extractions.run(extraction, show)
@@ -143,12 +128,8 @@ def run_policy(name: str, run_id: str, batch_rows: int) -> Record:
     """Run a policy; the run once it has ended.
 
     Args:
-        name: The policy.
         run_id: A run that was begun elsewhere; a new one where it is empty.
         batch_rows: Files of one commit.
-
-    Raises:
-        JobFailed: A server's run failed.
     """
     if destination.server() is None:
         return home_session().policies.run(name, run_id=run_id, batch_rows=batch_rows)

@@ -13,7 +13,7 @@ from typer.main import get_command, get_group
 
 from api.cli import destination
 from api.cli.audited import audit
-from api.cli.destination import Given
+from api.cli.destination import GlobalOptions
 from api.cli.terminal import stderr
 from catalog.errors import FramesiftError
 from catalog.text.visible_text import visible
@@ -109,7 +109,7 @@ def _add_server_options(command: Any) -> None:
 
 
 def _is_new(option: Any, command: Any) -> bool:
-    return all(set(option.opts).isdisjoint(taken.opts) for taken in command.params)
+    return all(set(option.opts).isdisjoint(other.opts) for other in command.params)
 
 
 def _server_options() -> list[Any]:
@@ -138,13 +138,13 @@ def _chosen(
 def _choose(**options: str | None) -> None:
     chosen_options = {name: text for name, text in options.items() if text}
     if chosen_options:
-        destination.choose(replace(destination.given(), **chosen_options))
+        destination.choose(replace(destination.global_options(), **chosen_options))
         _check_place()
 
 
 def _check_place() -> None:
     """Refuse a server where what the command starts would ask it, too."""
-    if destination.given().command in ("serve", "demo"):
+    if destination.global_options().command in ("serve", "demo"):
         destination.home()
 
 
@@ -186,7 +186,7 @@ def _framesift(
         ),
     ] = None,
 ) -> None:
-    destination.choose(Given(server or None, token, context.invoked_subcommand or ""))
+    destination.choose(GlobalOptions(server or None, token, context.invoked_subcommand or ""))
     _check_place()
 
 

@@ -39,7 +39,6 @@ def emit_rows(
 
     Raises:
         InvalidInput: A binary format without a file.
-        StorageError: The file cannot be written.
     """
     if format_ in _BINARY and out is None:
         raise InvalidInput(f"format {format_} is binary: give a file with --out FILE")
@@ -53,7 +52,7 @@ def emit_rows(
         return
     chunks = encoded(cast("result_format.Format", format_), schema, batches)
     if out is not None:
-        with atomic_path(out) as aside, aside.open("wb") as file:
+        with atomic_path(out) as temporary, temporary.open("wb") as file:
             file.writelines(chunks)
         return
     for chunk in chunks:

@@ -1,134 +1,41 @@
 """The target of a command: the services of a home, or a server's client of the same shape."""
 
-from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsBytes
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from api.cli import destination
 
 if TYPE_CHECKING:
-    from api.cli.shapes.accounts import Audit, Collections, Tokens, Users
-    from api.cli.shapes.automation import Triggers, Webhooks
-    from api.cli.shapes.cache import Cache
-    from api.cli.shapes.datasets import Datasets
-    from api.cli.shapes.jobs import Jobs, Models
-    from api.cli.shapes.policies import Policies
-    from api.cli.shapes.record import Record
-    from api.cli.shapes.selections import Selections
-    from api.cli.shapes.sources import Sources
-    from api.cli.shapes.stagings import Stagings
-    from api.cli.shapes.statements import Statements
-    from api.cli.shapes.statistics import Statistics
-    from api.cli.shapes.tags import Tags
+    import framesift
+    from api.services.cache import Cache as HomeCache
+    from api.services.jobs.service import Jobs as HomeJobs
+    from api.services.selections import Answer as HomeAnswer
     from api.services.session import Session
+    from framesift.cache import Cache as ServerCache
+    from framesift.jobs import Jobs as ServerJobs
+    from framesift.selection import Selection
+
+Target: TypeAlias = "Session | framesift.Client"
+"""The services of a home, or a server's client: mypy checks each call of a command against both."""
+Answer: TypeAlias = "HomeAnswer | Selection"
+Cache: TypeAlias = "HomeCache | ServerCache"
+Jobs: TypeAlias = "HomeJobs | ServerJobs"
 
 
-class Target(Protocol):
-    """A home's services, or a server's client."""
+class Record(Protocol):
+    """The JSON of a noun: a schema of a home's service, or a server's answer."""
 
-    def info(self) -> "Record":
-        """Where things are and how much there is."""
+    def __getitem__(self, name: str, /) -> Any: ...
 
-    def frame(self, fkey: str, *, at: int | None = None) -> Mapping[str, Any]:
-        """A frame: its file's columns, and its tags."""
-
-    def prediction(
-        self,
-        fkey: str,
-        *,
-        model: str | None = None,
-        errors: bool = False,
-        classes: Sequence[str] | None = None,
-        format: Literal["png", "jpeg", "webp"] = "png",  # noqa: A002
-    ) -> SupportsBytes:
-        """A model's prediction over a frame's camera image, encoded."""
-
-    @property
-    def cache(self) -> "Cache":
-        """The cache near the jobs."""
-
-    @property
-    def jobs(self) -> "Jobs":
-        """Training, validation and other long work."""
-
-    @property
-    def models(self) -> "Models":
-        """Models that training jobs made."""
-
-    @property
-    def policies(self) -> "Policies":
-        """Tags that are set on what a condition finds."""
-
-    @property
-    def sources(self) -> "Sources":
-        """Sources."""
-
-    @property
-    def datasets(self) -> "Datasets":
-        """Datasets."""
-
-    @property
-    def selections(self) -> "Selections":
-        """Questions and their answers."""
-
-    @property
-    def stagings(self) -> "Stagings":
-        """Datasets' files brought near the jobs."""
-
-    @property
-    def statements(self) -> "Statements":
-        """Statements in SQL."""
-
-    @property
-    def statistics(self) -> "Statistics":
-        """Statistics of frames."""
-
-    @property
-    def tags(self) -> "Tags":
-        """Tags and tag families."""
-
-    @property
-    def triggers(self) -> "Triggers":
-        """The rules that begin jobs by themselves."""
-
-    @property
-    def webhooks(self) -> "Webhooks":
-        """Addresses that are told of jobs' ends."""
-
-    @property
-    def users(self) -> "Users":
-        """Users."""
-
-    @property
-    def tokens(self) -> "Tokens":
-        """Tokens."""
-
-    @property
-    def collections(self) -> "Collections":
-        """Collections."""
-
-    @property
-    def audit(self) -> "Audit":
-        """The audit log."""
+    def get(self, name: str, /) -> Any:
+        """The value of a field; None where there is none."""
 
 
-INSTEAD: ContextVar[Target | None] = ContextVar("instead", default=None)
-"""Target that commands use in place of a home or a server; see
-api.cli.commands.automation.steps."""
-
-
-def target(*, makes: bool = False) -> Target:
+def target(*, makes: bool = False) -> "Target":
     """The target that the command's options and the environment name: see api.cli.destination.
 
     Args:
         makes: Make a home's stores where there are none: see api.cli.destination.home.
-
-    Raises:
-        NotMade: It is a home that is not there.
     """
-    instead = INSTEAD.get()
-    if instead is not None:
-        return instead
     return home_session(makes=makes) if destination.server() is None else destination.client()
 
 
@@ -137,9 +44,6 @@ def home_session(*, makes: bool = False) -> "Session":
 
     Args:
         makes: Make its stores where there are none: see api.cli.destination.home.
-
-    Raises:
-        InvalidInput: A server was chosen, and this command cannot ask one.
     """
     from api.services.session import Session  # imports the home's stores as they are used
 

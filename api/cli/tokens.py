@@ -12,12 +12,7 @@ _FILE = "tokens.json"
 
 
 def token_of(folder: Path, url: str) -> str | None:
-    """The token that was kept for a server; None where none was.
-
-    Raises:
-        InvalidInput: Other users may read the file, or it holds something else.
-        StorageError: It cannot be read.
-    """
+    """The token that was kept for a server; None where none was."""
     return _stored_tokens(folder).get(_name(url))
 
 
@@ -25,7 +20,6 @@ def keep_token(folder: Path, url: str, token: str | None) -> None:
     """Keep a token for a server; None forgets the one that is kept.
 
     Raises:
-        InvalidInput: Other users may read the file, or it holds something else.
         StorageError: It cannot be written.
     """
     tokens = _stored_tokens(folder)

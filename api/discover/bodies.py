@@ -27,11 +27,7 @@ def body_schema(kind: type[BaseModel], example: dict[str, Any]) -> dict[str, Any
 
 
 async def body_as(kind: type[Kind], request: Request) -> Kind:
-    """The JSON object in a request's body.
-
-    Raises:
-        InvalidInput: There is none, it holds too much, or it is no such.
-    """
+    """The JSON object in a request's body."""
     return read_as(kind, await json_of(request))
 
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote_plus
 
 from fastapi import Request, Response
 
-from api.http.errors import headers_of, status_of, told
+from api.http.errors import error_text, headers_of, status_of
 from api.http.routing import Route, Router
 from api.http.rules import Api
 from catalog.errors import FramesiftError, SqlError
@@ -47,7 +47,7 @@ class DiscoverRoute(Route):
             try:
                 return await handler(request)
             except FramesiftError as error:
-                return refusal(error, told(request.scope, error))
+                return refusal(error, error_text(request.scope, error))
 
         return answering
 

@@ -46,11 +46,7 @@ class AskedFrames(BaseModel):
     )
 
     def which(self) -> dict[str, Any]:
-        """The frames that are meant, as arguments of api.services.statistics.service.
-
-        Raises:
-            InvalidInput: A range or question that cannot be read.
-        """
+        """The frames that are meant, as arguments of api.services.statistics.service."""
         return {
             "question": self._question(),
             "dataset": self.dataset,

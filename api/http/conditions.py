@@ -11,7 +11,7 @@ from catalog.records.expected_version import ExpectedVersion
 _Body = TypeVar("_Body", bound=Versioned)
 
 
-def _expected(
+async def _expected(
     if_match: Annotated[
         str | None,
         Header(

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
+from fastapi.concurrency import run_in_threadpool
 
 from api.http.login_path import LOGIN
 from api.http.middleware.request_context import RequestContext
@@ -11,15 +12,18 @@ from api.services.session import Session
 from catalog.errors import NotAuthenticated
 
 
-def _caller(request: Request) -> Caller | None:
+async def _caller(request: Request) -> Caller | None:
     caller: Caller | None = request.state.context.caller
     return caller
 
 
-def _session(request: Request, caller: Annotated[Caller | None, Depends(_caller)]) -> Session:
+async def _session(request: Request, caller: Annotated[Caller | None, Depends(_caller)]) -> Session:
     if caller is None:
         raise NotAuthenticated(f"send 'Authorization: Bearer TOKEN'; a token comes from {LOGIN}")
-    return Session(request.app.state.workspace, caller)
+    if caller.sees_all:
+        return Session(request.app.state.workspace, caller)
+    # The names of the caller's collections come from the records.
+    return await run_in_threadpool(Session, request.app.state.workspace, caller)
 
 
 CurrentSession = Annotated[Session, Depends(_session)]
@@ -30,7 +34,7 @@ CurrentCaller = Annotated[Caller, Depends(_caller)]
 """The user who sends the request."""
 
 
-def _context(request: Request) -> RequestContext:
+async def _context(request: Request) -> RequestContext:
     context: RequestContext = request.state.context
     return context
 

@@ -108,13 +108,13 @@ def headers_of(error: FramesiftError) -> dict[str, str]:
     return {"Retry-After": "1"} if isinstance(error, CatalogBusy) else {}
 
 
-def told(scope: Scope, error: FramesiftError) -> str:
+def error_text(scope: Scope, error: FramesiftError) -> str:
     """An error's text for a request: who does not see every row learns no place of the server's."""
     context = scope.get("state", {}).get("context")
     if context is None or (context.caller is not None and context.caller.sees_all):
         return str(error)
     workspace: Workspace = scope["app"].state.workspace
-    return workspace.told(error)
+    return workspace.error_text(error)
 
 
 def refusal(scope: Scope, error: FramesiftError) -> Response:
@@ -125,8 +125,10 @@ def refusal(scope: Scope, error: FramesiftError) -> Response:
         headers["WWW-Authenticate"] = "Basic" if of_discover else "Bearer"
     status = status_of(error)
     if of_discover:
-        return _DiscoverJson({"reason": told(scope, error), "status": "error"}, status, headers)
-    detail = told(scope, error)
+        return _DiscoverJson(
+            {"reason": error_text(scope, error), "status": "error"}, status, headers
+        )
+    detail = error_text(scope, error)
     return for_browser(Request(scope), problem(status, type(error).__name__, detail, headers))
 
 
@@ -156,7 +158,7 @@ def answer_to(scope: Scope, error: FramesiftError) -> JSONResponse:
         _LOG.error("request failed", exc_info=error)
     elif isinstance(error, StoreAway):
         _LOG.warning("request failed: %s", error)
-    return problem(status, type(error).__name__, told(scope, error), headers, **more)
+    return problem(status, type(error).__name__, error_text(scope, error), headers, **more)
 
 
 def add_handlers(app: FastAPI) -> None:

@@ -63,21 +63,21 @@ class Listeners:
         self._streams: Counter[str] = Counter()
         self._looks: dict[Hashable, tuple[float, asyncio.Task[Look]]] = {}
 
-    def begin(self, who: str) -> None:
+    def begin(self, caller: str) -> None:
         """Count one more stream of a caller, until `end`.
 
         Raises:
             TooManyStreams: The caller has as many as may be.
         """
-        if self._streams[who] >= self._most:
+        if self._streams[caller] >= self._most:
             raise TooManyStreams(self._most)
-        self._streams[who] += 1
+        self._streams[caller] += 1
 
-    def end(self, who: str) -> None:
+    def end(self, caller: str) -> None:
         """A caller's stream has ended."""
-        self._streams[who] -= 1
-        if not self._streams[who]:
-            del self._streams[who]
+        self._streams[caller] -= 1
+        if not self._streams[caller]:
+            del self._streams[caller]
 
     async def look(self, key: Hashable, look: Callable[[], JobBody]) -> Look:
         """A job as it stood less than a second ago, or stands now.
@@ -122,7 +122,7 @@ def events_of(
     last_id: str | None,
     stopping: Stopping,
     listeners: Listeners,
-    who: str,
+    caller: str,
     may_listen: Callable[[], Awaitable[bool]],
 ) -> Response:
     """The events of a job until it has ended, or the server stops: clients connect again.
@@ -137,20 +137,17 @@ def events_of(
         listeners: All of this process.
         who: The caller for whom the stream counts.
         may_listen: Whether the token counts as it did, and its user's rights are the same.
-
-    Raises:
-        TooManyStreams: The caller has as many as may be.
     """
     if first.ended and last_id == first.event_id:
         return Response(status_code=204)  # tells a browser to connect no more
-    listeners.begin(who)
+    listeners.begin(caller)
     events = _events(look, first, last_id, stopping, may_listen)
-    return _Stream(events, lambda: listeners.end(who))
+    return _Stream(events, lambda: listeners.end(caller))
 
 
 async def _events(
     look: Callable[[], Awaitable[Look]],
-    seen: Look,
+    current: Look,
     last_id: str | None,
     stopping: Stopping,
     may_listen: Callable[[], Awaitable[bool]],
@@ -158,15 +155,15 @@ async def _events(
     yield "retry: 2000\n\n"
     sent = time.monotonic()
     while True:
-        if seen.event_id != last_id:
-            last_id, sent = seen.event_id, time.monotonic()
-            yield f"id: {last_id}\nevent: job\ndata: {seen.text}\n\n"
+        if current.event_id != last_id:
+            last_id, sent = current.event_id, time.monotonic()
+            yield f"id: {last_id}\nevent: job\ndata: {current.text}\n\n"
         elif time.monotonic() - sent >= _SILENT_S:
             sent = time.monotonic()
             yield ": still so\n\n"
-        if seen.ended or stopping.begun:
+        if current.ended or stopping.begun:
             return
         await asyncio.sleep(_LOOK_EVERY_S)
         if not await may_listen():
             return
-        seen = await look()
+        current = await look()

@@ -20,11 +20,7 @@ _PATIENCE_S = 30.0
 
 
 async def made_answer(request: Request, image: MadeImage, cache: ImageCache) -> Response:
-    """The image, out of the cache where it was made before.
-
-    Raises:
-        HTTPException: 503, the drawers have more to do than they can.
-    """
+    """The image, out of the cache where it was made before."""
     etag = f'"{image.key[:32]}"'
     known = unchanged(request, etag)
     if known is not None:
@@ -36,11 +32,7 @@ async def made_answer(request: Request, image: MadeImage, cache: ImageCache) -> 
 
 
 async def made_bytes(image: MadeImage, cache: ImageCache) -> bytes:
-    """The image's bytes, out of the cache where it was made before.
-
-    Raises:
-        HTTPException: 503, the drawers have more to do than they can.
-    """
+    """The image's bytes, out of the cache where it was made before."""
     body = await run_in_threadpool(cache.get, image.key)
     IMAGE_CACHE.labels("miss" if body is None else "hit").inc()
     return await _drawn(image, cache) if body is None else body

@@ -5,7 +5,6 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from fastapi import HTTPException, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
 from api.http.openapi.rows import in_rows
@@ -29,15 +28,14 @@ def row_contents(of_json: dict[str, Any], example: Mapping[str, Any]) -> dict[st
 
     Args:
         of_json: That of application/json.
-        example: A row.
     """
-    others: dict[str, dict[str, Any]] = {
+    contents: dict[str, dict[str, Any]] = {
         kind: {"schema": {"type": "string", "format": "binary"}} for kind in ROW_TYPES[1:]
     }
     as_text = in_rows([example], "csv-named")
     for kind in ("text/csv", "application/x-ndjson"):
-        others[kind]["example"] = as_text[kind]["example"]
-    return {JSON: of_json, **others}
+        contents[kind]["example"] = as_text[kind]["example"]
+    return {JSON: of_json, **contents}
 
 
 def row_responses(each: str, example: Mapping[str, Any]) -> dict[int | str, dict[str, Any]]:
@@ -45,7 +43,6 @@ def row_responses(each: str, example: Mapping[str, Any]) -> dict[int | str, dict
 
     Args:
         each: What has a row of its own in other formats than JSON, such as "class".
-        example: A row.
     """
     return {
         200: {
@@ -104,11 +101,7 @@ def accepted(request: Request, offered: Sequence[str]) -> str:
 
 
 def row_format(request: Request) -> Format:
-    """The format of rows; CSV has a line of names.
-
-    Raises:
-        HTTPException: As `accepted`.
-    """
+    """The format of rows; CSV has a line of names."""
     chosen = MEDIA_TYPES[accepted(request, ROW_TYPES)]
     # Clients of Spectrum Discover want no names, and others cannot do without.
     return "csv-named" if chosen == "csv" else chosen
@@ -119,7 +112,6 @@ def rows_answer(format_: Format, rows: pa.Table, headers: dict[str, str] | None 
 
     Args:
         format_: As row_format gave it.
-        rows: All of them.
         headers: Of the answer, beside its own.
     """
     return StreamingResponse(
@@ -129,7 +121,7 @@ def rows_answer(format_: Format, rows: pa.Table, headers: dict[str, str] | None 
     )
 
 
-async def figures(
+def figures(
     request: Request,
     response: Response,
     work: Callable[[], Figures],
@@ -138,16 +130,12 @@ async def figures(
     """The answer of a route of figures, in the format that Accept asks for.
 
     Args:
-        request: The request.
         response: The answer's headers, where it is JSON.
-        work: Computes the figures, in a thread.
+        work: Computes the figures.
         rows: The figures as rows, for other formats than JSON.
-
-    Raises:
-        HTTPException: 406, before anything is computed.
     """
     format_ = row_format(request)
-    answer = await run_in_threadpool(work)
+    answer = work()
     if format_ != "json":
         return rows_answer(format_, rows(answer))
     response.headers.update(VARY)

@@ -86,11 +86,7 @@ class Paging:
     def page_of_all(
         self, what: str, entries: Sequence[_T], key: Callable[[_T], Key], *kinds: type
     ) -> tuple[list[_T], str | None]:
-        """`page` of a list that is at hand as a whole; in order of its keys.
-
-        Raises:
-            InvalidInput: The cursor is none of this list.
-        """
+        """`page` of a list that is at hand as a whole; in order of its keys."""
         after = self.after(what, *kinds)
         ordered = sorted(entries, key=key)
         if after is not None:
@@ -104,7 +100,7 @@ def _can_be(value: str | int) -> bool:
     return value == value.encode("utf-8", "replace").decode()
 
 
-def _paging(
+async def _paging(
     limit: Annotated[int, Query(ge=1, le=MOST, description="At most so many entries.")] = 100,
     cursor: Annotated[
         str | None,

@@ -25,7 +25,7 @@ from catalog.accounts.accounts import SCOPES
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _FOUND = "framesift.route"
 
-_TOLD = ("example", "answers", "refuses")
+_ATTRIBUTES = ("example", "answers", "refuses")
 """Attributes of Route that a decorator passes on."""
 
 _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
@@ -75,7 +75,6 @@ class Router(APIRouter):
         Args:
             api: Whose conventions they follow.
             examples: Values of their parameters, for the OpenAPI document.
-            route_class: Their class.
             options: As fastapi.APIRouter takes them.
         """
         checks = [Depends(check_parameters)] if api is Api.V1 else []
@@ -128,7 +127,7 @@ class Router(APIRouter):
         self, method: str, path: str, rule: Rule, options: dict[str, Any]
     ) -> Callable[[_Endpoint], _Endpoint]:
         of_discover = self.api is Api.DISCOVER
-        told = {name: options.pop(name) for name in _TOLD if name in options}
+        attributes = {name: options.pop(name) for name in _ATTRIBUTES if name in options}
         own = replace(rule, api=self.api, compressed=rule.compressed and not of_discover)
 
         def declare(endpoint: _Endpoint) -> _Endpoint:
@@ -136,7 +135,7 @@ class Router(APIRouter):
             route = self.routes[-1]
             assert isinstance(route, Route)
             route.rule, route.examples = own, self.examples
-            vars(route).update(told)
+            vars(route).update(attributes)
             dependants = (route.dependant, *route.dependant.dependencies)
             headers = (header.alias for each in dependants for header in each.header_params)
             route.takes_if_match = "If-Match" in headers

@@ -34,8 +34,8 @@ def explained(request: Request, error: _Error) -> str:
         error: Its ``errors()`` entry.
     """
     path = ".".join(str(key)[:_SHOWN] for key in error["loc"])
-    say = _SAID.get(str(error["type"]), _other)
-    return f"{path}: {say(error, _schemas_at(request, error['loc']))}"
+    explain = _SAID.get(str(error["type"]), _other)
+    return f"{path}: {explain(error, _schemas_at(request, error['loc']))}"
 
 
 def _unknown_field(error: _Error, above: Sequence[_Schema]) -> str:
@@ -71,8 +71,10 @@ def _no_choice(error: _Error, schemas: Sequence[_Schema]) -> str:
 
 
 def _pattern(error: _Error, schemas: Sequence[_Schema]) -> str:
-    said = [schema["description"].rstrip(".") for schema in schemas if "description" in schema]
-    expected = said[0] if said else f"what matches {error['ctx']['pattern']}"
+    descriptions = [
+        schema["description"].rstrip(".") for schema in schemas if "description" in schema
+    ]
+    expected = descriptions[0] if descriptions else f"what matches {error['ctx']['pattern']}"
     return f"got {_input_text(error)}, expected: {expected}{_such_as(schemas)}"
 
 

@@ -27,7 +27,7 @@ async def _unnoted() -> None:
 
 
 @dataclass(frozen=True)
-class Desk:
+class ToolCaller:
     """The caller of a tool, and the part of the home that they may see.
 
     Attributes:
@@ -45,34 +45,30 @@ class Desk:
         """Time limit of a question: an assistant does not wait longer [s]."""
         return min(self.session.workspace.settings.query_timeout_s, _TIMEOUT_S)
 
-    def told(self, error: FramesiftError) -> str:
+    def error_text(self, error: FramesiftError) -> str:
         """An error's text, as far as the caller may know of the server."""
         session = self.session
-        return str(error) if session.caller.sees_all else session.whole.told(error)
+        return str(error) if session.caller.sees_all else session.whole.error_text(error)
 
     def need(self, rule: Rule) -> None:
-        """Go on only where the caller may ask a route of that rule: the one that answers the same.
-
-        Raises:
-            NotAllowed: They may not.
-        """
+        """Go on only where the caller may ask the route of the same answer, whose rule this is."""
         if rule.permission is not None:
             self.session.caller.need(rule.permission)
 
 
-def catalog_of(desk: Desk) -> dict[str, Any]:
+def catalog_of(caller: ToolCaller) -> dict[str, Any]:
     """Names that a question can use: classes, tags, cameras, scenes, datasets."""
-    desk.need(READ)
-    with within(desk.timeout_s):
-        report = desk.session.statistics.report()
-    listed = desk.session.tags.by_creation(at=report.snapshot)
+    caller.need(READ)
+    with within(caller.timeout_s):
+        report = caller.session.statistics.report()
+    listed = caller.session.tags.by_creation(at=report.snapshot)
     classes = {share.tag for share in report.classes}
     tags = [
         {"tag": tag.tag, "type": tag.type} | ({"values": tag.values} if tag.values else {})
         for tag in listed
         if tag.tag not in classes
     ]
-    newest = desk.session.datasets.newest(limit=_MOST_VALUES)
+    newest = caller.session.datasets.newest(limit=_MOST_VALUES)
     return {
         "snapshot": report.snapshot,
         "frames": report.frames,
@@ -81,33 +77,33 @@ def catalog_of(desk: Desk) -> dict[str, Any]:
             for share in report.classes
         ],
         "tags": tags,
-        "cameras": _values(desk, "camera", report.snapshot),
-        "scenes": _values(desk, "scene", report.snapshot),
+        "cameras": _values(caller, "camera", report.snapshot),
+        "scenes": _values(caller, "scene", report.snapshot),
         "datasets": [f"{one.name}@{one.version}" for one in reversed(newest)],
     }
 
 
-def _values(desk: Desk, tag: str, at: int) -> list[dict[str, Any]]:
+def _values(caller: ToolCaller, tag: str, at: int) -> list[dict[str, Any]]:
     """The most frequent values of a tag, and how many frames have each."""
     statement = (
         f"select {tag}, count(*) as frames from metaocean_view where {tag} is not null "
         f"group by {tag} order by 2 desc, 1"
     )
-    with within(desk.timeout_s):
-        answer = desk.session.statements.first_rows(statement, _MOST_VALUES, at=at)
+    with within(caller.timeout_s):
+        answer = caller.session.statements.first_rows(statement, _MOST_VALUES, at=at)
     return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
 
 
-def sql_of(desk: Desk, statement: str, limit: int) -> dict[str, Any]:
+def sql_of(caller: ToolCaller, statement: str, limit: int) -> dict[str, Any]:
     """A statement's first rows."""
-    desk.need(READ)
-    with within(desk.timeout_s):
-        return desk.session.statements.first_rows(statement, min(limit, MOST_ROWS)).model_dump()
+    caller.need(READ)
+    with within(caller.timeout_s):
+        return caller.session.statements.first_rows(statement, min(limit, MOST_ROWS)).model_dump()
 
 
-def selection_of(desk: Desk, question: Question, limit: int) -> dict[str, Any]:
+def selection_of(caller: ToolCaller, question: Question, limit: int) -> dict[str, Any]:
     """Count of the frames that answer a question, its meaning, and the first frames."""
-    answer = _selected(desk, question)
+    answer = _selected(caller, question)
     columns = [*_SHOWN, *answer.asked_classes]
     frames = answer.to_arrow().select(columns).slice(0, min(limit, MOST_FRAMES))
     about = answer.about
@@ -115,9 +111,9 @@ def selection_of(desk: Desk, question: Question, limit: int) -> dict[str, Any]:
     return {**about, "frames": to_records(frames)}
 
 
-def proposal_of(desk: Desk, question: Question, name: str) -> dict[str, Any]:
+def proposal_of(caller: ToolCaller, question: Question, name: str) -> dict[str, Any]:
     """A selection for a person to look at and save; nothing is created."""
-    meaning = _selected(desk, question).about
+    meaning = _selected(caller, question).about
     del meaning["class_pixels"]
     text = json.dumps(meaning["question"], separators=(",", ":"))
     conditions = {
@@ -129,7 +125,7 @@ def proposal_of(desk: Desk, question: Question, name: str) -> dict[str, Any]:
     return {
         **meaning,
         "name": name,
-        "link": f"{desk.frames_url}?question={listed}" if desk.frames_url else None,
+        "link": f"{caller.frames_url}?question={listed}" if caller.frames_url else None,
         "command": f"framesift dataset create {name} --question - <<< '{text}'"
         if "'" not in text
         else None,
@@ -137,19 +133,23 @@ def proposal_of(desk: Desk, question: Question, name: str) -> dict[str, Any]:
     }
 
 
-def _selected(desk: Desk, question: Question) -> Answer:
-    desk.need(READ)
-    return desk.session.selections.ask(question)
+def _selected(caller: ToolCaller, question: Question) -> Answer:
+    caller.need(READ)
+    return caller.session.selections.ask(question)
 
 
 def classes_of(
-    desk: Desk, question: Question, by: Grouping | None, dataset: str | None, split: str | None
+    caller: ToolCaller,
+    question: Question,
+    by: Grouping | None,
+    dataset: str | None,
+    split: str | None,
 ) -> dict[str, Any]:
     """Frames and pixel share of every class that occurs."""
-    desk.need(READ)
-    _need_datasets(desk, dataset)
-    with within(desk.timeout_s):
-        report = desk.session.statistics.report(
+    caller.need(READ)
+    _need_datasets(caller, dataset)
+    with within(caller.timeout_s):
+        report = caller.session.statistics.report(
             question=question, dataset=dataset, split=split, by=by
         )
     body = report.model_dump(mode="json", exclude_none=True)
@@ -159,7 +159,7 @@ def classes_of(
 
 
 def histogram_of(
-    desk: Desk,
+    caller: ToolCaller,
     tags: Sequence[str],
     question: Question,
     axes: Mapping[str, Any],
@@ -167,30 +167,30 @@ def histogram_of(
     split: str | None,
 ) -> dict[str, Any]:
     """Frames by the values of one tag, or of two; `axes` as Statistics.histogram takes them."""
-    desk.need(READ)
-    _need_datasets(desk, dataset)
+    caller.need(READ)
+    _need_datasets(caller, dataset)
     if not 1 <= len(tags) <= 2:
         raise InvalidInput(f"{len(tags)} tags: expected one, or two for a table of both")
-    with within(desk.timeout_s):
-        counts = desk.session.statistics.histogram(
+    with within(caller.timeout_s):
+        counts = caller.session.statistics.histogram(
             *tags, **axes, question=question, dataset=dataset, split=split
         )
     return counts.model_dump(mode="json", exclude_none=True)
 
 
 def gaps_of(
-    desk: Desk, dataset: str, split: str | None, at_least: int, scenes: bool
+    caller: ToolCaller, dataset: str, split: str | None, at_least: int, scenes: bool
 ) -> dict[str, Any]:
     """Gaps of a dataset in comparison with the catalog."""
-    desk.need(READ)
-    report = desk.session.statistics.gaps(dataset, split=split, at_least=at_least, scenes=scenes)
+    caller.need(READ)
+    report = caller.session.statistics.gaps(dataset, split=split, at_least=at_least, scenes=scenes)
     return report.model_dump(mode="json", exclude_none=True)
 
 
-def dataset_of(desk: Desk, name: str) -> Mapping[str, Any]:
+def dataset_of(caller: ToolCaller, name: str) -> Mapping[str, Any]:
     """A dataset without its frames."""
-    desk.need(READ)
-    dataset = desk.session.datasets.get(name)
+    caller.need(READ)
+    dataset = caller.session.datasets.get(name)
     return {
         "name": f"{dataset.name}@{dataset.version}",
         "frames": dataset.frames,
@@ -202,7 +202,7 @@ def dataset_of(desk: Desk, name: str) -> Mapping[str, Any]:
     }
 
 
-def _need_datasets(desk: Desk, dataset: str | None) -> None:
+def _need_datasets(caller: ToolCaller, dataset: str | None) -> None:
     """Datasets are not divided into collections: as on the routes, some callers may name none."""
     if dataset is not None:
-        desk.need(READ)
+        caller.need(READ)

@@ -19,11 +19,9 @@ from starlette.types import Receive, Scope, Send
 from api.http.middleware.read_again import read_again
 from api.http.middleware.request_context import RequestContext
 from api.http.routes import frames
-from api.mcp.answers import Desk
+from api.mcp.answers import ToolCaller
 from api.services.session import Session
 from catalog.errors import InvalidInput, NotAllowed, installs
-
-PATH = "/mcp"
 
 
 def answers_assistants(setting: bool | None) -> bool:
@@ -92,7 +90,7 @@ def _manager() -> Any:
 
     from api.mcp.tools import server_of
 
-    server = server_of(_desk_of)
+    server = server_of(_caller_of)
     # Of the application that this makes only the manager is used: host, body and caller were
     # looked at before.
     server.streamable_http_app(
@@ -103,7 +101,7 @@ def _manager() -> Any:
     return server.session_manager
 
 
-async def _desk_of(context: Any) -> Desk:
+async def _caller_of(context: Any) -> ToolCaller:
     request: Request = context.request_context.request
     of_request: RequestContext = request.state.context
     caller = of_request.caller
@@ -113,4 +111,4 @@ async def _desk_of(context: Any) -> Desk:
     note = partial(request.state.authentication.note_refusal, of_request, f"tool {tool}")
     session = Session(request.app.state.workspace, caller)
     frames_url = f"{str(request.base_url).rstrip('/')}{frames.router.url_path_for('get_frames')}"
-    return Desk(session, frames_url, note)
+    return ToolCaller(session, frames_url, note)

@@ -16,7 +16,7 @@ from api.frame_images.made_image import MadeImage
 from api.http.made_image_answer import made_bytes
 from api.http.rules import READ
 from api.mcp import answers
-from api.mcp.answers import MOST_FRAMES, MOST_ROWS, Desk
+from api.mcp.answers import MOST_FRAMES, MOST_ROWS, ToolCaller
 from api.services.statistics.histogram_axes import BINS, EDGES, LOG, TOP, ZERO, edges_of
 from api.workspace import AWAY
 from catalog.errors import FramesiftError, NotAllowed, StoreAway
@@ -44,7 +44,7 @@ _SHOWN = 10
 _ALL = Question()
 
 _T = TypeVar("_T")
-DeskOf = Callable[[Context[Any, Any]], Awaitable[Desk]]
+CallerOf = Callable[[Context[Any, Any]], Awaitable[ToolCaller]]
 
 QuestionArgument = Annotated[
     Question,
@@ -65,27 +65,27 @@ _OfTags = Annotated[tuple[_T, ...], Field(max_length=2, fail_fast=True)]
 class Tools:
     """Tools for assistants: every method without an underscore, by its name."""
 
-    def __init__(self, desk_of: DeskOf) -> None:
-        self._desk_of = desk_of
+    def __init__(self, caller_of: CallerOf) -> None:
+        self._caller_of = caller_of
 
-    async def _told(self, context: Context[Any, Any], answer: Callable[[Desk], _T]) -> _T:
-        desk = None
+    async def _answered(self, context: Context[Any, Any], answer: Callable[[ToolCaller], _T]) -> _T:
+        caller = None
         try:
-            desk = await self._desk_of(context)
+            caller = await self._caller_of(context)
             try:
-                return await run_in_threadpool(answer, desk)
+                return await run_in_threadpool(answer, caller)
             except NotAllowed:
-                await desk.note_refusal()
+                await caller.note_refusal()
                 raise
         except FramesiftError as error:
-            if desk is not None:
-                raise ToolError(desk.told(error)) from error
+            if caller is not None:
+                raise ToolError(caller.error_text(error)) from error
             # Who asks is not known yet.
             raise ToolError(AWAY if isinstance(error, StoreAway) else str(error)) from error
 
     async def describe_catalog(self, context: Context[Any, Any]) -> dict[str, Any]:
         """List classes with frames and pixel share, tags, cameras, scenes, datasets."""
-        return await self._told(context, answers.catalog_of)
+        return await self._answered(context, answers.catalog_of)
 
     async def sql(
         self,
@@ -100,7 +100,9 @@ class Tools:
         limit: Annotated[int, Field(ge=1, le=MOST_ROWS, description="At most so many rows.")] = 100,
     ) -> dict[str, Any]:
         """The first rows of a statement."""
-        return await self._told(context, lambda desk: answers.sql_of(desk, statement, limit))
+        return await self._answered(
+            context, lambda caller: answers.sql_of(caller, statement, limit)
+        )
 
     async def select(
         self,
@@ -111,7 +113,9 @@ class Tools:
         ] = 10,
     ) -> dict[str, Any]:
         """Count labelled frames that answer a question; show its meaning and the first frames."""
-        return await self._told(context, lambda desk: answers.selection_of(desk, question, limit))
+        return await self._answered(
+            context, lambda caller: answers.selection_of(caller, question, limit)
+        )
 
     async def propose_selection(
         self,
@@ -122,7 +126,9 @@ class Tools:
         ],
     ) -> dict[str, Any]:
         """A selection for a person to look at and save as a dataset. Creates nothing itself."""
-        return await self._told(context, lambda desk: answers.proposal_of(desk, question, name))
+        return await self._answered(
+            context, lambda caller: answers.proposal_of(caller, question, name)
+        )
 
     async def class_statistics(
         self,
@@ -133,8 +139,8 @@ class Tools:
         split: SplitArgument = None,
     ) -> dict[str, Any]:
         """Frames and share of the pixels of every class that occurs in the frames asked for."""
-        return await self._told(
-            context, lambda desk: answers.classes_of(desk, question, by, dataset, split)
+        return await self._answered(
+            context, lambda caller: answers.classes_of(caller, question, by, dataset, split)
         )
 
     async def histogram(
@@ -157,11 +163,11 @@ class Tools:
     ) -> dict[str, Any]:
         """Frames by the values of one tag or class (pixels), or of two at once."""
 
-        def answer(desk: Desk) -> dict[str, Any]:
+        def answer(caller: ToolCaller) -> dict[str, Any]:
             axes = {"bins": bins, "top": top, "edges": edges_of(edges), "log": log, "zero": zero}
-            return answers.histogram_of(desk, tags, question, axes, dataset, split)
+            return answers.histogram_of(caller, tags, question, axes, dataset, split)
 
-        return await self._told(context, answer)
+        return await self._answered(context, answer)
 
     async def describe_dataset(
         self,
@@ -169,7 +175,7 @@ class Tools:
         name: Annotated[Name, Field(description="NAME, or NAME@VERSION.")],
     ) -> dict[str, Any]:
         """A dataset: its question, splits, and in how many frames each class is."""
-        return await self._told(context, lambda desk: dict(answers.dataset_of(desk, name)))
+        return await self._answered(context, lambda caller: dict(answers.dataset_of(caller, name)))
 
     async def gaps(
         self,
@@ -180,8 +186,8 @@ class Tools:
         scenes: Annotated[bool, Field(description="Compare scenes, too.")] = False,
     ) -> dict[str, Any]:
         """Gaps of a dataset against the catalog, each with the question that finds frames."""
-        return await self._told(
-            context, lambda desk: answers.gaps_of(desk, dataset, split, at_least, scenes)
+        return await self._answered(
+            context, lambda caller: answers.gaps_of(caller, dataset, split, at_least, scenes)
         )
 
     async def frame_picture(
@@ -205,11 +211,11 @@ class Tools:
         """A frame's picture, made small."""
         look = Look("png" if kind == "label" else "jpeg", width)
         named = ",".join(classes) or None
-        picture, cache = await self._told(
+        picture, cache = await self._answered(
             context,
-            lambda desk: (
-                _picture(desk, fkey, kind, look, named),
-                desk.session.pictures.cache,
+            lambda caller: (
+                _picture(caller, fkey, kind, look, named),
+                caller.session.pictures.cache,
             ),
         )
         try:
@@ -239,11 +245,11 @@ class _Server(MCPServer):
             raise ToolError(f"{name}: {_faults_text(wrong)}") from wrong
 
 
-def server_of(desk_of: DeskOf) -> MCPServer:
+def server_of(caller_of: CallerOf) -> MCPServer:
     """A server of all tools.
 
     Args:
-        desk_of: Who asks, given a call's context. May raise FramesiftError.
+        caller_of: Who asks, given a call's context. May raise FramesiftError.
     """
     server: MCPServer = _Server(
         "framesift",
@@ -252,7 +258,7 @@ def server_of(desk_of: DeskOf) -> MCPServer:
         version=version("framesift"),
         log_level="WARNING",
     )
-    tools = Tools(desk_of)
+    tools = Tools(caller_of)
     for name in vars(Tools):
         if not name.startswith("_"):
             server.add_tool(getattr(tools, name), annotations=_READS)
@@ -266,10 +272,12 @@ def _faults_text(wrong: ValidationError) -> str:
     return "; ".join(f"{path}: {why}" for path, why in zip(paths, said, strict=True))
 
 
-def _picture(desk: Desk, fkey: str, kind: str, look: Look, classes: str | None) -> MadeImage:
-    desk.need(READ)
+def _picture(
+    caller: ToolCaller, fkey: str, kind: str, look: Look, classes: str | None
+) -> MadeImage:
+    caller.need(READ)
     if kind == "image":
-        return desk.session.pictures.image(fkey, look)
+        return caller.session.pictures.image(fkey, look)
     if kind == "label":
-        return desk.session.pictures.label(fkey, look)
-    return desk.session.pictures.overlay(fkey, look, classes=classes)
+        return caller.session.pictures.label(fkey, look)
+    return caller.session.pictures.overlay(fkey, look, classes=classes)

@@ -1,9 +1,9 @@
 """Request bodies derived from orders: what a field means and may hold, its setting says."""
 
 from collections.abc import Callable
-from dataclasses import MISSING
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_type_hints
+from typing import Any, TypeVar, Union, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
 
@@ -11,6 +11,50 @@ from catalog.text.bounded import Name
 from pipeline.runs.setting import Row, rows
 
 _Body = TypeVar("_Body", bound=BaseModel)
+
+_ROWS: dict[str, tuple[Row, ...]] = {}
+"""The settings of each derived body, by the body's name."""
+
+
+@dataclass(frozen=True)
+class SimpleField:
+    """A field of a body whose value one line of text gives.
+
+    Attributes:
+        name: The field's.
+        label: Words before it in a form.
+        description: What it means.
+        example: A value that it may have; empty where none is given.
+        is_list: Whether the text has names with commas between.
+        is_choice: Whether it is yes or no.
+    """
+
+    name: str
+    label: str
+    description: str
+    example: str
+    is_list: bool
+    is_choice: bool
+
+
+def simple_fields(body: type[BaseModel]) -> list[SimpleField]:
+    """The fields of a derived body that one line of text gives."""
+    return [
+        SimpleField(
+            row.name,
+            row.label.capitalize(),
+            row.setting.body_words,
+            _text_of(row.setting.examples[0]) if row.setting.examples else "",
+            row.is_list,
+            bool in row.types,
+        )
+        for row in _ROWS[body.__name__]
+        if row.is_list or {str, int, float, bool} & {*row.types}
+    ]
+
+
+def _text_of(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def body_of(order: type) -> Callable[[type[_Body]], type[_Body]]:
@@ -21,10 +65,10 @@ def body_of(order: type) -> Callable[[type[_Body]], type[_Body]]:
 
     def derived(body: type[_Body]) -> type[_Body]:
         narrower = get_type_hints(body, include_extras=True)
+        _ROWS[body.__name__] = tuple(row for row in rows(order) if row.setting.body_words)
         added: dict[str, Any] = {
             row.name: (narrower.get(row.name) or _type_of(row), _field_of(row))
-            for row in rows(order)
-            if row.setting.body != ""
+            for row in _ROWS[body.__name__]
         }
         return create_model(
             body.__name__, __base__=body, __module__=body.__module__, __doc__=body.__doc__, **added
@@ -35,7 +79,7 @@ def body_of(order: type) -> Callable[[type[_Body]], type[_Body]]:
 
 def _types(row: Row) -> tuple[Any, ...]:
     """The types that a field may have; a request names no path."""
-    types = get_args(row.type) or (row.type,)
+    types = (row.type,) if row.is_list else row.types
     return tuple(each for each in types if each is not Path)
 
 
@@ -58,6 +102,6 @@ def _field_of(row: Row) -> Any:
     }
     return Field(
         default=... if row.default is MISSING else row.default,
-        description=setting.help if setting.body is None else setting.body,
+        description=setting.body_words,
         **{name: value for name, value in bounds.items() if value is not None},
     )

@@ -229,7 +229,7 @@ class SourceChanged(Schema):
     )
     part_of: str = Field(description="Data set that it is a part of.", examples=["a2d2"])
     mount: str = Field(
-        default="",  # servers of earlier releases know none
+        default="",
         description="Its root on a mounted file system; empty where there is none.",
         examples=[""],
     )

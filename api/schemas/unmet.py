@@ -13,10 +13,7 @@ def unmet_sentences(report: Mapping[str, Any]) -> list[str]:
     Args:
         report: A dataset's: ``unmet`` has the misses of a match, of demands or of a gap.
     """
-    missed = [(off_by(one), one) for one in report.get("unmet", ())]
-    missed.sort(key=lambda pair: -pair[0])
-    # Earlier versions wrote down what was off by less than half a frame, too.
-    return [_sentence(one) for by, one in missed if by]
+    return [_sentence(one) for one in sorted(report.get("unmet", ()), key=off_by, reverse=True)]
 
 
 def off_by(one: Mapping[str, Any]) -> int:

@@ -31,9 +31,6 @@ class Certificate:
         Args:
             files: The certificate's, and its key's.
             read: Makes a context of them.
-
-        Raises:
-            OSError: They cannot be used; ssl.SSLError is one.
         """
         self._files, self._read = files, read
         self._seen = self._tried = _stamp(files)

@@ -57,7 +57,7 @@ class _Worker:
     process: SpawnProcess
     beat: Beat
     since: float
-    seen: int = 0
+    count: int = 0
     still_s: float = 0.0
 
     def looked_at(self, allowed_s: float) -> bool:
@@ -66,10 +66,10 @@ class _Worker:
         Time is counted by looks and read off no clock: where the machine or all of the processes
         were suspended, nobody has looked.
         """
-        seen = self.beat.value
-        self.still_s = 0.0 if seen != self.seen else self.still_s + _LOOK_S
-        self.seen = seen
-        return self.still_s > (allowed_s if seen else max(allowed_s, _START_S))
+        count = self.beat.value
+        self.still_s = 0.0 if count != self.count else self.still_s + _LOOK_S
+        self.count = count
+        return self.still_s > (allowed_s if count else max(allowed_s, _START_S))
 
 
 class _Workers:
@@ -83,8 +83,8 @@ class _Workers:
 
     def run(self) -> int:
         """Start them, keep them, end them; the signal that ended them."""
-        told, woken = socket.socketpair()
-        told.setblocking(False)
+        wake, woken = socket.socketpair()
+        wake.setblocking(False)
         woken.setblocking(False)
         signals: list[int] = []
         terminal = Terminal()
@@ -101,13 +101,13 @@ class _Workers:
         signal.signal(signal.SIGHUP, hang_up)
         while not signals:
             with suppress(BlockingIOError):
-                told.recv(_SIGNALS)
+                wake.recv(_SIGNALS)
             while len(self._running) < self._serving.workers and not signals:
                 self._start()
-            wait([*self._running, told], _LOOK_S)
+            wait([*self._running, wake], _LOOK_S)
             self._look()
             if self._bury() and self._pause_s and not signals:
-                wait([told], self._pause_s)
+                wait([wake], self._pause_s)
         self._listener.close()  # new connections are refused when the last process has closed it
         self._end()
         return signals[0]

@@ -158,9 +158,9 @@ class TimedProtocol(TolerantH11Protocol):
 
     def _body_late(self) -> None:
         allowed = self.settings.body_timeout_s + self._received / _LEAST_BYTES_PER_S
-        left = self._since + allowed - self.loop.time()
-        if left > 0:
-            self._late = self._later(left, self._body_late)
+        remaining_s = self._since + allowed - self.loop.time()
+        if remaining_s > 0:
+            self._late = self._later(remaining_s, self._body_late)
         elif self.cycle.response_started:
             self.transport.abort()
         else:

@@ -120,7 +120,7 @@ def serve_on(serving: Serving, listener: socket.socket, beat: Beat | None = None
         beat: Who watches over the process sees by it that its event loop turns.
     """
     folder = serving.folder
-    from api.http.app import create_app  # counts as it is imported
+    from api.app import create_app  # counts as it is imported
     from api.server.timed_protocol import protocol_of
 
     app = create_app(
@@ -240,7 +240,6 @@ def config_of(serving: Serving, app: object, protocol: object = "h11") -> uvicor
 
     Args:
         serving: What is served.
-        app: The application.
         protocol: Class of its connections. h11's keep the case of header names, which clients of
             Spectrum Discover compare.
     """

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from api.schemas.base import iso_time
 from api.schemas.cache import (
@@ -18,37 +17,29 @@ from api.schemas.cache import (
     CacheSpace,
     CacheStatusAnswer,
 )
+from api.services.call import Call, Service
 from catalog.errors import NotFound
 from catalog.records.datasets import recorded_dataset
 from pipeline.afm.stage import cached_in_afm, evict_from_afm
 from pipeline.cache.contents import staged_manifests
-from pipeline.cache.entry_name import IN_PLACE
 from pipeline.cache.lease import Holder, leased
 from pipeline.cache.limits import Limits, change_limits, read_limits
 from pipeline.cache.pin import pin, unpin
 from pipeline.cache.room import Room
 from pipeline.cache.status import CacheStatus, DatasetSpace, Space, cache_status
+from pipeline.entry_name import IN_PLACE
 from pipeline.manifest import FrameFile
 from pipeline.manifest_store import read_manifest
-from pipeline.staging.opened_sources import OpenedSources
 from pipeline.staging.plan import WantedFile, plan_staging
 from pipeline.staging.stage import staged_name
 
-if TYPE_CHECKING:
-    from api.services.call import Call
 
-
-class Cache:
+class Cache(Service):
     """The cache of a home, or another one."""
 
-    def __init__(self, session: "Call", folder: Path | None = None) -> None:
-        """Nothing is read yet.
-
-        Args:
-            session: Of the home.
-            folder: The cache's; the home's own when None.
-        """
-        self._session, self._workspace = session, session.workspace
+    def __init__(self, session: Call, folder: Path | None = None) -> None:
+        """The cache in a folder; the home's own when None."""
+        super().__init__(session)
         self._folder = (folder or session.workspace.cache).expanduser().absolute()
 
     def at(self, folder: Path) -> "Cache":
@@ -56,11 +47,7 @@ class Cache:
         return Cache(self._session, folder)
 
     def status(self) -> CacheStatusAnswer:
-        """Space in the cache, by dataset and by source, and the jobs that use it.
-
-        Raises:
-            StorageError: It cannot be read.
-        """
+        """Space in the cache, by dataset and by source, and the jobs that use it."""
         status = cache_status(self._folder)
         return CacheStatusAnswer(
             limits=self._limits(status.limits),
@@ -78,50 +65,22 @@ class Cache:
         )
 
     def limits(self) -> CacheLimits:
-        """Limits of the cache.
-
-        Raises:
-            StorageError: They cannot be read.
-        """
+        """Limits of the cache."""
         return self._limits(read_limits(self._folder))
 
     def limit(self, **limits: int | None) -> CacheLimits:
-        """Set limits; those that are not given stay, but for damaged ones.
-
-        Args:
-            **limits: Attributes of `pipeline.cache.limits.Limits`; None for no limit.
-
-        Raises:
-            InvalidInput: They do not fit together.
-            StorageError: The cache cannot be written.
-        """
+        """Set limits; those that are not given stay, but for damaged ones."""
         return self._limits(change_limits(self._folder, **limits))
 
     def pin(self, dataset: str) -> CachePin:
-        """Have a dataset stay in the cache until it is unpinned.
-
-        Args:
-            dataset: NAME, or NAME@VERSION.
-
-        Raises:
-            NotFound: It is not staged.
-            StorageError: The cache cannot be written.
-        """
+        """Have a dataset stay in the cache until it is unpinned."""
         names, reference = self._staged(dataset)
         for name in names:
             pin(self._folder, name, reference)
         return CachePin(dataset=reference, pinned=True)
 
     def unpin(self, dataset: str) -> CachePin:
-        """Let a dataset be evicted again.
-
-        Args:
-            dataset: NAME, or NAME@VERSION.
-
-        Raises:
-            NotFound: It is not staged.
-            StorageError: The cache cannot be written.
-        """
+        """Let a dataset be evicted again."""
         names, reference = self._staged(dataset)
         for name in names:
             unpin(self._folder, name)
@@ -134,20 +93,7 @@ class Cache:
         filesets: Sequence[str] = (),
         missing: bool = False,
     ) -> list[CachedFile]:
-        """A dataset's files that are cached, by source and key.
-
-        Args:
-            dataset: NAME, or NAME@VERSION.
-            filesets: AFM filesets that are looked at, in place of the cache, as
-                pipeline.afm.target writes them.
-            missing: Those that are not cached instead.
-
-        Raises:
-            NotFound: There is no such dataset.
-            InvalidInput: A fileset is none, or a source has no mount.
-            StorageError: The cache or a mount cannot be read.
-            BadFile: The dataset's manifest is damaged.
-        """
+        """A dataset's files that are cached, by source and key."""
         records = self._workspace.records
         record = recorded_dataset(records, dataset)
         listed: Iterable[FrameFile | WantedFile]
@@ -155,27 +101,13 @@ class Cache:
             cached, uncached = cached_in_afm(records, record, filesets)
             listed = uncached if missing else cached
         else:
-            manifest = read_manifest(records, record)
-            sources = OpenedSources(records, manifest.header)
-            plan = plan_staging(manifest, self._folder, sources.files, keep_present=True)
+            plan = plan_staging(read_manifest(records, record), self._folder, keep_present=True)
             listed = plan.missing if missing else plan.present
         files = sorted((file.source, file.key, file.size) for file in listed)
         return [CachedFile(source=source, file=key, bytes=size) for source, key, size in files]
 
     def evict(self, dataset: str, *, filesets: Sequence[str] = ()) -> CacheEviction:
-        """Remove a dataset from the cache; files that other staged datasets name stay.
-
-        Args:
-            dataset: NAME, or NAME@VERSION.
-            filesets: AFM filesets that release it, in place of the cache, as pipeline.afm.target
-                writes them.
-
-        Raises:
-            NotFound: It is not staged.
-            InUse: A running job or a staging uses it, or it is pinned.
-            InvalidInput: A fileset is none.
-            StorageError: The cache cannot be written, or AFM fails.
-        """
+        """Remove a dataset from the cache; files that other staged datasets name stay."""
         if filesets:
             return self._evict_from_afm(dataset, filesets)
         names, reference = self._staged(dataset)

@@ -30,8 +30,6 @@ class Call:
         """Open nothing yet.
 
         Args:
-            workspace: The whole home.
-            caller: Who calls.
             is_command: Whether a command does.
         """
         sees_all = caller.sees_all
@@ -72,6 +70,21 @@ class Call:
             jobs_each=jobs or of_settings,
             ranks_each=ranks or queue.ranks_each,
         )
+
+
+class Service:
+    """What can be done with a noun of a home, as far as a session's caller may.
+
+    Its methods have the names and arguments of the client's (`framesift`), which documents them.
+    """
+
+    def __init__(self, session: Call) -> None:
+        """Nothing is read yet."""
+        self._session, self._workspace = session, session.workspace
+
+    @property
+    def _records(self) -> "RecordStore":
+        return self._session.records
 
 
 def user_here() -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 from api.schemas.home_orders import Extraction
 from api.schemas.jobs import JobBody
+from api.services.call import Service
 from api.services.jobs.home_orders import begin_order
-from api.workspace import Workspace
 from catalog.records.sources import recorded_source
 from catalog.tags.extractions import problems
 from ingest.extractors.registry import (
@@ -20,40 +20,27 @@ from ingest.extractors.registry import (
 )
 from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
 from ingest.sources.recorded import open_recorded, others_of_data_set
-from pipeline.jobs.queue import JobQueue
 
 
-class Extractions:
+class Extractions(Service):
     """Extractions of a home's sources."""
-
-    def __init__(self, workspace: Workspace, queue: JobQueue) -> None:
-        """Those of the workspace; jobs are begun for the queue's user."""
-        self._workspace, self._queue = workspace, queue
 
     def known(self) -> list[str]:
         """Names of the extractors that are installed, sorted."""
         return sorted(known_extractors())
 
     def tags_of(self, extractor: str) -> list[str]:
-        """The tags that an extractor reads.
-
-        Raises:
-            UnknownName: There is none of that name.
-        """
+        """The tags that an extractor reads."""
         return list(extractor_named(extractor).columns)
 
     def begin(self, order: Extraction) -> JobBody:
-        """Read tags from the files of a source's frames; the job that does it.
-
-        Raises:
-            NotFound: There is no such source.
-            UnknownName: There is no such extractor.
-            StorageError: The job cannot be started.
-        """
+        """Read tags from the files of a source's frames; the job that does it."""
         name = recorded_source(self._workspace.records, order.source).name
         for extractor in order.extractors:
             check_known(extractor)
-        job = begin_order(self._workspace, replace(order, source=name), name, queue=self._queue)
+        job = begin_order(
+            self._workspace, replace(order, source=name), name, queue=self._session.job_queue
+        )
         return JobBody.of(job, self._workspace.place)
 
     def run(
@@ -67,11 +54,6 @@ class Extractions:
 
         Yields:
             Of each extractor ``source``, ``family``, counts, and ``problems`` in full.
-
-        Raises:
-            NotFound: There is no such source.
-            UnknownName: There is no such extractor.
-            InvalidInput: No extractor is given, or its file has none.
         """
         workspace = self._workspace
         record = recorded_source(workspace.records, order.source)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from api.workspace import Workspace
+from api.services.call import Service
 from query.frames.frame_page import DEFAULT_COLUMNS, Page, Place, page_of
 from query.frames.one_frame import FoundFrame, find_frame
 from query.frames.select_frames import select_frames
@@ -12,12 +12,8 @@ from query.question.question import Question
 _ALL = Question()
 
 
-class Frames:
+class Frames(Service):
     """Frames of a home's catalog."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Those that the workspace's caller may see."""
-        self._workspace = workspace
 
     def page(
         self,
@@ -42,9 +38,6 @@ class Frames:
             columns: Columns and tags of each; fkey is always there.
             limit: Frames of a page.
             cursor: Of the page before; None for the first.
-
-        Raises:
-            InvalidInput: The cursor is of another list.
         """
         # Here: records and manifests, which one frame needs none of.
         from api.services.statistics.frames import frames_of
@@ -60,11 +53,7 @@ class Frames:
         return page, follows
 
     def get(self, fkey: str, *, at: int | None = None) -> FoundFrame:
-        """A frame with all columns and tags.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A frame with all columns and tags."""
         return find_frame(self._workspace.catalog, fkey, at)
 
     def neighbours(
@@ -73,7 +62,6 @@ class Frames:
         """Frames of the same camera before and after one in its scene, nearest first.
 
         Args:
-            frame: The frame.
             most: Most frames on each side.
 
         Returns:

@@ -21,7 +21,7 @@ from api.frame_images.predictions import (
     predictions_of,
 )
 from api.frame_images.source_file import SourceFile, source_of
-from api.workspace import Workspace
+from api.services.call import Service
 from ingest.labels.palette import Palette
 from query.frames.one_frame import FoundFrame
 
@@ -43,16 +43,12 @@ class LegendClass:
     pixels: int
 
 
-class Pictures:
+class Pictures(Service):
     """Pictures of a home's frames. Those that are drawn are drawn when their bytes are asked for.
 
     Each of a frame's pictures raises NotFound where there is no such frame, it has no such picture,
     or a file is gone.
     """
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Those of the frames that the workspace's caller may see."""
-        self._workspace = workspace
 
     @property
     def cache(self) -> ImageCache:
@@ -81,23 +77,14 @@ class Pictures:
         """A frame's label blended over its camera image.
 
         Args:
-            fkey: The frame.
             look: How it comes out.
             alpha: How much of the label shows, 0 to 1.
             classes: Only these, tags or names with commas between; all when None.
-
-        Raises:
-            UnknownName: There is no such class.
         """
         return made_overlay(both_files(self._workspace, fkey), look, alpha, classes)
 
     def prediction(self, fkey: str, choice: PredictionChoice, look: Look) -> MadeImage:
-        """A model's prediction over the camera image, or the pixels that differ from the label.
-
-        Raises:
-            InvalidInput: Both a model and a job are chosen.
-            UnknownName: There is no such class.
-        """
+        """A model's prediction over the camera image, or the pixels that differ from the label."""
         return made_prediction(self._workspace, fkey, look, choice)
 
     def predictions(self, frame: FoundFrame) -> list[Prediction]:

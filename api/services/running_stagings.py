@@ -25,21 +25,12 @@ WATCH = Watch()
 
 
 def running(workspace: Workspace) -> list[RunningStagingBody]:
-    """The stagings that run or wait to, of datasets that the workspace's user sees whole.
-
-    Raises:
-        StorageError: The cache cannot be read.
-    """
+    """The stagings that run or wait to, of datasets that the workspace's user sees whole."""
     return [body for body, _, _ in _found(workspace)]
 
 
 def running_one(workspace: Workspace, name: str) -> RunningStagingBody:
-    """One of them.
-
-    Raises:
-        NotFound: There is none of that name.
-        StorageError: The cache cannot be read.
-    """
+    """One of them."""
     return _one(workspace, name)[0]
 
 
@@ -47,9 +38,7 @@ def cancel_running(workspace: Workspace, name: str) -> RunningStagingBody:
     """Ask one of them to end; it, as it was.
 
     Raises:
-        NotFound: There is none of that name.
         NotAllowed: The user is limited to collections, and it is another user's job.
-        StorageError: The cache cannot be written.
     """
     body, job, staging = _one(workspace, name)
     if job is not None:
@@ -120,7 +109,7 @@ def _body(staging: RunningStaging, job: Job | None, *, is_limited: bool) -> Runn
 
 
 def _progress(said: Mapping[str, Any]) -> StagingProgressBody | None:
-    """The progress in a file of the cache; None where it has none, or another release's."""
+    """The progress in a file of the cache; None where it has none, or one of another version."""
     try:
         return StagingProgressBody.model_validate(said)
     except ValidationError:

@@ -11,8 +11,8 @@ from api.schemas import home_orders
 from api.schemas.base import iso_time
 from api.schemas.jobs import JobBody
 from api.schemas.scans import ProblemBody, ScanBody, ScanProgress, ScanStanding
+from api.services.call import Service
 from api.services.jobs.home_orders import begin_order
-from api.workspace import Workspace
 from catalog.errors import CatalogBusy, InvalidInput, NotFound
 from catalog.records.jobs import recorded_jobs
 from catalog.records.scans import last_scan, recorded_problems, recorded_scan, recorded_scans
@@ -25,7 +25,6 @@ from ingest.scan.scan_record import SCAN
 from ingest.sources.partial import Part
 from ingest.sources.recorded import open_recorded
 from pipeline.jobs.follow import cancel, refresh
-from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.state import FINISHED
 
 if TYPE_CHECKING:  # what asks how scans stand does without what scans
@@ -60,12 +59,8 @@ class Scanned:
         return {"scan": self.scan, **counts, "problems": problems}
 
 
-class Scans:
+class Scans(Service):
     """Scans of a home's sources."""
-
-    def __init__(self, workspace: Workspace, queue: JobQueue) -> None:
-        """Those of the workspace; jobs are begun for the queue's user."""
-        self._workspace, self._queue = workspace, queue
 
     def list(
         self,
@@ -78,10 +73,7 @@ class Scans:
         """Scans, newest first.
 
         Args:
-            source: Only of this source.
-            state: Only in this state.
             before: Only those whose number is lower.
-            limit: At most this many.
         """
         scans = recorded_scans(
             self._workspace.records, source=source, state=state, before=before, limit=limit
@@ -89,11 +81,7 @@ class Scans:
         return [ScanBody.of(*scan) for scan in scans]
 
     def get(self, number: int) -> ScanBody:
-        """A scan.
-
-        Raises:
-            NotFound: There is none of that number.
-        """
+        """A scan."""
         return ScanBody.of(*recorded_scan(self._workspace.records, number))
 
     def problems(
@@ -102,12 +90,7 @@ class Scans:
         """Problems that the scan met and that are still there, in the order it met them.
 
         Args:
-            number: The scan.
             offset: Problems that are passed over.
-            limit: At most this many.
-
-        Raises:
-            NotFound: There is no such scan.
         """
         records = self._workspace.records
         recorded_scan(records, number)
@@ -118,23 +101,18 @@ class Scans:
         ]
 
     def begin(self, order: home_orders.Scan) -> JobBody:
-        """Catalog a source's files; the job that does it.
-
-        Raises:
-            NotFound: There is no such source.
-            StorageError: The job cannot be started.
-        """
+        """Catalog a source's files; the job that does it."""
         name = recorded_source(self._workspace.records, order.source).name
-        job = begin_order(self._workspace, replace(order, source=name), name, queue=self._queue)
+        job = begin_order(
+            self._workspace, replace(order, source=name), name, queue=self._session.job_queue
+        )
         return JobBody.of(job, self._workspace.place)
 
     def begin_alone(self, order: home_orders.Scan) -> JobBody:
         """As `begin`, where no scan of the source runs.
 
         Raises:
-            NotFound: There is no such source.
             InvalidInput: A scan of it runs, or a folder is not there.
-            StorageError: The job cannot be started.
         """
         source = recorded_source(self._workspace.records, order.source)
         if part := _part_of(order):
@@ -173,9 +151,7 @@ class Scans:
             counted: Folder of units that a job array counted; None to count here.
 
         Raises:
-            NotFound: There is no such source; or, of its errors, it was never scanned.
-            InvalidInput: A folder leads out of the source, or the engine cannot be used.
-            FramesiftError: As ingest.scan.scan.scan_source.
+            NotFound: Of its errors: it was never scanned.
         """
         from ingest.engines.choice import EngineChoice, open_engine
         from ingest.scan import array_scan
@@ -258,7 +234,6 @@ class Scans:
         """Ask the scan of a source to end; what it has committed stays.
 
         Raises:
-            NotFound: There is no such source.
             InvalidInput: No scan of it runs, or not as a job.
         """
         recorded = recorded_source(self._workspace.records, source)
@@ -272,11 +247,7 @@ class Scans:
         cancel(self._workspace.records, job)
 
     def standing(self, source: str) -> ScanStanding | None:
-        """Where the newest scan of a source stands; None where there never was one.
-
-        Raises:
-            NotFound: There is no such source.
-        """
+        """Where the newest scan of a source stands; None where there never was one."""
         return self._standing(recorded_source(self._workspace.records, source), self._jobs())
 
     def running(self) -> builtins.list[ScanStanding]:

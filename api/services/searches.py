@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from api.workspace import Workspace
+from api.services.call import Service
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.statement_watch import Cancellation
 from query.discover.search import FACETS, Search, SearchSql, to_sql
@@ -28,7 +28,6 @@ class SearchAnswer:
 
         Args:
             snapshot: The snapshot, which is being read.
-            statements: The statements.
             max_rows: Rows beyond these are left out.
             cancellation: Ends what is asked.
         """
@@ -64,21 +63,12 @@ class SearchAnswer:
         )
 
 
-class Searches:
+class Searches(Service):
     """Searches of a home's catalog."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Over the rows that the workspace's caller may see."""
-        self._workspace = workspace
 
     @contextmanager
     def find(self, search: Search, cancellation: Cancellation) -> Iterator[SearchAnswer]:
-        """The answer to a search, while the block runs.
-
-        Raises:
-            SqlError: The condition is none, a column is unknown, or it takes too long.
-            InvalidInput: A filter's operator or value cannot be used.
-        """
+        """The answer to a search, while the block runs."""
         with self._workspace.catalog.reading() as snapshot:
             statements = to_sql(search, snapshot.schema)
             max_rows = self._workspace.settings.query_max_rows

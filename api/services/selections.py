@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from api.schemas.selections import DescriptionAnswer, OperatorsAnswer
+from api.services.call import Service
 from api.workspace import Workspace
 from query.frames.select_frames import select_frames
 from query.frames.selection import Selection
@@ -95,23 +96,13 @@ class Answer:
         return DatasetBody.of(saved, self._workspace.place)
 
 
-class Selections:
+class Selections(Service):
     """Questions to a home's catalog."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Over the rows that the workspace's caller may see."""
-        self._workspace = workspace
 
     def ask(
         self, question: Question, *, at: int | None = None, columns: Sequence[str] = ()
     ) -> Answer:
-        """The frames that answer a question, of a catalog snapshot or the newest.
-
-        Args:
-            question: What is wanted.
-            at: The snapshot to ask; the newest when None.
-            columns: Tags and columns beside those of every answer.
-        """
+        """The frames that answer a question, of a catalog snapshot or the newest."""
         return Answer(self._workspace, ask(self._workspace, question, at, columns))
 
     def describe(self, question: Question, *, at: int | None = None) -> DescriptionAnswer:
@@ -129,8 +120,6 @@ def ask(
     """The answer to a question, within the settings' limits.
 
     Args:
-        workspace: The home.
-        question: What is wanted.
         at: The snapshot to ask; the newest when None.
         columns: Tags and columns beside those of every selection.
     """

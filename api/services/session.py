@@ -53,11 +53,7 @@ class Session(Call):
         return last_commit(self.workspace)
 
     def frame(self, fkey: str, *, at: int | None = None) -> dict[str, Any]:
-        """A frame: its file's columns, and its tags, None without a value.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A frame: its file's columns, and its tags, None without a value."""
         body = self.frames.get(fkey, at=at)
         return {**body.file, **body.tags}
 
@@ -71,19 +67,7 @@ class Session(Call):
         classes: Sequence[str] | None = None,
         format: "Format" = "png",  # noqa: A002
     ) -> bytes:
-        """A model's prediction over a frame's camera image, encoded.
-
-        Args:
-            fkey: The frame.
-            model: The newest by this one.
-            job: The one of this job; with neither the newest of the frame.
-            errors: In its place the pixels of another class than the label.
-            classes: Only these, by tag or name; all when None.
-            format: How it is encoded.
-
-        Raises:
-            NotFound: There is no such frame or prediction.
-        """
+        """A model's prediction over a frame's camera image, encoded."""
         from api.frame_images.drawing import Look
         from api.frame_images.predictions import PredictionChoice
 
@@ -103,7 +87,7 @@ class Session(Call):
         """Tags read from the files of frames."""
         from api.services.extractions import Extractions
 
-        return Extractions(self.workspace, self.job_queue)
+        return Extractions(self)
 
     @cached_property
     def jobs(self) -> "Jobs":
@@ -124,7 +108,7 @@ class Session(Call):
         """Pictures of frames, and models' predictions of them."""
         from api.services.pictures import Pictures
 
-        return Pictures(self.workspace)
+        return Pictures(self)
 
     @cached_property
     def policies(self) -> "Policies":
@@ -138,91 +122,91 @@ class Session(Call):
         """Regular expressions by name."""
         from api.services.policies.regexes import Regexes
 
-        return Regexes(self.workspace)
+        return Regexes(self)
 
     @cached_property
     def scans(self) -> "Scans":
         """Scans of sources."""
         from api.services.scans import Scans
 
-        return Scans(self.workspace, self.job_queue)
+        return Scans(self)
 
     @cached_property
     def snapshots(self) -> "Snapshots":
         """Snapshots of the catalog."""
         from api.services.snapshots import Snapshots
 
-        return Snapshots(self.whole)
+        return Snapshots(self)
 
     @cached_property
     def sources(self) -> "Sources":
         """Sources."""
         from api.services.sources.service import Sources
 
-        return Sources(self.workspace, self.caller, is_command=self.is_command)
+        return Sources(self)
 
     @cached_property
     def stagings(self) -> "Stagings":
         """Datasets' files brought near the jobs."""
         from api.services.stagings import Stagings
 
-        return Stagings(self.workspace, self.job_queue)
+        return Stagings(self)
 
     @cached_property
     def connections(self) -> "Connections":
         """Sources as Spectrum Discover's connections."""
         from api.services.sources.connections import Connections
 
-        return Connections(self.workspace, self.sources)
+        return Connections(self)
 
     @cached_property
     def datasets(self) -> "Datasets":
         """Datasets."""
         from api.services.datasets.service import Datasets
 
-        return Datasets(self.workspace, self.caller.owner)
+        return Datasets(self)
 
     @cached_property
     def frames(self) -> "Frames":
         """Frames."""
         from api.services.frames import Frames
 
-        return Frames(self.workspace)
+        return Frames(self)
 
     @cached_property
     def searches(self) -> "Searches":
         """Searches as Spectrum Discover's clients ask them."""
         from api.services.searches import Searches
 
-        return Searches(self.workspace)
+        return Searches(self)
 
     @cached_property
     def selections(self) -> "Selections":
         """Questions and their answers."""
         from api.services.selections import Selections
 
-        return Selections(self.workspace)
+        return Selections(self)
 
     @cached_property
     def statements(self) -> "Statements":
         """Statements in SQL."""
         from api.services.statements import Statements
 
-        return Statements(self.workspace)
+        return Statements(self)
 
     @cached_property
     def statistics(self) -> "Statistics":
         """Statistics of frames."""
         from api.services.statistics.service import Statistics
 
-        return Statistics(self.workspace)
+        return Statistics(self)
 
     @cached_property
     def tags(self) -> "Tags":
         """Tags and tag families."""
         from api.services.tags import Tags
 
-        return Tags(self.workspace)
+        return Tags(self)
 
     @cached_property
     def triggers(self) -> "Triggers":

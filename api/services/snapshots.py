@@ -3,21 +3,13 @@
 import builtins
 
 from api.schemas.snapshots import SnapshotBody
-from api.workspace import Workspace
+from api.services.call import Service
 from catalog.lake.snapshots import log
 
 
-class Snapshots:
+class Snapshots(Service):
     """The catalog's snapshots, of all its rows."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        """Those of a home."""
-        self._workspace = workspace
-
     def list(self, limit: int = 20) -> builtins.list[SnapshotBody]:
-        """The newest, newest first.
-
-        Args:
-            limit: At most this many.
-        """
-        return [SnapshotBody.of(one) for one in log(self._workspace.whole_catalog, limit)]
+        """The newest, newest first."""
+        return [SnapshotBody.of(one) for one in log(self._session.whole.whole_catalog, limit)]

@@ -15,10 +15,9 @@ from api.schemas.stagings import (
     StagingBody,
 )
 from api.services.cache_figures import CacheFigures, cache_figures
-from api.services.call import user_here
+from api.services.call import Service, user_here
 from api.services.jobs.home_orders import begin_order
 from api.services.running_stagings import WATCH, cancel_running, running, running_one
-from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.records.datasets import recorded_dataset, whole_dataset
 from catalog.records.jobs import recorded_job
@@ -28,7 +27,6 @@ from pipeline.afm.stage import stage_to_afm
 from pipeline.afm.target import filesets_of
 from pipeline.cache.lease import Holder
 from pipeline.cache.reading import StagingPlace
-from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobRequest
 from pipeline.manifest_store import read_manifest
 from pipeline.runs.size import Size
@@ -40,17 +38,8 @@ from pipeline.staging.stage import stage_dataset
 from pipeline.staging.stage_beside import BesideOptions, SplitReading, stage_beside
 
 
-class Stagings:
+class Stagings(Service):
     """Stagings of a home's datasets."""
-
-    def __init__(self, workspace: Workspace, queue: JobQueue | None = None) -> None:
-        """Those that the workspace's caller may see.
-
-        Args:
-            workspace: The home.
-            queue: Its jobs, with the user who submits them; the workspace's when None.
-        """
-        self._workspace, self._queue = workspace, queue or workspace.job_queue
 
     def list(
         self, *, dataset: str | None = None, before: int | None = None, limit: int | None = None
@@ -58,12 +47,7 @@ class Stagings:
         """Stagings that are done or have failed, newest first.
 
         Args:
-            dataset: Only of this NAME, or NAME@VERSION.
             before: Only those whose number is lower.
-            limit: At most this many.
-
-        Raises:
-            NotFound: There is no such dataset.
         """
         records = self._workspace.records
         dataset_id = None if dataset is None else recorded_dataset(records, dataset).id
@@ -71,11 +55,7 @@ class Stagings:
         return [self._body(*staging) for staging in stagings]
 
     def get(self, number: int) -> StagingBody:
-        """A staging.
-
-        Raises:
-            NotFound: There is none of that number.
-        """
+        """A staging."""
         return self._body(*recorded_staging(self._workspace.records, number))
 
     def _body(self, staging: Staging, dataset: str) -> StagingBody:
@@ -84,11 +64,7 @@ class Stagings:
         return body.model_copy(update={"error": ""}) if self._workspace.is_limited else body
 
     def running(self) -> builtins.list[RunningStagingBody]:
-        """Stagings into the home's cache that run or wait to, the newest first.
-
-        Raises:
-            StorageError: The cache cannot be read.
-        """
+        """Stagings into the home's cache that run or wait to, the newest first."""
         return running(self._workspace)
 
     def get_running(self, name: str) -> RunningStagingBody:
@@ -104,33 +80,21 @@ class Stagings:
         return cache_figures(self._workspace.cache, WATCH)
 
     def begin(self, order: home_orders.Staging) -> JobBody:
-        """Fetch a dataset's images and labels into the home's cache; the job that does it.
-
-        Raises:
-            NotFound: There is no such dataset.
-            InvalidInput: The size is none, or a target.
-            NotAllowed: The caller may not see all of its frames.
-            StorageError: The job cannot be started.
-        """
+        """Fetch a dataset's images and labels into the home's cache; the job that does it."""
         size = None if order.prepare is None else str(Size.parse(order.prepare))
         whole = whole_dataset(self._workspace.records, order.dataset)
         self._check_targets(whole, order.to, verify=order.verify, prepare=order.prepare)
         order = replace(order, dataset=f"{whole.name}@{whole.version}", prepare=size)
-        job = begin_order(self._workspace, order, whole.name, dataset=whole, queue=self._queue)
+        job = begin_order(
+            self._workspace, order, whole.name, dataset=whole, queue=self._session.job_queue
+        )
         return JobBody.of(job, self._workspace.place)
 
     def plan(self, dataset: str, *, workers: int = 4, cache: Path | None = None) -> ForesightBody:
         """The plan of a staging of a dataset; this fetches and evicts nothing.
 
         Args:
-            dataset: NAME, or NAME@VERSION.
-            workers: Files fetched at once.
             cache: Folder of the cache; the home's when None.
-
-        Raises:
-            NotFound: There is no such dataset.
-            NotAllowed: The caller may not see all of its frames.
-            StorageError: The cache cannot be read or written.
         """
         records = self._workspace.records
         whole = whole_dataset(records, dataset)
@@ -140,7 +104,7 @@ class Stagings:
             (cache or self._workspace.cache).expanduser().absolute(),
             workers=workers,
             indexes=self._workspace.indexes,
-            user=self._queue.user or records.user,
+            user=self._session.job_queue.user or records.user,
         )
         holders = [] if self._workspace.is_limited else foresight.holders
         evicted = () if self._workspace.is_limited else foresight.evicted_datasets
@@ -168,10 +132,7 @@ class Stagings:
             begun: Told where readers find the staging.
 
         Raises:
-            NotFound: There is no such dataset.
             InvalidInput: The job has no such ranks or shards.
-            StorageError: The cache has no room, or cannot be written; or, before readers began, a
-                source fails.
         """
         here, readers = reading.here, reading.readers
         if here is not None and not all(0 <= one < readers for one in here):
@@ -220,11 +181,7 @@ class Stagings:
                 writes them.
 
         Raises:
-            NotFound: There is no such dataset.
             InvalidInput: The size is none, or a target.
-            StagingCancelled: A user asked it to end.
-            StorageError: A file cannot be had, or the cache cannot be written.
-            BadFile: A frame cannot be decoded.
         """
         size = None if prepare is None else Size.parse(prepare)
         record = recorded_dataset(self._workspace.records, dataset)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from api.schemas.statements import ExplanationAnswer, FirstRows
+from api.services.call import Service
 from api.workspace import Workspace
 from query.run.explain import explain
 from query.run.result_format import to_records
@@ -48,34 +49,21 @@ class SqlRows:
 
     @contextmanager
     def reader(self) -> Iterator[pa.RecordBatchReader]:
-        """The rows as they come, never the whole in memory.
-
-        Raises:
-            SqlError: The statement is refused, or fails on its way.
-        """
+        """The rows as they come, never the whole in memory."""
         with self.stream() as stream:
             yield pa.RecordBatchReader.from_batches(stream.schema, stream.batches)
             self.truncated = stream.truncated
 
 
-class Statements:
+class Statements(Service):
     """Statements over a home's catalog."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Over the rows that the workspace's caller may see."""
-        self._workspace = workspace
 
     def run(self, statement: str, *, at: int | None = None) -> SqlRows:
         """The rows of a SELECT, of a catalog snapshot or the newest."""
         return SqlRows(self._workspace, statement, at)
 
     def first_rows(self, statement: str, limit: int, *, at: int | None = None) -> FirstRows:
-        """At most so many rows of a SELECT, of a catalog snapshot or the newest.
-
-        Raises:
-            SqlError: The statement is refused, or fails.
-            NotFound: There is no snapshot ``at``.
-        """
+        """At most so many rows of a SELECT, of a catalog snapshot or the newest."""
         answer = run_sql(self._workspace.catalog, statement, at=at, max_rows=limit)
         return FirstRows(
             columns=answer.rows.column_names,

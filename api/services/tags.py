@@ -18,7 +18,7 @@ from api.schemas.tags import (
     TagValue,
     TagValuesAnswer,
 )
-from api.workspace import Workspace
+from api.services.call import Service
 from catalog.errors import InvalidInput, NotFound
 from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
@@ -41,12 +41,8 @@ _TABLE = "tags_"
 _OWN = _TABLE + OWN_FAMILY
 
 
-class Tags:
+class Tags(Service):
     """Tags of a home."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Those that the workspace's caller may see."""
-        self._workspace = workspace
 
     def list(self, *, at: int | None = None) -> list[TagBody]:
         """Every tag by name, of a catalog snapshot or the newest."""
@@ -129,11 +125,6 @@ class Tags:
     def values(self, tag: str, *, at: int | None = None, limit: int = 100) -> TagValuesAnswer:
         """The most frequent values of a tag, and how many files have each.
 
-        Args:
-            tag: Of any family.
-            at: Catalog snapshot; the newest when None.
-            limit: At most this many values.
-
         Raises:
             NotFound: There is no such tag.
         """
@@ -188,8 +179,6 @@ class Tags:
         """Give files tags from a table: ingest.imports.tag_import.import_tags.
 
         Args:
-            file: See import_tags; so are the others.
-            family: Tag family to write.
             key: What names a file.
             key_column: Column of the key.
             type: "TAG=TYPE" of tags whose type is not inferred.
@@ -217,12 +206,7 @@ class Tags:
 
         A tag that is new becomes one of the users' own, of the type that its value has.
 
-        Args:
-            fkeys: The frames.
-            values: Value of each tag.
-
         Raises:
-            NotFound: One of the frames is none.
             InvalidInput: No frame, no tag, or the labels or an extractor give the tag.
         """
         if not fkeys or not values:

@@ -23,7 +23,7 @@ def for_browser(request: Request, problem: JSONResponse) -> Response:
     # What the audit log notes is the error, and not that a browser is led elsewhere.
     if (of_request := getattr(request.state, "context", None)) is not None:
         of_request.problem = problem.status_code
-    said = json.loads(bytes(problem.body))
+    body = json.loads(bytes(problem.body))
     if problem.status_code == 401:
         if is_part(request):
             return Response(status_code=401, headers={**HEADERS, "HX-Redirect": LOGIN})
@@ -35,4 +35,4 @@ def for_browser(request: Request, problem: JSONResponse) -> Response:
         if name not in ("content-type", "content-length")
     }
     template = "_problem.html" if is_part(request) else "problem.html"
-    return page(request, template, {"problem": said}, status=problem.status_code, headers=headers)
+    return page(request, template, {"problem": body}, status=problem.status_code, headers=headers)

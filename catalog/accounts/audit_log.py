@@ -43,11 +43,8 @@ def entries(
     """Entries, newest first.
 
     Args:
-        records: Where.
-        who: Only of this user.
         outcome: Only with this outcome, such as "403".
         before: Only those with a smaller number.
-        limit: At most this many.
     """
     query = select(AuditEntry).order_by(AuditEntry.id.desc()).limit(limit)
     if who is not None:

@@ -16,12 +16,10 @@ def add(records: RecordStore, name: str, rule: str) -> Collection:
     """Keep a new collection.
 
     Args:
-        records: Where.
         name: Letters, digits and ``._@-``.
         rule: A WHERE body that query.question.collection_rule has checked.
 
     Raises:
-        InvalidInput: The name cannot be used.
         AlreadyExists: It is taken.
     """
     check_name("collection", name)
@@ -66,33 +64,20 @@ def rules_of(records: RecordStore, user_name: str) -> tuple[str, ...]:
 
 
 def recorded(records: RecordStore, name: str) -> tuple[Collection, list[str]]:
-    """The collection of that name, and its users' names.
-
-    Raises:
-        NotFound: There is none.
-    """
+    """The collection of that name, and its users' names."""
     with records.reading() as session:
         collection = _get(session, name)
         return collection, _user_names(session, collection)
 
 
 def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = None) -> None:
-    """Remove a collection; its users lose access to its rows.
-
-    Raises:
-        NotFound: There is none.
-        PreconditionFailed: It is another version.
-    """
+    """Remove a collection; its users lose access to its rows."""
     with records.session() as session:
         session.delete(to_change("collection", name, expected, lambda: _get(session, name)))
 
 
 def assign(records: RecordStore, name: str, user_name: str) -> None:
-    """Give a user access to a collection's rows.
-
-    Raises:
-        NotFound: There is no such collection or user.
-    """
+    """Give a user access to a collection's rows."""
     with records.session() as session:
         collection = _get(session, name)
         key = collection.id, users.get(session, user_name).id
@@ -102,11 +87,7 @@ def assign(records: RecordStore, name: str, user_name: str) -> None:
 
 
 def withdraw(records: RecordStore, name: str, user_name: str) -> None:
-    """Let a user see a collection's rows no more.
-
-    Raises:
-        NotFound: There is no such collection or user.
-    """
+    """Let a user see a collection's rows no more."""
     with records.session() as session:
         collection, user = _get(session, name), users.get(session, user_name)
         assigned = session.get(CollectionUser, (collection.id, user.id))

@@ -51,17 +51,13 @@ def create(
     """A new token with a name.
 
     Args:
-        records: Where.
-        user_name: Whose it is.
         name: Tells a user's tokens apart.
         scope: Of SCOPES.
-        lasts: Until it expires.
 
     Returns:
         Its record, and the token itself, which nothing shows again.
 
     Raises:
-        NotFound: There is no such user.
         UnknownName: An unknown scope.
         InvalidInput: The name cannot be used, or it would last too long.
         AlreadyExists: The user has a token of that name, though it may be revoked.
@@ -127,15 +123,7 @@ def holder(records: RecordStore, text: str) -> Grant | None:
 
 
 def listed(records: RecordStore, user_name: str | None = None) -> list[tuple[Token, str]]:
-    """Tokens with a name and their users' names, oldest first.
-
-    Args:
-        records: Where.
-        user_name: Only of this user.
-
-    Raises:
-        NotFound: There is no such user.
-    """
+    """Tokens with a name and their users' names, oldest first."""
     query = select(Token, User.name).join(User).where(Token.name.is_not(None)).order_by(Token.id)
     with records.reading() as session:
         if user_name is not None:
@@ -144,11 +132,7 @@ def listed(records: RecordStore, user_name: str | None = None) -> list[tuple[Tok
 
 
 def recorded(records: RecordStore, number: int) -> tuple[Token, str]:
-    """The token of that number and its user's name.
-
-    Raises:
-        NotFound: There is none.
-    """
+    """The token of that number and its user's name."""
     with records.reading() as session:
         return _get(session, number)
 
@@ -156,12 +140,7 @@ def recorded(records: RecordStore, number: int) -> tuple[Token, str]:
 def revoke(
     records: RecordStore, number: int, expected: ExpectedVersion | None = None
 ) -> tuple[Token, str]:
-    """Revoke a token; its record and its user's name.
-
-    Raises:
-        NotFound: There is none of that number.
-        PreconditionFailed: It is another version.
-    """
+    """Revoke a token; its record and its user's name."""
     with records.session() as session:
         token = to_change("token", str(number), expected, lambda: _get(session, number)[0])
         token.revoked = token.revoked or now()

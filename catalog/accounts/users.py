@@ -43,14 +43,11 @@ def add(records: RecordStore, name: str, roles: Sequence[str], password: str | N
     """Keep a new user.
 
     Args:
-        records: Where.
         name: Letters, digits and ``._@-``.
         roles: Of ROLES, at least one.
         password: None where only tokens shall open the account.
 
     Raises:
-        InvalidInput: The name or password cannot be used, or there is no role.
-        UnknownName: An unknown role.
         AlreadyExists: The name is taken.
     """
     check_name("user", name)
@@ -66,11 +63,7 @@ def add(records: RecordStore, name: str, roles: Sequence[str], password: str | N
 
 
 def recorded(records: RecordStore, name: str) -> User:
-    """The user of that name.
-
-    Raises:
-        NotFound: There is none.
-    """
+    """The user of that name."""
     with records.reading() as session:
         return get(session, name)
 
@@ -115,19 +108,12 @@ def change(
     """Change a user, all of it or nothing; what is None stays.
 
     Args:
-        records: Where.
-        name: The user.
         roles: These, and no others.
-        disabled: Whether the user and their tokens are refused.
         password: What was logged in with the one before ends.
         most_jobs: Jobs that may wait or run at once; 0 for what the settings say.
         most_ranks: Processes of these jobs; 0 for what the settings say.
-        expected: The version that is changed, and no other.
 
     Raises:
-        NotFound: There is no such user.
-        PreconditionFailed: It is another version.
-        UnknownName: An unknown role.
         InvalidInput: The password cannot be used, there is no role, no admin would be left, or a
             number is negative.
     """
@@ -160,11 +146,6 @@ def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = N
     """Remove a user and their tokens; the user. What the audit log says of them stays.
 
     What they made belongs to nobody from here on: a later user of the name is no heir.
-
-    Raises:
-        NotFound: There is no such user.
-        PreconditionFailed: It is another version.
-        InvalidInput: No admin would be left.
     """
     with records.session() as session:
         user = to_change("user", name, expected, lambda: get(session, name))
@@ -184,10 +165,7 @@ def active(
     """The user of an account, for whom work is to go on.
 
     Args:
-        records: Where.
-        owner: Whose account.
         of: What the user owns, for the error: "job train-1".
-        remedy: What to do, for the error.
         scope: Of the token by which the work was ordered.
 
     Raises:

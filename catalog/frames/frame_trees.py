@@ -14,8 +14,6 @@ from collections.abc import Iterable
 import duckdb
 import pyarrow as pa
 
-from catalog.lake.connection import LAKE
-from catalog.lake.cursor import Cursor
 from catalog.lake.schema import (
     CLASS_PIXELS,
     CLASS_PIXELS_COLUMNS,
@@ -54,8 +52,6 @@ def merge(
 
     Args:
         connection: Inside WritableCatalog.writing, with the rows of each tree as they are now.
-        cluster: The source's cluster.
-        datasource: The source's datasource.
         frames: Those of which a file was written or removed.
 
     Returns:
@@ -103,23 +99,6 @@ def merge(
     finally:
         connection.unregister("rows_of_trees")
         connection.unregister("merged_frames")
-
-
-def not_merged(cursor: Cursor, cluster: str, datasource: str) -> list[Identity]:
-    """Frames of a source that are counted more than once, as earlier versions left them.
-
-    Args:
-        cursor: Of Catalog.reading.
-        cluster: The source's cluster.
-        datasource: The source's datasource.
-    """
-    identities: list[Identity] = cursor.execute(
-        f"SELECT {_IDENTITY} FROM {LAKE}.main.{FRAME_TAGS} SEMI JOIN "
-        f"(SELECT fkey FROM {LAKE}.main.{FILES} WHERE cluster = ? AND datasource = ?) USING (fkey) "
-        f"GROUP BY {_IDENTITY} HAVING count(*) > 1",
-        [cluster, datasource],
-    ).fetchall()
-    return identities
 
 
 def _rows_of_trees(cluster: str, datasource: str) -> str:

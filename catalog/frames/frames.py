@@ -88,7 +88,6 @@ def register(
 
     Args:
         connection: Inside WritableCatalog.writing.
-        source: How the files are named.
         files: The files; each key once.
         frames: Frames whose files are among ``files``.
         scan: Number of the scan, kept as scangen.
@@ -143,7 +142,6 @@ def known_files(cursor: Cursor, source: SourceNames, below: str = "") -> Iterato
 
     Args:
         cursor: Of Catalog.reading.
-        source: Which source.
         below: Only what lies in this folder (ends in a slash), or this one file.
     """
     prefix = make_fkey(source.cluster, source.datasource, "")
@@ -295,11 +293,7 @@ def class_shares(store: Catalog, at: int | None = None) -> list[ClassShare]:
     """For every class its frames and its share of all pixels, classes in catalog order.
 
     Args:
-        store: The catalog.
         at: The snapshot to ask; the newest when None.
-
-    Raises:
-        NotFound: There is no snapshot ``at``.
     """
     with store.reading(at) as snapshot:
         classes = snapshot.classes

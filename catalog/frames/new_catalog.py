@@ -6,12 +6,14 @@ from pathlib import Path
 import duckdb
 
 from catalog.errors import CatalogDamaged
-from catalog.frames.upgrade import make_tables_of_scans
+from catalog.frames import frame_trees
 from catalog.lake import views as discover_views
 from catalog.lake.connection import DISCOVER, LAKE, Lake, translated
 from catalog.lake.schema import (
     CLASS_PIXELS,
     CLASS_PIXELS_COLUMNS,
+    FILE_DIGESTS,
+    FILE_DIGESTS_COLUMNS,
     FILES,
     FILES_COLUMNS,
     FORMAT,
@@ -27,13 +29,8 @@ from catalog.storage.to_disk import to_disk
 def make_catalog(location: CatalogLocation, limits: dict[str, str]) -> None:
     """Make the catalog, whose write lock the caller holds; a metadata file aside, then renamed.
 
-    Args:
-        location: Where it is to lie.
-        limits: Settings of DuckDB.
-
     Raises:
         CatalogDamaged: There are data files of a catalog, without its metadata.
-        StorageError: The folder cannot be written.
     """
     if location.holds_files(f"main/{FILES}"):
         raise CatalogDamaged(
@@ -74,7 +71,9 @@ def _create_tables(connection: duckdb.DuckDBPyConnection, new_files: NewDataFile
             for name, kind in columns.items()
         )
         connection.execute(f"CREATE TABLE {table} ({body})")
-    make_tables_of_scans(connection)
+    frame_trees.create(connection)
+    of_digests = ", ".join(f"{name} {kind}" for name, kind in FILE_DIGESTS_COLUMNS.items())
+    connection.execute(f"CREATE TABLE {FILE_DIGESTS} ({of_digests})")
     connection.execute("CREATE TABLE catalog_format (version INTEGER NOT NULL)")
     connection.execute("INSERT INTO catalog_format VALUES (?)", [FORMAT])
     connection.execute(f"CREATE SCHEMA {LAKE}.{DISCOVER}")

@@ -44,9 +44,6 @@ class Catalog(Protocol):
     def kept_still(self, activity: str) -> AbstractContextManager[Callable[[], None]]:
         """A block during which nothing is written, and no snapshot expires.
 
-        Args:
-            activity: What it is for, for those who wait.
-
         Yields:
             A check that raises StorageError where the lock was lost meanwhile.
 
@@ -70,7 +67,6 @@ class WritableCatalog(Catalog, Protocol):
 
         Args:
             reason: What the snapshot is for; kept with it.
-            author: Its author, recorded with it.
 
         Raises:
             CatalogBusy: The write lock was not free in time.
@@ -83,7 +79,6 @@ class WritableCatalog(Catalog, Protocol):
         """A lock of that name for the block, which every process on this catalog sees.
 
         Args:
-            name: Its name.
             activity: What another holder is doing, for the message.
             wait_s: How long to wait for another holder; the store's own wait when None.
 

@@ -101,11 +101,9 @@ class Lake:
         """Connect; makes DuckLake's own tables where there are none and it is not read-only.
 
         Args:
-            location: Where the catalog lies.
             limits: DuckDB's settings of memory and threads.
             read_only: Lock the connection down.
             at: Number of the snapshot to read; the newest when None.
-            attached_as: Under which name.
 
         Raises:
             InvalidInput: A limit is none that DuckDB knows.

@@ -56,12 +56,7 @@ class Extensions:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Find them.
-
-        Raises:
-            InvalidInput: A package is not installed.
-            StorageError: It has none for this version of DuckDB.
-        """
+        """Find them."""
         self._files = [file_of(name) for name in names]
         self._states = [_state(file) for file in self._files]
         unchecked = _checked.issuperset(self._states)

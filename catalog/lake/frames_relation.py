@@ -56,11 +56,7 @@ class FramesRelation:
         return f"(label_file IS NULL OR {has_label})" if self.every else has_label
 
     def encoded(self, name: str) -> str:
-        """A column for SELECT, a text of few values as the ENUM that memory holds it as.
-
-        Args:
-            name: The column.
-        """
+        """A column for SELECT, a text of few values as the ENUM that memory holds it as."""
         return self.layout.encoded(self.tags[name]) if name in self.tags else f'"{name}"'
 
     @contextmanager
@@ -68,7 +64,6 @@ class FramesRelation:
         """The frames of those fkey_hash alone, for the block.
 
         Args:
-            snapshot: Whose frames they are.
             hashes: fkey_hash of each frame wanted.
         """
         rows = pa.table({FKEY_HASH: pa.array(hashes, pa.uint64())})

@@ -303,7 +303,6 @@ class WideInPart(Wide):
 
         Args:
             condition: Which rows, in DuckDB's SQL over the files' columns of ROW.
-            collection: See TableLayout.
         """
         super().__init__()
         self.collection, self._condition = collection, condition
@@ -321,7 +320,6 @@ def with_collection(rows: str, collection: str) -> str:
 
     Args:
         rows: The same, without.
-        collection: See TableLayout.
     """
     return f"(SELECT {_columns(collection)} FROM {rows} AS {ROW})" if collection else rows
 

@@ -6,7 +6,7 @@ with that class is ingested. Every other tag family is a side table `tags_<famil
 """
 
 FORMAT = 2
-"""Version of these tables: catalog.frames.upgrade brings earlier ones to it, refuses later ones."""
+"""Version of these tables; a catalog of another one is refused."""
 
 FILES = "files"
 CLASS_PIXELS = "class_pixels"

@@ -48,11 +48,7 @@ class FactsOfSnapshots:
     """Facts about a catalog's latest snapshots, by their numbers."""
 
     def __init__(self, capacity: int = _KEPT) -> None:
-        """Know nothing yet.
-
-        Args:
-            capacity: Of how many snapshots.
-        """
+        """Know nothing yet."""
         self._kept: Lru[int, Facts] = Lru(capacity)
         self._lock = threading.Lock()
 
@@ -109,10 +105,6 @@ class Snapshot(CursorRows):
         """Ask nothing yet.
 
         Args:
-            cursor: What reads it.
-            layout: How its frames lie in tables.
-            facts: Gives what is known of the snapshot of a number.
-            catalog: Where it is from.
             number: Its number; the cursor knows it when None.
         """
         self.layout = layout
@@ -133,7 +125,6 @@ class Snapshot(CursorRows):
         memory.
 
         Args:
-            name: What it is kept as.
             find: Finds it; what it gives is not changed by anybody.
         """
         return self._facts(self.number).once(name, find)
@@ -195,22 +186,12 @@ class Snapshot(CursorRows):
         return allowed_s(self._catalog.timeout_s)
 
     def execute(self, query: str, parameters: Any = None, /) -> "Snapshot":
-        """Run one SELECT; its rows are fetched from this.
-
-        Raises:
-            SqlError: It is another statement, or reaches for something else than the catalog.
-            duckdb.Error: It cannot be parsed or fails.
-        """
+        """Run one SELECT; its rows are fetched from this."""
         self._cursor.execute(query, parameters)
         return self
 
     def table(self, query: str, parameters: Sequence[object] = ()) -> pa.Table:
-        """The rows of a question's statement.
-
-        Raises:
-            SqlError: As of `execute`; or it takes longer than it may, or was cancelled.
-            duckdb.Error: As of `execute`.
-        """
+        """The rows of a question's statement."""
         with self.watched() as watch, watch.errors():
             self._cursor.execute(query, [*parameters] or None)
             return self._cursor.to_arrow_table()
@@ -219,10 +200,6 @@ class Snapshot(CursorRows):
         """DuckDB's plan for one SELECT; None where only some rows may be seen.
 
         A plan tells of the other rows, too.
-
-        Raises:
-            SqlError: As of `table`.
-            duckdb.Error: As of `execute`.
         """
         with self.watched() as watch, watch.errors():
             text = self._cursor.plan(query)

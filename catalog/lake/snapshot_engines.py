@@ -57,7 +57,6 @@ class SnapshotEngines:
         """Open nothing yet.
 
         Args:
-            limits: DuckDB's settings of memory and threads.
             share_budget: Hold all engines together to the memory and spill limit, for a process
                 that answers many callers; else each has them whole, and none waits for a place.
         """
@@ -75,10 +74,6 @@ class SnapshotEngines:
         Args:
             key: What the engine reads: a snapshot, for whom.
             open_lake: Opens it, with the limits that it is given.
-
-        Raises:
-            CatalogBusy: Other snapshots are being read, in all places.
-            FramesiftError: As open_lake raises.
         """
         caller = current_caller()
         engine = self._take(key, caller)

@@ -52,7 +52,6 @@ class SelectOnly(CursorRows):
         """Wrap a cursor of a locked-down connection.
 
         Args:
-            cursor: The cursor.
             plans: Keep plans of long statements: what is read never changes, and serves again.
         """
         self._cursor, self._keeps_plans = cursor, plans
@@ -75,12 +74,7 @@ class SelectOnly(CursorRows):
         return self
 
     def plan(self, query: str) -> str | None:
-        """DuckDB's plan for one SELECT, as JSON; None where that may not be told.
-
-        Raises:
-            SqlError: As of `execute`.
-            duckdb.Error: As of `execute`.
-        """
+        """DuckDB's plan for one SELECT, as JSON; None where that may not be told."""
         self._refuse_others(query)
         row = self._cursor.execute(f"EXPLAIN (FORMAT JSON) {query}").fetchone()
         return str(row[1]) if row else "[]"

@@ -93,6 +93,15 @@ def are_former(connection: duckdb.DuckDBPyConnection) -> bool:
     return row is not None and row[0] != _definition()
 
 
+def renew(connection: duckdb.DuckDBPyConnection) -> None:
+    """Commit the views of this release, in place of another's."""
+    connection.execute(f"USE {LAKE}.main")
+    connection.execute("BEGIN TRANSACTION")
+    create(connection, anew=True)
+    connection.execute(f"CALL {LAKE}.set_commit_message('framesift', 'views of this release')")
+    connection.execute("COMMIT")
+
+
 def _definition() -> str:
     """A digest that tells this release's views from those that were defined otherwise."""
     texts = (_metaocean(), _of_tag(TagColumn("a", "b", "c")), _wide([TagColumn("a", "b", "c")]))

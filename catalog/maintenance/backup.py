@@ -45,7 +45,6 @@ from catalog.storage.to_disk import to_disk, tree_to_disk
 from catalog.store import CatalogStore
 
 FORMAT = 2
-"""1 has neither datasets nor jobs."""
 
 _HEADER = "backup.json"
 _METADATA = "catalog/catalog.sqlite"
@@ -89,15 +88,11 @@ def back_up(
     """Write a backup while others read and write.
 
     Args:
-        store: The catalog.
-        records: The records.
         target: The folder to make, or the file where its name ends in ".tar".
         progress: Told how many of how many data files are copied.
 
     Raises:
         AlreadyExists: There is something at ``target``.
-        CatalogBusy: Another process held the write lock.
-        StorageError: It cannot be written, or a data file is missing.
     """
     if target.exists():
         raise AlreadyExists("backup", str(target), "choose another name or move it away")
@@ -146,7 +141,7 @@ def restore(source: Path, home: Path) -> Backup:
     Raises:
         AlreadyExists: The home has a catalog or records; nothing is overwritten.
         BadFile: The backup is none, lacks a file, or one is not as it was written.
-        StorageError: The home cannot be written.
+        CatalogDamaged: Catalog or records are of a format that is not read.
     """
     for name in _PARTS:
         if (home / name).exists():
@@ -161,6 +156,7 @@ def restore(source: Path, home: Path) -> Backup:
         restored = CatalogStore(CatalogLocation.in_folder(aside / "catalog"))
         snapshot = restored.snapshot()
         restored.close()
+        RecordStore(aside / _RECORDS).engine.dispose()  # refuses a schema that is not read
         if snapshot != header["snapshot"]:
             raise BadFile(f"holds snapshot {snapshot}, not {header['snapshot']}", str(source))
         tree_to_disk(aside)  # a rename must not come before what it names
@@ -174,11 +170,15 @@ def restore(source: Path, home: Path) -> Backup:
 def _header(folder: Path, source: Path) -> dict[str, Any]:
     try:
         header: dict[str, Any] = json.loads((folder / _HEADER).read_bytes())
-        known = header["format"] in range(1, FORMAT + 1)
+        known = header["format"] == FORMAT
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadFile(f"no backup: it has no {_HEADER} that can be read", str(source)) from error
     if not known:
-        raise BadFile(f"a backup of format {header['format']}, expected 1 to {FORMAT}", str(source))
+        raise BadFile(
+            f"a backup of format {header['format']}, expected {FORMAT}; restore it with the "
+            "version of Framesift that wrote it",
+            str(source),
+        )
     return header
 
 
@@ -197,7 +197,7 @@ def _summary(header: dict[str, Any]) -> Backup:
     files = header["files"]
     made_at = datetime.fromisoformat(header["made"])
     size = sum(size for size, _ in files.values())
-    counts = header.get("datasets", 0), header.get("models", 0), tuple(header.get("missing", ()))
+    counts = header["datasets"], header["models"], tuple(header["missing"])
     return Backup(header["snapshot"], made_at, len(files), size, *counts)
 
 

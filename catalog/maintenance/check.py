@@ -37,14 +37,10 @@ def check(
     """Look at everything that can be wrong; what is wrong.
 
     Args:
-        store: The catalog.
         named: Snapshots that must be there, by who names them, such as "dataset val@1".
         sources: Cluster and datasource of each source that the records know; None where they are
             not to be compared.
         repair: Put right what can be, each kind of thing in a commit of its own.
-
-    Raises:
-        CatalogBusy: Another process held the write lock.
     """
     damaged = damage(store.location, store.lock_wait_s)
     findings, lost = list(damaged.findings), damaged.tables
@@ -121,7 +117,7 @@ def _statistics(store: CatalogStore, repair: bool) -> list[Finding]:
         f"{len(wrong)} columns have values that are less than the least or more than the greatest "
         "that the catalog knows of: questions can leave out files and show other numbers"
     )
-    return [Finding("wrong_statistics", what, f"{_REPAIR} or framesift compact", repair)]
+    return [Finding("wrong_statistics", what, _REPAIR, repair)]
 
 
 class _UndoneError(Exception):

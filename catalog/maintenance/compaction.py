@@ -78,7 +78,6 @@ def compact(
         StorageError: The disk is full; the steps done so far stay.
     """
     done = Compaction()
-    store.restore_statistics()  # a compaction by an earlier version may have left wrong ones
     progress("expire snapshots")
     with store.writing("snapshots expired", AUTHOR) as connection:
         numbers = outdated(commits(connection), needed(), max(keep, in_use))

@@ -80,17 +80,12 @@ def copy_catalog(
     """Copy a catalog while others read it; writers wait.
 
     Args:
-        store: The catalog.
         target: Where to; its metadata in PostgreSQL. There must be nothing yet.
         records: The records to copy, and the empty ones to copy them to.
         progress: Told how many of how many data files are copied.
 
     Raises:
         InvalidInput: The target's metadata is not in PostgreSQL.
-        AlreadyExists: There is something at the target.
-        CatalogBusy: Another process held the write lock.
-        CatalogDamaged: The copy is not equal to the original; it was removed.
-        StorageError: The target cannot be written; what was copied was removed.
     """
     database = target.metadata
     if not isinstance(database, Postgres):

@@ -53,12 +53,7 @@ def damage(location: CatalogLocation, lock_wait_s: float = 60.0) -> Damage:
     """Findings on a catalog's metadata and data files that are damaged or missing.
 
     Args:
-        location: Where the catalog lies.
         lock_wait_s: How long to wait for who writes; the files are read while others write.
-
-    Raises:
-        CatalogBusy: Another process held the write lock for longer.
-        StorageError: Its disk or servers cannot be reached.
     """
     try:
         with translated(location):
@@ -121,7 +116,6 @@ def _of_sqlite(
 
     Args:
         query: Gives the first column of a statement's rows, as texts.
-        fails: What it raises.
     """
     try:
         wrong = query("PRAGMA integrity_check(3)")

@@ -56,14 +56,8 @@ def export_parquet(store: CatalogStore, folder: Path, at: int | None = None) -> 
     """Write the wide table as Parquet files part-00000.parquet... into a new folder.
 
     Args:
-        store: The catalog.
         folder: The folder to make; it has its name when it is whole.
         at: The snapshot; the newest when None.
-
-    Raises:
-        AlreadyExists: There is something at ``folder``.
-        NotFound: There is no snapshot ``at``.
-        StorageError: It cannot be written.
     """
     with (
         _new(folder),

@@ -26,16 +26,7 @@ def go_back(location: CatalogLocation, number: int, lock_wait_s: float = 60.0) -
     """Commit an older snapshot's tables and views as the newest; the new snapshot's number.
 
     Args:
-        location: Where the catalog lies.
         number: The snapshot to go back to; it and those after it stay, too.
-        lock_wait_s: How long to wait for who writes.
-
-    Raises:
-        NotFound: There is no such snapshot.
-        InvalidInput: It is the newest.
-        CatalogBusy: Another process held the write lock for longer.
-        CatalogDamaged: The snapshot is not whole; nothing was changed.
-        StorageError: It cannot be written; nothing was changed.
     """
     with location.lock(WRITE_LOCK, lock_wait_s, "the catalog goes back") as still_held:
         with translated(location):

@@ -79,11 +79,7 @@ class TagChange:
 
 
 def diff(store: CatalogStore, before: int, after: int) -> SnapshotDiff:
-    """Count what differs between two snapshots, either way round.
-
-    Raises:
-        NotFound: One of them never was, or has expired.
-    """
+    """Count what differs between two snapshots, either way round."""
     families = _families(store, before, after)
     difference = SnapshotDiff(before, after)
     old, new = ({t for one in families for t in one.tags[side]} for side in (0, 1))
@@ -107,11 +103,7 @@ def diff(store: CatalogStore, before: int, after: int) -> SnapshotDiff:
 
 
 def changes(store: CatalogStore, before: int, after: int) -> Iterator[TagChange]:
-    """Every tag that differs of the files that both snapshots have, family by family.
-
-    Raises:
-        NotFound: One of them never was, or has expired.
-    """
+    """Every tag that differs of the files that both snapshots have, family by family."""
     families = _families(store, before, after)
     with store.inspecting() as cursor:
         for portion in _parts(cursor, families, before, after):

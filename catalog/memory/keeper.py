@@ -99,7 +99,6 @@ class MemoryKeeper:
 
         Args:
             files: What is loaded, and read where it is not in memory.
-            newest: Number of the newest snapshot.
             budget_mb: Memory that the tables may take [MB].
             limits: DuckDB's settings of memory and threads for questions.
         """

@@ -22,11 +22,7 @@ class NoMemory:
     held_bytes: Final = 0
 
     def __init__(self, files: "Files") -> None:
-        """Hold nothing.
-
-        Args:
-            files: What is read.
-        """
+        """Hold nothing."""
         self._files = files
 
     def reading(self, at: int | None = None) -> AbstractContextManager[Snapshot]:

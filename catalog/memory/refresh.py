@@ -38,9 +38,7 @@ def refresh(
     Args:
         source: A cursor of WritableCatalog.inspecting that reads snapshot ``until``.
         target: A cursor on the tables of wide_tables.load, in a transaction.
-        layout: What that gave.
         before: The snapshot that ``target`` has.
-        until: The later one.
         most: Files that may be exchanged.
 
     Returns:

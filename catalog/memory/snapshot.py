@@ -68,7 +68,6 @@ class SnapshotInMemory:
             source: A cursor of WritableCatalog.inspecting.
             budget_mb: Memory that the tables may take [MB].
             limits: DuckDB's settings of memory and threads for questions.
-            loading: Ends it.
 
         Raises:
             TooLarge: They take more.
@@ -136,7 +135,6 @@ class SnapshotInMemory:
 
         Args:
             source: A cursor of WritableCatalog.inspecting.
-            loading: Ends it.
 
         Raises:
             MustLoad: It has to be loaded as a whole.

@@ -20,7 +20,6 @@ def add(records: RecordStore, policy: Policy) -> Policy:
     """Keep a new policy.
 
     Raises:
-        InvalidInput: Its name cannot be used.
         AlreadyExists: Its name is taken.
     """
     check_name("policy", policy.name)
@@ -38,11 +37,7 @@ def listed(records: RecordStore) -> list[Policy]:
 
 
 def recorded(records: RecordStore, name: str) -> Policy:
-    """The policy of that name.
-
-    Raises:
-        NotFound: There is none.
-    """
+    """The policy of that name."""
     with records.reading() as session:
         return _get(session, name)
 
@@ -62,16 +57,7 @@ def change(
     """Give a policy other values.
 
     Args:
-        records: Where.
-        name: The policy's name.
-        by: Who changes it.
         changes: New values by column of Policy.
-        expected: The version that is changed, and no other.
-
-    Raises:
-        NotFound: There is no such policy.
-        PreconditionFailed: It is another version.
-        InvalidInput: It is running.
     """
     with records.session() as session:
         policy = to_change("policy", name, expected, lambda: _get(session, name))
@@ -83,13 +69,7 @@ def change(
 
 
 def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = None) -> None:
-    """Forget a policy and its runs; the tags that it set stay.
-
-    Raises:
-        NotFound: There is no such policy.
-        PreconditionFailed: It is another version.
-        InvalidInput: It is running.
-    """
+    """Forget a policy and its runs; the tags that it set stay."""
     with records.session() as session:
         policy = to_change("policy", name, expected, lambda: _get(session, name))
         _check_idle(session, policy)

@@ -43,7 +43,6 @@ def add(records: RecordStore, name: str, pattern: str, description: str) -> Rege
     """Keep a new one.
 
     Raises:
-        InvalidInput: Its name or pattern cannot be used.
         AlreadyExists: The name is taken.
     """
     check_name("regex", name)
@@ -63,22 +62,13 @@ def listed(records: RecordStore) -> list[Regex]:
 
 
 def recorded(records: RecordStore, name: str) -> Regex:
-    """The one of that name.
-
-    Raises:
-        NotFound: There is none.
-    """
+    """The one of that name."""
     with records.reading() as session:
         return _get(session, name)
 
 
 def change(records: RecordStore, name: str, pattern: str | None, description: str | None) -> Regex:
-    """Give it another pattern or description; None keeps what it has.
-
-    Raises:
-        NotFound: There is no such one.
-        InvalidInput: The pattern cannot be used.
-    """
+    """Give it another pattern or description; None keeps what it has."""
     if pattern is not None:
         check_pattern(pattern)
     with records.session() as session:
@@ -89,11 +79,7 @@ def change(records: RecordStore, name: str, pattern: str | None, description: st
 
 
 def remove(records: RecordStore, name: str) -> None:
-    """Forget it.
-
-    Raises:
-        NotFound: There is no such one.
-    """
+    """Forget it."""
     with records.session() as session:
         session.delete(_get(session, name))
 

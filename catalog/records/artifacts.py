@@ -57,11 +57,7 @@ class Artifacts:
 
     @classmethod
     def of(cls, records: RecordStore) -> "Artifacts":
-        """Those of some records; none where it is not known which home they are of.
-
-        Raises:
-            StorageError: S3 does not answer.
-        """
+        """Those of some records; none where it is not known which home they are of."""
         home_places = records.places
         if home_places is None:
             return cls({}, (), ())

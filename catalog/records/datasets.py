@@ -23,10 +23,7 @@ def recorded_datasets(
     """Every version of every dataset, or of that one; by name, oldest version first.
 
     Args:
-        records: Where.
-        name: Only of this dataset.
         after: Only those after this name and version.
-        limit: At most this many.
     """
     query = select(Dataset).where(Dataset.removed.is_(None))
     query = query.order_by(Dataset.name, Dataset.version).limit(limit)
@@ -51,8 +48,6 @@ def newest_datasets(records: RecordStore, *, limit: int, holding: str = "") -> l
     """The versions of datasets that were made last, newest first.
 
     Args:
-        records: Where.
-        limit: At most this many.
         holding: Only of datasets whose name holds this text, in whatever case.
     """
     query = select(Dataset).where(Dataset.removed.is_(None))
@@ -78,11 +73,7 @@ def datasets_by_id(records: RecordStore, ids: Collection[int | None]) -> dict[in
 
 
 def recorded_dataset(records: RecordStore, name: str) -> Dataset:
-    """A dataset by "name" (the newest version that the user sees) or "name@version".
-
-    Raises:
-        NotFound: There is none.
-    """
+    """A dataset by "name" (the newest version that the user sees) or "name@version"."""
     return _found(records, name)[1]
 
 
@@ -90,7 +81,6 @@ def whole_dataset(records: RecordStore, name: str) -> Dataset:
     """Do as `recorded_dataset`, for what needs each of its frames.
 
     Raises:
-        NotFound: There is none.
         NotAllowed: The user does not see all of its frames.
     """
     whole, seen = _found(records, name)
@@ -106,7 +96,6 @@ def own_dataset(records: RecordStore, name: str) -> Dataset:
     """Do as `whole_dataset`, for what makes another version of it.
 
     Raises:
-        NotFound: There is none.
         NotAllowed: The user does not see all of its frames, or did not make it.
     """
     dataset = whole_dataset(records, name)

@@ -38,13 +38,10 @@ def to_change(
 
     Args:
         kind: "user", "source"...
-        name: The name as given.
         expected: The version; None where any will do.
         find: Reads it in the transaction that changes it; raises NotFound.
-        version: Its version.
 
     Raises:
-        NotFound: There is none, and none was expected.
         PreconditionFailed: It is another version, or there is none.
     """
     if expected is None:

@@ -80,11 +80,7 @@ def below(folder: Path | S3Prefix, name: str) -> Path | S3Prefix:
 
 
 def names_in(folder: Path | S3Prefix) -> list[str]:
-    """Every file below a folder or prefix, by its path below it.
-
-    Raises:
-        StorageError: It cannot be read.
-    """
+    """Every file below a folder or prefix, by its path below it."""
     if isinstance(folder, S3Prefix):
         return sorted(key.removeprefix(folder.prefix) for key, _ in folder.objects())
     return sorted(
@@ -97,12 +93,7 @@ def local_file(folder: Path | S3Prefix, name: str, scratch: Path) -> Iterator[Pa
     """The file of that name below a place as a local one, for the block.
 
     Args:
-        folder: Where it lies.
-        name: Its path below.
         scratch: Folder for a file that is fetched.
-
-    Raises:
-        StorageError: S3 refuses.
     """
     if isinstance(folder, Path):
         yield folder / name
@@ -115,11 +106,7 @@ def local_file(folder: Path | S3Prefix, name: str, scratch: Path) -> Iterator[Pa
 
 
 def put_file(path: Path, folder: Path | S3Prefix, name: str) -> None:
-    """Copy a local file to that name below a place; on a disk it is there whole or not at all.
-
-    Raises:
-        StorageError: It cannot be written.
-    """
+    """Copy a local file to that name below a place; on a disk it is there whole or not at all."""
     if isinstance(folder, S3Prefix):
         folder.put(name, path)
         return

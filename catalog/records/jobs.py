@@ -14,8 +14,6 @@ def recorded_job(records: RecordStore, name: str, *, account: str | None = None)
     """The job of that name.
 
     Args:
-        records: Where.
-        name: The job's.
         account: Of the user who must have begun it; None for anybody.
 
     Raises:
@@ -44,12 +42,7 @@ def recorded_jobs(
     """Jobs, newest first.
 
     Args:
-        records: Where.
-        kind: Only of this kind.
-        states: Only in one of these states.
-        account: Only those that the user of this account began.
         before: Only those with a smaller id.
-        limit: At most this many.
         holding: Only those whose name holds this text, in whatever case.
     """
     query = jobs_of_user(records).order_by(Job.id.desc()).limit(limit)

@@ -25,15 +25,7 @@ def recorded_scans(
     """Scans with their source's name, newest first.
 
     Args:
-        records: Where.
-        source: Only of the source of this name.
-        kind: Only of this kind.
-        state: Only in this state.
         before: Only those with a smaller number.
-        limit: At most this many.
-
-    Raises:
-        NotFound: There is no such source.
     """
     query = select(Scan, Source.name).join(Source).order_by(Scan.id.desc()).limit(limit)
     if source is not None:

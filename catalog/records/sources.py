@@ -61,7 +61,6 @@ def source_to_change(session: Session, source: Source, expected: ExpectedVersion
 
     Raises:
         NotFound: It was removed meanwhile.
-        PreconditionFailed: It is another version, or was removed.
     """
 
     def find() -> Source:

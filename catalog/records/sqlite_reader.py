@@ -1,8 +1,8 @@
 """Reads the records' SQLite file for short commands, without SQLAlchemy.
 
-To import that takes a quarter of such a command. Only tables and columns are read that have been
-there since the first release; where anything is otherwise, None comes back and RecordStore answers,
-which also says what is wrong.
+To import that takes a quarter of such a command. Only tables and columns of the first schema are
+read; where anything is otherwise, None comes back and RecordStore answers, which also says what is
+wrong.
 """
 
 import sqlite3

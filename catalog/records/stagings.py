@@ -46,10 +46,7 @@ def recorded_stagings(
     """Stagings with the "name@version" of what was staged, newest first.
 
     Args:
-        records: Where.
-        dataset_id: Only of this dataset.
         before: Only those with a smaller id.
-        limit: At most this many.
     """
     query = _stagings_of_user(records).order_by(Staging.id.desc()).limit(limit)
     if dataset_id is not None:

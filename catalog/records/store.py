@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 import catalog.records.automation.tables
 import catalog.records.policy_tables
 import catalog.records.user_tables  # noqa: F401
-from catalog.errors import CatalogDamaged, StorageError
+from catalog.errors import EXPORT_AND_IMPORT, CatalogDamaged, StorageError
 from catalog.records.engine import (
     KIND,
     READS,
@@ -31,7 +31,7 @@ from catalog.storage.private_files import make_private_file, make_private_folder
 from catalog.storage.write_lock import write_lock
 from catalog.values import NOBODY, Owner
 
-NEWEST = "0019"
+NEWEST = "r0001"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 
@@ -39,7 +39,6 @@ def is_made(database: Path | Postgres) -> bool:
     """Return whether there are records in a database.
 
     Raises:
-        StorageError: The server cannot be reached.
         OSError: The file cannot be looked for.
     """
     if isinstance(database, Path):
@@ -77,15 +76,13 @@ class RecordStore:
         """Open the database, made or migrated first where needed.
 
         Args:
-            place: The SQLite file, or the PostgreSQL database.
             places: Where what they name lies; by default the home that has the file at
                 records/records.sqlite.
             lock_wait_s: How long to wait for another process that is migrating it.
 
         Raises:
             StorageError: The folder or file cannot be written, or the server not be reached.
-            CatalogBusy: Another process is migrating it and does not finish.
-            CatalogDamaged: It is no such database, or one of a later version.
+            CatalogDamaged: It is no such database, or one of a version that is not read.
         """
         self.place = place
         self.owner = NOBODY
@@ -135,9 +132,6 @@ class RecordStore:
 
         Args:
             waits: For another transaction that writes, BUSY_S at most.
-
-        Raises:
-            CatalogBusy: Another transaction writes, and did not end in time.
         """
         kind = WRITES if waits else WRITES_AT_ONCE
         engine = self.engine.execution_options(**{KIND: kind})
@@ -155,7 +149,7 @@ class RecordStore:
     def _migrate(self, lock_wait_s: float) -> None:
         if self._revision() == NEWEST:
             return
-        # Alembic takes a third of a second to import, and is needed once per release.
+        # Alembic takes a third of a second to import, and is needed once per schema.
         from alembic.util import CommandError
 
         from catalog.records.migrate import upgrade
@@ -176,8 +170,8 @@ class RecordStore:
                 upgrade(self.engine)
             except CommandError as error:
                 raise CatalogDamaged(
-                    f"{self.place}: its schema {revision} is none that Framesift ever wrote; "
-                    "restore it from a backup, or move it away and start again"
+                    f"{self.place}: its schema {revision} is none that this version of Framesift "
+                    f"reads; {EXPORT_AND_IMPORT}"
                 ) from error
 
     def _revision(self) -> str | None:

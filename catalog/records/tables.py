@@ -120,7 +120,7 @@ class Dataset(Base):
     manifest: Mapped[str] = mapped_column(PathText(4096))
     # Decimal digits: a seed may be larger than any integer column.
     seed: Mapped[str] = mapped_column(String(64), default="0")
-    # Frames that contain each class; empty for datasets of schema 0003 and before.
+    # Frames that contain each class.
     class_frames: Mapped[dict[str, Any]] = mapped_column(default=dict)
     # "name@version" and id of the datasets that it was made from.
     parents: Mapped[list[Any]] = mapped_column(default=list)

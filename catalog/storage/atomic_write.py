@@ -63,10 +63,8 @@ def atomic_path(
 
     Args:
         target: The file, which may be there, or the folder, which must be missing or empty.
-        is_folder: Whether it is a folder.
         mode: Its permissions, less the process's umask; 0o666 for a file, 0o777 for a folder.
         fsync: Wait until all of it is on the disk.
-        parents: Make the folders above it that are missing.
         clear: Remove first what killed writers of ``target`` left. This lists its folder: where
             thousands of files are written one by one, call `clear_parts` once instead.
 

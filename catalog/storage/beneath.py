@@ -38,7 +38,6 @@ def open_beneath(real: str, key: str) -> BinaryIO:
     """A regular file below a folder, opened for reading; links that stay below it are followed.
 
     Args:
-        real: The folder.
         key: The file's path below it.
 
     Raises:

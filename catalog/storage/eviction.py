@@ -57,7 +57,6 @@ def given_up(
 
     Args:
         entries: All there are, in any order.
-        bounds: What may be kept.
         owner: Whose an entry is; all are one owner's without. Called only where too much is kept.
     """
     in_order = sorted(entries, key=lambda entry: (entry.used, entry.path))

@@ -37,15 +37,9 @@ class CatalogLocation:
 
         Args:
             name: Its name; the one that writers hold is WRITE_LOCK.
-            wait_s: How long to wait for another holder.
-            activity: What another holder is doing, for the message.
 
         Yields:
             A check that raises StorageError where the lock was lost meanwhile.
-
-        Raises:
-            CatalogBusy: Another process held it for longer than ``wait_s``; the message names it.
-            StorageError: The lock cannot be asked for.
         """
         if isinstance(self.metadata, Postgres):
             return self.metadata.lock(name, wait_s, activity)
@@ -81,11 +75,7 @@ class CatalogLocation:
                 raise _refused(error, "the catalog's folder cannot be made") from error
 
     def holds_files(self, folder: str) -> bool:
-        """Return whether a folder below the data, or any where it is "", holds Parquet files.
-
-        Raises:
-            StorageError: S3 refuses or cannot be reached.
-        """
+        """Return whether a folder below the data, or any where it is "", holds Parquet files."""
         if isinstance(self.data, Path):
             return any((self.data / folder).glob("*.parquet" if folder else "**/*.parquet"))
         slash = "/" if folder else ""

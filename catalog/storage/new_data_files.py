@@ -26,9 +26,6 @@ class NewDataFiles:
 
         Args:
             data: The catalog's data; in S3 a file that is there is on the disk.
-
-        Raises:
-            StorageError: The folder cannot be read.
         """
         self._data = data if isinstance(data, Path) else None
         self._before: frozenset[str] = frozenset()
@@ -37,11 +34,7 @@ class NewDataFiles:
                 self._before = frozenset(below(self._data))
 
     def to_disk(self) -> None:
-        """Have the new files, and the folders that name them, written to the disk.
-
-        Raises:
-            StorageError: It cannot be done: the disk is full or fails.
-        """
+        """Have the new files, and the folders that name them, written to the disk."""
         if self._data is None:
             return
         with _told(self._data):

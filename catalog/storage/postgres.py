@@ -125,17 +125,11 @@ class Postgres:
 
         The server frees it when the connection ends, however it ends.
 
-        Args:
-            name: Its name.
-            wait_s: How long to wait for another holder.
-            activity: What another holder is doing, for the message.
-
         Yields:
             A check that it is still held: StorageError where the connection was lost.
 
         Raises:
             CatalogBusy: Another process held it for longer than ``wait_s``; the message names it.
-            StorageError: The server cannot be reached or refuses.
         """
         digest = hashlib.sha256(f"framesift {name}".encode()).digest()
         key = int.from_bytes(digest[:8], "big", signed=True)

@@ -171,11 +171,7 @@ class S3Prefix:
             raise StorageError(f"{self}{name}: {_one_line(error)}", f"{self}{name}") from error
 
     def delete_all(self) -> None:
-        """Delete every object below the prefix.
-
-        Raises:
-            StorageError: The server refuses or cannot be reached.
-        """
+        """Delete every object below the prefix."""
         self.delete([key.removeprefix(self.prefix) for key, _ in self.objects()])
 
     def delete(self, names: Sequence[str]) -> None:

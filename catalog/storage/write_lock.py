@@ -38,7 +38,6 @@ def write_lock(
         A check that it is still held, which it is: the kernel takes no flock away.
 
     Raises:
-        CatalogBusy: Another process held it for longer than ``wait_s``; the message names it.
         StorageError: The lock file cannot be opened.
     """
     try:

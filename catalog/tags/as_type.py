@@ -47,7 +47,6 @@ def column_as(name: str, column: pa.DataType, kind: str) -> str:
     """The expression for a column's values, with an error where one does not fit; see text_as.
 
     Args:
-        name: The column, as a statement names it.
         column: Its type in Arrow.
         kind: See text_as.
     """

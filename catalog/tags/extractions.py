@@ -174,9 +174,6 @@ def begin(store: WritableCatalog, extraction: Extraction) -> None:
     """Make the family and its bookkeeping where needed, and drop the tags of vanished files.
 
     Commits only where there is something to change.
-
-    Raises:
-        InvalidInput: The family's names or types cannot be used, or the pattern is wrong.
     """
     with store.reading() as cursor:
         ready = _has_table(cursor) and family_columns(cursor, extraction.family)

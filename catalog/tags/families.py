@@ -143,17 +143,13 @@ def write(
     """Make a family or give it what it lacks of tags, and set rows of it, in one commit.
 
     Args:
-        store: The catalog.
-        family: The family.
         columns: Tag -> type, a key of TYPES; tags it already has must have that type.
         rows: fkey and any of the family's tags. A row replaces the file's older values of these
             tags; the family's other tags keep theirs.
-        author: Who writes, kept with the snapshot.
 
     Raises:
         InvalidInput: A name or type cannot be used, a tag is another family's, an fkey comes
             twice, or a value does not fit its tag's type or kind.
-        CatalogBusy: The write lock was not free in time.
     """
     with store.writing(f"tag family {family}", author=author) as connection:
         define(connection, family, columns)
@@ -287,10 +283,6 @@ def drop(store: WritableCatalog, family: str, expected: ExpectedVersion | None =
     """Remove a family with its tags and views from the current snapshot; how many rows it had.
 
     Older snapshots keep it.
-
-    Raises:
-        NotFound: There is no such family.
-        PreconditionFailed: It is another version.
     """
     table = table_of(family)
     with store.writing(f"tag family {family} dropped", author="tags") as connection:

@@ -53,7 +53,6 @@ def inferred_texts(cursor: Cursor, family: str) -> set[str]:
 
     Args:
         cursor: Of WritableCatalog.inspecting or writing: a snapshot in memory has no comments.
-        family: The family.
     """
     rows = cursor.execute(
         "SELECT column_name FROM duckdb_columns() WHERE database_name = ? AND "
@@ -83,9 +82,7 @@ def misfit(
 
     Args:
         connection: A writer's.
-        family: The tag's family.
         tag: One of inferred_texts.
-        kind: The type.
         replaced: Statement for fkeys whose values do not count.
     """
     text = f'"{tag}"'
@@ -103,10 +100,7 @@ def change_type(
 
     Args:
         connection: A writer's.
-        family: The tag's family.
         tag: One of inferred_texts, without a `misfit`.
-        kind: The type.
-        replaced: Statement for fkeys that lose their values.
     """
     table, text = f"{LAKE}.main.{table_of(family)}", f'"{tag}"'
     rows = connection.execute(

@@ -38,7 +38,6 @@ def add_tag(
     """Add a tag that no file has a value of yet; its kind as it was kept.
 
     Args:
-        store: The catalog.
         tag: Its name: lower-case letters, digits, underscores and, inside, hyphens.
         type_name: A key of TYPES.
         kind: "Open", "Restricted" or "Characteristics".
@@ -48,7 +47,6 @@ def add_tag(
     Raises:
         InvalidInput: A name, type, kind or value cannot be used.
         AlreadyExists: There is a tag of that name.
-        CatalogBusy: The write lock was not free in time.
     """
     if type_name not in TYPES:
         raise InvalidInput(f"type '{type_name}': expected one of {', '.join(TYPES)}")
@@ -68,14 +66,7 @@ def set_kind(
     allowed: Sequence[str] = (),
     expected: ExpectedVersion | None = None,
 ) -> TagKind:
-    """Give a tag another kind, or other values; its kind as it was kept.
-
-    Raises:
-        NotFound: There is no such tag.
-        PreconditionFailed: It is another version.
-        InvalidInput: The kind or a value cannot be used, or files have values that it refuses.
-        CatalogBusy: The write lock was not free in time.
-    """
+    """Give a tag another kind, or other values; its kind as it was kept."""
     with store.writing(f"tag {tag}: kind {kind}", author="tags") as connection:
         column = _to_change(connection, tag, expected)
         new_kind = kind_named(kind, _spelled(connection, column.type, allowed))
@@ -89,12 +80,6 @@ def drop_tag(store: WritableCatalog, tag: str, expected: ExpectedVersion | None 
     """Remove a tag with its values, its family with its last one; how many files had a value.
 
     Older snapshots keep it.
-
-    Raises:
-        NotFound: There is no such tag.
-        PreconditionFailed: It is another version.
-        InUse: The labels or an extractor give it.
-        CatalogBusy: The write lock was not free in time.
     """
     with store.writing(f"tag {tag} dropped", author="tags") as connection:
         before = discover_views.tag_columns(connection)
@@ -167,11 +152,7 @@ def _spelled(connection: duckdb.DuckDBPyConnection, kind: str, allowed: Sequence
 
 
 def add_class_tags(store: WritableCatalog, tags: Sequence[str]) -> list[str]:
-    """Give every class a column in class_pixels and a view; the tags that were new.
-
-    Raises:
-        InvalidInput: A tag's name is already another column's.
-    """
+    """Give every class a column in class_pixels and a view; the tags that were new."""
     with store.reading() as cursor:
         missing = _missing(cursor, tags)
     if not missing:

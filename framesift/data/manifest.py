@@ -18,7 +18,7 @@ from framesift.forms.optional import imported
 
 HEADER_FILE = "manifest.json"
 _FRAMES_FILE = "frames.parquet"
-_FORMATS = (1, 2, 3, 4)
+_FORMAT = 4
 _MARK_CHARACTERS = 12
 
 UInt8 = npt.NDArray[np.uint8]
@@ -44,15 +44,15 @@ def read_manifest(folder: Path) -> ManifestFrames:
     """The frames of the manifest in a folder.
 
     Raises:
-        BadFile: It is damaged, of a later format, or its files are not on this machine.
+        BadFile: It is damaged, of another format, or its files are not on this machine.
         MissingPackage: There is no pyarrow.
     """
     parquet, pyarrow = imported("pyarrow.parquet"), imported("pyarrow")
     try:
         header = json.loads((folder / HEADER_FILE).read_text(encoding="utf-8"))
-        if header.get("format") not in _FORMATS:
+        if header["format"] != _FORMAT:
             raise BadFile(
-                f"{folder}: manifest format {header.get('format')}; this version reads 1 to 4"
+                f"{folder}: manifest format {header['format']}; this version reads {_FORMAT}"
             )
         table = (folder / _FRAMES_FILE).read_bytes()
         if hashlib.sha256(table).hexdigest() != header["frames_sha256"]:
@@ -89,18 +89,12 @@ def _files(
     kind: str, columns: Mapping[str, list[Any]], roots: Mapping[str, str], header: Mapping[str, Any]
 ) -> list[DatedFile | None]:
     """Each frame's "image" or "label", in order; None where it has none."""
-    keys = columns[kind]
-    nothing = [None] * len(keys)
-    # Formats 1 to 3 have one column of sources, and no versions.
-    sources = columns.get(f"{kind}_source", columns.get("source", nothing))
-    versions = columns.get(f"{kind}_version", nothing)
+    names = (f"{kind}_source", kind, f"{kind}_size", f"{kind}_version")
     files: list[DatedFile | None] = []
-    for source, key, size, version in zip(
-        sources, keys, columns[f"{kind}_size"], versions, strict=True
-    ):
+    for source, key, size, version in zip(*(columns[name] for name in names), strict=True):
         if key is None:
             files.append(None)
-        elif header.get("staged") and version is not None:
+        elif header["staged"]:
             # A cache names a copy by its version, and holds whole copies only.
             files.append(DatedFile(f"{roots[source]}/{kept_key(key, size, version)}"))
         else:

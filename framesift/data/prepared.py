@@ -39,14 +39,14 @@ class PreparedFrames:
     @cached_property
     def names(self) -> Sequence[str]:
         """The fkey of each frame, or its row in the form."""
-        if self._told is None:
+        if self._names_file is None:
             return [str(row) for row in self.rows]
-        return [fkey for _, fkey in self._told]
+        return [fkey for _, fkey in self._names_file]
 
     @cached_property
     def splits(self) -> Sequence[str] | None:
         """The split of each frame; None in a cache, where datasets of other splits share a form."""
-        return None if self._told is None else [split for split, _ in self._told]
+        return None if self._names_file is None else [split for split, _ in self._names_file]
 
     @cached_property
     def rows(self) -> npt.NDArray[np.int64]:
@@ -89,11 +89,11 @@ class PreparedFrames:
         return _Arrays.open(self.folder)
 
     @cached_property
-    def _told(self) -> list[tuple[str, str]] | None:
-        told = self.folder / "names.txt"
-        if not told.is_file():
+    def _names_file(self) -> list[tuple[str, str]] | None:
+        file = self.folder / "names.txt"
+        if not file.is_file():
             return None
-        lines = told.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+        lines = file.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
         return [(split, fkey) for split, _, fkey in (li.partition("\t") for li in lines if li)]
 
     def __getstate__(self) -> dict[str, Any]:

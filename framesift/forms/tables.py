@@ -42,12 +42,12 @@ def data_frame(table: "pa.Table") -> "pd.DataFrame":
         pa.int32(): pd.Int32Dtype(),
         pa.int64(): pd.Int64Dtype(),
     }
-    whole = {
+    types = {
         field.name: field.type.to_pandas_dtype()
         for index, field in enumerate(table.schema)
         if field.type in nullable and not table.column(index).null_count
     }
-    return table.to_pandas(types_mapper=nullable.get).astype(whole)
+    return table.to_pandas(types_mapper=nullable.get).astype(types)
 
 
 def _plain(value: Any) -> Any:

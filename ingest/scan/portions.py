@@ -357,12 +357,6 @@ class Portions:
         touched |= {
             frame.id for frame in scene.frames if frame.image and frame.label_key in with_tags
         }
-        # Earlier versions took images without a label for files of no frame.
-        touched |= {
-            frame.id
-            for frame in scene.unlabelled
-            if frame.image is not None and frame.image.key not in with_tags
-        }
         return touched
 
     def _if_full(self) -> Iterator[Portion]:

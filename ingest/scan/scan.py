@@ -249,7 +249,6 @@ class Scan:
             commits.add(item)
             self._tell(progress)
         commits.commit()
-        commits.merge_trees()
         pair = self.names.cluster, self.names.datasource
         if mark_duplicates(self.store, self.records, {pair: self.files}):
             self.counts.commits += 1

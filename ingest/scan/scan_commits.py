@@ -107,14 +107,3 @@ class ScanCommits:
         self._files, self._frames, self._problems = [], [], []
         self._gone, self._examined, self._restated = [], [], []
         self._touched = set()
-
-    def merge_trees(self) -> None:
-        """Count once what earlier versions counted once for each tree."""
-        names = self.names
-        with self.store.reading() as cursor:
-            frames = frame_trees.not_merged(cursor, names.cluster, names.datasource)
-        if frames:
-            reason = f"scan {self.scan} of {names.datasource}: frames of several trees"
-            with self.store.writing(reason, author="ingest") as connection:
-                frame_trees.merge(connection, names.cluster, names.datasource, frames)
-            self.counts.commits += 1

@@ -13,9 +13,9 @@ from pathlib import Path
 from catalog.errors import BadFile, StorageError
 from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json, read_bounded
-from pipeline.cache.entry_name import FORMS, IN_PLACE, source_folder
 from pipeline.cache.lease import MANIFESTS, USED_FILE
 from pipeline.cache.stager import PARTS
+from pipeline.entry_name import FORMS, IN_PLACE, source_folder
 from pipeline.manifest import HEADER_FILE, Manifest
 from pipeline.runs.size import Size
 

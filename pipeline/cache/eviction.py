@@ -30,9 +30,9 @@ from pipeline.cache.contents import (
     some_entries,
     staged_manifests,
 )
-from pipeline.cache.entry_name import FORMS, is_kept_key
 from pipeline.cache.lease import LEASES, MANIFESTS, HeldLease
 from pipeline.cache.statistics import SourceCounts, counting
+from pipeline.entry_name import FORMS, is_kept_key
 from pipeline.manifest import HEADER_FILE
 
 _EVICTED, _PART = ".evicted", ".part"

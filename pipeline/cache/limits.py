@@ -114,7 +114,7 @@ def _read(path: Path) -> Limits:
     except OSError as error:
         raise StorageError(f"{path}: {error.strerror}", str(path)) from error
     known = {field.name for field in fields(Limits)}
-    # A later release may have further ones.
+    # A later version that shares the cache may have further ones.
     return Limits(**{name: value for name, value in data.items() if name in known}).check()
 
 

@@ -24,10 +24,10 @@ from ingest.labels.palette import Palette
 from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.datasets.class_lists import class_list_of
 from pipeline.datasets.division import Division, divide
-from pipeline.datasets.source_places import Places
 from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.manifest_store import keep_manifest, place_of_new
+from pipeline.source_places import Places
 from query.frames.file_versions import IMAGE_VERSION, LABEL_VERSION
 from query.frames.sampling import hashes_of
 from query.frames.selection import Selection

@@ -28,10 +28,10 @@ from pipeline.datasets.datasets import (
 from pipeline.datasets.division import Division, divide, leakage
 from pipeline.datasets.leakage_guard import frame_numbers, guard_of_rows
 from pipeline.datasets.naming import naming
-from pipeline.datasets.source_places import Places
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.manifest_store import read_manifest
+from pipeline.source_places import Places
 from query.frames.candidates import DUPLICATE, Candidates, columns_of, once
 from query.frames.file_versions import with_versions
 from query.frames.sampling import Hashes, hashes_of

@@ -1,10 +1,6 @@
 """A manifest that was made again, kept where it is proven equal to the one of then."""
 
-import hashlib
-import json
 from dataclasses import replace
-
-import pyarrow as pa
 
 from catalog.errors import InvalidInput
 from catalog.records.store import RecordStore
@@ -28,7 +24,7 @@ def keep_rebuilt(records: RecordStore, dataset: Dataset, content: Content) -> No
     """
     name, rows = f"{dataset.name}@{dataset.version}", content.rows
     digest = content_id(dataset.question, dataset.snapshot, rows)
-    if dataset.content_id not in (digest, _earlier_id(dataset, rows)):
+    if dataset.content_id != digest:
         raise InvalidInput(
             f"dataset {name}: made again from its question at snapshot {dataset.snapshot} it has "
             f"{rows.num_rows:,} frames and the id {digest[:12]}; it had {dataset.frames:,} and the "
@@ -50,12 +46,3 @@ def keep_rebuilt(records: RecordStore, dataset: Dataset, content: Content) -> No
         report=dataset.report,
     )
     keep_manifest(records, Manifest(header, rows))
-
-
-def _earlier_id(dataset: Dataset, rows: pa.Table) -> str:
-    """The id that release 0.1.0, the only one before manifest format 4, gave this content."""
-    told = json.dumps([dataset.question, dataset.snapshot, "0.1.0"], sort_keys=True)
-    digest = hashlib.sha256(told.encode())
-    for fkey, split in zip(rows["fkey"].to_pylist(), rows["split"].to_pylist(), strict=True):
-        digest.update(f"\n{split} {fkey}".encode())
-    return digest.hexdigest()

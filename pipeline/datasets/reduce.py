@@ -21,8 +21,8 @@ from pipeline.datasets.class_lists import tags_of
 from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content
 from pipeline.datasets.derive import Stores, described, grown_split
 from pipeline.datasets.frame_worth import Worth, worth_of
-from pipeline.datasets.source_places import Places
 from pipeline.manifest_store import read_manifest
+from pipeline.source_places import Places
 from query.frames.sampling import hashes_of
 from query.sets.coverage import cover, packed
 from query.sets.strata import one_stratum

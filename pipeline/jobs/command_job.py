@@ -6,9 +6,12 @@ from typing import Any
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
 from pipeline.jobs.environment import Need
+from pipeline.jobs.names import free_name
+from pipeline.jobs.plan import Plan
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, Stage
-from pipeline.jobs.submit import JobOrder, Plan, submit
+from pipeline.jobs.submit import submit
+from pipeline.jobs.work import Work
 
 _ALL: tuple[Need, ...] = ("catalog", "sources")
 _NEEDS: Mapping[str, tuple[Need, ...]] = {"stage": ("sources",)}
@@ -50,19 +53,19 @@ def submit_command(
     """
     kind = str(order["kind"])
 
-    def plan(paths: JobPaths) -> Plan:
+    def plan() -> Plan:
+        chosen = free_name(records, queue.folder, _fit_for_a_folder(f"{kind}-{base}"), name)
+        paths = JobPaths(queue.folder / chosen)
         command = (PYTHON, "-P", "-m", "api.cli.job_step", str(paths.folder), "run")
-        return Plan(
+        work = Work(
             (Stage("command", (command,)),),
             environment=environment,
             needs=_NEEDS.get(kind, _ALL),
             settings=settings,
-            order=order,
         )
+        return Plan(chosen, kind, paths, order, dataset, work=work)
 
-    return submit(
-        records, queue, JobOrder(kind, _fit_for_a_folder(f"{kind}-{base}"), name, dataset), plan
-    )
+    return submit(records, queue, plan)
 
 
 def _fit_for_a_folder(base: str) -> str:

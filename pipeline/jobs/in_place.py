@@ -5,13 +5,14 @@ A lease on such a manifest holds the forms of its frames; its files it does not 
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from catalog.errors import FramesiftError
 from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
-from pipeline.cache.entry_name import IN_PLACE
 from pipeline.cache.lease import MANIFESTS
+from pipeline.entry_name import IN_PLACE
 from pipeline.jobs.job_input import JobInput
 from pipeline.jobs.state import UNFINISHED
 from pipeline.manifest import HEADER_FILE, Manifest
@@ -19,22 +20,17 @@ from pipeline.staging.plan import make_cache
 from pipeline.staging.stage import staged_name
 
 
-def in_cache(frames: JobInput, cache: Path, *, writes: bool = True) -> JobInput:
-    """The same frames by a manifest in a cache, which has them in place.
-
-    Args:
-        frames: Of folders of this machine.
-        cache: Folder of the cache.
-        writes: Whether it is written there; else it is only said where it would lie.
-
-    Raises:
-        StorageError: It cannot be written.
-    """
+def in_cache(frames: JobInput, cache: Path) -> JobInput:
+    """The same frames, of folders of this machine, by a manifest in a cache."""
     folder = cache / MANIFESTS / f"{staged_name(frames.dataset)}{IN_PLACE}"
-    if writes and not (folder / HEADER_FILE).exists():
+    write = partial(_write, frames.whole, cache, folder)
+    return replace(frames, manifest=folder, writes=(*frames.writes, write))
+
+
+def _write(manifest: Manifest, cache: Path, folder: Path) -> None:
+    if not (folder / HEADER_FILE).exists():
         make_cache(cache)
-        frames.whole.write(folder)
-    return replace(frames, manifest=folder)
+        manifest.write(folder)
 
 
 def paths_in_use(records: RecordStore, own: str) -> set[str]:

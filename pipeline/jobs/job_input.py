@@ -1,22 +1,23 @@
 """Chooses what a job reads: a staged manifest, folders as they are, or what is staged beside it."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import InvalidInput
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from framesift_start import start
 from ingest.sources.mount import Mount
 from ingest.sources.schemes import is_archive, scheme_of
 from pipeline.cache.lease import MANIFESTS
-from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, StagingBeside
+from pipeline.jobs.work import JobHome
 from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.manifest_store import place_of, placed_manifest, read_manifest
+from pipeline.runs.orders import Order
 from pipeline.staging.mounted import mounted_manifest, mounts_of
 from pipeline.staging.stage import newest_manifest, staged_name
 
@@ -34,6 +35,7 @@ class JobInput:
         start_after: Share of the split that must be there before the job begins [percent]; None
             where that was not asked for.
         environment: Variables by which the staging opens the home.
+        writes: Write the manifest where it lies, where it is not there yet.
     """
 
     dataset: Dataset
@@ -43,6 +45,7 @@ class JobInput:
     cache: Path | None = None
     start_after: float | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    writes: tuple[Callable[[], object], ...] = ()
 
     @property
     def is_in_place(self) -> bool:
@@ -95,11 +98,10 @@ class JobInput:
 
 
 def job_input(
-    records: RecordStore,
-    queue: JobQueue,
+    home: JobHome,
+    order: Order,
     dataset: Dataset,
-    *,
-    stage: bool = True,
+    manifest: Manifest | None = None,
     start_after: float | None = None,
 ) -> JobInput:
     """The input of a job on a dataset.
@@ -108,36 +110,36 @@ def job_input(
     staged beside the job.
 
     Args:
-        records: Of the dataset.
-        queue: The home's jobs.
+        home: The home.
+        order: Whether what is staged is read; else the files where their sources are mounted.
         dataset: The dataset.
-        stage: Whether what is staged is read; else the files where their sources are mounted.
+        manifest: The dataset's as the job will find it, when its files are staged; as it lies there
+            now when None.
         start_after: Stage beside the job what is not staged, folders too, and begin when so much of
             the split is there [percent]; None to begin at once, and to leave folders as they are.
 
     Raises:
-        InvalidInput: It is no share, goes with no staging, or a source is not mounted.
+        InvalidInput: A source is not mounted.
         StorageError: A source's mount is not there.
         BadFile: The dataset's manifest is damaged.
     """
-    if start_after is not None and not 0 <= start_after <= 100:
-        raise InvalidInput(f"start after {start_after:g}: expected 0 to 100 percent")
-    if not stage:
-        if start_after is not None:
-            raise InvalidInput(
-                f"start after {start_after:g} percent: goes with staging, and nothing is staged; "
-                "leave one out"
-            )
-        manifest = queue.foreseen or read_manifest(records, dataset)
-        mounts = mounts_of(records, manifest.header)
-        mounted = mounted_manifest(manifest, mounts, in_container=queue.in_container)
-        place = place_of if queue.dry_run else placed_manifest
-        return JobInput(dataset, mounted, place(records, dataset, mounted, "mounted"), mounts)
-    whole = queue.foreseen or Manifest.read(newest_manifest(records, dataset))
+    records, queue = home.records, home.queue
+    if not order.stage:
+        unstaged = manifest or read_manifest(records, dataset)
+        mounts = mounts_of(records, unstaged.header)
+        mounted = mounted_manifest(unstaged, mounts, in_container=queue.in_container)
+        return JobInput(
+            dataset,
+            mounted,
+            place_of(records, dataset, mounted, "mounted"),
+            mounts,
+            writes=(partial(placed_manifest, records, dataset, mounted, "mounted"),),
+        )
+    whole = manifest or Manifest.read(newest_manifest(records, dataset))
     folder = whole.folder or Path(dataset.manifest)
     if whole.header.staged or (start_after is None and is_at_hand(whole.header)):
         return JobInput(dataset, whole, folder, start_after=start_after)
-    if queue.foreseen is not None and start_after is None and queue.cache is not None:
+    if manifest is not None and start_after is None and queue.cache is not None:
         # By then the step "stage" has brought its files.
         staged = replace(whole, header=replace(whole.header, staged=True))
         return JobInput(dataset, staged, queue.cache / MANIFESTS / staged_name(dataset))

@@ -3,28 +3,28 @@
 from catalog.errors import InvalidInput
 from pipeline.jobs.job_input import JobInput
 from pipeline.jobs.request import PYTHON, Stage
-from pipeline.jobs.train_settings import TrainSettings
+from pipeline.runs.orders import Training
 from pipeline.runs.run_length import run_length
 from pipeline.runs.size import Size
 from pipeline.runs.training_input import USUAL_SIZE, pays
 
 
-def to_be_prepared(frames: JobInput, split: str, settings: TrainSettings) -> bool:
+def to_be_prepared(frames: JobInput, split: str, order: Training) -> bool:
     """Return whether a training has its frames prepared first: where it was asked to, or it pays.
 
     Args:
         frames: What it reads.
         split: Of these.
-        settings: Of the training.
+        order: Of the training.
 
     Raises:
         InvalidInput: It was asked to, and they are neither staged nor in folders of this machine.
     """
-    if settings.prepare is False:
+    if order.prepare is False:
         return False
     header = frames.whole.header
     if not header.staged and not frames.is_in_place:
-        if settings.prepare:
+        if order.prepare:
             name = f"{header.name}@{header.version}"
             raise InvalidInput(
                 f"prepare: goes with frames that are staged or lie in folders of this machine, and "
@@ -33,40 +33,38 @@ def to_be_prepared(frames: JobInput, split: str, settings: TrainSettings) -> boo
             )
         return False
     split_frames = len(frames.whole.split(split))
-    if settings.prepare or not split_frames:
-        return bool(settings.prepare)
-    workers = settings.workers
-    length = run_length(
-        split_frames, workers, settings.batch_size, settings.max_steps, settings.epochs
-    )
+    if order.prepare or not split_frames:
+        return bool(order.prepare)
+    workers = order.workers
+    length = run_length(split_frames, workers, order.batch_size, order.max_steps, order.epochs)
     return pays(
         dataset_frames=len(frames.whole),
         split_frames=split_frames,
         examples=length.examples,
         workers=workers,
-        size=_size(settings),
+        size=_size(order),
     )
 
 
-def preparing_stage(frames: JobInput, job: str, user: str, settings: TrainSettings) -> Stage:
+def preparing_stage(frames: JobInput, job: str, user: str, order: Training) -> Stage:
     """The stage; the job goes on where it fails.
 
     Args:
         frames: A manifest in a cache.
         job: Name of the job.
         user: Whose job it is; empty where that does not matter.
-        settings: Of the training.
+        order: Of the training.
     """
     command = (
         # -P: a folder "pipeline" where the user happens to stand is not ours.
         PYTHON, "-P", "-m", "pipeline.prepared.before_training",
-        str(frames.manifest), str(_size(settings)), "--job", job, "--user", user,
+        str(frames.manifest), str(_size(order)), "--job", job, "--user", user,
     )  # fmt: skip
     return Stage("prepare", (command,), optional=True, uses_gpus=False)
 
 
-def _size(settings: TrainSettings) -> Size:
+def _size(order: Training) -> Size:
     return Size(
-        settings.height or USUAL_SIZE.height_px,
-        settings.width or USUAL_SIZE.width_px,
+        order.height or USUAL_SIZE.height_px,
+        order.width or USUAL_SIZE.width_px,
     )

@@ -74,6 +74,7 @@ class JobRequest:
         staging: What fetches its frames meanwhile; None where nothing does.
         resources: What it asks of the machines it runs on.
         user: The user who submitted it, limited or not; empty where that is not known.
+        order: What was ordered, as JSON: `as_json` of pipeline.runs.orders, or of another order.
         submitted: Variables of the process that submitted it, which its programs inherit
             (pipeline.jobs.environment); None in requests of earlier releases.
     """
@@ -92,6 +93,7 @@ class JobRequest:
     resources: Resources = field(default_factory=Resources)
     user: str = ""
     submitted: dict[str, str] | None = None
+    order: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The request as data that `from_json` reads."""
@@ -132,6 +134,7 @@ class JobRequest:
             Resources.from_json(data.get("resources", {})),
             data.get("user", ""),
             data.get("submitted"),
+            data.get("order", {}),
         )
 
 

@@ -1,10 +1,11 @@
 """Resources that a job asks of the machines it runs on."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from catalog.errors import InvalidInput
+from pipeline.runs.orders import Order
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,12 @@ class Resources:
                     f"{label} {_shown(getattr(self, name))}: backend {backend} has no such "
                     "setting; leave it out, or choose another backend"
                 )
+
+
+def asked_resources(order: Order, packages: Sequence[str] = ()) -> Resources:
+    """The resources that an order asks for, for programs that import these packages."""
+    asked = Resources.from_json(order.resources or {})
+    return replace(asked, ranks=order.processes, packages=tuple(packages))
 
 
 def _shown(value: object) -> str:

@@ -1,44 +1,48 @@
-"""Submitting a job, and its next attempts: name, record, folder, and the backend that starts it."""
+"""Submitting a job, and its next attempts: record, folder, and the backend that starts it."""
 
 import os
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
-
-from catalog.errors import AlreadyExists, InvalidInput, TooManyJobs
+from catalog.errors import InvalidInput, TooManyJobs
 from catalog.records.store import RecordStore
-from catalog.records.tables import Dataset, Job
-from pipeline.jobs.accounting.quotas import check_quota
+from catalog.records.tables import Job, Task, now
+from pipeline.jobs.accounting.quotas import check_quota, ranks_of
 from pipeline.jobs.backends.registry import backend
-from pipeline.jobs.changes import Changes
-from pipeline.jobs.environment import Need, need_variables, submitted_variables
+from pipeline.jobs.environment import need_variables, submitted_variables
 from pipeline.jobs.follow import refresh, refresh_all
+from pipeline.jobs.names import has_name
+from pipeline.jobs.plan import Plan, settings_of
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.request import JobPaths, JobRequest, Stage, StagingBeside
+from pipeline.jobs.request import PYTHON, JobRequest, Stage
 from pipeline.jobs.resources import Resources
 from pipeline.jobs.state import FINISHED
+from pipeline.jobs.work import Work
 from pipeline.jobs.workflow.moves import (
+    ASKED,
     POSITIONS,
     RUN,
     add_task,
+    attempt_name,
     current,
+    new_task,
     next_attempt,
     paths_of,
+    request_of,
     show,
     tasks_of,
 )
 from pipeline.jobs.workflow.submission import name_attempt, submit_attempt, submitting
+from pipeline.runs.orders import Order
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,126}")
-_LONGEST_NAME = 128
-_NOTHING_CHANGES = Changes()
+_STEP_ATTEMPTS = 3
+"""Attempts of each step that is lost: it goes on from what the last attempt left."""
+
+_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONUNBUFFERED": "1"}
+"""Environment variables of each task."""
 
 
 @dataclass(frozen=True)
@@ -50,160 +54,96 @@ class Described:
     submission: str
 
 
-class DryRun(Exception):
-    """A job was described, and not submitted.
+def submit(records: RecordStore, queue: JobQueue, make_plan: Callable[[], Plan]) -> Job:
+    """Record a planned job and start it, or the first of its steps; its record.
 
-    Attributes:
-        job: The name that it would have.
-        dataset: What it would work on.
-        steps: Those that were described, in their order.
-    """
-
-    def __init__(self, job: str, dataset: Dataset | None, steps: Sequence[Described]) -> None:
-        """Create the error for that job."""
-        super().__init__(job)
-        self.job, self.dataset, self.steps = job, dataset, tuple(steps)
-
-
-@dataclass(frozen=True)
-class JobOrder:
-    """The order for a job, before its folder is known.
-
-    Attributes:
-        kind: "train", "validate", "scan"...
-        base: What a name that is made up begins with.
-        name: The job's name; made up when None.
-        dataset: What it works on, where it is one.
-        backend: Where it runs.
-        resources: What it asks of the machines there.
-        attempts: Attempts that begin without a user's word where one is lost.
-    """
-
-    kind: str
-    base: str
-    name: str | None = None
-    dataset: Dataset | None = None
-    backend: str = "local"
-    resources: Resources = field(default_factory=Resources)
-    attempts: int = 1
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The plan of a job, once its folder is known.
-
-    Attributes:
-        stages: What runs, in order.
-        shown: Further paths that its record shows.
-        parallel: Commands of one stage that run at once, each with all its ranks.
-        environment: Variables set for every command.
-        needs: What of the home its commands open.
-        settings: What was asked for, as its record shows it.
-        reads: Manifests that its commands read, each with its dataset, NAME@VERSION.
-        staging: What fetches its frames meanwhile; None where nothing does.
-        order: What was asked for, which the process of the home's own jobs reads in the record.
-    """
-
-    stages: tuple[Stage, ...]
-    shown: Mapping[str, str] = field(default_factory=dict)
-    parallel: int = 1
-    environment: Mapping[str, str] = field(default_factory=dict)
-    needs: tuple[Need, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    reads: Mapping[str, str] = field(default_factory=dict)
-    staging: StagingBeside | None = None
-    order: Mapping[str, Any] | None = None
-
-
-def submit(
-    records: RecordStore, queue: JobQueue, order: JobOrder, plan: Callable[[JobPaths], Plan]
-) -> Job:
-    """Record a job and start it; its record.
+    Args:
+        records: As far as the submitting user sees them.
+        queue: The home's jobs.
+        make_plan: Plans the job; again where another job was given the name meanwhile.
 
     Raises:
-        DryRun: The queue has jobs described only.
-        InvalidInput: A bad name, resources that the backend cannot give, or a variable
-            that is not set or not passed on.
+        InvalidInput: Resources that the backend cannot give, or a variable that is not set or not
+            passed on.
         TooManyJobs: The user has as many jobs, or ranks, as may be.
-        AlreadyExists: A job has that name.
-        UnknownName: There is no such backend.
         StorageError: The job's folder cannot be written.
         JobFailed: The backend refuses it.
     """
-    chosen = backend(order.backend)
-    chosen.check(order.resources, queue)
-    if not queue.begun:  # else they were looked for where it was submitted
-        need_variables(order.resources.environment, os.environ, queue.inherits)
-    settle(records, queue, order.resources.ranks)
-    with ExitStack() as stack:
-        # Name and record in one transaction: two submissions at once get two names.
-        with records.session() as session:
-            if not queue.begun:
-                check_quota(records, queue, order.resources.ranks)
-            name = queue.begun or free_name(session, queue.folder, order, records.own_names)
-            paths = JobPaths(queue.folder / name)
-            planned = plan(paths)
-            if planned.staging is not None and not chosen.stages_beside:
-                raise InvalidInput(
-                    f"backend {chosen.name}: fetches nothing beside a job; stage the dataset first "
-                    "(framesift stage), or leave it where its sources are mounted (--no-stage)"
-                )
-            request = JobRequest(
-                name,
-                order.kind,
-                planned.stages,
-                {**_QUIET, **planned.environment},
-                planned.parallel,
-                planned.needs,
-                dict(planned.settings),
-                reads=dict(planned.reads),
-                owner=records.user,
-                staging=planned.staging,
-                resources=order.resources,
-                user=queue.user or records.user,
-                submitted=submitted_variables(os.environ, queue.inherits),
-            )
-            if queue.begun:
-                return _planned(session, request, planned)
-            job = Job(
-                name=name,
-                kind=order.kind,
-                backend=order.backend,
-                state="pending",
-                dataset_id=order.dataset.id if order.dataset is not None else None,
-                request={**request.to_json(), **_order_of(planned)},
-                paths={"folder": str(paths.folder), "logs": str(paths.logs), **planned.shown},
-                owner=records.user,
-                user=queue.user or records.user,
-                account=queue.account or records.owner.account,
-            )
-            session.add(job)
-            session.flush()
-            task = add_task(session, job, RUN, most_attempts=order.attempts, backend=order.backend)
-            name_attempt(job, task)
-            job.submitted = task.submitted
-            if queue.dry_run:
-                told = chosen.describe(request, paths, queue, task.backend_name)
-                raise DryRun(name, order.dataset, [Described(RUN, chosen.name, told)])
-            # From before it is recorded: a reconciler takes an unlocked one for an orphan.
-            stack.enter_context(submitting(paths.folder))
-        submit_attempt(records, queue, job.id, is_new=True)
-    return recorded(records, job.id)
+    while True:
+        plan = make_plan()
+        _check(records, queue, plan)
+        with ExitStack() as stack:
+            with records.session() as session:
+                if has_name(session, queue.folder, plan.name):
+                    continue
+                check_quota(records, queue, plan.resources.ranks)
+                for write in plan.work.writes if plan.work is not None else ():
+                    write()
+                job, tasks = _records_of(records, queue, plan)
+                session.add(job)
+                session.flush()
+                for task in tasks:
+                    add_task(session, job, task)
+                name_attempt(job, tasks[0])
+                show(session, job)
+                # From before it is recorded: a reconciler takes an unlocked one for an orphan.
+                stack.enter_context(submitting(plan.paths.folder))
+            submit_attempt(records, queue, job.id, is_new=True)
+        return recorded(records, job.id)
+
+
+def describe(records: RecordStore, queue: JobQueue, plan: Plan) -> list[Described]:
+    """The steps of a planned job, and what the backend of each would be handed; nothing begins.
+
+    Args:
+        records: As far as the submitting user sees them.
+        queue: The home's jobs.
+        plan: Its work is planned.
+
+    Raises:
+        InvalidInput: As of `submit`; so with TooManyJobs.
+    """
+    _check(records, queue, plan)
+    job, tasks = _records_of(records, queue, plan)
+    return [
+        Described(
+            task.name,
+            task.backend,
+            backend(task.backend).describe(
+                request_of(job, task), paths_of(job, task), queue, attempt_name(job, task)
+            ),
+        )
+        for task in tasks
+    ]
+
+
+def record_work(records: RecordStore, job: Job, work: Work) -> None:
+    """Have the record of a job of several steps say what its backend is handed."""
+    _check_beside(job.backend, work)
+    for write in work.writes:
+        write()
+    with records.session() as session:
+        _set_work(session.get_one(Job, job.id), work)
 
 
 def resume(
-    records: RecordStore, queue: JobQueue, job: Job, changes: Changes = _NOTHING_CHANGES
+    records: RecordStore,
+    queue: JobQueue,
+    job: Job,
+    order: Order | None = None,
+    work: Work | None = None,
 ) -> Job:
     """Start the next attempt of a job that failed or was cancelled; its record.
 
-    It runs the same commands in the same folder, where they find what the last attempt left: a
-    training its checkpoint, a validation the shards that are done, a scan what is catalogued.
+    It runs in the same folder, where its commands find what the last attempt left: a training its
+    checkpoint, a validation the shards that are done, a scan what is catalogued.
 
     Args:
         records: The records.
         queue: The home's jobs.
         job: The job.
-        changes: What it goes on with otherwise than it began.
+        order: What it goes on with otherwise than it began; None for no change.
+        work: The work of that; None where a step has yet to plan it, and for no change.
 
     Raises:
         InvalidInput: It has not ended, is done, is the run of a policy, or cannot be changed so.
@@ -213,8 +153,9 @@ def resume(
         JobFailed: The backend refuses it.
     """
     job = refresh(records, job)
-    chosen, ranks = backend(job.backend), changes.ranks(job)
-    settle(records, queue, ranks)
+    chosen = backend(job.backend)
+    ranks = ranks_of(job.request) if order is None else order.processes
+    _settle(records, queue, ranks)
     with submitting(Path(job.paths["folder"])):
         with records.session() as session:
             check_quota(records, queue, ranks)
@@ -223,14 +164,14 @@ def resume(
             task = current(tasks_of(session, record))
             if task is None:
                 raise InvalidInput(f"job {job.name} is done: there is nothing left to do")
-            if changes != _NOTHING_CHANGES:
+            if order is not None:
                 if POSITIONS[task.name] > POSITIONS[RUN]:
                     raise InvalidInput(
                         f"job {job.name} has run, and only its step {task.name} is left: resume it "
                         "without changes"
                     )
-                record.request = changes.request(record)
-                chosen.check(Resources.from_json(record.request.get("resources", {})), queue)
+                _set_order(record, order, work)
+                chosen.check(Resources.from_json(record.request["resources"]), queue)
             # Of its last attempt.
             paths_of(record, task).cancel.unlink(missing_ok=True)
             record.is_cancelled = False
@@ -243,30 +184,115 @@ def resume(
     return recorded(records, job.id)
 
 
-def _planned(session: Session, request: JobRequest, planned: Plan) -> Job:
-    """Have the record of a job of steps say what it runs."""
-    job = session.scalars(select(Job).where(Job.name == request.name)).one()
-    settings = {
-        **request.settings,
-        **{key: value for key, value in job.request["settings"].items() if key == "question"},
-    }
-    of_job = {key: job.request.get(key) for key in ("attempt", "submitted")}
-    job.request = {**job.request, **request.to_json(), "settings": settings, **of_job}
-    job.paths = {**job.paths, **planned.shown}
-    return job
-
-
-def _order_of(planned: Plan) -> dict[str, Any]:
-    return {} if planned.order is None else {"order": dict(planned.order)}
-
-
 def recorded(records: RecordStore, job_id: int) -> Job:
     """A job's record as it is now."""
     with records.reading() as session:
         return session.get_one(Job, job_id)
 
 
-def settle(records: RecordStore, queue: JobQueue, ranks: int) -> None:
+def _check(records: RecordStore, queue: JobQueue, plan: Plan) -> None:
+    """Go on only with a job that its backend can run, and its user may have."""
+    backend(plan.backend).check(plan.resources, queue)
+    need_variables(plan.resources.environment, os.environ, queue.inherits)
+    if plan.work is not None:
+        _check_beside(plan.backend, plan.work)
+    _settle(records, queue, plan.resources.ranks)
+    check_quota(records, queue, plan.resources.ranks)
+
+
+def _check_beside(name: str, work: Work) -> None:
+    if work.staging is not None and not backend(name).stages_beside:
+        raise InvalidInput(
+            f"backend {name}: fetches nothing beside a job; stage the dataset first (framesift "
+            "stage), or leave it where its sources are mounted (--no-stage)"
+        )
+
+
+def _records_of(records: RecordStore, queue: JobQueue, plan: Plan) -> tuple[Job, list[Task]]:
+    """The job of a plan, and its tasks, as they are recorded."""
+    request = JobRequest(
+        plan.name,
+        plan.kind,
+        (),
+        settings=dict(plan.settings),
+        owner=records.user,
+        resources=plan.resources,
+        user=queue.user or records.user,
+        submitted=submitted_variables(os.environ, queue.inherits),
+        order=dict(plan.order),
+    )
+    folder = plan.paths.folder
+    job = Job(
+        name=plan.name,
+        kind=plan.kind,
+        backend=plan.backend,
+        state="pending",
+        dataset_id=None if plan.dataset is None else plan.dataset.id,
+        request={**request.to_json(), **({ASKED: dict(plan.asked)} if plan.asked else {})},
+        paths={"folder": str(folder), "logs": str(plan.paths.logs)},
+        owner=records.user,
+        user=queue.user or records.user,
+        account=queue.account or records.owner.account,
+        created=now(),
+    )
+    if plan.work is not None:
+        _set_work(job, plan.work)
+    return job, [
+        new_task(RUN, most_attempts=plan.attempts, backend=plan.backend)
+        if step == RUN
+        else new_task(
+            step, most_attempts=_STEP_ATTEMPTS, request=_of_step(request, plan, queue, step)
+        )
+        for step in plan.steps
+    ]
+
+
+def _of_step(job: JobRequest, plan: Plan, queue: JobQueue, step: str) -> dict[str, Any]:
+    """The request that a step runs, on this machine."""
+    command = (PYTHON, "-P", "-m", "api.cli.job_step", str(plan.paths.folder), step)
+    request = replace(
+        job,
+        kind="step",
+        stages=(Stage(step, (command,), uses_gpus=False),),
+        environment=dict(queue.environment),
+        needs=("catalog", "sources"),
+    )
+    return request.to_json()
+
+
+def _set_work(job: Job, work: Work) -> None:
+    """Have a job's record say what its backend is handed."""
+    request = replace(
+        JobRequest.from_json(job.request),
+        stages=work.stages,
+        environment={**_QUIET, **work.environment},
+        parallel=work.parallel,
+        needs=work.needs,
+        settings={**work.settings, **_question(job.request)},
+        reads=dict(work.reads),
+        staging=work.staging,
+        resources=work.resources,
+    )
+    job.request = {**job.request, **request.to_json()}
+    job.paths = {**job.paths, **work.shown}
+
+
+def _question(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The question that a job began with, which its settings go on to show."""
+    return {name: value for name, value in request["settings"].items() if name == "question"}
+
+
+def _set_order(job: Job, order: Order, work: Work | None) -> None:
+    """Have a job go on with another order."""
+    job.request = {**job.request, "order": order.as_json()}
+    if work is not None:
+        _set_work(job, work)
+    else:
+        resources = {**job.request["resources"], "ranks": order.processes}
+        job.request = {**job.request, "resources": resources, "settings": settings_of(order)}
+
+
+def _settle(records: RecordStore, queue: JobQueue, ranks: int) -> None:
     """Count a user's jobs no more that have ended since somebody looked."""
     try:
         check_quota(records, queue, ranks)
@@ -286,39 +312,3 @@ def _check_resumable(job: Job) -> None:
         raise InvalidInput(
             f"job {job.name} is {job.state}: framesift jobs wait {job.name} follows it"
         )
-
-
-def free_name(session: Session, jobs_folder: Path, order: JobOrder, own_names: str) -> str:
-    """The wanted name, or one made up.
-
-    Args:
-        session: Of the records.
-        jobs_folder: Where jobs' folders lie.
-        order: The job.
-        own_names: What the wanted name begins with: one that is taken would tell of others' jobs.
-
-    Raises:
-        InvalidInput: It cannot name a folder.
-        AlreadyExists: A job, or something in the jobs' folder, has it.
-    """
-
-    def taken(name: str) -> bool:
-        known = session.scalar(select(Job.id).where(Job.name == name)) is not None
-        return known or (jobs_folder / name).exists()
-
-    if order.name is None:
-        number = (session.scalar(select(func.max(Job.id))) or 0) + 1
-        return next(name for n in count(number) if not taken(name := f"{order.base}-{n}"))
-    base = order.name.removeprefix(own_names)
-    if not _NAME.fullmatch(base) or len(own_names + base) > _LONGEST_NAME:
-        raise InvalidInput(
-            f"job name '{order.name}': expected letters, digits, '.', '_' and '-', such as train-1"
-        )
-    name = own_names + base
-    if taken(name):
-        raise AlreadyExists("job", name, "give another --name")
-    return name
-
-
-_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONUNBUFFERED": "1"}
-"""Environment variables of each task."""

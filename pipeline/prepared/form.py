@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.storage.bounded_file import parsed_json
-from pipeline.cache.entry_name import FORMS as FOLDER
+from pipeline.entry_name import FORMS as FOLDER
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import RESIZING, UInt8
 from pipeline.runs.size import Size

@@ -18,7 +18,7 @@ from catalog.storage.to_disk import to_disk, tree_to_disk
 from pipeline.cores import cores
 from pipeline.manifest import Manifest
 from pipeline.prepared.arrays import Arrays
-from pipeline.prepared.class_file import CLASSES_FILE, class_text, write_class_file
+from pipeline.prepared.class_file import CLASSES_FILE, class_text
 from pipeline.prepared.decoding_process import DecodingProcess
 from pipeline.prepared.form import (
     ABOUT_FILE,
@@ -131,8 +131,6 @@ def prepare(
     classes = class_text(header.class_list)
     whole = Prepared(target, size, len(manifest), 0, form_bytes(len(manifest), size), ())
     if earlier is not None and not missing:
-        if not (target / CLASSES_FILE).exists():  # a form of an earlier release
-            write_class_file(target, header.class_list)
         return whole
     space = whole.bytes + len(classes.encode()) + _HEADER_BYTES
     if room is not None:

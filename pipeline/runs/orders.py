@@ -155,6 +155,11 @@ class Order:
         return 1
 
     @property
+    def saves_as(self) -> str | None:
+        """Name of the dataset that a question's frames become; None for the job's own."""
+        return self.save_as
+
+    @property
     def afterwards(self) -> tuple[str, ...]:
         """The steps that follow when the job is done."""
         return tuple(step for step in ("evict", "migrate") if getattr(self, step))
@@ -417,6 +422,17 @@ class TrainingSettings:
             parse=exchange_in,
         ),
     ] = None
+    label_smoothing: Annotated[
+        float,
+        Setting(
+            help="Share of a pixel's truth that is spread over all classes, 0 to 1.",
+            flag="share of a pixel's truth spread over all classes (0)",
+            mode="train",
+            ge=0,
+            le=1,
+            examples=(0.1,),
+        ),
+    ] = 0.0
     checkpoint_every: Annotated[
         int | None,
         Setting(
@@ -514,6 +530,8 @@ class Training(TrainingSettings, NetworkOrder):
             raise InvalidInput(
                 f"max steps {self.max_steps} and epochs {self.epochs}: give one of them"
             )
+        for side in ("height", "width"):
+            _check_side(side, getattr(self, side))
         super().check()
         checked_augmentations(self.augment or ())
         check_bad_frames(self.bad_frames)
@@ -534,8 +552,6 @@ class Training(TrainingSettings, NetworkOrder):
             )
         if self.target_miou is not None and self.evaluate_every is None:
             raise InvalidInput("target miou: give evaluate every, too, by which it is looked for")
-        for side in ("height", "width"):
-            _check_side(side, getattr(self, side))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -640,6 +656,11 @@ class Prediction(ModelOrder):
     trust_model: Annotated[bool, _TRUST] = False
     bad_frames: Annotated[str | None, _bad_frames("The report names them.")] = None
 
+    @property
+    def saves_as(self) -> str | None:
+        """As of every order; predict-MODEL by default."""
+        return self.save_as or f"predict-{Path(self.model).name.replace('@', '-')}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Program(Order):
@@ -720,7 +741,7 @@ def order_of(data: Mapping[str, Any]) -> Order:
     if kind not in ORDERS:
         raise UnknownName("job", kind, ORDERS)
     order = ORDERS[kind]
-    values = {name: value for name, value in data.items() if name != "kind"}
+    values = {name: value for name, value in data.items() if name != "kind" and value is not None}
     known = order.__dataclass_fields__
     for name in values.keys() - known.keys():
         raise UnknownName(f"setting of {kind}", name, known)

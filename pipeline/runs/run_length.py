@@ -6,7 +6,7 @@ DEFAULT_STEPS = 300
 
 
 @dataclass(frozen=True)
-class Begun:
+class Progress:
     """Progress of a run.
 
     Attributes:
@@ -80,7 +80,7 @@ def run_length(
     return RunLength(steps, examples / frames, min(frames, examples), frames, examples)
 
 
-def length_from(length: RunLength, workers: int, batch_size: int, begun: "Begun") -> RunLength:
+def length_from(length: RunLength, workers: int, batch_size: int, begun: "Progress") -> RunLength:
     """The length of a run that goes on, with as many workers as before or another number.
 
     The examples stay those that the run was begun with; the steps that are left follow from them.
@@ -91,7 +91,7 @@ def length_from(length: RunLength, workers: int, batch_size: int, begun: "Begun"
         batch_size: Frames per step and worker.
         begun: How far it is.
 
-    >>> length_from(run_length(100, 2, 5, None, 3), 1, 5, Begun(step=10, examples=100)).max_steps
+    >>> length_from(run_length(100, 2, 5, None, 3), 1, 5, Progress(step=10, examples=100)).max_steps
     50
     """
     left = -(-(length.examples - begun.examples) // (workers * batch_size))

@@ -5,11 +5,11 @@ flags of the training program (training.run_settings). Standard library only: GP
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from inspect import get_annotations
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from catalog.errors import InvalidInput
 
@@ -60,6 +60,11 @@ class Setting:
     usual: Any = None
 
     @property
+    def body_words(self) -> str:
+        """Its words as a request's field; empty where requests lack it."""
+        return self.help if self.body is None else self.body
+
+    @property
     def expected(self) -> str:
         """The numbers that it may have, in words."""
         if self.gt is not None:
@@ -99,10 +104,18 @@ class Row:
         """The name in messages."""
         return self.name.replace("_", " ")
 
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """The types that the value may have; those of the elements of a list."""
+        return get_args(self.type) or (self.type,)
 
-@cache
-def rows(order: type) -> tuple[Row, ...]:
-    """The fields of a dataclass that have a setting; a class's own follow its bases'."""
+    @property
+    def is_list(self) -> bool:
+        """True when the value is a list."""
+        return any(get_origin(each) is Sequence for each in (self.type, *self.types))
+
+
+def _rows(order: Any) -> tuple[Row, ...]:
     hints = get_type_hints(order, include_extras=True)
     known = {field.name: field for field in fields(order)}
     names: dict[str, None] = {}
@@ -119,14 +132,17 @@ def rows(order: type) -> tuple[Row, ...]:
     )
 
 
+rows: Callable[[Any], tuple[Row, ...]] = cache(_rows)
+"""Gives the fields of a dataclass that have a setting; a class's own follow its bases'."""
+
+
 def check_numbers(order: object) -> None:
     """Accept an order whose numbers lie within their bounds.
 
     Raises:
         InvalidInput: One does not.
     """
-    kind: Any = type(order)
-    for row in rows(kind):
+    for row in rows(type(order)):
         value = getattr(order, row.name)
         if isinstance(value, int | float) and not row.setting.takes(value):
             raise InvalidInput(f"{row.label} {value:g}: expected {row.setting.expected}")

@@ -21,8 +21,8 @@ def without_damaged(
 ) -> tuple[StagingPlan, list[str]]:
     """The plan with what is damaged in the cache among the missing; and those entries' paths.
 
-    A damaged entry is removed at once: nobody shall read it while another comes. One of an earlier
-    release, which has no checksum, gets one where its content says that it is whole.
+    A damaged entry is removed at once: nobody shall read it while another comes. One without a
+    checksum gets one where its content says that it is whole.
 
     Args:
         plan: With the files that are there.

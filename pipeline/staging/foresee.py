@@ -75,7 +75,7 @@ def foresee_staging(
     holder = Holder(f"{dataset.name}@{dataset.version}", user=user)
     # Under a lease, as a staging is: what the dataset has in the cache makes no room for the rest.
     with leased(cache, staged_name(dataset), holder) as lease:
-        plan = plan_staging(manifest, cache, sources.files)
+        plan = plan_staging(manifest, cache)
         staged_manifest(manifest, plan, lease.own_manifest).write(lease.own_manifest)
         making = Room(cache, lease).foresee(plan.missing_bytes, len(plan.missing))
     going = making.eviction if making.fits else None

@@ -7,12 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow as pa
-
 from catalog.errors import BadFile, StorageError
-from catalog.storage.file_version import listed_version
 from ingest.sources.source_files import SourceFiles
-from pipeline.cache.entry_name import kept_key, source_folder
+from pipeline.entry_name import kept_key, source_folder
 from pipeline.manifest import FrameFile, Manifest
 
 OTHER_NAME = (
@@ -64,7 +61,6 @@ class StagingPlan:
         bytes: Their size [bytes].
         roots: Folder of each source in the cache.
         places: Folder or URI of each source.
-        rows: The manifest's rows, each file with its version.
         files_of: Files of each source.
     """
 
@@ -74,7 +70,6 @@ class StagingPlan:
     bytes: int
     roots: Mapping[str, str]
     places: Mapping[str, str]
-    rows: pa.Table
     files_of: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -119,13 +114,7 @@ class StagingPlan:
         return f"{self.places[item.source].rstrip('/')}/{item.key}"
 
 
-def plan_staging(
-    manifest: Manifest,
-    cache: Path,
-    sources: OpenSource | None = None,
-    *,
-    keep_present: bool = False,
-) -> StagingPlan:
+def plan_staging(manifest: Manifest, cache: Path, *, keep_present: bool = False) -> StagingPlan:
     """The files to fetch so that every file of the manifest lies in the cache.
 
     A file in the cache whose name says the wanted version, and which has the catalogued size, is
@@ -134,25 +123,20 @@ def plan_staging(
     Args:
         manifest: The files, not staged.
         cache: Where they go.
-        sources: Opens those whose files' versions the manifest does not say, as earlier formats.
         keep_present: Keep those that are there, too.
 
     Raises:
         BadFile: The manifest names no version of a file.
-        StorageError: A source that is asked for versions cannot be reached.
     """
     header = manifest.header
     roots = {name: str(cache / source_folder(of)) for name, of in header.datasources.items()}
-    rows = manifest.frames
     listed = _Listed()
     missing: list[WantedFile] = []
     present: list[WantedFile] = []
     seen = _Seen()
     files = size = 0
     for kind in ("image", "label"):
-        versions: list[str | None] = []
-        for item in _wanted(manifest.files(kind), sources):
-            versions.append(item.version if item else None)
+        for item in wanted_files(manifest.files(kind)):
             if item is None or not seen.is_new(item):
                 continue
             files, size = files + 1, size + item.size
@@ -160,11 +144,8 @@ def plan_staging(
                 missing.append(item)
             elif keep_present:
                 present.append(item)
-        column = rows.column_names.index(f"{kind}_version")
-        rows = rows.set_column(column, rows.schema.field(column), pa.array(versions, pa.string()))
-    source_roots = header.roots
     return StagingPlan(
-        tuple(missing), tuple(present), files, size, roots, source_roots, rows, seen.files_of()
+        tuple(missing), tuple(present), files, size, roots, header.roots, seen.files_of()
     )
 
 
@@ -236,34 +217,15 @@ def _sizes(folder: str) -> dict[str, int]:
 
 
 def wanted_files(files: Iterable[FrameFile | None]) -> Iterator[WantedFile | None]:
-    """The files of a manifest that says the versions of all of them; None where there is none.
+    """The files of a manifest that is not staged; None where there is none.
 
     Raises:
         BadFile: It names no version of one.
     """
-    return _wanted(files, None)
-
-
-def _wanted(
-    files: Iterable[FrameFile | None], sources: OpenSource | None
-) -> Iterator[WantedFile | None]:
     for file in files:
         if file is None:
             yield None
-            continue
-        version = file.version or _version_now(file, sources)
-        yield WantedFile(file.source, file.key, file.size, version, file.digest)
-
-
-def _version_now(file: FrameFile, sources: OpenSource | None) -> str:
-    """The version that lies in the source, where an earlier format says none."""
-    if sources is None:
-        raise BadFile("the manifest does not say its version", file.path)
-    entry = next(iter(sources(file.source).list(file.key)), None)
-    if entry is None:
-        raise StorageError(
-            f"{file.path}: is not there; the dataset was made by an earlier release, which did not "
-            "keep the versions of files, so its source is needed: is it mounted?",
-            file.path,
-        )
-    return listed_version(entry.etag, entry.mtime)
+        elif file.version is None:
+            raise BadFile("the manifest does not say its version", file.path)
+        else:
+            yield WantedFile(file.source, file.key, file.size, file.version, file.digest)

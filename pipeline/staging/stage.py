@@ -23,7 +23,7 @@ from pipeline.cache.room import Room
 from pipeline.cache.running import Announcement, StagingAbout
 from pipeline.cache.stager import Stager, stager
 from pipeline.cache.statistics import Counting, SourceCounts, counting
-from pipeline.manifest import HEADER_FILE, SAYS_VERSIONS, Manifest
+from pipeline.manifest import HEADER_FILE, Manifest
 from pipeline.manifest_store import manifest_folder, read_manifest
 from pipeline.staging.check_present import without_damaged
 from pipeline.staging.fetch import FailedFile, fetch_files
@@ -78,7 +78,7 @@ def stage_dataset(
     folder = cache / MANIFESTS / name
     known_evictions = evictions(cache)
     with staging_recorded(records, dataset, str(cache)) as staging:
-        plan = plan_staging(manifest, cache, sources.files, keep_present=verify)
+        plan = plan_staging(manifest, cache, keep_present=verify)
         make_cache(cache)
         with (
             leased(cache, name, Holder(f"{dataset.name}@{dataset.version}", user=user)) as lease,
@@ -92,7 +92,7 @@ def stage_dataset(
             room.settle()
             # What was there may be gone; from now on it stays.
             if evictions(cache) != known_evictions:
-                plan = plan_staging(manifest, cache, sources.files, keep_present=verify)
+                plan = plan_staging(manifest, cache, keep_present=verify)
             progress = announcing(own, dataset, plan, user, job_folder, progress)
             if verify:
                 plan, damaged_paths = without_damaged(plan, cache, checksums, workers, progress)
@@ -138,7 +138,7 @@ def stage_dataset(
 def staged_manifest(manifest: Manifest, plan: StagingPlan, place: Path) -> Manifest:
     """The manifest with its files in the cache, to be written to that place there."""
     roots = {source: os.path.relpath(root, place) for source, root in plan.roots.items()}
-    return Manifest(replace(manifest.header, roots=roots, within={}, staged=True), plan.rows)
+    return Manifest(replace(manifest.header, roots=roots, within={}, staged=True), manifest.frames)
 
 
 def tell_recalling(plan: StagingPlan, progress: Callable[[Progress], None], files: int) -> None:
@@ -215,8 +215,6 @@ def newest_manifest(records: RecordStore, dataset: Dataset) -> Path:
 
 def _is_of(manifest: Path, dataset: Dataset) -> bool:
     try:
-        header = Manifest.read(manifest).header
+        return Manifest.read(manifest).header.id == dataset.content_id
     except FramesiftError:
         return False
-    # What an earlier release staged may be of another version than the dataset's.
-    return header.id == dataset.content_id and header.format >= SAYS_VERSIONS

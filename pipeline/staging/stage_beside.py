@@ -115,13 +115,13 @@ def stage_beside(
         counting(cache) as counts,
     ):
         known_evictions = evictions(cache)
-        plan = plan_staging(manifest, cache, sources.files)
+        plan = plan_staging(manifest, cache)
         staged_manifest(manifest, plan, lease.own_manifest).write(lease.own_manifest)
         room = Room(cache, lease)
         room.settle()
         if evictions(cache) != known_evictions:  # what was there may be gone; from now on it stays
-            plan = plan_staging(manifest, cache, sources.files)
-        split = replace(manifest, frames=plan.rows).split(reading.split)
+            plan = plan_staging(manifest, cache)
+        split = manifest.split(reading.split)
         frames = [
             tuple(file for file in files if file is not None)
             for files in zip_longest(wanted_files(split.images()), wanted_files(split.labels()))

@@ -139,7 +139,7 @@ def collection_column(named_rules: tuple[tuple[str, str], ...]) -> str:
                 of_files = f'{LAKE}.main.{FILES} AS "{ROW}" WHERE {holds}'
                 holds = f'"{ROW}"."fkey" IN (SELECT "{ROW}"."fkey" FROM {of_files})'
         except InvalidInput:
-            continue  # of an earlier release: it holds for no row, as for its users
+            continue  # it holds for no row, as for its users
         cases.append(f"WHEN {holds} THEN {literal(name)}")
     return f"CASE {' '.join(cases)} END" if cases else ""
 

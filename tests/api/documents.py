@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.routing import Route
 
-from api.http.app import create_app
+from api.app import create_app
 from api.http.routing import find
 from api.http.rules import Rule
 from api.settings import Settings

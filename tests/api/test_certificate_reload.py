@@ -49,7 +49,7 @@ def reads_certificates(pid: int) -> bool:
     It ignores SIGHUP until then.
     """
     caught = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.M)
-    return bool(caught) and bool(int(caught[1], 16) >> (signal.SIGHUP - 1) & 1)
+    return caught is not None and bool(int(caught[1], 16) >> (signal.SIGHUP - 1) & 1)
 
 
 def renewed(certificates: Path, name: str, files: Path) -> bytes:

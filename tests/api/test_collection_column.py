@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
 from catalog.records.store import RecordStore

@@ -9,7 +9,7 @@ import pytest
 
 from api.cli import destination
 from api.cli.default_server import default_server, keep_default_server
-from api.cli.destination import Given
+from api.cli.destination import GlobalOptions
 from api.cli.exit_codes import ExitCode
 from catalog.errors import InvalidInput
 from tests.api.servers import FRAMESIFT, environment, several
@@ -136,7 +136,7 @@ def test_a_context_is_asked_where_nothing_is_named(
     for name in ("HOME", "SERVER"):
         monkeypatch.delenv(f"FRAMESIFT_{name}", raising=False)
     monkeypatch.setenv("FRAMESIFT_CONFIG", str(tmp_path))
-    destination.choose(Given(command="compact"))
+    destination.choose(GlobalOptions(command="compact"))
     assert destination.server() is None
     keep_default_server(tmp_path, "https://team:8008")
     assert destination.server() == "https://team:8008"
@@ -146,9 +146,9 @@ def test_a_context_is_asked_where_nothing_is_named(
     assert destination.server() is None
     monkeypatch.setenv("FRAMESIFT_SERVER", "https://other:8008")
     assert destination.server() == "https://other:8008"
-    destination.choose(Given(server="https://third:8008"))
+    destination.choose(GlobalOptions(server="https://third:8008"))
     assert destination.server() == "https://third:8008"
-    destination.choose(Given())
+    destination.choose(GlobalOptions())
     keep_default_server(tmp_path, None)
     assert default_server(tmp_path) is None
     (tmp_path / "context.json").write_text("[]")

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
-from api.http.app import create_app
+from api.app import create_app
 from api.http.middleware import authentication
 from api.settings import Settings
 from api.workspace import Workspace

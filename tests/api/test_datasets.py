@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 from tests.api.servers import several
 from tests.pipeline.homes import FRAMES

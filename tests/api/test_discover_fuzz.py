@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from api.http.app import create_app
+from api.app import create_app
 from api.http.middleware.resolver import is_plain
 from api.settings import Settings
 

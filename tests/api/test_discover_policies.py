@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 from catalog.records.policy_tables import Policy, PolicyRun
 from catalog.records.tables import now

@@ -10,7 +10,7 @@ import httpx2 as httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
 from catalog.records.store import RecordStore

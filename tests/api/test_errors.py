@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import catalog.errors as errors
-from api.http.app import create_app
+from api.app import create_app
 from api.http.errors import STATUSES, status_of
 from api.settings import Settings
 

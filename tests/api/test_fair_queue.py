@@ -17,7 +17,7 @@ from api.http.fair_queue import FairQueue, Slot
 from api.http.middleware.admission import release_of
 from api.http.middleware.request_context import RequestContext
 from api.http.sql_response import SqlResponse
-from api.services.statements import Statements
+from api.services.session import Session
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, ServerBusy
@@ -165,7 +165,7 @@ def test_an_answer_that_is_cancelled_leaves_the_queue(catalogued: Path, tmp_path
         pytest.fail(f"{error} was answered")
 
     async def cancelled() -> None:
-        rows = Statements(workspace).run("select fkey from metaocean")
+        rows = Session(workspace).statements.run("select fkey from metaocean")
         answer = SqlResponse(rows, "csv", refusal)
         answering = asyncio.create_task(answer(scope, receive, send))
         while not queue.waiting:
@@ -204,7 +204,7 @@ def test_a_statement_that_waits_too_long_for_its_slot(catalogued: Path, tmp_path
         return Response()
 
     async def answered() -> None:
-        rows = Statements(workspace).run("select fkey from metaocean")
+        rows = Session(workspace).statements.run("select fkey from metaocean")
         answer = SqlResponse(rows, "csv", refusal)
         first = queue.enter("another")
         asyncio.get_running_loop().call_later(0.6, first.release)

@@ -19,9 +19,9 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from api.app import create_app
 from api.frame_images.image_cache import ImageCache
 from api.http import made_image_answer
-from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
 from catalog.records import sources

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import framesift
+from api.app import create_app
 from api.cli.commands.statistics import histogram_
-from api.http.app import create_app
 from api.mcp.tools import Tools
 from api.services.statistics import histogram_axes
 from api.services.statistics.service import Statistics

@@ -10,13 +10,13 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from pydantic import TypeAdapter, ValidationError
 
+from api.app import ROUTERS, create_app
 from api.discover.connmgr.connections import ConnectionRequest
 from api.discover.connmgr.scans import Partial
 from api.discover.db2whrest.report_files import ReportBody
 from api.discover.db2whrest.summary_tables import Configuration
 from api.discover.policyengine.policies import PolicyChange
 from api.discover.policyengine.tags import NewTag
-from api.http.app import ROUTERS, create_app
 from api.settings import Settings
 from catalog.errors import InvalidInput
 from catalog.text.bounded import MOST_MANY

@@ -15,9 +15,9 @@ from catalog.records.datasets import recorded_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Job, Task
 from pipeline.jobs.backends.turn import locked
-from pipeline.jobs.inference.validation import submit_validation
 from tests.api.servers import FRAMESIFT, environment, framesift, several, wait_until
 from tests.pipeline.homes import copy_home, open_home
+from tests.pipeline.jobs import submit_validation
 from tests.pipeline.test_datasets import make
 
 

@@ -23,7 +23,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
-from api.http.app import create_app
+from api.app import create_app
 from api.schemas.home_orders import Staging
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users

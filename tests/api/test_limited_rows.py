@@ -15,7 +15,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
 from catalog.errors import NotAllowed
@@ -345,7 +345,7 @@ ASKED = [
 
 
 def _limited_by(home: Path, rule: str) -> dict[str, str]:
-    """A user of a collection with a rule that no check has seen, as an earlier release kept it."""
+    """A user of a collection with a rule that no check has seen."""
     header = _user(home, "zoe", "datauser")
     records = RecordStore(home / "records" / "records.sqlite")
     row_collections.add(records, "rr", rule)

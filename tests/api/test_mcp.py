@@ -23,7 +23,7 @@ from PIL import Image
 from api.http.middleware.authentication import Authentication
 from api.http.middleware.request_context import RequestContext
 from api.http.rules import READ_ALL_ROWS
-from api.mcp.endpoint import _desk_of
+from api.mcp.endpoint import _caller_of
 from api.mcp.tools import Tools
 from api.server.shared import Changes
 from api.services.accounts.callers import Caller
@@ -268,7 +268,7 @@ def test_a_refused_tool_is_in_the_audit_log(home: Path) -> None:
         request_context=SimpleNamespace(request=Request(scope), params={"name": "sources"})
     )
     with pytest.raises(ToolError, match="sees only rows of collections"):
-        asyncio.run(Tools(_desk_of)._told(context, lambda desk: desk.need(READ_ALL_ROWS)))
+        asyncio.run(Tools(_caller_of)._answered(context, lambda caller: caller.need(READ_ALL_ROWS)))
     (entry,) = audit_log.entries(workspace.records)
     fields = (entry.who, entry.what, entry.target, entry.outcome, entry.address)
     assert fields == ("anna", "tool sources", "/mcp", "403", "127.0.0.1")
@@ -278,7 +278,7 @@ def test_it_can_be_switched_off(home: Path) -> None:
     """Then there is nothing; elsewhere the SDK is not imported before somebody asks."""
     with serving(home, variables={"FRAMESIFT_MCP": "false"}) as (url, _):
         assert httpx.post(f"{url}/mcp", json={}).status_code == 404
-    code = "import sys, api.http.app; print('mcp' in sys.modules, 'mcp_types' in sys.modules)"
+    code = "import sys, api.app; print('mcp' in sys.modules, 'mcp_types' in sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )

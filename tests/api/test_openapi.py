@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 from tests.api.route_rules import DISCOVER, OPEN, below
 

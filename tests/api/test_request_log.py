@@ -14,7 +14,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.server.log_setup import JsonLines, TextLines, _BoundedHandler
 from api.settings import Settings
 from catalog.accounts import users

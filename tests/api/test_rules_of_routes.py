@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.http.routing import Router, add_routers
 from api.http.rules import READ, Rule
 from api.services.accounts.callers import Permission

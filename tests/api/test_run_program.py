@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import framesift as client_package
-from api.http.app import create_app
+from api.app import create_app
 from api.services.accounts.callers import Caller
 from api.services.call import Call
 from api.services.jobs.programs import need_programs

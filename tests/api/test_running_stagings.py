@@ -16,7 +16,6 @@ from api.schemas.stagings import Staged
 from api.services.accounts.callers import Caller
 from api.services.call import user_here
 from api.services.session import Session
-from api.services.stagings import Stagings
 from api.workspace import Workspace
 from catalog.errors import StagingCancelled
 from catalog.records.tables import Job
@@ -25,7 +24,7 @@ from pipeline.cache.beat import Watch
 from pipeline.cache.contents import space
 from pipeline.cache.stager import stager
 from pipeline.jobs.request import JobPaths
-from pipeline.jobs.workflow.moves import RUN, add_task
+from pipeline.jobs.workflow.moves import RUN, add_task, new_task
 from pipeline.staging.progress import Progress
 from tests.api.servers import framesift, serving, wait_until
 from tests.pipeline.homes import FRAMES, copy_home, open_home
@@ -55,7 +54,7 @@ def staging(
             stands.set()
             assert go.wait(300)
 
-    stagings = Stagings(workspace)
+    stagings = Session(workspace).stagings
     with ThreadPoolExecutor(1) as pool:
         ends = pool.submit(
             stagings.run,
@@ -113,7 +112,7 @@ def test_a_running_staging_is_listed_and_cancelled(
         with pytest.raises(client_package.NotFound, match="no running staging named"):
             client.stagings.cancel(found["name"])
         _, there = space(workspace.cache)
-        came = Stagings(workspace).run(
+        came = Session(workspace).stagings.run(
             "streets", cache=None, workers=1, progress=lambda _: None, failed=lambda _: None
         )
         assert came.files_copied == FILES - there
@@ -127,7 +126,8 @@ def being_submitted(session: Transaction, job: Job) -> None:
     """Record a job that another process is about to hand to its backend."""
     session.add(job)
     session.flush()
-    add_task(session, job, RUN).backend_name = "framesift-test"
+    add_task(session, job, task := new_task(RUN))
+    task.backend_name = "framesift-test"
 
 
 def test_a_job_that_waits_is_listed_by_its_name(workspace: Workspace) -> None:
@@ -141,7 +141,7 @@ def test_a_job_that_waits_is_listed_by_its_name(workspace: Workspace) -> None:
             paths={"folder": str(folder.folder), "logs": str(folder.logs)},
         )  # fmt: skip
         being_submitted(session, job)
-    stagings = Stagings(workspace)
+    stagings = Session(workspace).stagings
     (found,) = stagings.running()
     assert (found.name, found.state, found.user) == ("stage-streets-1", "pending", "anna")
     assert (found.plan, found.progress) == (None, None)
@@ -164,7 +164,7 @@ def test_the_staging_beside_a_training_is_cancelled_with_it(workspace: Workspace
             paths={"folder": str(folder.folder), "logs": str(folder.logs)},
         )  # fmt: skip
         being_submitted(session, job)
-    stagings = Stagings(workspace)
+    stagings = Session(workspace).stagings
     assert stagings.running() == []
     with stager(workspace.cache) as own:
         about = running.StagingAbout("streets@1", "", str(folder.folder), "", 9, 9, 9, 9)
@@ -177,7 +177,7 @@ def test_the_staging_beside_a_training_is_cancelled_with_it(workspace: Workspace
 
 def test_the_staging_of_a_job_has_the_job_s_name(workspace: Workspace) -> None:
     """While it waits as while it runs; its folder stands in the cache."""
-    begun = Stagings(workspace).begin(Staging(dataset="streets"))
+    begun = Session(workspace).stagings.begin(Staging(dataset="streets"))
     seen = set[str]()
 
     def has_ended() -> bool:
@@ -185,8 +185,8 @@ def test_the_staging_of_a_job_has_the_job_s_name(workspace: Workspace) -> None:
             Path(one.about.job_folder).name
             for one in running.running_stagings(workspace.cache, Watch())
         )
-        seen.update(one.name for one in Stagings(workspace).running())
-        return not Stagings(workspace).running()
+        seen.update(one.name for one in Session(workspace).stagings.running())
+        return not Session(workspace).stagings.running()
 
     wait_until(has_ended)
     assert seen == {begun.name}

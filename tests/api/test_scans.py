@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.schemas.home_orders import Scan, home_order_of
 from api.settings import Settings
 from catalog.records.jobs import recorded_jobs

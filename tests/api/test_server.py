@@ -18,8 +18,8 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
+from api.app import create_app
 from api.cli.commands.server import _listen
-from api.http.app import create_app
 from api.settings import Settings
 from catalog.memory.snapshot import SnapshotInMemory
 from tests.api.servers import counted, framesift, serving, until_ready, wait_until

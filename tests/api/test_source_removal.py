@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.records.sources import add_source

@@ -11,8 +11,8 @@ from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
 from starlette.middleware import Middleware
 
+from api.app import create_app
 from api.http import rules
-from api.http.app import create_app
 from api.http.dependencies import CurrentSession
 from api.http.routing import Router, add_routers, rule_of
 from api.settings import Settings

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.http.negotiation import ROW_TYPES
 from api.settings import Settings
 from catalog.records.datasets import recorded_dataset

@@ -7,7 +7,7 @@ import httpx2 as httpx
 import pytest
 from fastapi.routing import iter_route_contexts
 
-from api.http.app import create_app
+from api.app import create_app
 from api.schemas.sources import Platform
 from api.schemas.tags import Kind
 from api.settings import Settings

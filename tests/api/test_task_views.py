@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from api.app import create_app
 from api.discover.db2whrest.task_files import Limits, TaskFiles
-from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import tokens, users
 from tests.api.servers import wait_until

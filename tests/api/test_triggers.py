@@ -12,9 +12,9 @@ from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 import framesift as client_package
+from api.app import create_app
 from api.cli.commands.automation.trigger import trigger_app
 from api.cli.commands.jobs.jobs import jobs_app
-from api.http.app import create_app
 from api.services.accounts.callers import Caller
 from api.services.automation import starting
 from api.services.automation.starting import start_triggers

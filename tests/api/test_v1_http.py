@@ -18,7 +18,7 @@ from fastapi.responses import StreamingResponse
 from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
-from api.http.app import create_app
+from api.app import create_app
 from api.http.middleware.compression import Compression
 from api.services.accounts.callers import Caller
 from api.settings import Settings

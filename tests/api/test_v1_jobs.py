@@ -15,8 +15,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import framesift as framesift_client
+from api.app import create_app
 from api.cli.commands.jobs.validate import follow_all
-from api.http.app import create_app
 from api.services.jobs.files import report_file
 from api.services.session import Session
 from api.settings import Settings
@@ -27,7 +27,7 @@ from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job, now
 from pipeline.jobs.backends.registry import BACKENDS
 from pipeline.jobs.request import JobPaths, write_json
-from pipeline.jobs.workflow.moves import RUN, add_task
+from pipeline.jobs.workflow.moves import RUN, add_task, new_task
 from tests.api.servers import framesift, serving, wait_until
 from tests.api.test_statistics import a_report
 from tests.pipeline.homes import SAMPLE, copy_home, open_home
@@ -63,7 +63,7 @@ def recorded(workspace: Workspace, name: str, kind: str, state: str, **paths: st
         )  # fmt: skip
         session.add(job)
         session.flush()
-        task = add_task(session, job, RUN)
+        add_task(session, job, task := new_task(RUN))
         task.state, task.handle, task.started = state, job.handle, job.started
         if state == "pending":
             task.handle, task.not_before = "", now() + timedelta(minutes=30)
@@ -494,8 +494,8 @@ def test_a_model_tells_what_its_run_had(served: tuple[httpx.Client, Workspace]) 
         job = session.get_one(Job, recorded_job(workspace.records, "told").id)
         job.request = {**job.request, "settings": asked}
     had = {
-        "exec_mode": "train", "batch_size": 4, "learning_rate": 0.002, "height_px": 208,
-        "augment": "mirror,crop", "precision": "float32", "evaluate_every": 1,
+        "exec_mode": "train", "batch_size": 4, "learning_rate": 0.002, "height": 208,
+        "augment": ["mirror", "crop"], "precision": "float32", "evaluate_every": 1,
         "continue_from": None,
     }  # fmt: skip
     write_json(folder / "run.json", {"settings": had})

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.services.accounts.callers import Caller
 from api.services.sources.places import allowed_place
 from api.settings import Settings

@@ -16,8 +16,8 @@ from sqlalchemy import update
 from typer.testing import CliRunner
 
 import framesift as client_package
+from api.app import create_app
 from api.cli.commands.automation.webhook import webhook_app
-from api.http.app import create_app
 from api.services.automation.delivering import AGAIN_S, tell_webhooks
 from api.services.session import Session
 from api.settings import Settings
@@ -199,7 +199,7 @@ def test_by_command_rest_and_client(
     (listed,) = json.loads(framesift("list", "--json"))
     assert (listed["states"], "secret" in listed) == (["failed", "done"], False)
     with pytest.raises(InvalidInput, match="states"):
-        Session(home).webhooks.add("ci2", receiver.url, states=["ended"])  # type: ignore[list-item]
+        Session(home).webhooks.add("ci2", receiver.url, states=["ended"])
     settings = Settings(home=home.home, cache=None, webhook_hosts=(receiver.host,))
     with TestClient(create_app(settings, authenticates=False)) as client:
         wrong = client.post("/v1/webhooks", json={"name": "x", "url": "http://other/"})

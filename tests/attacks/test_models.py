@@ -51,7 +51,8 @@ def about_file(folder: Path, **changed: Any) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"format": 4}, "format 4; this version reads 1 to 3"),
+        ({"format": 4}, "format 4; this version reads 3"),
+        ({"format": 1}, "format 1; this version reads 3"),
         ({"height_px": 2**40}, "height_px: 1099511627776 cannot be"),
         ({"width_px": 97}, "width_px: 97 cannot be"),
         ({"step": True}, "step: True cannot be"),

@@ -1,16 +1,19 @@
 """Backup and restore: a whole home again, made while others write; nothing damaged comes back."""
 
 import copy
+import hashlib
 import json
 import random
 import shutil
+import sqlite3
 import tarfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
-from catalog.errors import AlreadyExists, BadFile, FramesiftError, StorageError
+from catalog.errors import AlreadyExists, BadFile, CatalogDamaged, FramesiftError, StorageError
 from catalog.frames.frames import register
 from catalog.lake.snapshots import log
 from catalog.maintenance.backup import Backup, back_up, restore
@@ -203,6 +206,23 @@ def test_no_backup_at_all(tmp_path: Path, folder: Path) -> None:
         with pytest.raises(BadFile):
             restore(tmp_path / name, home)
         assert list(home.iterdir()) == []
+
+
+def test_records_of_a_schema_that_is_not_read(tmp_path: Path, folder: Path) -> None:
+    """A backup of before is refused before anything is in place, saying how to go on."""
+    backup, home, name = tmp_path / "b", tmp_path / "new", "records/records.sqlite"
+    home.mkdir()
+    back_up(open_store(folder), records_of(folder), backup)
+    with closing(sqlite3.connect(backup / name)) as records:
+        records.execute("UPDATE alembic_version SET version_num = '0019'")
+        records.commit()
+    header = json.loads((backup / "backup.json").read_text())
+    content = (backup / name).read_bytes()
+    header["files"][name] = [len(content), hashlib.sha256(content).hexdigest()]
+    (backup / "backup.json").write_text(json.dumps(header))
+    with pytest.raises(CatalogDamaged, match=r"schema 0019 .*\(framesift dataset export\)"):
+        restore(backup, home)
+    assert list(home.iterdir()) == []
     assert not (tmp_path / "outside").exists()
     with pytest.raises(FramesiftError):
         restore(tmp_path / "nothing", home)

@@ -39,14 +39,6 @@ def test_a_moved_catalog_opens(store: CatalogStore, folder: Path, name: str) -> 
     assert not folder.exists()
 
 
-def test_a_later_format_is_refused(store: CatalogStore, folder: Path) -> None:
-    """A catalog written by a later version is refused, saying what to use."""
-    with store.writing("later") as connection:
-        connection.execute("UPDATE catalog_format SET version = 9")
-    with pytest.raises(CatalogDamaged, match=r"catalog format 9, this version reads 2; use"):
-        open_store(folder)
-
-
 def test_damaged_metadata(store: CatalogStore, folder: Path) -> None:
     """Random bytes, zeros and a cut file give CatalogDamaged in one line, and change nothing."""
     add(store, "a")

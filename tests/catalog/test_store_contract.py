@@ -427,11 +427,18 @@ def test_secrets_stay_secret(store: CatalogStore, location: CatalogLocation) -> 
     assert "secret=" not in text
 
 
-def test_a_later_format_is_refused(store: CatalogStore, location: CatalogLocation) -> None:
-    """A catalog written by a later version is refused, saying what to use."""
-    with store.writing("later") as connection:
-        connection.execute("UPDATE catalog_format SET version = 9")
-    with pytest.raises(CatalogDamaged, match=r"catalog format 9, this version reads 2; use"):
+@pytest.mark.parametrize(
+    ("version", "advice"),
+    [(9, "use the version"), (1, r"with the version .*\(framesift dataset export\)")],
+)
+def test_another_format_is_refused(
+    store: CatalogStore, location: CatalogLocation, version: int, advice: str
+) -> None:
+    """A catalog of a later format, or one of before, is refused, saying how to go on."""
+    with store.writing("another format") as connection:
+        connection.execute("UPDATE catalog_format SET version = ?", [version])
+    refused = rf"catalog format {version}, this version reads 2; {advice}"
+    with pytest.raises(CatalogDamaged, match=refused):
         open_at(location)
 
 

@@ -1,10 +1,12 @@
 """The views have Spectrum Discover's shape."""
 
+from pathlib import Path
+
 from catalog.frames.frames import register
 from catalog.lake.schema import POSITION_TAGS
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
-from tests.catalog.some_rows import file, frame, source_names
+from tests.catalog.some_rows import file, frame, open_store, source_names
 
 METAOCEAN = """
     datasource operation ingesttype revision site platform cluster inode owner group permissions
@@ -72,3 +74,19 @@ def test_files_without_tags_have_no_row_in_a_tag_s_table(store: CatalogStore) ->
         wide = cursor.execute("SELECT filename, car, nodename FROM metaocean_view ORDER BY 1")
         assert wide.fetchall() == [("image", "0", None), ("label", None, None)]
         assert cursor.execute("SELECT value FROM t_car").fetchall() == [("0",)]
+
+
+def test_views_of_another_release_are_renewed(store: CatalogStore, folder: Path) -> None:
+    """The first write of this release makes them again, in one commit, once."""
+    before = columns(store, "metaocean_view"), columns(store, "t_front")
+    with store.writing("views as another release defines them") as connection:
+        connection.execute("CREATE OR REPLACE VIEW lake.bluadmin.metaocean_view AS SELECT 1 AS a")
+        connection.execute("COMMENT ON VIEW lake.bluadmin.metaocean_view IS 'another'")
+        connection.execute("CREATE OR REPLACE VIEW lake.bluadmin.t_front AS SELECT 2 AS b")
+    snapshot = store.snapshot()
+    for written in (2, 3):
+        opened = open_store(folder)
+        with opened.writing("a row") as connection:
+            register(connection, source_names(), [file(f"f{written}")], [], 1)
+        assert (columns(opened, "metaocean_view"), columns(opened, "t_front")) == before
+        assert opened.snapshot() == snapshot + written

@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 
 Edit = Callable[[str, Any], Any]

@@ -1,8 +1,6 @@
 """framesift.data: manifests, staged manifests, prepared forms and lists of files as sequences."""
 
-import json
 import pickle
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,14 +12,14 @@ import pytest
 from PIL import Image
 
 import framesift
-from api.services.stagings import Stagings
+from api.services.session import Session
 from api.workspace import Workspace
 from catalog.storage.file_version import version_of
 from framesift.data import UNKNOWN_CLASS, Classes, open_frames
 from framesift.data.frames import UInt8
 from framesift.data.manifest import kept_key
 from ingest.labels import label_image, palette
-from pipeline.cache import entry_name
+from pipeline import entry_name
 from pipeline.datasets.export import export_text
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
@@ -92,7 +90,7 @@ def test_a_manifest_gives_what_training_decodes(tmp_path: Path) -> None:
 def test_a_staged_manifest_and_its_form(workspace: Workspace) -> None:
     """Proves frames of a real cache equal those of the source, and the form's what was prepared."""
     dataset = make(workspace, "all", split="train=0.5,validation=0.5")
-    staged = Stagings(workspace).run(
+    staged = Session(workspace).stagings.run(
         "all",
         cache=None,
         workers=1,
@@ -252,16 +250,3 @@ def test_every_name_is_there() -> None:
     """Proves that what is imported late is the module's own; another name is none."""
     assert all(getattr(framesift, name).__name__ == name for name in framesift.__all__)
     assert not hasattr(framesift, "Connect")
-
-
-def test_a_form_of_an_earlier_release_gets_its_classes(tmp_path: Path) -> None:
-    """Proves that preparing again adds the classes to a form that lacks them."""
-    dated(tmp_path, tmp_path / ".manifests" / "m")
-    form = prepare(tmp_path / ".manifests" / "m", Size(16, 20), processes=1).folder
-    classes = json.loads((form / "classes.json").read_text())
-    (form / "classes.json").unlink()
-    with pytest.raises(framesift.BadFile, match=r"classes.json"):
-        open_frames(form)
-    assert prepare(tmp_path / ".manifests" / "m", Size(16, 20)).made == 0
-    assert json.loads((form / "classes.json").read_text()) == classes
-    shutil.rmtree(form)

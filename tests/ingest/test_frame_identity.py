@@ -119,20 +119,6 @@ def test_image_and_label_of_two_trees_are_one_frame(
     assert state(home) == scanned_alone(empty_home, tmp_path, trees, "other")
 
 
-def test_a_home_that_counted_both_trees_is_mended_by_its_next_scan(
-    home: Home, trees: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The previous release wrote a row for each tree; nothing is read again."""
-    source = home.add(trees)
-    with monkeypatch.context() as patched:
-        patched.setattr("catalog.frames.frame_trees.merge", lambda *_: 0)
-        patched.setattr("catalog.frames.frame_trees.not_merged", lambda *_: [])
-        home.scan(source)
-    assert len(cars(home)) == 5
-    assert home.scan(source).counts.bytes_read == 0
-    assert cars(home) == [(FIRST, "1"), (FIRST, "2"), (FIRST, "3")]
-
-
 def test_frames_without_a_label_are_frames(home: Home, tmp_path: Path) -> None:
     """With scene, camera and position, without pixels; labelled frames are counted as before."""
     root = make_tree(tmp_path / "tree")

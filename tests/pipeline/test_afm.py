@@ -28,14 +28,13 @@ from pipeline.afm.stage import AfmAccess, evict_from_afm, stage_to_afm
 from pipeline.afm.target import Fileset, filesets_of
 from pipeline.jobs.backends.registry import BACKENDS
 from pipeline.jobs.follow import cancel, refresh
-from pipeline.jobs.run import submit_training
-from pipeline.jobs.train_settings import TrainSettings
 from pipeline.manifest import Manifest
 from pipeline.staging.fetch import FailedFile
 from pipeline.staging.progress import Progress
 from tests.api.servers import framesift, serving
 from tests.pipeline import fake_mmafmctl, test_run
 from tests.pipeline.homes import copy_home, open_home
+from tests.pipeline.jobs import submit_training
 from tests.pipeline.test_datasets import make
 from tests.pipeline.test_staged_sources import draw_source
 
@@ -369,8 +368,8 @@ def test_eviction(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setitem(BACKENDS, "keeping", f"{test_run.__name__}:Keeping")
     job = submit_training(
-        records, storage.workspace.job_queue, dataset, TrainSettings(workers=1),
-        name="reader", backend_name="keeping",
+        records, storage.workspace.job_queue, dataset,
+        workers=1, name="reader", backend="keeping",
     )  # fmt: skip
     assert Manifest.read(Path(job.paths["manifest"])).header.roots == {
         name: str(folder) for name, folder in storage.junction.items()

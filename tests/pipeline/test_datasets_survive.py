@@ -7,9 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import create_engine
 
 from api.schemas.datasets import NewDataset, NewExtension, NewSplit
 from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
@@ -22,9 +19,7 @@ from catalog.maintenance.copying import copy_catalog
 from catalog.records.datasets import recorded_dataset
 from catalog.records.home_places import HomePlaces
 from catalog.records.jobs import recorded_job
-from catalog.records.migrate import MIGRATIONS
 from catalog.records.sources import recorded_source
-from catalog.records.stagings import recorded_stagings
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
 from catalog.storage.location import CatalogLocation
@@ -94,66 +89,6 @@ def test_a_home_is_moved(workspace: Workspace, tmp_path: Path) -> None:
     assert Path(job.paths["model_dir"], "model.json").is_file()
     assert job.request["stages"][0]["commands"][0][2] == str(moved / "jobs" / "train-1")
     assert make(there, split=SPLIT).id == recorded.id
-
-
-def bring_back(records: Path, revision: str) -> None:
-    """Have records in SQLite an earlier schema, with what that can hold."""
-    older = records.with_name("older.sqlite")
-    engine = create_engine(f"sqlite:///{older}")
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
-    engine.dispose()
-    with closing(sqlite3.connect(older)) as opened:
-        opened.execute("ATTACH ? AS newer", (str(records),))
-        tables = opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        for (table,) in tables:
-            if table != "alembic_version":
-                rows = opened.execute(f"SELECT name FROM pragma_table_info('{table}')")
-                columns = ", ".join(f'"{name}"' for (name,) in rows)
-                opened.execute(
-                    f"INSERT OR REPLACE INTO {table} ({columns}) "
-                    f"SELECT {columns} FROM newer.{table}"
-                )
-        opened.commit()
-    for rest in ("-wal", "-shm"):
-        records.with_name(f"{records.name}{rest}").unlink(missing_ok=True)
-    older.replace(records)
-
-
-def test_records_of_an_earlier_release_are_brought_forward(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    """Absolute paths, of a home that was moved before, too; those of elsewhere stay."""
-    dataset = make(workspace)
-    stage_dataset(workspace.records, dataset, workspace.cache)
-    stage_dataset(workspace.records, dataset, tmp_path / "elsewhere")
-    model = trained(workspace, dataset)
-    workspace.close()
-    home = workspace.home
-    records = home / "records" / "records.sqlite"
-    bring_back(records, BEFORE)
-    with closing(sqlite3.connect(records)) as opened:
-        for table, columns in (
-            ("datasets", ("manifest",)),
-            ("stagings", ("cache", "manifest")),
-            ("jobs", ("paths", "request")),
-        ):
-            for column in columns:
-                opened.execute(
-                    f"UPDATE {table} SET {column} = replace(replace({column}, '@datasets', "
-                    "'/gone/home/datasets'), '@home', '/gone/home')"
-                )
-        opened.commit()
-    assert "/gone/home/jobs/train-1" in texts(home)
-    there = open_home(home)
-    assert recorded_dataset(there.records, "streets").manifest == dataset.manifest
-    caches = [staging.cache for staging, _ in recorded_stagings(there.records)]
-    assert caches == [str(tmp_path / "elsewhere"), str(workspace.cache)]
-    assert recorded_job(there.records, "train-1").paths["model_dir"] == str(model)
-    assert "/gone" not in texts(home)
 
 
 def test_a_backup_has_datasets_and_models(workspace: Workspace, tmp_path: Path) -> None:
@@ -250,10 +185,6 @@ def test_another_datasets_manifest_is_refused(workspace: Workspace) -> None:
     shutil.copytree(other.manifest, dataset.manifest)
     with pytest.raises(BadFile, match="is not the manifest of dataset streets@1"):
         read_manifest(workspace.records, dataset)
-
-
-BEFORE = "0010"
-"""The schema before paths were relative."""
 
 
 def made_in_every_way(workspace: Workspace) -> list[Dataset]:

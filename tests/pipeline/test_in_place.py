@@ -16,8 +16,10 @@ from pipeline.jobs.job_input import job_input
 from pipeline.manifest import Manifest
 from pipeline.prepared.before_training import prepare_or_say
 from pipeline.prepared.form import open_form, prepared_rows
+from pipeline.runs.orders import Training
 from pipeline.runs.size import Size
 from tests.pipeline.homes import FRAMES
+from tests.pipeline.jobs import home_of
 from tests.pipeline.test_datasets import make
 
 pytestmark = pytest.mark.wide
@@ -27,8 +29,10 @@ SIZE = Size(height_px=24, width_px=32)
 @pytest.fixture
 def manifest(workspace: Workspace) -> Path:
     """The dataset "streets", not staged, in the cache with its form."""
-    frames = job_input(workspace.records, workspace.job_queue, make(workspace))
-    placed = in_cache(frames, workspace.cache)
+    home = home_of(workspace.records, workspace.job_queue)
+    placed = in_cache(job_input(home, Training(), make(workspace)), workspace.cache)
+    for write in placed.writes:
+        write()
     prepare_or_say(placed.manifest, SIZE, "train-1")
     return placed.manifest
 

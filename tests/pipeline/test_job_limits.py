@@ -18,13 +18,13 @@ from catalog.values import Owner
 from pipeline.jobs.accounting.quotas import check_quota
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.request import Stage
 from pipeline.jobs.resources import Resources
 from pipeline.jobs.state import FINISHED
-from pipeline.jobs.submit import JobOrder, Plan, resume, submit
+from pipeline.jobs.submit import resume
+from tests.pipeline.jobs import submit_commands
 from tests.pipeline.test_local_jobs import eventually, shell
 
-SLEEP = Plan((Stage("train", (shell("sleep 600"),)),))
+SLEEP = shell("sleep 600")
 
 
 @pytest.fixture
@@ -67,15 +67,16 @@ def test_jobs_of_one_user(workspace: Workspace, dataset: Dataset) -> None:
     queue = replace(workspace.job_queue, jobs_each=2)
 
     def begin() -> str:
-        return submit(records, queue, JobOrder("train", "t", None, dataset), lambda _: SLEEP).name
+        job = submit_commands(records, queue, SLEEP, kind="train", base="t", dataset=dataset)
+        return job.name
 
     names = [begin(), begin()]
     try:
         with pytest.raises(TooManyJobs, match="user 'anna' has 2 jobs that wait or run, as many"):
             begin()
         # Who sees every row is not counted, nor are anna's for them.
-        order = JobOrder("train", "admins", None, dataset)
-        names.append(submit(workspace.records, queue, order, lambda _: SLEEP).name)
+        admins = submit_commands(workspace.records, queue, SLEEP, kind="train", dataset=dataset)
+        names.append(admins.name)
         cancel(records, recorded_job(records, names[0]))
         first = recorded_job(workspace.records, names[0])
         eventually(lambda: refresh(workspace.records, first).state in FINISHED)
@@ -99,9 +100,11 @@ def test_quota_of_an_account(workspace: Workspace, dataset: Dataset) -> None:
     sleeping: list[str] = []
 
     def begin(ranks: int) -> None:
-        order = JobOrder("train", "t", None, dataset, resources=Resources(ranks=ranks))
-        queue = Call(workspace, caller).job_queue
-        sleeping.append(submit(records, queue, order, lambda _: SLEEP).name)
+        queue, resources = Call(workspace, caller).job_queue, Resources(ranks=ranks)
+        job = submit_commands(
+            records, queue, SLEEP, kind="train", dataset=dataset, resources=resources
+        )
+        sleeping.append(job.name)
 
     users.change(records, "otto", most_jobs=1, most_ranks=3)
     begin(2)
@@ -129,9 +132,11 @@ def test_quota_of_an_account(workspace: Workspace, dataset: Dataset) -> None:
 def test_workers_of_one_job(workspace: Workspace, dataset: Dataset) -> None:
     """As many as there are cores, or settings say; nothing is recorded of one that has more."""
     queue = replace(workspace.job_queue, workers=3)
-    order = JobOrder("train", "t", None, dataset, resources=Resources(ranks=1024))
+    resources = Resources(ranks=1024)
     with pytest.raises(InvalidInput, match=r"workers 1,024: .* may have at most 3; ask for fewer"):
-        submit(workspace.records, queue, order, lambda _: SLEEP)
+        submit_commands(
+            workspace.records, queue, SLEEP, kind="train", dataset=dataset, resources=resources
+        )
     assert recorded_jobs(workspace.records) == []
 
 

@@ -22,12 +22,11 @@ from catalog.records.tables import Job
 from catalog.values import Owner
 from pipeline.jobs.accounting.usage import job_usage
 from pipeline.jobs.follow import refresh
-from pipeline.jobs.request import Stage
 from pipeline.jobs.state import FINISHED
-from pipeline.jobs.submit import JobOrder, Plan, submit
 from query.question.question import Question
 from tests.api.servers import wait_until
 from tests.pipeline.homes import FRAMES, REPOSITORY
+from tests.pipeline.jobs import submit_commands
 from tests.pipeline.test_local_jobs import shell
 
 NAMES = ("anna", "anna-lena", "otto")
@@ -56,8 +55,7 @@ def session_of(home: Workspace, name: str) -> Session:
 
 def waiting_jobs(home: Workspace, *names: str) -> tuple[Job, list[Job]]:
     """A job that has the only slot, and one of each user whose first step waits for it."""
-    plan = Plan((Stage("work", (shell("sleep 600"),)),))
-    sleeper = submit(home.records, home.job_queue, JobOrder("scan", "sleeper"), lambda _: plan)
+    sleeper = submit_commands(home.records, home.job_queue, shell("sleep 600"))
     wait_until(lambda: refresh(home.records, sleeper).state == "running")
     jobs = [
         session_of(home, name)

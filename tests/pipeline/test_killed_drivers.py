@@ -15,14 +15,17 @@ from catalog.errors import JobFailed, StorageError
 from catalog.records.datasets import recorded_datasets
 from catalog.records.jobs import recorded_job
 from pipeline.jobs.follow import wait
+from pipeline.jobs.plan import Plan
 from pipeline.jobs.request import JobPaths, Stage
 from pipeline.jobs.state import FINISHED
-from pipeline.jobs.submit import JobOrder, Plan, submit
+from pipeline.jobs.submit import submit
+from pipeline.jobs.work import Work
 from query.question.label_range import LabelRange
 from query.question.question import Question
 from tests.api.servers import FRAMESIFT, environment
 from tests.disks import small_disk
 from tests.pipeline.homes import copy_home, open_home
+from tests.pipeline.jobs import submit_commands
 from tests.pipeline.test_local_jobs import shell
 
 _KILLED_TIMES = 8
@@ -54,17 +57,12 @@ def test_a_driver_that_is_killed_anywhere(catalogued: Path, tmp_path: Path, seed
 def test_a_disk_that_is_full_when_a_job_begins(workspace: Workspace) -> None:
     """The record says so, and nothing runs; with room again, the job is resumed."""
     folder = workspace.jobs / "job"
-    plan = Plan((Stage("work", (shell("echo hello"),)),))
     folder.parent.mkdir(parents=True)
-    order = JobOrder("scan", "job", "job")
-
-    def full(paths: JobPaths) -> Plan:
-        # A folder cannot be made where a file lies: as little as on a disk without room.
-        paths.folder.write_text("")
-        return plan
-
+    # A folder cannot be made where a file lies: as little as on a disk without room.
+    work = Work((Stage("work", (shell("echo hello"),)),), writes=(folder.touch,))
+    plan = Plan("job", "scan", JobPaths(folder), work=work)
     with pytest.raises(StorageError, match=str(folder)):
-        submit(workspace.records, workspace.job_queue, order, full)
+        submit(workspace.records, workspace.job_queue, lambda: plan)
     job = recorded_job(workspace.records, "job")
     assert job.state == "failed"
     assert job.state in FINISHED
@@ -81,8 +79,7 @@ def test_a_disk_that_is_full_while_a_job_runs(workspace: Workspace) -> None:
     with small_disk(workspace.jobs, "size=400k") as disk:
         big, room = disk / "job" / "big", workspace.home / "room"
         script = f"[ -e {room} ] || cat /dev/zero > {big}"
-        plan = Plan((Stage("work", (shell(script),)),))
-        job = submit(records, queue, JobOrder("scan", "job", "job", attempts=3), lambda _: plan)
+        job = submit_commands(records, queue, shell(script), name="job", attempts=3)
         with pytest.raises(JobFailed, match=r"work 0 ended with exit code 1.*is full: make room"):
             wait(records, job, queue=queue)
         assert recorded_job(records, "job").tasks[0].attempt == 1

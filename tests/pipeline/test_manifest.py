@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import framesift
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
-from pipeline.cache.entry_name import kept_key
+from framesift.data import open_frames
 from pipeline.datasets.datasets import class_matrix
+from pipeline.entry_name import kept_key
 from pipeline.manifest import (
     FRAMES_FILE,
     HEADER_FILE,
@@ -125,16 +127,16 @@ def test_the_bytes_of_a_frame_are_those_of_both_files() -> None:
     assert frames.frame_bytes().tolist() == [107, 200, 309]
 
 
-def test_a_copy_s_name_says_its_version_where_one_is_known() -> None:
+def test_a_copy_s_name_says_its_version() -> None:
     """In a cache; in the source it is the file's own, and the version beside it."""
-    whole = with_columns(manifest(3), image_version=["e1", None, "e3"])
+    whole = with_columns(manifest(3), image_version=["e1", "e2", "e3"])
     staged = replace(whole, header=replace(whole.header, staged=True))
     own, copies = whole.images(), staged.images()
     assert [file.key for file in own] == [f"image-{n}.png" for n in range(3)]
-    assert [file.version for file in own] == ["e1", None, "e3"]
+    assert [file.version for file in own] == ["e1", "e2", "e3"]
     assert [file.key for file in copies] == [
         kept_key("image-0.png", 100, "e1"),
-        "image-1.png",
+        kept_key("image-1.png", 101, "e2"),
         kept_key("image-2.png", 102, "e3"),
     ]
     assert [file.version for file in copies] == [None] * 3
@@ -276,39 +278,16 @@ def test_the_module_is_a_leaf() -> None:
         assert f"'{heavy}'" not in run.stdout
 
 
-def _as_format(folder: Path, format_: int) -> None:
-    """What an earlier release wrote in place of the manifest of ``manifest()``."""
-    rows = pq.read_table(folder / FRAMES_FILE)
-    columns = [name for name in rows.column_names if not name.endswith(("version", "digest"))]
-    rows = rows.select(columns).rename_columns(
-        ["source" if name == "image_source" else name for name in columns]
-    )
-    pq.write_table(rows.drop_columns(["label_source"]), folder / FRAMES_FILE)
-    header = json.loads((folder / HEADER_FILE).read_text())
-    later = {1: ("seed", "parents", "report", "within"), 2: ("within",), 3: ()}[format_]
-    for name in ("datasources", *later):
-        header.pop(name)
-    sha256 = hashlib.sha256((folder / FRAMES_FILE).read_bytes()).hexdigest()
-    written = header | {"format": format_, "frames_sha256": sha256}
-    (folder / HEADER_FILE).write_text(json.dumps(written))
-
-
-@pytest.mark.parametrize("format_", [1, 2, 3])
-def test_earlier_formats_are_read(tmp_path: Path, format_: int) -> None:
-    """Formats 1 to 3: the same files and pixels, sources as the fkeys name them, no versions."""
-    written = manifest().write(tmp_path)
-    _as_format(tmp_path, format_)
-    manifest_read = Manifest.read(tmp_path)
-    assert manifest_read.header.format == format_
-    assert manifest_read.header.datasources == {"a2d2": "local:a2d2"}
-    assert (manifest_read.image_paths(), manifest_read.label_paths()) == (
-        written.image_paths(),
-        written.label_paths(),
-    )
-    assert manifest_read.frames["class_pixels"].equals(written.frames["class_pixels"])
-    assert {
-        file.version for file in [*manifest_read.images(), *manifest_read.labels()] if file
-    } == {None}
+@pytest.mark.parametrize("format_", [1, 3])
+def test_formats_of_before_are_refused(tmp_path: Path, format_: int) -> None:
+    """The message names both formats and says how to go on; the client's own reader refuses too."""
+    manifest().write(tmp_path)
+    _change_header(tmp_path, format=format_)
+    reads = f"manifest format {format_}; this version reads {FORMAT}"
+    with pytest.raises(BadFile, match=rf"{reads}; .*\(framesift dataset export\)"):
+        Manifest.read(tmp_path)
+    with pytest.raises(framesift.BadFile, match=reads):
+        open_frames(tmp_path)
 
 
 def test_a_relative_root_lies_beside_the_manifest(tmp_path: Path) -> None:

@@ -20,20 +20,18 @@ from ingest.scan.scan import ScanOptions, scan_source
 from ingest.sources.mount import Mount
 from ingest.sources.source_options import SourceOptions
 from pipeline.jobs.backends.registry import BACKENDS
-from pipeline.jobs.inference.validation import submit_validation
-from pipeline.jobs.run import submit_training
-from pipeline.jobs.train_settings import TrainSettings
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import DecodedFrames
 from pipeline.staging.stage import stage_dataset
 from tests.ingest.s3_server import moto
 from tests.pipeline import test_run
 from tests.pipeline.homes import open_home
+from tests.pipeline.jobs import submit_training, submit_validation
 from tests.pipeline.test_datasets import make
 from tests.pipeline.test_staged_sources import draw_source
 
 pytestmark = pytest.mark.wide
-TRAIN = TrainSettings(workers=1, max_steps=1)
+TRAIN = {"workers": 1, "max_steps": 1}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +69,7 @@ def train(home: Workspace) -> Job:
     """A training without staging, submitted."""
     dataset = recorded_dataset(home.records, "streets")
     return submit_training(
-        home.records, home.job_queue, dataset, TRAIN, stage=False, backend_name="keeping"
+        home.records, home.job_queue, dataset, stage=False, backend="keeping", **TRAIN
     )
 
 
@@ -103,7 +101,7 @@ def test_frames_are_read_where_they_are_mounted(home: Workspace, mounted: Path) 
     assert recorded.settings["stage"] is False
     assert recorded.paths["mount:cos"] == str(mounted)
     assert recorded.paths["mount:folder"] == folder
-    staged = submit_training(home.records, home.job_queue, dataset, TRAIN, backend_name="keeping")
+    staged = submit_training(home.records, home.job_queue, dataset, backend="keeping", **TRAIN)
     assert manifest_of(staged).header.staged
     assert "stage" not in staged.request["settings"]
     assert list(staged.request["reads"].values()) == ["streets@1"]

@@ -14,17 +14,16 @@ from catalog.errors import InUse, NotFound
 from catalog.records.jobs import recorded_job, recorded_moves
 from catalog.records.tables import Job
 from pipeline.jobs.follow import wait
-from pipeline.jobs.request import Stage
-from pipeline.jobs.submit import JobOrder, Plan, submit
 from tests.api.servers import framesift
+from tests.pipeline.jobs import submit_commands
 from tests.pipeline.test_local_jobs import shell
 
 
 def begun(workspace: Workspace, user: str, name: str, script: str) -> Job:
     """A user's job that runs a shell script, at its end."""
     queue = jobs_of(workspace, user).session.job_queue
-    plan = Plan((Stage("work", (shell(script),)),), settings={"script": script})
-    job = submit(workspace.records, queue, JobOrder("scan", "job", name), lambda _: plan)
+    settings = {"script": script}
+    job = submit_commands(workspace.records, queue, shell(script), settings=settings, name=name)
     return wait(workspace.records, job, queue=workspace.job_queue)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from api.schemas.stagings import Staged
-from api.services.stagings import Stagings
+from api.services.session import Session
 from catalog.errors import BadFile, CacheFull, InvalidInput, StorageError
 from catalog.storage.file_version import version_of
 from ingest.labels.palette import Palette
@@ -259,7 +259,7 @@ def test_a_staging_names_the_frames_that_cannot_be_decoded(
     """Proves the others are prepared, and that the frame is made once its copy is whole."""
     workspace = open_home(copy_home(catalogued, tmp_path))
     make(workspace)
-    stagings = Stagings(workspace)
+    stagings = Session(workspace).stagings
     failed: list[FailedFile] = []
 
     def stage(*, verify: bool = False) -> Staged:

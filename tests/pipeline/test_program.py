@@ -4,6 +4,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,16 +22,16 @@ from pipeline.jobs.program.command_line import CommandLine
 from pipeline.jobs.program.hand_over import hand_over_form
 from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.program.rank import Rank
-from pipeline.jobs.program.submit import ProgramSettings, submit_program
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, JobRequest
 from pipeline.jobs.state import FINISHED
-from pipeline.jobs.submit import DryRun
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import open_form
 from pipeline.prepared.prepare import prepare
+from pipeline.runs.orders import Program
 from pipeline.runs.size import Size
 from pipeline.staging.stage import stage_dataset
+from tests.pipeline.jobs import describe_order, submit_order
 from tests.pipeline.test_datasets import make
 from tests.pipeline.test_local_jobs import eventually
 from tests.pipeline.test_prepared import staged
@@ -47,14 +48,13 @@ with open(f"{sys.argv[-1]}/{os.environ['RANK']}.json", "w") as file: json.dump(s
 """
 
 
-def run(workspace: Workspace, name: str, *words: str, **settings: object) -> Job:
+def run(workspace: Workspace, name: str, *words: str, **settings: Any) -> Job:
     """A job of a program, once it has ended."""
-    job = submit_program(
+    job = submit_order(
         workspace.records,
         JobQueue(workspace.jobs, workers=8),
         whole_dataset(workspace.records, "all"),
-        ProgramSettings(CommandLine.of(words), **settings),  # type: ignore[arg-type]
-        name=name,
+        Program(command=str(CommandLine.of(words)), name=name, **settings),
     )
     eventually(lambda: refresh(workspace.records, job).state in FINISHED)
     return refresh(workspace.records, job)
@@ -79,7 +79,7 @@ def test_two_ranks_get_files_classes_manifest_and_variables(
     job = run(
         workspace, "mine", sys.executable, str(program), *hostile, "--list={files:train}",
         "{files}", "{classes}", "{manifest}", "{job}",
-        ranks=2, folder=tmp_path, split="validation",
+        ranks=2, folder=str(tmp_path), split="validation",
     )  # fmt: skip
     assert (job.state, job.error) == ("done", "")
     places = ProgramPaths(Path(job.paths["folder"]))
@@ -133,7 +133,7 @@ def test_a_rank_that_fails_fails_the_job(workspace: Workspace, tmp_path: Path) -
     assert job.error.startswith("no such class (run 1, log ")
     job = run(workspace, "none", "no-such-program")
     assert (job.state, "no-such-program: No such file" in job.error) == ("failed", True)
-    job = run(workspace, "nowhere", "true", folder=tmp_path / "none")
+    job = run(workspace, "nowhere", "true", folder=str(tmp_path / "none"))
     assert (job.state, f"folder {tmp_path}/none: No such file" in job.error) == ("failed", True)
 
 
@@ -141,13 +141,13 @@ def test_what_cannot_be_is_refused_before_anything_runs(workspace: Workspace) ->
     """Proves each message names what was given; nothing is recorded."""
     make(workspace, "all", split=SPLIT)
 
-    def refused(text: str, **settings: object) -> str:
+    def refused(text: str, **settings: Any) -> str:
         with pytest.raises(InvalidInput) as error:
-            submit_program(
+            submit_order(
                 workspace.records,
                 JobQueue(workspace.jobs, workers=8),
                 whole_dataset(workspace.records, "all"),
-                ProgramSettings(CommandLine.parse(text), **settings),  # type: ignore[arg-type]
+                Program(command=text, **settings),
             )
         return str(error.value)
 
@@ -160,10 +160,10 @@ def test_what_cannot_be_is_refused_before_anything_runs(workspace: Workspace) ->
     assert "unknown split 'test'" in refused("python {files:test}")
     assert "unknown split 'test'" in refused("python {files}", split="test")
     assert "--prepare, such as 240x152" in refused("python {prepared}")
-    assert "stage it first" in refused("python {prepared}", prepare=Size(30, 48))
+    assert "stage it first" in refused("python {prepared}", prepare="48x30")
     assert "ranks 0" in refused("python", ranks=0)
     assert "may have at most 8" in refused("python", ranks=9)
-    assert "absolute path" in refused("python", folder=Path("here"))
+    assert "absolute path" in refused("python", folder="here")
     assert "zero byte" in refused("python \0")
     assert not list(workspace.jobs.glob("run-*"))
 
@@ -176,7 +176,7 @@ def test_prepared_arrays_of_a_split(workspace: Workspace) -> None:
     stage_dataset(workspace.records, dataset, workspace.cache)
     job = run(
         workspace, "arrays", "cp", "{prepared}/rows.npy", "{job}",
-        split="validation", prepare=Size(30, 48),
+        split="validation", prepare="48x30",
     )  # fmt: skip
     assert (job.state, job.error) == ("done", "")
     places = ProgramPaths(Path(job.paths["folder"]))
@@ -198,16 +198,15 @@ def test_prepared_arrays_of_folders_of_this_machine(workspace: Workspace) -> Non
     """Proves that frames need no staging to be prepared: the cache gets their form, and no copy."""
     make(workspace, "all", split=SPLIT)
     whole = whole_dataset(workspace.records, "all")
-    line = CommandLine.parse("cp {prepared}/rows.npy {job}")
-    settings = ProgramSettings(line, split="train", prepare=Size(30, 48))
-    dry = replace(workspace.job_queue, dry_run=True)
-    with pytest.raises(DryRun) as described:
-        submit_program(workspace.records, dry, whole, settings)
-    assert "--prepare 48x30" in described.value.steps[0].submission
+    line = "cp {prepared}/rows.npy {job}"
+    order = Program(command=line, split="train", prepare="48x30", name="arrays")
+    records, queue = workspace.records, workspace.job_queue
+    (described,) = describe_order(records, queue, whole, order)
+    assert "--prepare 48x30" in described.submission
     assert not workspace.cache.exists()
     with pytest.raises(InvalidInput, match="or is read without staging; stage it first"):
-        submit_program(workspace.records, workspace.job_queue, whole, settings, stage=False)
-    job = submit_program(workspace.records, workspace.job_queue, whole, settings, name="arrays")
+        submit_order(records, queue, whole, replace(order, stage=False))
+    job = submit_order(records, queue, whole, order)
     eventually(lambda: refresh(workspace.records, job).state in FINISHED)
     ended = refresh(workspace.records, job)
     assert (ended.state, ended.error) == ("done", "")

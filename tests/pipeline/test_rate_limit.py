@@ -8,7 +8,6 @@ import pytest
 
 from api.schemas.sources import NewConnection
 from api.services.session import Session
-from api.services.sources.connections import Connections
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.records.sources import recorded_source
@@ -168,7 +167,8 @@ def test_a_plan_knows_the_limits(workspace: Workspace, tmp_path: Path) -> None:
 
 def test_limits_of_a_source(workspace: Workspace, tmp_path: Path) -> None:
     """Given with it, changed, kept where it moves and where a connection is replaced."""
-    sources = Session(workspace, is_command=True).sources
+    session = Session(workspace, is_command=True)
+    sources = session.sources
     added = sources.add("slow", str(tmp_path), max_mb_per_s=2.5, max_requests_per_s=10)
     assert added.options == {"max_mb_per_s": 2.5, "max_requests_per_s": 10}
     expected = r"max_requests_per_s: got {}, expected 0\.001 to 1,000,000, or 0 for no limit"
@@ -181,6 +181,6 @@ def test_limits_of_a_source(workspace: Workspace, tmp_path: Path) -> None:
     moved = sources.change("slow", uri=str(tmp_path / "there"), max_requests_per_s=0)
     assert (moved.max_mb_per_s, moved.max_requests_per_s) == (2.5, 0)
     replaced = NewConnection(name="slow", uri=str(tmp_path), datasource="slow")
-    Connections(workspace, sources).replace("slow", replaced)
+    session.connections.replace("slow", replaced)
     options = SourceOptions.from_json(recorded_source(workspace.records, "slow").options)
     assert (options.max_mb_per_s, options.max_requests_per_s) == (2.5, 0)

@@ -29,8 +29,6 @@ from pipeline.archive.recall import ArchiveAccess
 from pipeline.jobs.backends.registry import BACKENDS
 from pipeline.jobs.follow import refresh, wait
 from pipeline.jobs.in_place import paths_in_use
-from pipeline.jobs.run import submit_training
-from pipeline.jobs.train_settings import TrainSettings
 from pipeline.manifest import Manifest
 from pipeline.staging.beside import BesideTold
 from pipeline.staging.fetch import FailedFile
@@ -41,6 +39,7 @@ from tests.ingest.s3_server import moto
 from tests.pipeline import fake_eeadm, test_run
 from tests.pipeline.fake_mmafmctl import evicted
 from tests.pipeline.homes import open_home
+from tests.pipeline.jobs import submit_training
 from tests.pipeline.test_afm import FAKE as MMAFMCTL
 from tests.pipeline.test_datasets import make
 from tests.pipeline.test_staged_sources import draw_source
@@ -291,8 +290,7 @@ def test_a_datasets_files_go_back_to_tape_but_for_those_in_use(
     records, dataset = home.records, recorded_dataset(home.records, "streets")
     monkeypatch.setitem(BACKENDS, "keeping", f"{test_run.__name__}:Keeping")
     reader = submit_training(
-        records, home.job_queue, dataset, TrainSettings(workers=1),
-        name="reader", backend_name="keeping",
+        records, home.job_queue, dataset, workers=1, name="reader", backend="keeping",
     )  # fmt: skip
     in_use = paths_in_use(records, "another")
     assert migrate_dataset(records, dataset, access, in_use) == Migrated(0, 0, 3, 0)

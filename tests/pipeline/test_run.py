@@ -7,7 +7,6 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 
 from api.schemas.jobs import JobBody
+from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import (
     AlreadyExists,
@@ -35,26 +35,28 @@ from pipeline.jobs import installed
 from pipeline.jobs.backends.interface import JobStatus
 from pipeline.jobs.backends.launch import on_this_machine
 from pipeline.jobs.backends.registry import BACKENDS, backend
-from pipeline.jobs.changes import Changes
 from pipeline.jobs.follow import cancel, refresh, wait
-from pipeline.jobs.inference.prediction import submit_prediction
-from pipeline.jobs.inference.validation import submit_validation
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, read_json, write_json
 from pipeline.jobs.resources import Resources
-from pipeline.jobs.run import submit_training
-from pipeline.jobs.submit import DryRun, resume
-from pipeline.jobs.train_settings import TrainSettings
+from pipeline.jobs.submit import resume
 from pipeline.jobs.workflow.remove import remove
 from pipeline.jobs.workflow.submission import submitting
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
 from pipeline.runs.class_map import chosen_classes
 from pipeline.runs.networks import DEEPLAB
+from pipeline.runs.orders import Training
 from pipeline.runs.training_input import USUAL_SIZE, pays
 from pipeline.staging.stage import stage_dataset
 from tests.api.servers import wait_until
 from tests.pipeline.homes import copy_home, open_home
+from tests.pipeline.jobs import (
+    describe_order,
+    submit_prediction,
+    submit_training,
+    submit_validation,
+)
 from tests.pipeline.test_datasets import make
 
 SPLIT = "train=0.75,validation=0.25"
@@ -137,9 +139,9 @@ def train(
         home.records,
         home.job_queue,
         recorded_dataset(home.records, "streets"),
-        replace(TrainSettings(), **settings),  # type: ignore[arg-type]
+        **settings,
         name=name,
-        backend_name=backend,
+        backend=backend,
     )
 
 
@@ -210,8 +212,8 @@ def test_what_a_backend_cannot_give_is_refused(
     for resources, words in refused:
         with pytest.raises(InvalidInput, match=words):
             submit_training(
-                home.records, home.job_queue, streets, TrainSettings(workers=1),
-                resources=Resources.from_json(resources),
+                home.records, home.job_queue, streets, workers=1,
+                resources=resources,
             )  # fmt: skip
     for field in ("cores", "ranks_per_node", "memory_mb", "wall_minutes"):
         with pytest.raises(InvalidInput, match="0: expected at least 1"):
@@ -224,7 +226,7 @@ def test_validation_is_shards_and_a_merge(home: Workspace, streets: Dataset) -> 
     model = model_folder(home.home / "model")
     job = submit_validation(
         home.records, home.job_queue, str(model), streets,
-        workers=2, name="check", backend_name="keeping",
+        workers=2, name="check", backend="keeping",
     )  # fmt: skip
     shard = [
         "validate", *MAIN, "--model_dir", "HOME/model", "--exec_mode", "evaluate",
@@ -242,14 +244,14 @@ def test_validation_is_shards_and_a_merge(home: Workspace, streets: Dataset) -> 
     ]  # fmt: skip
     trusting = submit_validation(
         home.records, home.job_queue, str(model), streets,
-        workers=1, trust_model=True, name="trusting", backend_name="keeping",
+        workers=1, trust_model=True, name="trusting", backend="keeping",
     )  # fmt: skip
     assert "--trust_model" in commands(trusting, home)[0]
     assert trusting.request["settings"]["trust_model"] is True
     other = model_folder(home.home / "other")
     beside = submit_validation(
         home.records, home.job_queue, str(model), streets,
-        workers=1, compare=str(other), name="beside", backend_name="keeping",
+        workers=1, compare=str(other), name="beside", backend="keeping",
     )  # fmt: skip
     evaluate, merge = commands(beside, home)
     assert evaluate[evaluate.index("--compare_dir") + 1] == "HOME/other"
@@ -282,8 +284,8 @@ def test_a_checkpoint_or_a_file_is_a_model(home: Workspace, streets: Dataset) ->
 
     def validate(model: str, **options: str) -> Job:
         return submit_validation(
-            home.records, home.job_queue, model, streets, workers=1, backend_name="keeping",
-            **options,  # type: ignore[arg-type]
+            home.records, home.job_queue, model, streets, workers=1, backend="keeping",
+            **options,
         )  # fmt: skip
 
     job = validate("first@10000", compare="first@20000")
@@ -328,7 +330,7 @@ def test_code_of_a_network_runs_for_those_who_trust_it(home: Workspace, streets:
 
     def network(model: str, *, trust_model: bool = False) -> list[str]:
         job = submit_validation(
-            home.records, home.job_queue, model, streets, workers=1, backend_name="keeping",
+            home.records, home.job_queue, model, streets, workers=1, backend="keeping",
             trust_model=trust_model,
         )  # fmt: skip
         evaluate = commands(job, home)[-2]
@@ -348,15 +350,13 @@ def test_a_dataset_that_is_not_divided_gives_all_its_frames(home: Workspace) -> 
     make(home, name="whole")
     whole = recorded_dataset(home.records, "whole")
     model = str(model_folder(home.home / "model"))
-    job = submit_training(
-        home.records, home.job_queue, whole, TrainSettings(workers=1), backend_name="keeping"
-    )
-    check = submit_validation(home.records, home.job_queue, model, whole, backend_name="keeping")
+    job = submit_training(home.records, home.job_queue, whole, workers=1, backend="keeping")
+    check = submit_validation(home.records, home.job_queue, model, whole, backend="keeping")
     for submitted in (job, check):
         command = commands(submitted, home)[0]
         assert command[command.index("--split") + 1] == "all"
     with pytest.raises(UnknownName, match="unknown split 'train'"):
-        submit_training(home.records, home.job_queue, whole, TrainSettings(split="train"))
+        submit_training(home.records, home.job_queue, whole, split="train")
 
 
 def test_a_run_begins_with_another_s_weights(home: Workspace, tmp_path: Path) -> None:
@@ -402,11 +402,11 @@ def test_classes_and_the_network_are_the_users(home: Workspace, streets: Dataset
     model = home.jobs / "eight" / "model" / "model.json"
     model.parent.mkdir(parents=True)
     model.write_text(json.dumps({"class_map": map_.as_json()}))
-    check = {"backend_name": "keeping", "fail_below": {"vehicle": 0.5}}
-    job = submit_validation(home.records, home.job_queue, "eight", streets, **check)  # type: ignore[arg-type]
+    check = {"backend": "keeping", "fail_below": {"vehicle": 0.5}}
+    job = submit_validation(home.records, home.job_queue, "eight", streets, **check)
     command = commands(job, home)[0]
     assert command[command.index("--model") + 1] == "my_nets:tiny"
-    job = submit_validation(home.records, home.job_queue, str(model.parent), streets, **check)  # type: ignore[arg-type]
+    job = submit_validation(home.records, home.job_queue, str(model.parent), streets, **check)
     assert "--model" not in commands(job, home)[0]  # a folder's word is not enough to run code
     with pytest.raises(UnknownName, match=r"'car': .*Expected miou, .* class's tag for its"):
         submit_validation(home.records, home.job_queue, "eight", streets, fail_below={"car": 0.5})
@@ -466,9 +466,9 @@ def test_a_training_that_decodes_much_prepares_its_frames_first(
             home.records,
             home.job_queue,
             streets,
-            replace(TrainSettings(), prepare=True),
+            prepare=True,
             stage=False,
-            backend_name="keeping",
+            backend="keeping",
         )
     in_place = train(home, workers=64)
     assert [line[0] for line in commands(in_place, home)] == ["prepare", "train"]
@@ -560,14 +560,14 @@ def test_bad_settings_are_refused_before_anything_is_kept(
         {"width": -8}, {"learning_rate": 0.0}, {"learning_rate": float("nan")}, {"epochs": 0},
         {"max_steps": 3, "epochs": 1},
     ):  # fmt: skip
-        with pytest.raises(InvalidInput, match=r"expected|at least 1|one of them"):
+        with pytest.raises(InvalidInput, match=r"expected|one of them"):
             train(home, **settings)
     with pytest.raises(UnknownName, match="unknown split 'test'"):
         train(home, split="test")
     with pytest.raises(UnknownName, match="unknown backend"):
         train(home, backend="nowhere")
     model = str(model_folder(home.home / "model"))
-    with pytest.raises(InvalidInput, match="at least 1"):
+    with pytest.raises(InvalidInput, match="workers 0: expected 1 or more"):
         submit_validation(home.records, home.job_queue, model, streets, workers=0)
     with pytest.raises(UnknownName, match="unknown split 'all'"):
         submit_validation(home.records, home.job_queue, model, streets, split="all")
@@ -596,9 +596,7 @@ def test_a_job_goes_before_a_folder_of_its_name(
     model_folder(home.jobs / "demo-train" / "model")
     (tmp_path / "here" / "demo-train").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here")
-    job = submit_validation(
-        home.records, home.job_queue, "demo-train", streets, backend_name="keeping"
-    )
+    job = submit_validation(home.records, home.job_queue, "demo-train", streets, backend="keeping")
     assert job.paths["model_dir"] == str(home.jobs / "demo-train" / "model")
 
 
@@ -713,8 +711,13 @@ def test_a_job_goes_on_with_other_workers_and_bad_frames(
     home: Workspace, streets: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its commands, its ranks and what it reports as asked for; the rest stays as it was."""
+
+    def gone_on(job: Job, **changes: Any) -> Job:
+        Session(home, is_command=True).jobs.resume(job.name, **changes)
+        return recorded_job(home.records, job.name)
+
     first = train(home, "first", workers=2, max_steps=7)
-    again = resume(home.records, home.job_queue, failed(home, "first"), Changes(1, "skip:9"))
+    again = gone_on(failed(home, "first"), workers=1, bad_frames="skip:9")
     (command,) = commands(again, home)
     (before,) = commands(first, home)
     assert command[command.index("--num_workers") + 1] == "1"
@@ -726,24 +729,24 @@ def test_a_job_goes_on_with_other_workers_and_bad_frames(
     model = str(model_folder(home.home / "model"))
     submit_validation(
         home.records, home.job_queue, model, streets, workers=2, bad_frames="skip:1", name="v",
-        backend_name="keeping",
+        backend="keeping",
     )  # fmt: skip
     checked = failed(home, "v")
     with pytest.raises(InvalidInput, match=r"workers 3: job v is of kind validate, and only a tra"):
-        resume(home.records, home.job_queue, checked, Changes(workers=3))
-    again = resume(home.records, home.job_queue, checked, Changes(bad_frames="skip:20"))
+        gone_on(checked, workers=3)
+    again = gone_on(checked, bad_frames="skip:20")
     assert [command[command.index("--bad_frames") + 1] for command in commands(again, home)] == [
         "skip:20"
     ] * 3
     local = backend("local")
     monkeypatch.setattr(Keeping, "check", lambda _self, *asked: local.check(*asked))
     for wrong, message in (
-        (Changes(bad_frames="all"), "bad frames 'all': expected fail, skip"),
-        (Changes(workers=0), "workers 0: expected at least 1"),
-        (Changes(workers=10_000), "a job on this machine may have at most"),
+        ({"bad_frames": "all"}, "bad frames 'all': expected fail, skip"),
+        ({"workers": 0}, "workers 0: expected 1 or more"),
+        ({"workers": 10_000}, "a job on this machine may have at most"),
     ):
         with pytest.raises(InvalidInput, match=message):
-            resume(home.records, home.job_queue, failed(home, "first"), wrong)
+            gone_on(failed(home, "first"), **wrong)
     assert recorded_job(home.records, "first").request["attempt"] == 2
 
 
@@ -790,7 +793,7 @@ def test_a_job_names_what_it_was_asked_for(home: Workspace, streets: Dataset) ->
     assert (body["settings"]["max_steps"], body["settings"]["seed"]) == (7, 3)
     model_folder(home.jobs / "first" / "model")
     submit_validation(
-        home.records, home.job_queue, "first", streets, name="second", backend_name="keeping"
+        home.records, home.job_queue, "first", streets, name="second", backend="keeping"
     )
     body = JobBody.of(recorded_job(home.records, "second"))
     assert (body["dataset"], body["split"]) == ("streets@1", "validation")
@@ -810,14 +813,14 @@ def test_a_node_without_the_training_programs_says_so(
         installed, "find_spec", lambda name: None if name == module else find_spec(name)
     )
     with pytest.raises(InvalidInput) as error:
-        submit_training(home.records, home.job_queue, streets, TrainSettings())
+        submit_training(home.records, home.job_queue, streets)
     assert str(error.value) == (
         f"{module} is not installed here: 'uv sync --inexact --extra train' in Framesift's clone "
         "installs it"
     )
     monkeypatch.setattr(installed, "version_info", (3, 13, 0))
     with pytest.raises(InvalidInput, match=r"need Python 3\.11 \(this is 3\.13\)"):
-        submit_training(home.records, home.job_queue, streets, TrainSettings())
+        submit_training(home.records, home.job_queue, streets)
     assert recorded_jobs(home.records) == []
 
 
@@ -826,10 +829,9 @@ def test_a_network_whose_module_is_not_there_starts_nothing(
 ) -> None:
     """Python looks for it on this machine, without running it; a backend elsewhere has its own."""
     records, queue = home.records, home.job_queue
-    dry = replace(queue, dry_run=True)
 
     def submit(network: str) -> None:
-        submit_training(records, dry, streets, TrainSettings(workers=1, model=network))
+        describe_order(records, queue, streets, Training(workers=1, model=network))
 
     for network in ("nosuch_net:two", "nosuch_net.wide:two", "__main__:two"):
         with pytest.raises(InvalidInput, match=r"^module \w+, which a network is of.*PYTHONPATH$"):
@@ -842,8 +844,8 @@ def test_a_network_whose_module_is_not_there_starts_nothing(
             submit_validation(records, queue, validated, streets, workers=1, compare=compared)
     (tmp_path / "nosuch_net.py").write_text("raise SystemExit('run')")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(DryRun):
-        submit("nosuch_net:two")
+    submit("nosuch_net:two")
+    assert [job.name for job in recorded_jobs(records)] == ["first"]
 
 
 def test_copies_of_a_home_are_independent(catalogued: Path, tmp_path: Path) -> None:

@@ -519,7 +519,7 @@ def test_the_check_for_permission_leaves_nothing(tmp_path: Path) -> None:
 def test_a_staged_file_with_zeroed_bytes_is_found_and_fetched_again(
     workspace: Workspace, tmp_path: Path, known_by: str
 ) -> None:
-    """4 KiB in the middle, as a disk loses them; also where an earlier release staged it."""
+    """4 KiB in the middle, as a disk loses them; also where its own checksum is lost."""
     dataset, cache = make(workspace), tmp_path / "cache"
     stage_dataset(workspace.records, dataset, cache)
     if known_by != "its CRC":

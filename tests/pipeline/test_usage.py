@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.records.jobs import recorded_job
@@ -14,9 +14,9 @@ from catalog.records.tables import Job, now
 from catalog.values import Owner
 from pipeline.jobs.accounting.usage import job_usage
 from pipeline.jobs.follow import wait
-from pipeline.jobs.request import Stage
 from pipeline.jobs.resources import Resources
-from pipeline.jobs.submit import JobOrder, Plan, resume, submit
+from pipeline.jobs.submit import resume
+from tests.pipeline.jobs import submit_commands
 from tests.pipeline.test_datasets import make
 from tests.pipeline.test_local_jobs import shell
 
@@ -26,9 +26,11 @@ def test_each_attempt_adds_what_it_reserved(workspace: Workspace, tmp_path: Path
     records, queue = workspace.records, replace(workspace.job_queue, user="anna", account="command")
     dataset = make(workspace, "all")
     script = f"sleep 0.3; [ -e {tmp_path}/again ] || {{ touch {tmp_path}/again; exit 1; }}"
-    plan = Plan((Stage("train", (shell(script),)),))
-    order = JobOrder("train", "t", None, dataset, resources=Resources(ranks=2))
-    first = recorded_job(records, submit(records, queue, order, lambda _: plan).name)
+    first = submit_commands(
+        records, queue, shell(script),
+        kind="train", dataset=dataset, resources=Resources(ranks=2),
+    )  # fmt: skip
+    first = recorded_job(records, first.name)
     with pytest.raises(Exception, match="exit code 1"):
         wait(records, first)
     first = recorded_job(records, first.name)

@@ -15,13 +15,13 @@ from catalog.records.jobs import recorded_job, recorded_moves
 from catalog.records.tables import Job, Task
 from pipeline.jobs.backends.process import ProcessId
 from pipeline.jobs.follow import cancel, refresh, wait
-from pipeline.jobs.request import JobPaths, Stage
+from pipeline.jobs.request import JobPaths
 from pipeline.jobs.state import FINISHED, JobState
-from pipeline.jobs.submit import JobOrder, Plan, submit
 from pipeline.jobs.workflow import poll
 from pipeline.jobs.workflow.moves import show
 from pipeline.jobs.workflow.reconciler import driving, reconcile
 from pipeline.jobs.workflow.transitions import TRANSITIONS, check_move
+from tests.pipeline.jobs import submit_commands
 from tests.pipeline.test_local_jobs import eventually, shell
 
 
@@ -31,9 +31,8 @@ def begin(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     monkeypatch.setattr(poll, "_FIRST_PAUSE_S", 0.0)
 
     def begun(script: str, attempts: int = 1) -> Job:
-        order = JobOrder("scan", "job", attempts=attempts)
-        plan = Plan((Stage("work", (shell(script),)),))
-        return submit(workspace.records, workspace.job_queue, order, lambda _: plan)
+        records, queue = workspace.records, workspace.job_queue
+        return submit_commands(records, queue, shell(script), attempts=attempts)
 
     return begun
 

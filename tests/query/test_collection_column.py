@@ -21,7 +21,7 @@ from tests.query.catalogs import drawn
 NAMED = (
     ("front", "filename like '%frontcenter%'"),
     ("numbers", "int(filename) = 7 or int(filename) = 8"),  # fails for every file
-    ("broken", "no such rule"),  # of an earlier release
+    ("broken", "no such rule"),
     ("png", "filetype = 'png' and filename like '%label%'"),
     ("pngs", "filetype = 'png' and filename like '%label%'"),
     ("it's", "filetype = 'json'"),

@@ -71,8 +71,8 @@ def test_the_deepest_and_widest_are_taken() -> None:
     assert len(Question.model_validate({"condition": wide}).conditions()) == 1
 
 
-def test_old_questions_load_and_mean_the_same() -> None:
-    """What datasets of the first releases keep, splits and all."""
+def test_stored_questions_load_and_mean_the_same() -> None:
+    """Questions as datasets keep them, splits and all."""
     stored = {
         "ranges": [{"tag": "car", "lowest": 10000}],
         "where": "bicycle > 0",

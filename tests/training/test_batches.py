@@ -11,9 +11,9 @@ from pipeline.example_order import examples
 from pipeline.runs.size import Size
 from tests.training.commands import run
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, write_manifest
+from training.input.augmentation import is_mirrored
 from training.input.batches import Batches
 from training.input.frame_reader import FrameReader
-from training.mirroring import is_mirrored
 
 PALETTE = Palette.from_class_list(CLASS_LIST)
 

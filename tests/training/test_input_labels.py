@@ -14,9 +14,9 @@ from pipeline.example_order import examples
 from pipeline.prepared.decoded_frames import UInt8
 from pipeline.runs.size import Size
 from tests.training.drawn_frames import found_frames, read_class_list, write_manifest
+from training.input.augmentation import is_mirrored
 from training.input.batches import Batches
 from training.input.frame_reader import FrameReader
-from training.mirroring import is_mirrored
 
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "a2d2" / "camera_lidar_semantic"
 SEED = 3

@@ -265,7 +265,7 @@ def test_slices_and_intervals_of_a_report(tmp_path: Path) -> None:
     whole = write_shards(tmp_path, 3)
     assert run_forked(*merge(tmp_path, 3, tmp_path / "out")).status == 0
     report = json.loads((tmp_path / "out/report.json").read_text())
-    cameras = {row["camera"]: row for row in report["slices"]["camera"]}
+    cameras = {row["value"]: row for row in report["slices"]["camera"]}
     scores = pq.read_table(tmp_path / "out/frame_scores.parquet").to_pylist()
     for n, camera in enumerate(("front", "rear")):
         rows = scores[n::2]
@@ -274,7 +274,7 @@ def test_slices_and_intervals_of_a_report(tmp_path: Path) -> None:
         assert cameras[camera]["pixel_accuracy"] == pytest.approx(accuracy)
         assert cameras[camera]["frames"] == len(rows)
         assert cameras[camera]["classes_with_truth"] == ["Sky", "Street <&>", "Car"]
-    assert [row["scene"] for row in report["slices"]["scene"]] == ["scene-0", "scene-1", "scene-2"]
+    assert [row["value"] for row in report["slices"]["scene"]] == ["scene-0", "scene-1", "scene-2"]
     low, high = report["intervals"]["miou"]
     assert low < mean_iou(whole) < high
     assert report["intervals"]["scenes"] == 3
@@ -450,7 +450,7 @@ def test_slices_by_tags(tmp_path: Path) -> None:
     assert ended.status == 0, ended.err
     report = json.loads((tmp_path / "out/report.json").read_text())
     assert list(report["slices"]) == ["camera", "scene", "weather", "miou"]
-    assert {row["camera"] for row in report["slices"]["camera"]} == {"front", "rear"}
+    assert {row["value"] for row in report["slices"]["camera"]} == {"front", "rear"}
     dry, rain = report["slices"]["weather"]
     assert (dry["value"], dry["frames"], rain["frames"]) == ("dry", 2, FRAMES - 2)
     scores = pq.read_table(tmp_path / "out/frame_scores.parquet").to_pylist()[:2]

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline import example_order
 from pipeline.example_order import Example, epoch_order, examples
-from training.mirroring import is_mirrored
+from training.input.augmentation import is_mirrored
 from training.network import learning_rate
 from training.network.learning_rate import learning_rate_at
 

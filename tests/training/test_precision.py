@@ -18,8 +18,8 @@ def test_logits_and_weights_stay_float32() -> None:
     import tensorflow as tf
 
     from pipeline.runs.precision import MIXED
+    from training.network.gpus import layers_in
     from training.network.networks import build_network
-    from training.network.precision import layers_in
 
     for name in NETWORKS:
         with layers_in(MIXED):
@@ -56,7 +56,7 @@ def test_xla_is_tried_before_it_is_used() -> None:
     """Proves that a function compiles here, and that none changes how graphs run without a GPU."""
     import tensorflow as tf
 
-    from training.network.xla import compile_for_gpus, xla_error
+    from training.network.gpus import compile_for_gpus, xla_error
 
     assert xla_error() is None
     compile_for_gpus()

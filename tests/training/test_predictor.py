@@ -50,6 +50,25 @@ def test_probabilities_and_loss_are_those_of_the_softmax() -> None:
     assert made.loss(np.full_like(label, 255)) is None
 
 
+def test_labels_are_smoothed_as_in_keras() -> None:
+    """The same mean as its loss has of the pixels that count; the others count for nothing."""
+    import tensorflow as tf
+
+    from training.network.loss import cross_entropy_sums, weight_of_class_id
+
+    random = np.random.default_rng(6)
+    logits = random.normal(size=(2, 3, 4, CLASSES)).astype(np.float32)
+    labels = random.integers(0, CLASSES, (2, 3, 4), np.uint8)
+    labels[0, 0] = 255
+    even = weight_of_class_id(np.ones(CLASSES, np.float32))
+    summed, weight = cross_entropy_sums(labels, logits, even, 0.2)
+    keras = tf.keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.2)
+    known = labels < CLASSES
+    theirs = keras(tf.one_hot(labels[known], CLASSES), logits[known])
+    assert float(summed / weight) == pytest.approx(float(theirs), rel=1e-6)
+    assert float(weight) == known.sum() == 20
+
+
 def test_ids_are_renumbered() -> None:
     """As NumPy's own indexing does, whatever the shape and the order in memory."""
     random = np.random.default_rng(4)

@@ -54,9 +54,9 @@ OTHERS = {
 }
 
 
-def checkpoint(identity: RunIdentity | None = IDENTITY) -> Checkpoint:
+def checkpoint() -> Checkpoint:
     """A checkpoint of the run."""
-    return Checkpoint(40, CLASS_LIST, identity, [np.zeros(2, np.float32)], [])
+    return Checkpoint(40, CLASS_LIST, IDENTITY, [np.zeros(2, np.float32)], [], 320)
 
 
 def test_every_part_that_differs_is_named() -> None:
@@ -83,17 +83,6 @@ def test_another_class_list_is_refused() -> None:
     for other in ({"#000000": "Void"}, dict(reversed(CLASS_LIST.items()))):
         with pytest.raises(InvalidInput, match="class list of 5 colours and 5 names there"):
             checkpoint().check_same_run(other, IDENTITY, Path("model"))
-
-
-def test_a_checkpoint_that_does_not_say_what_it_is_of(tmp_path: Path) -> None:
-    """Proves one of version 0.1.0 is not continued unseen, and that a new run may begin with it."""
-    checkpoint(None).write(tmp_path)
-    old = Checkpoint.read(tmp_path)
-    assert old
-    assert old.identity is None
-    with pytest.raises(InvalidInput, match=r"written by version 0\.1\.0.*--continue_from"):
-        old.check_same_run(CLASS_LIST, IDENTITY, tmp_path)
-    assert read_parent(tmp_path).step == 40
 
 
 def test_an_unfinished_training_is_a_parent(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def test_defaults_of_train_and_evaluate() -> None:
     train = parse_flags([*BASE, "--exec_mode", "train", "--batch_size", "2", "--max_steps", "9"])
     assert (train.split, train.batch_size, train.max_steps) == (None, 2, 9)
     assert (train.epochs, train.threads, train.continue_from) == (None, 0, None)
-    assert (train.height_px % 8, train.width_px % 8) == (0, 0)
+    assert (train.height % 8, train.width % 8) == (0, 0)
     assert train.num_workers is None
     evaluate = parse_flags([*BASE, "--exec_mode", "evaluate", "--results_dir", "r"])
     assert (evaluate.split, evaluate.shard, evaluate.shards) == (None, 0, 1)

@@ -21,7 +21,7 @@ from tests.training.drawn_frames import draw_frames, write_manifest
 from training import merge_predictions
 from training.prediction_scores import shard_scores
 from training.validation.frame_cells import FrameCells, FrameScore
-from training.validation.frame_pictures import FramePictures, Shown
+from training.validation.frame_pictures import FramePictures, PictureSelection
 from training.validation.metrics.confusion import Confusion
 from training.validation.metrics.table import METRICS
 from training.validation.shard_file import About, ShardResult, read_shard, shard_path
@@ -53,7 +53,7 @@ with locks.worker(), locks.claim(Piece(0, 128)) as is_free:
 def result(piece: Piece) -> ShardResult:
     """Drawn scores of these positions of ROWS; every 50th frame was left out."""
     metrics = {name: metric.empty(len(CLASSES)) for name, metric in METRICS.items()}
-    frames, cells, skipped, shown = [], [], [], Shown()
+    frames, cells, skipped, shown = [], [], [], PictureSelection()
     for row in ROWS[piece.begin : piece.end]:
         random = np.random.default_rng(row)
         if row % 50 == 1:

@@ -1,4 +1,4 @@
-"""Changes of examples, so that a network sees more than its frames: window, scale and colours.
+"""Changes of examples, so that a network sees more: mirroring, window, scale and colours.
 
 They are made of what was read at the network's size, and follow from the run's seed and the
 example's place, whichever worker reads it. Labels are taken by nearest pixel alone.
@@ -13,8 +13,8 @@ from ingest.labels.palette import UNKNOWN_CLASS
 from pipeline.example_order import Example
 from pipeline.prepared.decoded_frames import UInt8
 
-_AUGMENTING = 2
-"""Keeps these numbers apart from those of the order and of mirroring."""
+_MIRRORING, _AUGMENTING = 1, 2
+"""Keep their random numbers apart, and from those of the order, which has seed and epoch alone."""
 CROP_LEAST = 2 / 3
 """Least side of a window, as share of the frame's; it lies anywhere."""
 SCALE_MOST = 1.5
@@ -22,6 +22,12 @@ SCALE_MOST = 1.5
 BRIGHTNESS, CONTRAST, BALANCE = 0.12, 0.2, 0.06
 """Largest changes: of the mean as share of white, of the range, and of each channel's gain."""
 _AROUND = (127, 127, 127)
+
+
+def is_mirrored(example: Example, seed: int) -> bool:
+    """True where an example is mirrored, whichever rank reads it."""
+    random = np.random.default_rng([seed, example.epoch, example.place, _MIRRORING])
+    return bool(random.random() < 0.5)
 
 
 def augmented(
@@ -32,9 +38,7 @@ def augmented(
     Args:
         image: (h, w, 3) uint8 [RGB].
         label: (h, w) uint8 [class id].
-        example: Which it is.
-        seed: Of the run.
-        names: Of pipeline.runs.augmentations; mirroring is not done here.
+        names: Of pipeline.runs.augmentations; for mirroring see `is_mirrored`.
 
     Returns:
         Image and label of the same sizes; UNKNOWN_CLASS where a scaled frame does not reach.
@@ -61,9 +65,9 @@ def _window(
     columns = np.floor((np.arange(width_px) + 0.5) * share + left * width_px).astype(np.int64)
     inside_rows = (rows >= 0) & (rows < height_px)
     inside_columns = (columns >= 0) & (columns < width_px)
-    taken = label[rows.clip(0, height_px - 1)[:, None], columns.clip(0, width_px - 1)]
-    taken[~inside_rows] = UNKNOWN_CLASS
-    taken[:, ~inside_columns] = UNKNOWN_CLASS
+    window_label = label[rows.clip(0, height_px - 1)[:, None], columns.clip(0, width_px - 1)]
+    window_label[~inside_rows] = UNKNOWN_CLASS
+    window_label[:, ~inside_columns] = UNKNOWN_CLASS
     window = Image.fromarray(image).transform(
         (width_px, height_px),
         Image.Transform.AFFINE,
@@ -71,7 +75,7 @@ def _window(
         Image.Resampling.BILINEAR,
         fillcolor=_AROUND,
     )
-    return np.asarray(window), taken
+    return np.asarray(window), window_label
 
 
 def _recoloured(image: UInt8, random: np.random.Generator) -> UInt8:

@@ -9,15 +9,16 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count, islice
+from typing import Any
 
 import numpy as np
 
+from catalog.errors import FramesiftError, JobFailed
 from pipeline.example_order import Example
 from pipeline.prepared.decoded_frames import UInt8
 from pipeline.runs.augmentations import USUAL
-from training.input.augmentation import augmented
+from training.input.augmentation import augmented, is_mirrored
 from training.input.frame_reader import FrameReader
-from training.mirroring import is_mirrored
 
 READ_AHEAD_BATCHES = 4
 
@@ -41,11 +42,7 @@ class Batches:
         """Begin to read.
 
         Args:
-            reader: Of the split.
             order: This worker's examples, without end.
-            batch_size: B.
-            seed: Of the run, by which examples are changed.
-            threads: Frames decoded at once.
             has_read: Called for each example that was read, with its position in `order`, from 0;
                 calls come in any order.
             augment: How examples are changed (pipeline.runs.augmentations).
@@ -62,17 +59,13 @@ class Batches:
         return self
 
     def __next__(self) -> Pair:
-        """The next batch.
-
-        Raises:
-            BadFile: A frame of it cannot be read.
-        """
-        taken = [self._ahead.popleft() for _ in range(self._batch_size)]
+        """The next batch."""
+        batch = [self._ahead.popleft() for _ in range(self._batch_size)]
         self._read_ahead(self._batch_size)
-        pairs = [future.result() for _, future in taken]
+        pairs = [future.result() for _, future in batch]
         images = np.empty((len(pairs), *pairs[0][0].shape), np.uint8)
         labels = np.empty((len(pairs), *pairs[0][1].shape), np.uint8)
-        for n, ((example, _), (image, label)) in enumerate(zip(taken, pairs, strict=True)):
+        for n, ((example, _), (image, label)) in enumerate(zip(batch, pairs, strict=True)):
             if "mirror" in self._augment and is_mirrored(example, self._seed):
                 for channel in range(3):  # a fifth of the time that NumPy takes for all three
                     images[n, ..., channel] = image[:, ::-1, channel]
@@ -80,6 +73,16 @@ class Batches:
             else:
                 images[n], labels[n] = image, label
         return images, labels
+
+    def fetch(self) -> tuple[Any, FramesiftError | None]:
+        """The next batch, or the error that prevents it."""
+        try:
+            return next(self), None
+        except FramesiftError as error:
+            return None, error
+        except (OSError, MemoryError) as error:
+            reason = str(error) or type(error).__name__
+            return None, JobFailed("training", f"a frame cannot be read: {reason}")
 
     def close(self) -> None:
         """Read no further; at its end the process waits for the frames that are being decoded."""

@@ -31,9 +31,9 @@ def class_weights(pixels: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         classes without pixels get 1.
     """
     weights = np.ones(len(pixels), dtype=np.float64)
-    seen = pixels > 0
-    if seen.any():
-        share = pixels[seen] / pixels.sum()
+    is_present = pixels > 0
+    if is_present.any():
+        share = pixels[is_present] / pixels.sum()
         raw = 1 / np.sqrt(share)
-        weights[seen] = np.clip(raw / float((raw * share).sum()), *WEIGHT_RANGE)
+        weights[is_present] = np.clip(raw / float((raw * share).sum()), *WEIGHT_RANGE)
     return weights.astype(np.float32)

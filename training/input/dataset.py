@@ -19,13 +19,10 @@ def open_split(path: Path, split: str | None, usual: str) -> tuple[Manifest, str
     """One split of a manifest on disk, its name, and the palette of its labels.
 
     Args:
-        path: Of the manifest.
         split: The split; None for the usual one, or for all frames of a dataset not divided.
         usual: "train" or "validation".
 
     Raises:
-        BadFile: No manifest there, or a damaged one.
-        UnknownName: It has no such split.
         InvalidInput: Its files are not on this machine, or its classes and class list differ.
     """
     manifest = Manifest.read(path)
@@ -58,10 +55,6 @@ def open_reader(
 
     Labels are merged to ``classes``, where they are given; ``bad`` and ``numbered`` as
     FrameReader's.
-
-    Raises:
-        BadFile: The manifest was changed since it was read.
-        StorageError: A source lies elsewhere than where it may, by now.
     """
     size = Size(height_px, width_px)
     prepared = prepared_rows(frames, size)

@@ -57,19 +57,12 @@ class FrameReader:
         """Prepare to read ``frames`` for a network input of that size.
 
         Args:
-            frames: Those that may be asked for.
-            palette: Of their labels.
-            size: Network input.
             cache_bytes: What `small` may keep of decoded frames; beyond it they are decoded again.
             prepared: The same frames at that size; what it lacks is decoded.
-            wait_for: See DecodedFrames.
             classes: To which labels are merged; None for those of the palette.
             bad: Is told of frames that cannot be read, in whose place `small` gives black without
                 a label; None where they raise.
             numbered: The labels' colours, which `frame` keeps apart, too; None where it need not.
-
-        Raises:
-            StorageError: A source lies elsewhere than where it may, by now.
         """
         self._numbered = numbered
         decoded_by = palette if numbered is None else numbered.palette
@@ -81,7 +74,7 @@ class FrameReader:
         self._kept: dict[int, tuple[UInt8, UInt8]] = {}
         self._free_bytes = cache_bytes
         self._keeping = Lock()
-        self._said_lacking = False
+        self._has_reported_decoding = False
 
     def look_for_files(self) -> None:
         """Go on where every file that will be decoded is there; looked for, and not read.
@@ -104,26 +97,17 @@ class FrameReader:
             )
 
     def image(self, row: int) -> tuple[UInt8, tuple[int, int]]:
-        """A frame's image (h, w, 3) uint8 at network size, and the (H, W) it has on disk.
-
-        Raises:
-            BadFile: It is missing, or cannot be decoded.
-        """
+        """A frame's image (h, w, 3) uint8 at network size, and the (H, W) it has on disk."""
         if self._prepared is not None:
             stored = self._prepared.image(row)
             if stored is not None:
                 return stored
-            self._say_lacking(self._prepared)
+            self._report_decoding(self._prepared)
         image = self._decoded.image(row)
         return small_image(image, self._size), (image.shape[0], image.shape[1])
 
     def frame(self, row: int) -> Frame:
-        """A frame with its label at full size.
-
-        Raises:
-            BadFile: A file is missing or cannot be decoded, image and label differ in size, or the
-                frame has no label.
-        """
+        """A frame with its label at full size."""
         image, size_px = self.image(row)
         label = self._decoded.label(row, size_px)
         if self._numbered is None:
@@ -142,7 +126,7 @@ class FrameReader:
         """
         stored = None if self._prepared is None else self._prepared.small(row)
         if stored is None and self._prepared is not None:
-            self._say_lacking(self._prepared)
+            self._report_decoding(self._prepared)
         if stored is not None:
             return stored[0], self._merged(stored[1])
         if (cached := self._kept.get(row)) is not None:
@@ -169,11 +153,11 @@ class FrameReader:
     def _merged(self, label: UInt8) -> UInt8:
         return label if self._classes is None else self._classes.merged(label)
 
-    def _say_lacking(self, prepared: PreparedRows) -> None:
+    def _report_decoding(self, prepared: PreparedRows) -> None:
         """Tell once why a run with a prepared form decodes."""
         with self._keeping:
-            said, self._said_lacking = self._said_lacking, True
-        if not said:
+            is_reported, self._has_reported_decoding = self._has_reported_decoding, True
+        if not is_reported:
             say(
                 f"warning: the prepared form {prepared.form.folder} lacks frames, or some were "
                 "damaged: their files are decoded (framesift stage --prepare makes them again)"

@@ -15,7 +15,7 @@ from pipeline.runs.class_map import ClassMap
 
 @dataclass(frozen=True)
 class LabelClasses:
-    """The classes of a network, and where a label's go.
+    """Classes of a network, and which of them each label class becomes.
 
     Attributes:
         names: The network's classes; a class id is a position here.
@@ -34,11 +34,7 @@ class LabelClasses:
     def of(
         cls, class_list: Mapping[str, str], map_: ClassMap | None, dataset: str
     ) -> "LabelClasses":
-        """The classes that a network learns of labels with these colours.
-
-        Raises:
-            InvalidInput: The map lacks a label class.
-        """
+        """The classes that a network learns of labels with these colours."""
         palette = Palette.from_class_list(class_list)
         of_label = np.full(256, UNKNOWN_CLASS, np.uint8)
         if map_ is None:
@@ -79,6 +75,6 @@ def renumbered(ids: UInt8, number: UInt8) -> UInt8:
 @nb.njit(nogil=True, cache=True)
 def _renumbered(ids: Any, number: Any) -> Any:
     result = np.empty_like(ids)
-    for place in range(len(ids)):
-        result[place] = number[ids[place]]
+    for index in range(len(ids)):
+        result[index] = number[ids[index]]
     return result

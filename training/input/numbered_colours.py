@@ -12,10 +12,10 @@ from pipeline.prepared.decoded_frames import UInt8
 
 @dataclass(frozen=True)
 class NumberedColours:
-    """A label's colours, told apart.
+    """Palette of a class list with each colour as a class of its own.
 
     Attributes:
-        palette: Has each colour as a class of its own, by its place in the class list.
+        palette: Its class ids are positions in the class list.
         label_class: (256,) uint8 [label's class id] of each colour.
         is_numbered: (256,) bool, whether a colour numbers objects.
     """
@@ -37,7 +37,7 @@ class NumberedColours:
             return None
         label_class = np.full(256, UNKNOWN_CLASS, np.uint8)
         label_class[:number] = merged.class_ids
-        names = tuple(f"colour {place}" for place in range(number))
+        names = tuple(f"colour {index}" for index in range(number))
         apart = Palette(merged.colours, tuple(range(number)), names, names)
         return cls(apart, label_class, numbered)
 

@@ -28,7 +28,6 @@ class SkippedFrames:
         Args:
             fkeys: Of the frames that are read, by their rows.
             limit: How many may be bad.
-            split: The split's name.
         """
         self.split = split
         self._fkeys, self._limit = fkeys, limit
@@ -36,11 +35,7 @@ class SkippedFrames:
         self._noting = Lock()
 
     def note(self, row: int, error: BadFile) -> None:
-        """Go on without a frame.
-
-        Raises:
-            BadFile: More are bad than may be.
-        """
+        """Go on without a frame."""
         fkey, reason = self._fkeys[row], " ".join(str(error).split())
         with self._noting:  # several threads read ahead
             if fkey in self._reasons:
@@ -79,24 +74,17 @@ class SkippedFrames:
 
 
 def write_skipped_frames(model_dir: Path, listed: Sequence[Mapping[str, str]]) -> None:
-    """Keep a list in a run's folder.
-
-    Raises:
-        StorageError: The disk refuses.
-    """
+    """Keep a list in a run's folder."""
     atomic_write(model_dir / FILE, json.dumps(listed, indent=2), parents=True)
 
 
 def read_skipped_frames(model_dir: Path) -> list[dict[str, str]]:
-    """The list that a run kept in its folder; none where there is none, or it is damaged.
-
-    Its ``split`` is empty where an earlier release wrote it, which kept no frames that are scored.
-    """
+    """The list that a run kept in its folder; none where there is none, or it is damaged."""
     try:
         listed = parsed_json(read_folder_file(model_dir, FILE, _MOST_BYTES))
         return [
             {
-                "split": str(one.get("split", "")),
+                "split": str(one["split"]),
                 "fkey": str(one["fkey"]),
                 "reason": str(one["reason"]),
             }

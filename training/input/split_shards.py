@@ -1,4 +1,4 @@
-"""The frames of a validation, divided into shards: who each frame is, and where it is read."""
+"""The frames of a validation, divided into shards."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from training.input.numbered_colours import NumberedColours
 
 
 @dataclass(frozen=True)
-class Place:
-    """The frame's identity.
+class FrameId:
+    """Identity of a frame.
 
     Attributes:
         row: Its position in the split, from 0.
@@ -30,11 +30,11 @@ class Split:
     """The frames of a validation.
 
     Attributes:
-        frames: They themselves.
-        name: The split's.
+        frames: The manifest's rows of the split.
+        name: The split's name.
         palette: Of their labels.
         numbered: The labels' colours, where some number objects.
-        shards: Into how many parts they are divided.
+        shards: Number of shards.
     """
 
     frames: Manifest
@@ -44,16 +44,12 @@ class Split:
     shards: int
 
     def shard(self, number: int) -> "Shard":
-        """One of the parts.
-
-        Raises:
-            InvalidInput: There is none of that number.
-        """
+        """The shard of that number, from 0."""
         frames = self.frames.shard(number, self.shards)
         rows = self.frames.shard_rows(number, self.shards).tolist()
         columns = (frames.frames[name].to_pylist() for name in ("fkey", "scene", "camera"))
-        places = [Place(*one) for one in zip(rows, *columns, strict=True)]
-        return Shard(self, number, frames, places)
+        frame_ids = [FrameId(*one) for one in zip(rows, *columns, strict=True)]
+        return Shard(self, number, frames, frame_ids)
 
 
 @dataclass(frozen=True)
@@ -64,13 +60,13 @@ class Shard:
         split: The split.
         number: The shard's number, from 0.
         frames: Manifest of the shard's frames.
-        places: Identity of each frame, in the same order.
+        frame_ids: Identity of each frame, in the same order.
     """
 
     split: Split
     number: int
     frames: Manifest
-    places: Sequence[Place]
+    frame_ids: Sequence[FrameId]
 
     def __str__(self) -> str:
         return f"shard {self.number} of {self.split.shards}"

@@ -34,10 +34,6 @@ def write_trained_frames(model_dir: Path, fkeys: Iterable[str], parent: Path | N
 
     Returns:
         True; False where the parent has no list: then the model has none.
-
-    Raises:
-        BadFile: The parent's file is damaged.
-        StorageError: The disk refuses.
     """
     of_parent = set[str]() if parent is None else _read(parent)
     if of_parent is None:
@@ -50,18 +46,13 @@ def write_trained_frames(model_dir: Path, fkeys: Iterable[str], parent: Path | N
 
 
 def write_trained_scenes(model_dir: Path, scenes: Iterable[str], parent: Path | None) -> None:
-    """Keep the scenes of a run and those of the model that it begins with.
-
-    Raises:
-        BadFile: The parent's file is damaged.
-        StorageError: The disk refuses.
-    """
+    """Keep the scenes of a run and those of the model that it begins with."""
     trained = set(scenes) | (scenes_trained_on(parent) if parent is not None else set())
     atomic_write(model_dir / SCENES_FILE, json.dumps(sorted(trained)), parents=True)
 
 
 def scenes_trained_on(model_dir: Path) -> set[str]:
-    """The scenes that the model in ``model_dir`` was trained on; none of earlier releases' models.
+    """The scenes that the model in ``model_dir`` was trained on; none where it has no list.
 
     Raises:
         BadFile: The list is damaged.
@@ -83,14 +74,9 @@ def frames_trained_on(
     """Those of a split's frames that the model in ``model_dir`` was trained on; None if unknown.
 
     Args:
-        model_dir: The model.
         dataset: What its model.json says it was trained on: where the list is missing, the same
             split of the same dataset is all of it, and of anything else nobody knows.
-        split: The frames.
         name: The split's name.
-
-    Raises:
-        BadFile: The list is damaged.
     """
     fkeys = frozenset(split.frames["fkey"].to_pylist())
     trained = _read(model_dir)

@@ -18,13 +18,6 @@ from training.input.label_classes import LabelClasses
 ABOUT_FILE = "model.json"
 
 FORMAT = 3
-HAS_SAFETENSORS = 2
-"""The first format whose weights are in a file without code; 1 has a Keras archive.
-
-3 may have merged classes.
-"""
-
-_NETWORK_OF_FORMAT_1 = "small_unet"
 _MOST_BYTES = 4 << 20
 _MOST_COLOURS = 4096
 _LONGEST_NAME = 128
@@ -71,7 +64,7 @@ class AboutModel:
 
         Raises:
             NotFound: There is no finished model.
-            BadFile: model.json is damaged, or of a later release.
+            BadFile: model.json is damaged, or of another format.
         """
         path = model_dir / ABOUT_FILE
         if not path.exists():
@@ -98,11 +91,7 @@ class AboutModel:
             raise InvalidInput(f"a model cannot be made of this dataset: {error}") from error
 
     def label_classes(self, class_list: Mapping[str, str], dataset: str) -> LabelClasses:
-        """The model's classes, and where the labels of a dataset that it is run on go.
-
-        Raises:
-            InvalidInput: The dataset's classes are not the model's, or its map lacks one of them.
-        """
+        """The model's classes, and where the labels of a dataset that it is run on go."""
         map_ = None if self.class_map is None else ClassMap.from_json(self.class_map)
         classes = LabelClasses.of(class_list, map_, dataset)
         check_same_classes("the model", self.classes, classes.names, dataset)
@@ -134,15 +123,9 @@ def _checked(data: Any) -> AboutModel:
     """
     if not isinstance(data, dict):
         raise ValueError("expected a JSON object")  # noqa: TRY004 (as for all that it may be)
-    data = {
-        "format": 1,
-        "network": _NETWORK_OF_FORMAT_1,
-        "parent": None,
-        "class_map": None,
-        **data,
-    }
-    if not (type(data["format"]) is int and 1 <= data["format"] <= FORMAT):
-        raise ValueError(f"format {str(data['format'])[:20]}; this version reads 1 to {FORMAT}")
+    written = data.get("format", "none")
+    if type(written) is not int or written != FORMAT:
+        raise ValueError(f"format {str(written)[:20]}; this version reads {FORMAT}")
     known = [field.name for field in fields(AboutModel)]
     if odd := sorted(data.keys() ^ set(known)):
         raise ValueError(f"'{odd[0][:40]}' is {'missing' if odd[0] in known else 'unknown'}")

@@ -71,7 +71,7 @@ class BestClass:
 
 
 class _Neighbours:
-    """Between which two pixels of the small side each pixel of the large side lies.
+    """Neighbours of each pixel of the large side on the small side.
 
     Attributes:
         lower: (n,) int64, the pixel before it.

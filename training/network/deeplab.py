@@ -59,10 +59,10 @@ def load_backbone(model: Any, path: Path) -> None:
 
 def _backbone(height_px: int, width_px: int) -> Any:
     """ResNet-50 without its top, from prepared images to the features of strides 4 and 16."""
-    whole = tf.keras.applications.ResNet50(
+    resnet = tf.keras.applications.ResNet50(
         include_top=False, weights=None, input_shape=(height_px, width_px, 3)
     )
-    config = whole.get_config()
+    config = resnet.get_config()
     for layer in config["layers"]:
         if layer["name"] in ("conv5_block1_0_conv", "conv5_block1_1_conv"):
             layer["config"]["strides"] = (1, 1)

@@ -41,7 +41,6 @@ class Draws:
 
         Args:
             model: Keras model, built within `layers_with_generators`.
-            seed: Of the run.
             rank: Of the worker: each draws its own.
         """
         generators = [g for layer in model.submodules for g in _generators(layer)]

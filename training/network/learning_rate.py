@@ -19,7 +19,6 @@ def learning_rate_at(step: int, max_steps: int, base: float, workers: int) -> fl
 
     Args:
         step: From 1 to max_steps.
-        max_steps: Steps of the whole run.
         base: Learning rate of one worker.
         workers: With n of them a step sees n times the frames, and the peak is ``base * n``.
 

@@ -17,7 +17,9 @@ def weight_of_class_id(weights: npt.NDArray[np.float32]) -> Any:
     return tf.constant(table)
 
 
-def cross_entropy_sums(labels: Any, logits: Any, weight_of_id: Any) -> tuple[Any, Any]:
+def cross_entropy_sums(
+    labels: Any, logits: Any, weight_of_id: Any, label_smoothing: float = 0.0
+) -> tuple[Any, Any]:
     """Cross-entropy of the pixels, each weighted by its class, and the weights, each added up.
 
     Their quotient is the mean. Sums of several workers make the mean over the pixels of all, which
@@ -27,6 +29,8 @@ def cross_entropy_sums(labels: Any, logits: Any, weight_of_id: Any) -> tuple[Any
         labels: (B, H, W) uint8 [class id].
         logits: (B, H, W, n_classes) float32.
         weight_of_id: (256,) float32.
+        label_smoothing: Share of each pixel's truth that is spread evenly over all classes
+            (Szegedy et al., arXiv:1512.00567, section 7).
 
     Returns:
         Scalars float32: sum [nats], and sum of weights; both 0 when no pixel has a weight.
@@ -35,6 +39,9 @@ def cross_entropy_sums(labels: Any, logits: Any, weight_of_id: Any) -> tuple[Any
     weights = tf.gather(weight_of_id, ids)  # (B, H, W)
     known = tf.where(ids < tf.shape(logits)[-1], ids, 0)
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(known, logits)  # (B, H, W)
+    if label_smoothing:
+        even = tf.reduce_logsumexp(logits, axis=-1) - tf.reduce_mean(logits, axis=-1)  # (B, H, W)
+        losses = (1 - label_smoothing) * losses + label_smoothing * even
     return tf.reduce_sum(weights * losses), tf.reduce_sum(weights)
 
 

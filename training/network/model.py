@@ -45,7 +45,6 @@ def build_model(height_px: int, width_px: int, n_classes: int) -> Any:
     Args:
         height_px: Input, divisible by 8.
         width_px: Input, divisible by 8.
-        n_classes: Channels of the output.
 
     Returns:
         keras.Model from images (B, H, W, 3) uint8 or float32 [0 to 255] to logits

@@ -25,15 +25,11 @@ def build_network(
 
     Args:
         name: One of Framesift's networks, or the user's, "module:function".
-        height_px: Input.
-        width_px: Input.
-        n_classes: Channels of the output.
         trusted: The user's own network, where the user names one: its module is imported, and its
             function called with the three numbers. A name that a file gives is not.
 
     Raises:
         UnknownName: There is none.
-        InvalidInput: The user's cannot be built, or is no network from images to logits.
     """
     if is_own(name) and name == trusted:
         return _own_network(name, height_px, width_px, n_classes)
@@ -49,15 +45,15 @@ def _own_network(name: str, height_px: int, width_px: int, n_classes: int) -> An
     try:
         build = getattr(importlib.import_module(module), function)
     except Exception as error:  # a module's code may raise anything
-        if place := _place(error):
-            raise InvalidInput(f"network {name}: {place}: {_told(error)}") from error
-        raise InvalidInput(f"network {name}: {_told(error)}; {expected}") from error
+        if location := _location(error):
+            raise InvalidInput(f"network {name}: {location}: {_error_text(error)}") from error
+        raise InvalidInput(f"network {name}: {_error_text(error)}; {expected}") from error
     call = f"{function}({height_px}, {width_px}, {n_classes})"
     try:
         model = build(height_px, width_px, n_classes)
     except Exception as error:
-        at = f" at {place}" if (place := _place(error)) else ""
-        raise InvalidInput(f"network {name}: {call} failed{at}: {_told(error)}") from error
+        at = f" at {location}" if (location := _location(error)) else ""
+        raise InvalidInput(f"network {name}: {call} failed{at}: {_error_text(error)}") from error
     if not isinstance(model, tf.keras.Model):
         raise InvalidInput(
             f"network {name}: gives a {type(model).__name__}; expected a keras.Model"
@@ -83,11 +79,11 @@ def _own_network(name: str, height_px: int, width_px: int, n_classes: int) -> An
     return model
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
-def _place(error: Exception) -> str:
+def _location(error: Exception) -> str:
     """The file and line of the user's own code where an error arose; empty where none did."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}"

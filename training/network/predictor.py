@@ -64,7 +64,6 @@ class Predictor:
         """Prepare a Keras model.
 
         Args:
-            model: The model.
             mirrors: Whether each image is put through it mirrored, too.
         """
 
@@ -77,11 +76,7 @@ class Predictor:
         self._best = tf.function(lambda images: tf.argmax(model(images, training=False), axis=-1))
 
     def predict(self, image: UInt8) -> Prediction:
-        """The prediction for an image (h, w, 3) uint8 [RGB].
-
-        Raises:
-            BadFile: A logit is no finite number.
-        """
+        """The prediction for an image (h, w, 3) uint8 [RGB]."""
         *arrays, entropy = self._predict(tf.constant(image[None]))
         logits, confidence, log_confidence = (array.numpy()[0] for array in arrays)
         largest = math.log(max(2, logits.shape[-1]))

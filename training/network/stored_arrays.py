@@ -22,15 +22,13 @@ def stored_arrays(folder: Path, name: str, only: str | None = None) -> dict[str,
     """Every array by its name; or that alone which is named so.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        BadFile: It lies elsewhere.
         ValueError: It is no such file, or says to hold more than it does.
     """
     with opened_folder_file(folder, name) as file:
-        whole = os.fstat(file.fileno()).st_size
+        file_bytes = os.fstat(file.fileno()).st_size
         try:
             with zipfile.ZipFile(file) as archive:
-                if any(info.compress_size > whole for info in archive.infolist()):
+                if any(info.compress_size > file_bytes for info in archive.infolist()):
                     raise ValueError("says to hold more than it does")
                 return {
                     _name(info): _array(archive, info)

@@ -38,38 +38,33 @@ class Checkpoint:
     Attributes:
         step: Steps made.
         class_list: The labels' colours and class names.
-        identity: Of the run that wrote it; None in a file of version 0.1.0, which did not keep it.
+        identity: Of the run that wrote it.
         weights: The model's, in its order.
         optimizer: The optimizer's variables, in its order.
-        examples: Examples that all workers had read (pipeline.example_order); None in a file of an
-            earlier release, whose workers each had an order of their own.
+        examples: Examples that all workers had read (pipeline.example_order).
         class_map: By which label classes are merged; None where each is a class.
     """
 
     step: int
     class_list: Mapping[str, str]
-    identity: RunIdentity | None
+    identity: RunIdentity
     weights: Sequence[Array]
     optimizer: Sequence[Array]
-    examples: int | None = None
+    examples: int
     class_map: ClassMap | None = None
 
     def write(self, model_dir: Path, keep: int = 1) -> None:
         """Replace the checkpoint in ``model_dir``.
 
         Args:
-            model_dir: Where it lies.
             keep: Checkpoints that are there then, this one among them.
-
-        Raises:
-            StorageError: The disk refuses.
         """
         about = {
             "step": self.step,
             "examples": self.examples,
             "class_list": list(self.class_list.items()),
             "class_map": self.class_map.as_json() if self.class_map else None,
-            "identity": self.identity.as_json() if self.identity else None,
+            "identity": self.identity.as_json(),
         }
         arrays = {f"weight_{i:04d}": array for i, array in enumerate(self.weights)}
         arrays |= {f"optimizer_{i:04d}": array for i, array in enumerate(self.optimizer)}
@@ -89,12 +84,12 @@ class Checkpoint:
         try:
             stored = stored_arrays(model_dir, name)
             about = parsed_json(str(stored["about"]).encode())
-            identity, class_map = about.get("identity"), about.get("class_map")
+            class_map = about["class_map"]
             return cls(
                 step=int(about["step"]),
-                examples=None if about.get("examples") is None else int(about["examples"]),
+                examples=int(about["examples"]),
                 class_list=dict(about["class_list"]),
-                identity=RunIdentity.from_json(identity) if identity else None,
+                identity=RunIdentity.from_json(about["identity"]),
                 class_map=ClassMap.from_json(class_map) if class_map else None,
                 weights=[stored[n] for n in sorted(stored) if n.startswith("weight_")],
                 optimizer=[stored[n] for n in sorted(stored) if n.startswith("optimizer_")],
@@ -107,20 +102,17 @@ class Checkpoint:
 
     @classmethod
     def restore_newest(
-        cls, model_dir: Path, restore: Callable[["Checkpoint"], None], say: Callable[[str], None]
+        cls, model_dir: Path, restore: Callable[["Checkpoint"], None], report: Callable[[str], None]
     ) -> "Checkpoint | None":
         """The newest checkpoint in ``model_dir`` that is whole; None where there is none.
 
         Where it is missing or damaged, it is laid aside, and the one before it takes its place.
 
         Args:
-            model_dir: Where they lie.
             restore: Has the run begin with one; raises BadFile where its arrays do not fit.
-            say: Told of damage.
 
         Raises:
             BadFile: There are some, and none of them is whole.
-            StorageError: The disk refuses.
         """
         newest, former, damage = model_dir / CHECKPOINT_FILE, _former(model_dir), None
         for path in (newest, *former):
@@ -136,7 +128,9 @@ class Checkpoint:
                 if newest.exists():
                     newest.replace(model_dir / DAMAGED_FILE)
                 path.replace(newest)
-                say(f"warning: {damage}; going on from the one before, of step {checkpoint.step}")
+                report(
+                    f"warning: {damage}; going on from the one before, of step {checkpoint.step}"
+                )
             return checkpoint
         assert damage is not None  # the newest is there, or was missed
         raise BadFile(
@@ -152,16 +146,11 @@ class Checkpoint:
 
         Args:
             class_list: Of the run's dataset.
-            identity: Of the run.
-            model_dir: Where the checkpoint lies, for the message.
 
         Raises:
             InvalidInput: It is another run; the message names every difference.
         """
-        if self.identity is None:
-            differences = ["it was written by version 0.1.0, which did not keep of which run it is"]
-        else:
-            differences = self.identity.differences(identity)
+        differences = self.identity.differences(identity)
         if list(self.class_list.items()) != list(class_list.items()):
             differences.append(
                 f"class list of {len(self.class_list)} colours and "

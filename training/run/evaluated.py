@@ -1,11 +1,11 @@
-"""A score on the way, as it is kept. Needs no TensorFlow, for reports read it."""
+"""The score of a model during its training. Needs no TensorFlow, for reports read it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A score on the way.
+    """Score of a model after a step of its training.
 
     Attributes:
         step: After which step.

@@ -42,11 +42,7 @@ class Evaluations:
     """
 
     def __init__(self, model_dir: Path, step: int) -> None:
-        """Go on after ``step``: later lines, which a kill made void, are dropped.
-
-        Raises:
-            StorageError: The disk refuses.
-        """
+        """Go on after ``step``: later lines, which a kill made void, are dropped."""
         self._path = model_dir / EVALUATIONS_FILE
         self._lines = [line for line in _read(model_dir) if line["step"] <= step]
         text = "".join(json.dumps(line) + "\n" for line in self._lines)
@@ -64,11 +60,7 @@ class Evaluations:
         return self.best is None or scored.miou > self.best.miou
 
     def record(self, scored: Evaluated) -> None:
-        """Write a line.
-
-        Raises:
-            OSError: The disk refuses.
-        """
+        """Write a line."""
         line = {
             "step": scored.step,
             "miou": scored.miou,
@@ -84,7 +76,7 @@ class Evaluations:
             self.best = scored
 
 
-def keep_best(write: Callable[[Path], object], model_dir: Path, beside: Sequence[str]) -> None:
+def keep_best(write: Callable[[Path], object], model_dir: Path, files: Sequence[str]) -> None:
     """Have the model of now written to ``best/``, with copies of files of the run's folder.
 
     The folder is replaced whole: a kill leaves the model before, or none, and never parts of two.
@@ -95,17 +87,17 @@ def keep_best(write: Callable[[Path], object], model_dir: Path, beside: Sequence
     best = model_dir / BEST
     try:
         with (
-            part_of(best, is_folder=True) as aside,
+            part_of(best, is_folder=True) as partial,
             part_of(best, is_folder=True, clear=False) as former,
         ):
-            for name in beside:
-                if (model_dir / name).exists():  # a run of an earlier release may lack one
-                    shutil.copyfile(model_dir / name, aside / name)
-            write(aside)
-            tree_to_disk(aside)
+            for name in files:
+                if (model_dir / name).exists():  # where its parent has no list, it has none
+                    shutil.copyfile(model_dir / name, partial / name)
+            write(partial)
+            tree_to_disk(partial)
             if best.exists():
                 best.replace(former)
-            aside.replace(best)
+            partial.replace(best)
             to_disk(model_dir)
     except OSError as error:
         raise StorageError(f"{best}: cannot be written: {error.strerror}", str(best)) from error
@@ -127,16 +119,7 @@ class Scoring:
         threads: int,
         bad: SkippedFrames | None = None,
     ) -> None:
-        """Prepare to score.
-
-        Args:
-            model: Keras model.
-            reader: Of this worker's frames.
-            frames: Their number.
-            n_classes: C.
-            threads: Frames read at once.
-            bad: The reader's.
-        """
+        """Prepare to score."""
         self.bad = bad
         self._reader, self._frames, self._n_classes = reader, frames, n_classes
         self._threads = threads
@@ -146,32 +129,24 @@ class Scoring:
         )
 
     def look_for_files(self) -> None:
-        """Go on where every file of these frames is there.
-
-        Raises:
-            BadFile: One is missing.
-        """
+        """Go on where every file of these frames is there."""
         self._reader.look_for_files()
 
     def matrix(
-        self, batch_size: int, is_told_to_end: Callable[[], bool]
+        self, batch_size: int, should_stop: Callable[[], bool]
     ) -> npt.NDArray[np.int64] | None:
         """The confusion matrix (C, C) int64 of these frames, at the network's size.
 
         Args:
-            batch_size: Frames put through the model at once.
-            is_told_to_end: Asked before each batch.
+            should_stop: Called before each batch.
 
         Returns:
-            The matrix; None where it was told to end before the last batch.
-
-        Raises:
-            BadFile: A frame cannot be read.
+            The matrix; None where it stopped before the last batch.
         """
         total = np.zeros((self._n_classes, self._n_classes), np.int64)
         with ThreadPoolExecutor(self._threads, thread_name_prefix="evaluate") as pool:
             for rows in _batches(self._frames, batch_size):
-                if is_told_to_end():
+                if should_stop():
                     return None
                 pairs = list(pool.map(self._reader.small, rows))
                 predicted = self._best(np.stack([image for image, _ in pairs])).numpy()

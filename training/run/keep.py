@@ -2,35 +2,57 @@
 
 import hashlib
 import json
+import time
 
 import numpy as np
 
 from catalog.errors import FramesiftError, JobFailed
-from pipeline.runs.run_length import Begun
+from pipeline.runs.run_length import Progress
 from training.command import Interrupted, say
 from training.input.skipped_frames import read_skipped_frames, write_skipped_frames
 from training.run.checkpoint import Checkpoint
-from training.run.metrics_log import MetricsLog
+from training.run.logs import Logs
 from training.run.training_run import Run, cannot_go_on
 
 
-def save(run: Run, begun: Begun, rate: float) -> None:
+class CheckpointTimer:
+    """Timer of the checkpoints that are due by time."""
+
+    def __init__(self, minutes: float | None) -> None:
+        """Start the timer.
+
+        Args:
+            minutes: Between two checkpoints; None where time does not matter.
+        """
+        self._every_s = None if minutes is None else 60 * minutes
+        self.restart()
+
+    @property
+    def is_due(self) -> bool:
+        """True where so much time has gone by since the last checkpoint."""
+        return self._every_s is not None and time.monotonic() - self._since_s >= self._every_s
+
+    def restart(self) -> None:
+        """Count from now."""
+        self._since_s = time.monotonic()
+
+
+def save(run: Run, progress: Progress, rate: float) -> None:
     """Write a checkpoint, if all workers hold the same weights as they must.
 
     Raises:
         JobFailed: They do not, or the weights are not finite: the last checkpoint stays.
-        StorageError: The disk refuses.
     """
     weights = run.model.get_weights()
     digest = hashlib.sha256(b"".join(w.tobytes() for w in weights)).hexdigest()
     if not run.workers.agree(digest):
-        raise JobFailed("training", f"the workers' weights differ at step {begun.step}")
+        raise JobFailed("training", f"the workers' weights differ at step {progress.step}")
     if not all(np.isfinite(each).all() for each in weights):
-        raise diverged(run, "a weight", begun.step, rate)
+        raise diverged(run, "a weight", progress.step, rate)
     if run.workers.is_first:
         Checkpoint(
-            step=begun.step,
-            examples=begun.examples,
+            step=progress.step,
+            examples=progress.examples,
             class_list=run.frames.header.class_list,
             class_map=run.classes.map,
             identity=run.identity,
@@ -38,7 +60,7 @@ def save(run: Run, begun: Begun, rate: float) -> None:
             optimizer=[variable.numpy() for variable in run.state],
         ).write(run.settings.model_dir, run.settings.keep_checkpoints)
     # A launcher ends all workers once one has ended: none may end while the first one writes.
-    run.workers.broadcast_number(begun.step)
+    run.workers.broadcast_number(progress.step)
 
 
 def diverged(run: Run, what: str, step: int, rate: float) -> JobFailed:
@@ -57,21 +79,17 @@ def diverged(run: Run, what: str, step: int, rate: float) -> JobFailed:
     )
 
 
-def list_bad(run: Run, metrics: MetricsLog | None) -> None:
-    """Have every worker know the bad frames of all, and the first one keep the list.
-
-    Raises:
-        BadFile: All together they are more than may be.
-    """
-    recorded = read_skipped_frames(run.settings.model_dir) if metrics and run.skipped else []
+def list_bad(run: Run, logs: Logs | None) -> None:
+    """Share the bad frames of each worker with all; the first one writes the list."""
+    recorded = read_skipped_frames(run.settings.model_dir) if logs and run.skipped else []
     for bad in run.skipped:
         bad.add(one for one in recorded if (one["split"] or run.settings.split) == bad.split)
         for text in run.workers.texts(json.dumps(bad.listed())):
             bad.add(json.loads(text))
-    if metrics and run.skipped:
+    if logs and run.skipped:
         listed = [one for bad in run.skipped for one in bad.listed()]
         write_skipped_frames(run.settings.model_dir, listed)
-        metrics.skips(len(listed))
+        logs.metrics.skips(len(listed))
     for bad in run.skipped:
         bad.check()
 

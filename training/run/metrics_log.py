@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json
-from pipeline.runs.run_length import Begun, RunLength
+from pipeline.runs.run_length import Progress, RunLength
 from training.folder_file import read_folder_file
 from training.strict_json import strict_json
 
@@ -41,38 +41,31 @@ class MetricsLog:
         model_dir: Path,
         length: RunLength,
         warnings: Sequence[str],
-        begun: Begun,
+        start: Progress,
         prepared: str | None = None,
-        tell: Callable[[int, Mapping[str, float]], None] = lambda _step, _figures: None,
+        report: Callable[[int, Mapping[str, float]], None] = lambda _step, _figures: None,
     ) -> None:
         """Go on where the run has begun: lines of later steps, which a kill made void, are dropped.
 
         Args:
-            model_dir: Where they lie.
-            length: Of the run.
-            warnings: For the summary.
-            begun: How far the run is.
             prepared: Name of the prepared form that frames are read from; None without one.
-            tell: Is told the figures of a step, too.
-
-        Raises:
-            StorageError: The disk refuses.
+            report: Called with the step and its figures.
         """
         import tensorflow as tf
 
         self._model_dir = model_dir
         self._length, self._warnings, self._prepared = length, list(warnings), prepared
-        self._summary, self._tell = tf.summary, tell
+        self._summary, self._report = tf.summary, report
         self._scores: dict[str, float] = {}
         self._bad_frames = 0
-        lines = [line for line in read_metrics(model_dir) if line["step"] <= begun.step]
+        lines = [line for line in read_metrics(model_dir) if line["step"] <= start.step]
         self.first_loss: float | None = (
             lines[0]["loss"] if lines and lines[0]["step"] == 1 else None
         )
         self._last: Mapping[str, Any] | None = None
         if lines and _is_rate(lines[-1].get("images_per_s")):  # it may be scored before a step
-            progress = self._progress(begun.examples, lines[-1]["images_per_s"])
-            self._last = {**lines[-1], "step": begun.step, **progress}
+            progress = self._progress(start.examples, lines[-1]["images_per_s"])
+            self._last = {**lines[-1], "step": start.step, **progress}
         text = "".join(json.dumps(line) + "\n" for line in lines)
         atomic_write(model_dir / LINES_FILE, text, parents=True)
         self._events = tf.summary.create_file_writer(str(model_dir / TENSORBOARD_FOLDER))
@@ -84,13 +77,8 @@ class MetricsLog:
 
         Args:
             step: The last step it covers.
-            examples: That the run has read by then.
             loss: Mean since the line before, over all workers.
-            learning_rate: Of that step.
             images_per_s: Of all workers together, since the line before.
-
-        Raises:
-            OSError: The disk refuses.
         """
         if step == 1:
             self.first_loss = loss
@@ -117,7 +105,7 @@ class MetricsLog:
             f"{images_per_s:.1f} images/s, {timedelta(seconds=progress['seconds_left'])} left"
         )
 
-    def go_on_with(
+    def note_scores(
         self, last: "Evaluated", best: "Evaluated", seconds_to_target: float | None
     ) -> None:
         """Note the scores that the run has, as `evaluated`, for the next summary alone."""
@@ -131,11 +119,9 @@ class MetricsLog:
         """Note the score of now, and the best so far, for TensorBoard and the summary.
 
         Args:
-            now: The score of now.
-            best: The best so far.
             seconds_to_target: Until the target was reached [s]; None before, or without one.
         """
-        self.go_on_with(now, best, seconds_to_target)
+        self.note_scores(now, best, seconds_to_target)
         accuracy = now.pixel_accuracy
         self._show(now.step, {"validation_miou": now.miou, "validation_pixel_accuracy": accuracy})
         self._write_summary()
@@ -154,7 +140,7 @@ class MetricsLog:
         with self._events.as_default(step=step):
             for name, value in figures.items():
                 self._summary.scalar(name, value)
-        self._tell(step, figures)
+        self._report(step, figures)
 
     def _write_summary(self) -> None:
         if self._last is not None:

@@ -52,7 +52,6 @@ class MlflowLog:
 
         Args:
             status: FINISHED, FAILED or KILLED.
-            *files: Those that are there are added to the run.
         """
 
         def write() -> None:
@@ -74,9 +73,6 @@ def mlflow_log(
     """The log of a run that begins, or goes on after ``step``; None without a store.
 
     Args:
-        model_dir: The run's folder.
-        step: The run's last step.
-        about: The settings, as parameters.
         tags: Facts to search runs by; those that are None are left out.
     """
     uri = os.environ.get(URI_VARIABLE)
@@ -84,7 +80,7 @@ def mlflow_log(
         return None
     for name, value in _PATIENCE.items():
         os.environ.setdefault(name, value)
-    begun: list[MlflowLog] = []
+    logs: list[MlflowLog] = []
 
     def begin() -> None:
         from mlflow import MlflowClient
@@ -93,7 +89,7 @@ def mlflow_log(
         client = MlflowClient(tracking_uri=uri)
         if step and (run_id := _run_of(model_dir, uri)):
             client.update_run(run_id, status="RUNNING")
-            begun.append(MlflowLog(client, run_id))
+            logs.append(MlflowLog(client, run_id))
             return
         name = os.environ.get(EXPERIMENT_VARIABLE) or _EXPERIMENT
         known_experiment = client.get_experiment_by_name(name)
@@ -109,9 +105,9 @@ def mlflow_log(
         atomic_write(
             model_dir / FILE, json.dumps({"uri": without_user(uri), "run_id": run_id}), parents=True
         )
-        begun.append(MlflowLog(client, run_id))
+        logs.append(MlflowLog(client, run_id))
 
-    return begun[0] if _reached(begin) else None
+    return logs[0] if _reached(begin) else None
 
 
 @contextmanager
@@ -120,7 +116,6 @@ def ending(log: MlflowLog | None, *files: Path) -> Iterator[None]:
 
     Args:
         log: None where there is none to tell.
-        *files: That a run which is finished adds.
     """
     try:
         yield

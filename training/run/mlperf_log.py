@@ -32,12 +32,8 @@ class MlperfLog:
         """Begin, or go on after ``step``.
 
         Args:
-            model_dir: Where it lies.
             step: The last that the run has made; without one an earlier run's log is replaced.
             target_miou: Mean IoU to reach, 0 to 1.
-
-        Raises:
-            OSError: The disk refuses.
         """
         self._path, self._target = model_dir / LOG_FILE, target_miou
         self._began_ms: int | None = None

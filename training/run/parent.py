@@ -15,7 +15,7 @@ from training.run.checkpoint import Array, Checkpoint
 
 @dataclass(frozen=True)
 class Parent:
-    """Where a run comes from, as its model.json keeps it.
+    """Model that a run begins with, as the run's model.json records it.
 
     Attributes:
         dir: The model's folder when the run began.
@@ -34,18 +34,13 @@ class Parent:
     classes: tuple[str, ...]
 
     def check_classes(self, classes: tuple[str, ...], dataset: str) -> None:
-        """Accept the dataset of the new run.
-
-        Raises:
-            InvalidInput: Its classes are not the parent's.
-        """
+        """Accept the dataset of the new run."""
         check_same_classes(f"the model in {self.dir}", self.classes, classes, dataset)
 
     def weights(self, network: str) -> Sequence[Array]:
         """Its weights, in the order of the network, which may be the user's own.
 
         Raises:
-            NotFound: It is gone.
             BadFile: Its files are damaged, or changed since it was read.
         """
         folder = Path(self.dir)
@@ -61,12 +56,7 @@ class Parent:
 
 
 def read_parent(folder: Path) -> Parent:
-    """A model to begin with: a finished one, or the last checkpoint of one that is not.
-
-    Raises:
-        NotFound: There is neither.
-        BadFile: Its files are damaged.
-    """
+    """A model to begin with: a finished one, or the last checkpoint of one that is not."""
     where = str(folder.resolve())
     if (folder / ABOUT_FILE).exists():
         about = AboutModel.read(folder)
@@ -75,18 +65,17 @@ def read_parent(folder: Path) -> Parent:
             where,
             about.sha256,
             about.step,
-            str(dataset.get("id", "")),
-            str(dataset.get("split", "")),
+            str(dataset["id"]),
+            str(dataset["split"]),
             about.classes,
         )
     checkpoint = _checkpoint(folder)
-    identity = checkpoint.identity
     return Parent(
         where,
         _digest(folder / CHECKPOINT_FILE),
         checkpoint.step,
-        identity.dataset_id if identity else "",
-        identity.split if identity else "",
+        checkpoint.identity.dataset_id,
+        checkpoint.identity.split,
         LabelClasses.of(checkpoint.class_list, checkpoint.class_map, where).names,
     )
 

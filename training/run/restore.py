@@ -5,7 +5,7 @@ from pathlib import Path
 
 from catalog.errors import BadFile, FramesiftError, InvalidInput
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
-from pipeline.runs.run_length import Begun, length_from, run_length
+from pipeline.runs.run_length import Progress, length_from, run_length
 from training.command import say
 from training.input.trained_frames import write_trained_frames, write_trained_scenes
 from training.network.deeplab import load_backbone
@@ -13,28 +13,28 @@ from training.run.checkpoint import Checkpoint
 from training.run.training_run import Run, cannot_go_on
 
 
-def restore(run: Run) -> tuple[Run, Begun]:
-    """Progress of the last checkpoint, its state now on all workers; and the run as it goes on."""
+def restore(run: Run) -> Run:
+    """The run from its last checkpoint, whose state is now on all workers."""
     workers = run.workers
-    begun, began_with = Begun(), workers.size
+    start, began_with = Progress(), workers.size
     failure: FramesiftError | None = None
     if workers.is_first:
         try:
-            begun, began_with = _first_state(run)
+            start, began_with = _initial_state(run)
         except FramesiftError as error:
             failure = error
     if cannot := cannot_go_on(workers, failure):
         raise cannot
     # The optimizer is built, so its variables are there to send before the first step already.
     workers.broadcast_variables([*run.model.variables, *run.state])
-    begun = Begun(*(workers.broadcast_number(n) for n in (begun.step, begun.examples)))
-    run = _as_begun(run, workers.broadcast_number(began_with))
-    length = length_from(run.planned, workers.size, run.settings.batch_size, begun)
+    start = Progress(*(workers.broadcast_number(n) for n in (start.step, start.examples)))
+    run = _with_plan(run, workers.broadcast_number(began_with))
+    length = length_from(run.planned, workers.size, run.settings.batch_size, start)
     settings = replace(run.settings, max_steps=length.max_steps)
-    return replace(run, length=length, settings=settings), begun
+    return replace(run, length=length, settings=settings, start=start)
 
 
-def _as_begun(run: Run, began_with: int) -> Run:
+def _with_plan(run: Run, began_with: int) -> Run:
     """The run, with the plan that it has had since it began with so many workers."""
     settings, frames = run.settings, len(run.frames)
     planned = run_length(
@@ -44,25 +44,18 @@ def _as_begun(run: Run, began_with: int) -> Run:
     return replace(run, planned=planned, identity=identity)
 
 
-def _first_state(run: Run) -> tuple[Begun, int]:
+def _initial_state(run: Run) -> tuple[Progress, int]:
     """Have the model begin as the checkpoint says, or the parent, or from random weights.
 
     Returns:
         How far it is, and with how many workers it began.
     """
     model_dir, header = run.settings.model_dir, run.frames.header
-    checkpoint = Checkpoint.restore_newest(model_dir, lambda one: _take(run, one), say)
+    checkpoint = Checkpoint.restore_newest(model_dir, lambda one: _load(run, one), say)
     if checkpoint:
-        began_with = _began_with(run, checkpoint)
+        began_with = checkpoint.identity.workers
         say(f"going on from the checkpoint of step {checkpoint.step}")
-        read = checkpoint.examples
-        if read is None:
-            read = checkpoint.step * run.settings.batch_size * began_with
-            say(
-                "warning: an earlier release wrote the checkpoint, in which each worker had an "
-                "order of its own: frames of this epoch may come twice, or in the next only"
-            )
-        return Begun(checkpoint.step, read), began_with
+        return Progress(checkpoint.step, checkpoint.examples), began_with
     if run.parent:
         run.parent.check_classes(run.classes.names, header.name)
         try:
@@ -85,23 +78,17 @@ def _first_state(run: Run) -> tuple[Begun, int]:
             "frames it remembers"
         )
     write_trained_scenes(model_dir, run.frames.frames["scene"].to_pylist(), parent)
-    return Begun(), run.workers.size
+    return Progress(), run.workers.size
 
 
-def _began_with(run: Run, checkpoint: Checkpoint) -> int:
-    """The number of workers that the run of a checkpoint began with."""
-    return checkpoint.identity.workers if checkpoint.identity else run.workers.size
-
-
-def _take(run: Run, checkpoint: Checkpoint) -> None:
+def _load(run: Run, checkpoint: Checkpoint) -> None:
     """Have the model and its optimizer be as a checkpoint says.
 
     Raises:
-        InvalidInput: It is another run's.
         BadFile: Its arrays are not the run's.
     """
     model_dir = run.settings.model_dir
-    identity = _as_begun(run, _began_with(run, checkpoint)).identity
+    identity = _with_plan(run, checkpoint.identity.workers).identity
     checkpoint.check_same_run(run.frames.header.class_list, identity, model_dir)
     try:
         run.model.set_weights(checkpoint.weights)

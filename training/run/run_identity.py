@@ -1,7 +1,7 @@
 """The identity of a training run: what decides its weights, and may not change while it goes on."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from pipeline.runs.augmentations import USUAL
@@ -74,13 +74,12 @@ class RunIdentity:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "RunIdentity":
-        """The identity that `as_json` gave; an earlier release had fewer parts.
+        """The identity that `as_json` gave.
 
         Raises:
             KeyError: A part is missing.
         """
-        names = [f.name for f in fields(cls) if f.name in data or f.default is MISSING]
-        return cls(**{name: data[name] for name in names})
+        return cls(**{one.name: data[one.name] for one in fields(cls)})
 
     def differences(self, other: "RunIdentity") -> list[str]:
         """Differences to another run, each as "--seed 1 there, 77 here"; here is the other."""

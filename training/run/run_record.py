@@ -45,17 +45,10 @@ def begin_record(
     """Write that the run begins, or goes on after ``step``.
 
     Args:
-        model_dir: Where it lies.
-        header: Of the dataset.
         about: The model.json that the run will write.
         workers: Of all machines.
-        devices: What this worker computes on.
-        step: Steps made.
-
-    Raises:
-        StorageError: The disk refuses.
     """
-    begun = {
+    start = {
         "time": _now(),
         "step": step,
         "workers": workers,
@@ -63,7 +56,7 @@ def begin_record(
         "code": code_version(),
         "environment": _environment(devices),
     }
-    earlier = _read(model_dir).get("begun", []) if step else []
+    starts = _read(model_dir).get("begun", []) if step else []
     record = {
         "format": FORMAT,
         "dataset": {
@@ -78,18 +71,14 @@ def begin_record(
         "class_map": about["class_map"],
         "parent": about["parent"],
         "settings": about["settings"],
-        "begun": [*earlier, begun],
+        "begun": [*starts, start],
         "finished": None,
     }
     atomic_write(model_dir / RECORD_FILE, strict_json(record), parents=True)
 
 
 def finish_record(model_dir: Path, sha256: str) -> None:
-    """Add what came of the run: metrics, checkpoints, and the model's digest.
-
-    Raises:
-        StorageError: The disk refuses.
-    """
+    """Add what came of the run: metrics, checkpoints, and the model's digest."""
     tree_to_disk(model_dir)  # with the record the run has ended: all that it wrote is there
     record = _read(model_dir) | {
         "finished": _now(),
@@ -124,7 +113,7 @@ def _environment(devices: Sequence[str]) -> dict[str, Any]:
 
 
 def _read(model_dir: Path) -> dict[str, Any]:
-    """The record; empty where the run began with an earlier release."""
+    """The record; empty where there is none that can be read."""
     try:
         record = parsed_json(read_folder_file(model_dir, RECORD_FILE, _MOST_BYTES))
     except (BadFile, FileNotFoundError, ValueError):

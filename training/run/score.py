@@ -8,17 +8,16 @@ from typing import Any
 from catalog.errors import FramesiftError, InvalidInput
 from pipeline.manifest import Manifest
 from pipeline.runs.bad_frames import BadFrames
-from pipeline.runs.run_length import Begun
+from pipeline.runs.run_length import Progress
 from training.command import say
 from training.input.dataset import open_reader, open_split
 from training.input.label_classes import LabelClasses
 from training.input.skipped_frames import SkippedFrames
 from training.input.trained_frames import ABOUT_TRAINED
 from training.network.model_files import write_model
-from training.run.evaluation import Evaluations, Scoring, keep_best, scored
+from training.run.evaluation import Scoring, keep_best, scored
 from training.run.keep import ended, list_bad
-from training.run.metrics_log import MetricsLog
-from training.run.mlperf_log import MlperfLog
+from training.run.logs import Logs
 from training.run.stop_signal import StopSignal
 from training.run.training_run import Run
 from training.run.workers import Workers
@@ -47,8 +46,8 @@ def scoring_of(
     reader, _ = open_reader(
         share,
         palette,
-        settings.height_px,
-        settings.width_px,
+        settings.height,
+        settings.width,
         settings.cache_bytes // 4,
         classes=classes,
         bad=bad,
@@ -66,38 +65,25 @@ def skipped_of(
     return SkippedFrames(frames.frames["fkey"].to_pylist(), bad.limit(of_split), split)
 
 
-def evaluations_of(run: Run, step: int) -> Evaluations | None:
-    """The scores of a run that goes on after a step; on its first worker, where it scores."""
-    if run.scoring is None or not run.workers.is_first:
-        return None
-    return Evaluations(run.settings.model_dir, step)
-
-
-def is_evaluated(run: Run, begun: Begun) -> bool:
+def is_evaluated(run: Run, progress: Progress) -> bool:
     """Return whether the model of now is scored on the split to validate on.
 
     That is after the last step, and where a step ended so many epochs.
     """
     each, each_step = len(run.frames) * run.settings.evaluate_every, run.examples_of_step
-    is_epoch_over = begun.examples // each > (begun.examples - each_step) // each
-    return run.scoring is not None and (is_epoch_over or begun.step == run.length.max_steps)
+    is_epoch_over = progress.examples // each > (progress.examples - each_step) // each
+    return run.scoring is not None and (is_epoch_over or progress.step == run.length.max_steps)
 
 
-def lacks_score(run: Run, evaluations: Evaluations | None, begun: Begun) -> bool:
-    """Return whether a run goes on from a step whose scoring was ended before its end."""
-    if not begun.step or not is_evaluated(run, begun):
+def lacks_score(run: Run, logs: Logs | None) -> bool:
+    """Return whether the run continues from a step whose scoring was interrupted."""
+    if not run.start.step or not is_evaluated(run, run.start):
         return False
-    return run.workers.any(evaluations is not None and not evaluations.has(begun.step))
+    evaluations = logs.evaluations if logs else None
+    return run.workers.any(evaluations is not None and not evaluations.has(run.start.step))
 
 
-def evaluate(
-    run: Run,
-    evaluations: Evaluations | None,
-    metrics: MetricsLog | None,
-    mlperf: MlperfLog | None,
-    begun: Begun,
-    stop: StopSignal,
-) -> float:
+def evaluate(run: Run, logs: Logs | None, progress: Progress, stop: StopSignal) -> float:
     """Score the model of now, whose checkpoint is written; keep it if it is the best.
 
     Returns:
@@ -107,7 +93,7 @@ def evaluate(
         BadFile: A frame cannot be read.
         JobFailed: One of another worker cannot, or the run was told to end.
     """
-    scoring, step = run.scoring, begun.step
+    scoring, step = run.scoring, progress.step
     assert scoring is not None  # or the model of now is not scored
     began_s = time.perf_counter()
     failure: FramesiftError | None = None
@@ -118,10 +104,10 @@ def evaluate(
         failure = error
     if run.workers.any(matrix is None) or matrix is None:
         raise ended(run, failure, stop.received, step)
-    list_bad(run, metrics)
+    list_bad(run, logs)
     now = scored(step, run.workers.sum(matrix))
-    if evaluations and metrics and mlperf:
-        if best := evaluations.is_best(now):
+    if logs and logs.evaluations:
+        if best := logs.evaluations.is_best(now):
             about = replace(run.about, step=step)
             keep_best(
                 lambda folder: write_model(run.model, about, folder),
@@ -129,9 +115,9 @@ def evaluate(
                 ABOUT_TRAINED,
             )
         # After the model: a run that is killed between them scores this step again.
-        evaluations.record(now)
-        mlperf.evaluated(step, begun.examples / len(run.frames), now.miou)
-        metrics.evaluated(now, evaluations.best or now, mlperf.seconds_to_target)
+        logs.evaluations.record(now)
+        logs.mlperf.evaluated(step, progress.examples / len(run.frames), now.miou)
+        logs.metrics.evaluated(now, logs.evaluations.best or now, logs.mlperf.seconds_to_target)
         say(
             f"step {step}: mean IoU {100 * now.miou:.1f} % on {run.settings.evaluate_split}, pixel "
             f"accuracy {100 * now.pixel_accuracy:.1f} %{', the best so far' if best else ''}"

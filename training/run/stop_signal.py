@@ -11,7 +11,7 @@ from types import FrameType
 
 
 class StopSignal:
-    """True where the run has been told to end.
+    """Signals that a run has received.
 
     Attributes:
         received: Name of the first signal that ends it; empty before it.

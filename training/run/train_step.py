@@ -18,17 +18,15 @@ def train_step(
     weight_of_id: Any,
     scale: LossScale | None = None,
     seed: int = 0,
+    label_smoothing: float = 0.0,
 ) -> Any:
     """A compiled function: one step on (images, labels) of this worker; its loss, as float32.
 
     Args:
         model: Keras model from images to float32 logits.
-        optimizer: Built for its variables.
-        workers: That make the step together.
         weight_of_id: (256,) float32, of each class in the loss.
         scale: Of the loss, where the model computes in halves: a step whose gradients overflow
             changes no weight.
-        seed: Of what layers draw.
     """
     variables = model.trainable_variables
     draws = Draws(model, seed, workers.rank)
@@ -37,15 +35,15 @@ def train_step(
         draws.begin(optimizer.iterations)
         with tf.GradientTape() as tape:
             logits = tf.cast(model(images, training=True), tf.float32)  # (B, H, W, n_classes)
-            summed, weight = cross_entropy_sums(labels, logits, weight_of_id)
+            summed, weight = cross_entropy_sums(labels, logits, weight_of_id, label_smoothing)
             # The mean of the workers' losses is the mean over the pixels of all.
             loss = tf.math.divide_no_nan(summed, workers.mean_of(weight))
             own = loss if workers.averages else tf.math.divide_no_nan(summed, weight)
             if model.losses:  # of a user's own network, whose layers may be regularized
                 further = tf.add_n([tf.cast(each, tf.float32) for each in model.losses])
                 loss, own = loss + further, own + further
-            taken = own if scale is None else scale.scaled(own)
-        apply(optimizer, workers.tape(tape).gradient(taken, variables), variables, scale)
+            scaled = own if scale is None else scale.scaled(own)
+        apply(optimizer, workers.tape(tape).gradient(scaled, variables), variables, scale)
         # Batch normalisation's means: so workers stay equal, whenever a checkpoint is written.
         workers.average_variables(model.non_trainable_variables)
         return loss
@@ -59,11 +57,8 @@ def apply(
     """Change the variables, within a compiled function.
 
     Args:
-        optimizer: Built for them.
         gradients: Of the loss, scaled where there is a scale; then they may overflow, and change
             nothing but the scale.
-        variables: Those that the gradients are of.
-        scale: Of the loss.
     """
     if scale is None:
         optimizer.apply_gradients(zip(gradients, variables, strict=True))

@@ -1,12 +1,15 @@
-"""A training run: its parts, on one worker."""
+"""A training run on one worker."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from catalog.errors import FramesiftError, JobFailed
+from pipeline.cache.reading import ReadsThrough
+from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import PreparedRows
-from pipeline.runs.run_length import RunLength
+from pipeline.runs.run_length import Progress, RunLength
+from training.input.frame_reader import FrameReader
 from training.input.label_classes import LabelClasses
 from training.input.skipped_frames import SkippedFrames
 from training.network.about_model import AboutModel
@@ -20,29 +23,33 @@ from training.run_settings import RunSettings
 
 @dataclass(frozen=True)
 class Run:
-    """The parts that a training run works with.
+    """A training run that is ready for its first step.
 
     Attributes:
-        settings: As they are, nothing left open.
+        settings: With a value in place of each default that depends on dataset or machine.
         length: With the workers that it has now.
-        planned: With those that it began with, whose number is in its identity.
+        planned: Length with the workers that it began with, whose number is in its identity.
         frames: Of the split.
+        through: The manifest, and the staging that fetches its files meanwhile.
+        reader: Of the frames.
         classes: That the network learns.
-        prepared: Their prepared form, where there is one.
-        workers: This one among all.
-        parent: The model that it began with.
-        identity: By which it is told from other runs.
+        prepared: The frames' prepared form; None where each frame is decoded.
+        parent: The model that it began with; None for new weights.
+        identity: What distinguishes it from other runs.
         model: Keras model.
         optimizer: Keras optimizer.
-        scoring: Of this worker's share of the split to validate on; None without one.
-        bad: Frames that it goes on without; None where one ends it.
-        scale: Of the loss, where layers compute in halves.
+        scoring: Of this worker's share of the split to validate on; None without validation.
+        bad: Bad frames that it skips; None where a bad frame ends it.
+        scale: Of the loss; None where layers compute in float32.
+        start: Progress of the checkpoint that it continues.
     """
 
     settings: RunSettings
     length: RunLength
     planned: RunLength
     frames: Manifest
+    through: ReadsThrough
+    reader: FrameReader
     classes: LabelClasses
     prepared: PreparedRows | None
     workers: Workers
@@ -53,6 +60,7 @@ class Run:
     scoring: Scoring | None = None
     bad: SkippedFrames | None = None
     scale: LossScale | None = None
+    start: Progress = field(default_factory=Progress)
 
     @property
     def skipped(self) -> list[SkippedFrames]:
@@ -71,6 +79,17 @@ class Run:
         return self.settings.batch_size * self.workers.size
 
     @property
+    def warnings(self) -> list[str]:
+        """Warnings of the start, which the metrics repeat."""
+        if self.settings.split != UNDIVIDED:
+            return []
+        warning = (
+            f"dataset {self.frames.header.name} is not divided: all its frames are trained on, "
+            "and none is left to validate with (framesift dataset split)"
+        )
+        return [warning]
+
+    @property
     def about(self) -> AboutModel:
         """The run as its model file says it, after the last step."""
         settings, header = self.settings, self.frames.header
@@ -81,8 +100,8 @@ class Run:
             classes=self.classes.names,
             class_list=header.class_list,
             class_map=self.classes.map.as_json() if self.classes.map else None,
-            height_px=settings.height_px,
-            width_px=settings.width_px,
+            height_px=settings.height,
+            width_px=settings.width,
             workers=self.workers.size,
             dataset={
                 "name": header.name,

@@ -22,15 +22,14 @@ def compared(
     report: Mapping[str, Any],
     other: Mapping[str, Any],
     scenes: Mapping[str, Int64],
-    others: Mapping[str, Int64],
+    other_scenes: Mapping[str, Int64],
 ) -> dict[str, Any]:
     """The part of report.json that compares a model with another.
 
     Args:
         report: Of the model, as training.validation.report.build_report describes it.
-        other: Of the other one, on the same frames.
         scenes: The (C, C) confusion matrix of each scene.
-        others: The other model's.
+        other_scenes: The other model's.
 
     Returns:
         `model` (the other one), `scenes`, `draws`, `scores` (of mean IoU, pixel accuracy and each
@@ -38,7 +37,7 @@ def compared(
         of the scores that are worse (`regressions`) and better (`improvements`); both None where
         no score has an interval, and nobody can tell.
     """
-    intervals = difference_intervals(scenes, others, len(report["classes"]))
+    intervals = difference_intervals(scenes, other_scenes, len(report["classes"]))
     scores = [_row(name, report[name], other[name], intervals[name]) for name in _WHOLE]
     for one, its, interval in zip(
         report["per_class"], other["per_class"], intervals["iou"], strict=True
@@ -62,7 +61,7 @@ def _judged(scores: Sequence[Mapping[str, Any]], verdict: str) -> list[str] | No
     return [row["score"] for row in scores if row["verdict"] == verdict]
 
 
-def told_difference(row: Mapping[str, Any]) -> str:
+def difference_text(row: Mapping[str, Any]) -> str:
     """A row of `scores` in words: by how many points, and between which."""
     if row["difference"] is None:
         return "no truth to score"

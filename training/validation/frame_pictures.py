@@ -93,7 +93,7 @@ def _png(ids: UInt8, colours: UInt8) -> bytes:
 
 
 @dataclass
-class Shown:
+class PictureSelection:
     """The pictures of a shard's worst and most uncertain frames so far."""
 
     _worst: list[tuple[float, int]] = field(default_factory=list)
@@ -109,11 +109,10 @@ class Shown:
             row: The frame's position in the split.
             miou: 0 to 1; None where no pixel of it is known.
             uncertainty: 0 to 1.
-            make: Gives its pictures.
         """
-        selected = [_take(self._unsure, (uncertainty, -row))]
+        selected = [_insert(self._unsure, (uncertainty, -row))]
         if miou is not None:
-            selected.append(_take(self._worst, (-miou, -row)))
+            selected.append(_insert(self._worst, (-miou, -row)))
         if any(selected):
             self._pictures[row] = make()
             rows = {-entry[1] for entry in (*self._worst, *self._unsure)}
@@ -124,7 +123,7 @@ class Shown:
         return [self._pictures[row] for row in sorted(self._pictures)]
 
 
-def _take(heap: list[tuple[float, int]], entry: tuple[float, int]) -> bool:
+def _insert(heap: list[tuple[float, int]], entry: tuple[float, int]) -> bool:
     """Put an entry among the SHOWN largest; False where it is none of them."""
     if len(heap) < SHOWN:
         heapq.heappush(heap, entry)

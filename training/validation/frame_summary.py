@@ -55,10 +55,6 @@ class FrameSummary:
 def score_blocks(shards: Sequence[StoredShard], block_rows: int = BLOCK_ROWS) -> Iterator[pa.Table]:
     """The scores of all frames in the split's order: FRAMES_SCHEMA, and of each its shard.
 
-    Args:
-        shards: All of a validation.
-        block_rows: Rows of the split in a block.
-
     Raises:
         BadFile: A shard is damaged, or two have the same frame.
     """

@@ -57,7 +57,7 @@ def score_intervals(scenes: Mapping[str, Int64], classes: int) -> dict[str, Any]
 
 
 def difference_intervals(
-    scenes: Mapping[str, Int64], others: Mapping[str, Int64], classes: int
+    scenes: Mapping[str, Int64], other_scenes: Mapping[str, Int64], classes: int
 ) -> dict[str, Any]:
     """The intervals of one model's scores less another's, of the same frames.
 
@@ -65,7 +65,7 @@ def difference_intervals(
 
     Args:
         scenes: The (C, C) confusion matrix of each scene.
-        others: The other model's, of the same scenes.
+        other_scenes: The other model's, of the same scenes.
         classes: C.
 
     Returns:
@@ -74,7 +74,7 @@ def difference_intervals(
     result = score_intervals({}, classes) | {"scenes": len(scenes)}
     ours, theirs = (
         np.array([of[scene] for scene in scenes], np.int64).reshape(-1, classes, classes)
-        for of in (scenes, others)
+        for of in (scenes, other_scenes)
     )
     if len(ours) < LEAST_SCENES or not ours.any():
         return result
@@ -101,8 +101,8 @@ def _drawn_scores(matrices: Int64) -> Iterator[Float64]:
     """(draws, 2 + C) float64 of some draws: mean IoU, pixel accuracy, IoU of each class."""
     random = np.random.default_rng(_SEED)
     scenes, classes = matrices.shape[0], matrices.shape[1]
-    whole = matrices.sum(axis=0)
-    of_all, with_truth = scores.iou(whole), whole.any(axis=1)
+    total = matrices.sum(axis=0)
+    of_all, with_truth = scores.iou(total), total.any(axis=1)
     # Pixels below 2**53 are exact as float64, and float64 multiplies at the speed of BLAS.
     flat = matrices.reshape(scenes, -1).astype(np.float64)
     for begin in range(0, DRAWS, _AT_ONCE):

@@ -41,7 +41,6 @@ def build_report(
     Args:
         shards: All of its shards, at least one, known to belong together.
         metrics: Of all their frames, by name: training.validation.metrics.table.
-        summary: Of all their frames.
         fail_below: The least score by name (pipeline.runs.score_thresholds).
         other: The shards of another model on the same frames, to compare with; None for none.
         slices: Of each tag the part that each frame of the split is in; None for none.
@@ -70,14 +69,14 @@ def build_report(
     confusion = confusion_of(metrics)
     matrix, frames_with_class = confusion.matrix, confusion.frames_with_class
     tags = slices.column_names if slices is not None else []
-    parts = {by: Slices(by, about.classes) for by in (*SLICED_BY, *tags)}
+    groups = {by: Slices(by, about.classes) for by in (*SLICED_BY, *tags)}
     for shard in shards:
         of_frames, cells = shard.scores(), shard.cells()
         if slices is not None:
             of_frames = with_slices(of_frames, slices)
-        for part in parts.values():
-            part.add(of_frames, cells)
-    intervals = score_intervals(parts["scene"].matrices(), len(about.classes))
+        for group in groups.values():
+            group.add(of_frames, cells)
+    intervals = score_intervals(groups["scene"].matrices(), len(about.classes))
     results = {name: metric.result() for name, metric in metrics.items()}
     boundary, sizes = results.pop("boundary_iou"), results.pop("object_sizes")
     truth, predicted = matrix.sum(axis=1).tolist(), matrix.sum(axis=0).tolist()
@@ -95,7 +94,7 @@ def build_report(
         "margin": results["margins"]["mean"],
         "object_sizes": sizes["sizes"],
         "intervals": {key: value for key, value in intervals.items() if key != "iou"},
-        "slices": {by: sums.result() for by, sums in parts.items()},
+        "slices": {by: sums.result() for by, sums in groups.items()},
         "baseline": {
             "class": about.classes[baseline.class_id] if baseline else None,
             "miou": baseline.miou if baseline else None,
@@ -143,13 +142,13 @@ def build_report(
         ),
         "share_correlation": _share_correlation(ious, truth),
         "largest_confusions": _confusions(about.classes, matrix),
-        "worst_frames": [_shown(row) for row in summary.worst()],
-        "most_uncertain_frames": [_shown(row) for row in summary.most_uncertain()],
+        "worst_frames": [_without_shard(row) for row in summary.worst()],
+        "most_uncertain_frames": [_without_shard(row) for row in summary.most_uncertain()],
         "shards": len(shards),
         "confusion_matrix": matrix.tolist(),
     }
     report["thresholds"] = _thresholds(report, fail_below or {})
-    report["comparison"] = None if other is None else _comparison(report, parts["scene"], other)
+    report["comparison"] = None if other is None else _comparison(report, groups["scene"], other)
     return report
 
 
@@ -235,13 +234,13 @@ def _confusions(classes: Sequence[str], matrix: Int64) -> list[dict[str, Any]]:
     return [
         {
             "truth": classes[true],
-            "predicted": classes[taken],
+            "predicted": classes[predicted],
             "truth_tag": tag_name(classes[true]),
-            "predicted_tag": tag_name(classes[taken]),
+            "predicted_tag": tag_name(classes[predicted]),
             "pixels": pixels,
             "share_of_truth": pixels / int(truth[true]),
         }
-        for true, taken, pixels in pairs
+        for true, predicted, pixels in pairs
         if pixels
     ]
 
@@ -266,7 +265,7 @@ def _ranks(values: Float64) -> Float64:
     return (last - (number - 1) / 2)[rank]
 
 
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+def _without_shard(row: Mapping[str, Any]) -> dict[str, Any]:
     """A frame's scores without its shard: no report depends on how frames were divided."""
     return {name: value for name, value in row.items() if name != "shard"}
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from training.validation.comparison import BETTER, WORSE, told_difference
+from training.validation.comparison import BETTER, WORSE, difference_text
 from training.validation.report_plots import percent
 
 _NAMES = {"miou": "Mean IoU", "pixel_accuracy": "Pixel accuracy"}
@@ -17,12 +17,12 @@ def comparison(report: Mapping[str, Any]) -> str:
         return ""
     other = escape(f"{result['model']['name']}, step {result['model']['step']:,}")
     names = _NAMES | {row["tag"]: row["class"] for row in report["per_class"]}
-    whole, classes = result["scores"][: len(_NAMES)], result["scores"][len(_NAMES) :]
+    overall, classes = result["scores"][: len(_NAMES)], result["scores"][len(_NAMES) :]
     ordered = sorted(classes, key=lambda row: (row["difference"] is None, row["difference"] or 0))
-    body = "\n".join(_row(row, names[row["score"]]) for row in (*whole, *ordered))
+    body = "\n".join(_row(row, names[row["score"]]) for row in (*overall, *ordered))
     return (
-        f"<h2>Compared with {other}</h2>\n<p>{_found(result, names)} Both models were put through "
-        f"the same frames. {_of_intervals(result)}</p>\n"
+        f"<h2>Compared with {other}</h2>\n<p>{_regressions(result, names)} Both models were put "
+        f"through the same frames. {_of_intervals(result)}</p>\n"
         '<div class="scroll"><table>\n<caption>IoU of classes, the largest losses first. A '
         "difference in points is this model&rsquo;s score less the other&rsquo;s, with its "
         'interval of 95 %.</caption>\n<thead><tr><th scope="col" class="name">Score</th>'
@@ -40,11 +40,11 @@ def _row(row: Mapping[str, Any], name: str) -> str:
         verdict = f'<span class="quiet">{verdict}</span>'
     return (
         f'<tr><th scope="row">{escape(name)}</th><td>{percent(row["value"])}</td>'
-        f"<td>{percent(row['other'])}</td><td>{told_difference(row)}</td><td>{verdict}</td></tr>"
+        f"<td>{percent(row['other'])}</td><td>{difference_text(row)}</td><td>{verdict}</td></tr>"
     )
 
 
-def _found(result: Mapping[str, Any], names: Mapping[str, str]) -> str:
+def _regressions(result: Mapping[str, Any], names: Mapping[str, str]) -> str:
     if result["regressions"] is None:
         return "Whether a score is worse is unknown."
     if not result["regressions"]:

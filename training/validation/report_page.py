@@ -349,8 +349,8 @@ def _slice_table(by: str, title: str, rows: Sequence[Mapping[str, Any]], classes
 
 def _disagreement(report: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     share = report["disagreement"]["mean"]
-    told = "of the pixels get another class in the mirrored image"
-    return [] if share is None else [("Disagreement", percent(share), told)]
+    description = "of the pixels get another class in the mirrored image"
+    return [] if share is None else [("Disagreement", percent(share), description)]
 
 
 def _object_sizes(report: Mapping[str, Any]) -> str:

@@ -39,9 +39,9 @@ def reliability_diagram(calibration: Mapping[str, Any]) -> str:
         f"{100 * share:.0f} %</text>"
         for share in (0.0, 0.5, 1.0)
     )
-    said = sum(row["confidence"] * row["pixels"] for row in bins) / total
+    confidence = sum(row["confidence"] * row["pixels"] for row in bins) / total
     right = sum(row["accuracy"] * row["pixels"] for row in bins) / total
-    verdict = f"It says {percent(said)} on average, and is right in {percent(right)}."
+    verdict = f"It says {percent(confidence)} on average, and is right in {percent(right)}."
     middle = top + side / 2
     return (
         "<h2>Does it know when it is wrong?</h2>\n"
@@ -98,14 +98,14 @@ def iou_by_share(report: Mapping[str, Any]) -> str:
         for iou in (0.0, 0.5, 1.0)
     )
     correlation = report["share_correlation"]
-    said = (
+    trend = (
         "" if correlation is None
         else f" Spearman's correlation of the two is {correlation:+.2f}: "
         + _of_correlation(correlation)
     )  # fmt: skip
     return (
         "<h2>Does more data of a class mean a better score?</h2>\n"
-        f"<p>A point for each class with truth; its name appears under the pointer.{said}</p>\n"
+        f"<p>A point for each class with truth; its name appears under the pointer.{trend}</p>\n"
         f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
         'aria-label="IoU of each class against its share of the pixels">'
         f"{ticks}{points}"

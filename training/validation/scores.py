@@ -32,7 +32,6 @@ def confusion_matrix(truth: UInt8, prediction: UInt8, n_classes: int) -> tuple[I
     Args:
         truth: (H, W) uint8 [class id]; ids that are no class (UNKNOWN_CLASS) are left out.
         prediction: (H, W) uint8 [class id], all below n_classes.
-        n_classes: C.
 
     Returns:
         (C, C) int64, rows truth, columns prediction; and the pixels left out.

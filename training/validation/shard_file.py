@@ -105,19 +105,11 @@ class ShardResult:
         return confusion_of(self.metrics)
 
     def write(self, results_dir: Path) -> Path:
-        """Write it as its shard's result, aside and renamed; the file's path.
-
-        Raises:
-            StorageError: The disk refuses.
-        """
+        """Write it as its shard's result, aside and renamed; the file's path."""
         return self.write_to(shard_path(results_dir, self.about.shard, self.about.shards))
 
     def write_to(self, path: Path) -> Path:
-        """Write it, aside and renamed; the path.
-
-        Raises:
-            StorageError: The disk refuses.
-        """
+        """Write it, aside and renamed; the path."""
         sums = [
             (f"{name}.{key}", array)
             for name, metric in self.metrics.items()
@@ -143,12 +135,12 @@ class ShardResult:
             },
         }
         common = {"about": about, "sums": [[name, list(array.shape)] for name, array in sums]}
-        parts = [json.dumps(part).encode() for part in (common, own)]
-        lengths = (number for part in parts for number in (len(part), zlib.crc32(part)))
+        heads = [json.dumps(head).encode() for head in (common, own)]
+        lengths = (number for head in heads for number in (len(head), zlib.crc32(head)))
         with atomic_path(path, parents=True) as partial_path, partial_path.open("wb") as file:
             file.write(_HEAD.pack(_MAGIC, *lengths))
-            for part in (*parts, *sections.values()):
-                file.write(part)
+            for section in (*heads, *sections.values()):
+                file.write(section)
         return path
 
 
@@ -174,28 +166,16 @@ class StoredShard:
     _sections: Mapping[str, tuple[int, int, int]]
 
     def scores(self) -> pa.Table:
-        """Its frames' scores, schema FRAMES_SCHEMA, in the split's order.
-
-        Raises:
-            BadFile: The file is damaged.
-        """
+        """Its frames' scores, schema FRAMES_SCHEMA, in the split's order."""
         return self._table("frames")
 
     def cells(self) -> FrameCells:
-        """The confusion matrix of each of its frames.
-
-        Raises:
-            BadFile: The file is damaged.
-        """
+        """The confusion matrix of each of its frames."""
         table = self._table("cells")
         return FrameCells(*(table[name].to_numpy() for name in ("frame", "cell", "pixels")))
 
     def pictures(self, rows: Sequence[int]) -> list[FramePictures]:
-        """Those of some frames, by their rows in the split, as far as it kept them.
-
-        Raises:
-            BadFile: The file is damaged.
-        """
+        """Those of some frames, by their rows in the split, as far as it kept them."""
         row_set = set(rows)
         table = self._table("pictures")
         return [FramePictures(**one) for one in table.to_pylist() if one["row"] in row_set]
@@ -322,12 +302,7 @@ def _layout(n_classes: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 
 def read_shard(path: Path) -> ShardResult:
-    """A shard's whole result.
-
-    Raises:
-        FileNotFoundError: There is none.
-        BadFile: It is damaged.
-    """
+    """A shard's whole result."""
     stored, sums = open_shard(path)
     frames = [FrameScore(**one) for one in stored.scores().to_pylist()]
     pictures = stored.pictures([frame.row for frame in frames])

@@ -22,7 +22,7 @@ import numpy as np
 
 from catalog.errors import BadFile, StorageError
 from training.validation.frame_cells import FrameCells, FrameScore
-from training.validation.frame_pictures import FramePictures, Shown
+from training.validation.frame_pictures import FramePictures, PictureSelection
 from training.validation.metrics.table import METRICS
 from training.validation.shard_file import ShardResult, shard_path, trained_frames_of
 
@@ -176,15 +176,15 @@ def joined_pieces(pieces: Sequence[ShardResult], rows: Sequence[int], path: Path
         trained_frames_of(pieces),
         sum(one.frames_of_trained_scenes for one in pieces),
         [frame for one in pieces for frame in one.skipped],
-        _shown(frames, {one.row: one for piece in pieces for one in piece.pictures}),
+        _selected_pictures(frames, {one.row: one for piece in pieces for one in piece.pictures}),
     )
 
 
-def _shown(
+def _selected_pictures(
     frames: Sequence[FrameScore], pictures: dict[int, FramePictures]
 ) -> Sequence[FramePictures]:
     """Choose a shard's pictures from those of its pieces."""
-    selection = Shown()
+    selection = PictureSelection()
     for frame in frames:
         if (one := pictures.get(frame.row)) is not None:
             selection.add(frame.row, frame.miou, frame.uncertainty, lambda one=one: one)  # type: ignore[misc]

@@ -13,9 +13,9 @@ from pipeline.runs.size import Size
 from training.input.frame_reader import Frame
 from training.input.label_classes import LabelClasses
 from training.input.numbered_colours import NumberedColours
-from training.input.split_shards import Place
+from training.input.split_shards import FrameId
 from training.validation.frame_cells import FrameScore, Int32, cells_of
-from training.validation.frame_pictures import Shown, pictures_of
+from training.validation.frame_pictures import PictureSelection, pictures_of
 from training.validation.metrics.metric import Metric, ScoredFrame
 from training.validation.metrics.table import METRICS
 from training.validation.scores import confusion_matrix, mean_iou, pixel_accuracy
@@ -32,7 +32,7 @@ class ShardSums:
     frames: list[FrameScore] = field(default_factory=list)
     cells: list[tuple[Int32, Int32]] = field(default_factory=list)
     skipped: list[Mapping[str, Any]] = field(default_factory=list)
-    shown: Shown = field(default_factory=Shown)
+    selection: PictureSelection = field(default_factory=PictureSelection)
     numbered: UInt8 = field(default_factory=lambda: np.full(256, UNKNOWN_CLASS, np.uint8))
     """(256,) uint8 [class id] of each of the labels' colours that numbers objects, else 255."""
 
@@ -45,7 +45,7 @@ class ShardSums:
         return sums
 
     def add(
-        self, place: Place, frame: Frame, prediction: "Prediction", classes: LabelClasses
+        self, frame_id: FrameId, frame: Frame, prediction: "Prediction", classes: LabelClasses
     ) -> None:
         """Compare a prediction with its frame's label, at the label's own size."""
         label, best = frame.label, prediction.best
@@ -53,13 +53,13 @@ class ShardSums:
         matrix, ignored = confusion_matrix(label, ids, len(classes))
         small = nearest(label, Size(*frame.image.shape[:2]))
         miou = mean_iou(matrix) if matrix.any() else None
-        self.shown.add(
-            place.row,
+        self.selection.add(
+            frame_id.row,
             miou,
             prediction.uncertainty,
             partial(
                 pictures_of,
-                place.row,
+                frame_id.row,
                 frame.image,
                 small,
                 best.ids.astype(np.uint8),
@@ -85,10 +85,10 @@ class ShardSums:
         pixels = int(matrix.sum())
         self.frames.append(
             FrameScore(
-                fkey=place.fkey,
-                row=place.row,
-                scene=place.scene,
-                camera=place.camera,
+                fkey=frame_id.fkey,
+                row=frame_id.row,
+                scene=frame_id.scene,
+                camera=frame_id.camera,
                 pixels=pixels,
                 ignored_pixels=ignored,
                 accuracy=pixel_accuracy(matrix) if pixels else None,

@@ -102,7 +102,7 @@ class _Scoring:
 def stored_result(
     settings: RunSettings, path: Path, about: About, frames: int
 ) -> StoredShard | None:
-    """The result of so many frames, where it is on disk whole."""
+    """The result of so many frames; None where the disk has no complete one."""
     try:
         result, _ = open_shard(path)
     except (FileNotFoundError, BadFile):
@@ -116,11 +116,11 @@ def stored_result(
     return result if is_same else None
 
 
-def is_there(settings: RunSettings, model: Model, shard: Shard) -> bool:
-    """True where a whole result of a shard is on disk, which it says."""
+def has_result(settings: RunSettings, model: Model, shard: Shard) -> bool:
+    """Return whether a complete result of a shard is on disk; if so, print that."""
     about = model.about_shard(shard)
     path = shard_path(model.results, about.shard, about.shards)
-    if stored_result(settings, path, about, len(shard.places)) is None:
+    if stored_result(settings, path, about, len(shard.frame_ids)) is None:
         return False
     of = "" if model.results == settings.results_dir else f" of {model.folder}"
     say(f"{shard}{of} is there already")
@@ -141,7 +141,7 @@ class _Progress:
         self._scored += 1
         self._count(1)
 
-    def is_there(self, piece: Piece) -> None:
+    def count_stored(self, piece: Piece) -> None:
         """Count a piece that was scored before, or by another process."""
         for index in range(piece.begin, piece.end):
             self._through.has_read(index)
@@ -164,9 +164,7 @@ class ShardWork:
         """Score nothing yet.
 
         Args:
-            settings: The run's.
             scorers: The models; each frame is read once for all of them.
-            through: Tells a staging how far the process is.
         """
         assert settings.results_dir is not None
         self._settings, self._scorers, self._through = settings, scorers, through
@@ -174,17 +172,11 @@ class ShardWork:
         self._bad = BadFrames.parse(settings.bad_frames)
 
     def finish(self, shard: Shard) -> None:
-        """Be the worker of a shard: score it, with whoever helps, and write its results.
-
-        Raises:
-            BadFile: A model, an image or a label cannot be used.
-            InvalidInput: More frames cannot be read than may be.
-            StorageError: The disk refuses.
-        """
+        """Be the worker of a shard: score it, with whoever helps, and write its results."""
         locks = ShardLocks(self._results_dir, shard.number, shard.split.shards)
-        pieces = pieces_of(len(shard.places))
+        pieces = pieces_of(len(shard.frame_ids))
         with locks.worker():
-            if all(is_there(self._settings, one.model, shard) for one in self._scorers):
+            if all(has_result(self._settings, one.model, shard) for one in self._scorers):
                 return  # by another worker, whose end this one waited for
             self._score_all(shard, pieces, locks)
             for scorer in self._scorers:
@@ -195,23 +187,23 @@ class ShardWork:
     def _score_all(self, shard: Shard, pieces: Sequence[Piece], locks: ShardLocks) -> None:
         """Have a result of each piece, waiting for those that others score."""
         scorings = self._scorings(shard)
-        progress = _Progress(len(shard.places), self._settings.log_every_steps, self._through)
-        left, skipped = pieces, 0
-        while left:
+        progress = _Progress(len(shard.frame_ids), self._settings.log_every_steps, self._through)
+        remaining, skipped = pieces, 0
+        while remaining:
             claimed_by_others = []
-            for piece in left:
+            for piece in remaining:
                 with locks.claim(piece) as is_free:
                     if not is_free:
                         claimed_by_others.append(piece)
                         continue
-                    there = self._skipped(shard, piece)
-                    if there is None:
-                        there = self._score(shard, scorings, piece, skipped, progress.scored)
+                    left_out = self._skipped(shard, piece)
+                    if left_out is None:
+                        left_out = self._score(shard, scorings, piece, skipped, progress.scored)
                     else:
-                        progress.is_there(piece)
-                    skipped += there
-            left = claimed_by_others
-            if left:
+                        progress.count_stored(piece)
+                    skipped += left_out
+            remaining = claimed_by_others
+            if remaining:
                 time.sleep(_LOOK_S)
 
     def help(self, split: Split, number: int) -> None:
@@ -223,7 +215,7 @@ class ShardWork:
         if not locks.has_worker():
             return
         shard, scorings = split.shard(number), None
-        for piece in reversed(pieces_of(len(shard.places))):
+        for piece in reversed(pieces_of(len(shard.frame_ids))):
             with locks.claim(piece) as is_free:
                 if not is_free or self._skipped(shard, piece) is not None:
                     continue
@@ -296,21 +288,18 @@ class ShardWork:
         """Put a piece through the models; how many frames of it were left out for all of them.
 
         Args:
-            shard: The piece is of it.
-            scorings: Models and readers.
-            piece: What to score.
             skipped: Frames of the shard that were left out before.
             done: Called after each frame, with its position in the shard.
         """
         sums = [ShardSums.empty(one.scorer.classes, shard.split.numbered) for one in scorings]
         for index in range(piece.begin, piece.end):
-            place = shard.places[index]
+            frame_id = shard.frame_ids[index]
             try:
                 frames = _read(index, scorings)
             except BadFile as error:
                 if not self._bad.skips:
                     raise
-                left_out = {"fkey": place.fkey, "row": place.row, "reason": str(error)}
+                left_out = {"fkey": frame_id.fkey, "row": frame_id.row, "reason": str(error)}
                 for one in sums:
                     one.skipped.append(left_out)
                 say(f"left out: {error}")
@@ -322,9 +311,9 @@ class ShardWork:
                 try:
                     prediction = scoring.scorer.predictor.predict(frame.image)
                 except BadFile as error:  # of the model, whatever is done with bad frames
-                    reason = f"{error.reason} for frame {place.fkey}"
+                    reason = f"{error.reason} for frame {frame_id.fkey}"
                     raise BadFile(reason, str(scoring.scorer.model.folder)) from error
-                one.add(place, frame, prediction, scoring.scorer.classes)
+                one.add(frame_id, frame, prediction, scoring.scorer.classes)
             done(index)
         for scoring, one in zip(scorings, sums, strict=True):
             model = scoring.scorer.model
@@ -336,18 +325,14 @@ class ShardWork:
         """Join the results of a shard's pieces, and write them as the shard's."""
         of = shard.number, shard.split.shards
         paths = [piece_path(model.results, *of, piece) for piece in pieces]
-        rows = [place.row for place in shard.places]
+        rows = [frame_id.row for frame_id in shard.frame_ids]
         result = joined_pieces([read_shard(path) for path in paths], rows, paths[0].parent)
         path = replace(result, about=model.about_shard(shard)).write(model.results)
         say(f"{shard} written to {path}")
 
 
 def _read(index: int, scorings: Sequence[_Scoring]) -> Mapping[FrameReader, Frame]:
-    """A frame as each reader reads it.
-
-    Raises:
-        BadFile: It cannot be read.
-    """
+    """A frame as each reader reads it."""
     return {reader: reader.frame(index) for reader in {one.reader: None for one in scorings}}
 
 
@@ -361,5 +346,5 @@ def _result(about: About, scoring: _Scoring, sums: ShardSums) -> ShardResult:
         None if trained is None else sum(one.fkey in trained for one in sums.frames),
         sum(one.scene in scenes and one.fkey not in (trained or ()) for one in sums.frames),
         sums.skipped,
-        sums.shown.pictures(),
+        sums.selection.pictures(),
     )

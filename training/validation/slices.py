@@ -63,7 +63,6 @@ class Slices:
 
         Args:
             scores: Schema training.validation.frame_cells.FRAMES_SCHEMA, and a column of the tag.
-            cells: Of the same frames.
         """
         column = self._by if self._by in SLICED_BY else _COLUMN + self._by
         values = scores[column].to_pylist()
@@ -86,14 +85,10 @@ class Slices:
         return dict(sorted(self._matrices.items()))
 
     def result(self) -> list[Mapping[str, Any]]:
-        """Those of report.json: value, frames, mean IoU, pixel accuracy, classes with truth.
-
-        A camera's and a scene's value has that name, too, as earlier releases wrote it.
-        """
+        """Those of report.json: value, frames, mean IoU, pixel accuracy, classes with truth."""
         return [
             {
                 "value": value,
-                **({self._by: value} if self._by in SLICED_BY else {}),
                 "frames": self._frames[value],
                 "miou": number_or_none(mean_iou(matrix)),
                 "pixel_accuracy": number_or_none(pixel_accuracy(matrix)),

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from api.cli import destination
-from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, emit_json, stdout
 from catalog.accounts.accounts import MOST_DAYS, ROLES
 from catalog.errors import InvalidInput
@@ -48,7 +47,7 @@ def user_add(
 @user_app.command("list")
 def user_list(as_json: JsonFlag = False) -> None:
     """List the users."""
-    users = list(target().users.list())
+    users: list[Record] = list(target().users.list())
     if as_json:
         emit_json(users)
         return
@@ -148,8 +147,8 @@ def user_quota(
     if jobs is None and ranks is None:
         raise InvalidInput("give --jobs, --ranks, or both: what the user may have at once")
     user = target().users.set(name, jobs=jobs, ranks=ranks)
-    told = [f"{user[of]:,} {of}" if user[of] else f"{of} as settings say" for of in _QUOTAS]
-    _emit(user, as_json, f"user {name} may have at once: {', '.join(told)}")
+    limits = [f"{user[of]:,} {of}" if user[of] else f"{of} as settings say" for of in _QUOTAS]
+    _emit(user, as_json, f"user {name} may have at once: {', '.join(limits)}")
 
 
 _QUOTAS = ("jobs", "ranks")
@@ -179,7 +178,7 @@ def token_list(
     as_json: JsonFlag = False,
 ) -> None:
     """List the tokens, without their secrets."""
-    tokens = list(target().tokens.list(user=user))
+    tokens: list[Record] = list(target().tokens.list(user=user))
     if as_json:
         emit_json(tokens)
     else:
@@ -211,7 +210,7 @@ def collection_add(
 @collection_app.command("list")
 def collection_list(as_json: JsonFlag = False) -> None:
     """List the collections, with their users."""
-    collections = list(target().collections.list())
+    collections: list[Record] = list(target().collections.list())
     if as_json:
         emit_json(collections)
     else:
@@ -255,7 +254,9 @@ def audit(
     as_json: JsonFlag = False,
 ) -> None:
     """Show who changed what on the server, and who was refused; newest first."""
-    entries = list(target().audit.list(who=who, outcome=outcome, before=before, limit=limit))
+    entries: list[Record] = list(
+        target().audit.list(who=who, outcome=outcome, before=before, limit=limit)
+    )
     if as_json:
         emit_json(entries)
     else:

@@ -20,10 +20,9 @@ from api.cli.options.set_options import (
     division_of,
     method_of,
 )
-from api.cli.shapes.record import Record
 from api.cli.tables.datasets import show_dataset, show_diff, splits_text
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, emit_json, emit_text, stdout
 from api.schemas.datasets import NewDataset, NewExtension, NewReduction, NewSplit
 from catalog.errors import InvalidInput, StorageError
@@ -246,15 +245,15 @@ def export(
         raise InvalidInput(f"format {format_} is no text: give a file or folder with --out")
     rest = b""
     for chunk in datasets.exported(name, format_, split=split, with_labels=with_labels):
-        whole, newline, rest = (rest + chunk).rpartition(b"\n")
-        emit_text((whole + newline).decode())
+        lines, newline, rest = (rest + chunk).rpartition(b"\n")
+        emit_text((lines + newline).decode())
     emit_text(rest.decode())
 
 
 @dataset_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List every version of every dataset."""
-    datasets = list(target().datasets.list())
+    datasets: list[Record] = list(target().datasets.list())
     if as_json:
         emit_json(datasets)
         return
@@ -287,7 +286,7 @@ def _checked(kind: type[_Wanted], **options: Any) -> _Wanted:
 
 
 def _data(body: BaseModel) -> dict[str, Any]:
-    """The fields that differ from the defaults: a server may be older than a field that has one."""
+    """The fields that differ from the defaults."""
     return body.model_dump(mode="json", exclude_defaults=True)
 
 

@@ -35,7 +35,7 @@ def login(
 
     server, settings = _server(url), destination.settings()
     bundle = None if settings.server_ca_bundle is None else str(settings.server_ca_bundle)
-    named = destination.given().token
+    named = destination.global_options().token
     if named is not None and user is not None:
         raise InvalidInput("--token and --user: a token needs no password; give one of them")
     secret = named or _secret("Token" if user is None else "Password")
@@ -95,10 +95,10 @@ def context(
 
 def _default_words(server: str) -> str:
     """A sentence on the default server that a login sets."""
-    shown = without_user(server)
+    url = without_user(server)
     if destination.server() == server:
-        return f"commands ask {shown} from now on; 'framesift context home' ends that"
-    return f"{shown} is the default, but FRAMESIFT_SERVER or FRAMESIFT_HOME is set and comes first"
+        return f"commands ask {url} from now on; 'framesift context home' ends that"
+    return f"{url} is the default, but FRAMESIFT_SERVER or FRAMESIFT_HOME is set and comes first"
 
 
 def _server(url: str | None) -> str:

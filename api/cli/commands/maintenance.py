@@ -44,7 +44,7 @@ def _to_read(workspace: "Workspace") -> Iterator[tuple["Workspace", dict[str, st
 
     location, records = workspace.catalog_location, workspace.records_place
     changes: dict[str, SecretStr] = {}
-    places: dict[str, str] = {}
+    originals: dict[str, str] = {}
     with ExitStack() as stack:
         for name, place in (("catalog_metadata", location.metadata), ("records", records)):
             if not isinstance(place, Path) or not place.exists():
@@ -55,23 +55,23 @@ def _to_read(workspace: "Workspace") -> Iterator[tuple["Workspace", dict[str, st
             with still if is_made else nullcontext():
                 copy = stack.enter_context(readable(place))
             if copy != place:
-                changes[name], places[str(copy)] = SecretStr(str(copy)), str(place)
-        if not places:
+                changes[name], originals[str(copy)] = SecretStr(str(copy)), str(place)
+        if not originals:
             yield workspace, {}
             return
         settings = workspace.settings.model_copy(update=changes)
         copied = Workspace(settings, on_making=workspace.on_making)
         try:
-            yield copied, places
+            yield copied, originals
         finally:
             copied.close()
 
 
-def _at(finding: "Finding", places: dict[str, str]) -> "Finding":
+def _at(finding: "Finding", originals: dict[str, str]) -> "Finding":
     """A finding on the home's own databases, where it was made in copies."""
     what = finding.what
-    for copy, place in places.items():
-        what = what.replace(copy, place)
+    for copy, original in originals.items():
+        what = what.replace(copy, original)
     return replace(finding, what=what)
 
 
@@ -199,8 +199,8 @@ def check(
     if repair:
         findings = _checked(open_workspace(), repair)
     else:
-        with _to_read(open_workspace()) as (workspace, places):
-            findings = [_at(finding, places) for finding in _checked(workspace, repair)]
+        with _to_read(open_workspace()) as (workspace, originals):
+            findings = [_at(finding, originals) for finding in _checked(workspace, repair)]
     if as_json:
         emit_json([asdict(finding) for finding in findings])
     else:

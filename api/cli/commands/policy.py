@@ -6,9 +6,8 @@ import typer
 
 from api.cli.long_work import run_policy
 from api.cli.options.order_options import argument_of, option_of
-from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, emit_json, stdout
 from api.schemas.home_orders import PolicyRun
 from pipeline.policies.actions import BATCH_ROWS
@@ -21,7 +20,7 @@ policy_app = typer.Typer(
 @policy_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List the policies, and how their last runs ended."""
-    policies = list(target().policies.list())
+    policies: list[Record] = list(target().policies.list())
     if as_json:
         emit_json(policies)
         return
@@ -55,12 +54,12 @@ def run(
 @policy_app.command("due")
 def due(as_json: JsonFlag = False) -> None:
     """Start due policies as jobs; for a timer that runs every minute."""
-    started = list(target().policies.start_due())
+    started: list[Record] = list(target().policies.start_due())
     if as_json:
         emit_json(started)
     else:
-        for begun in started:
-            stdout.print(f"started policy {begun['policy']}")
+        for run in started:
+            stdout.print(f"started policy {run['policy']}")
 
 
 def _sentence(ended: Record) -> str:

@@ -11,10 +11,8 @@ from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.options.common import AtOption
 from api.cli.options.question_options import QuestionOptions, question_of, with_question
 from api.cli.rows_output import Format, emit_rows, need_file_format
-from api.cli.shapes.record import Record
-from api.cli.shapes.selections import Answer
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Answer, Record, target
 from api.cli.terminal import JsonFlag, emit_json, stderr, stdout
 from catalog.errors import InvalidInput
 from query.question.condition import leaves
@@ -59,7 +57,7 @@ def select(
     answer = selections.ask(question, at=at)
     names = _listed(columns or ())
     tags = [name for name in names if name not in columns_of(answer)]
-    if tags:  # an older server knows those of the answer only
+    if tags:
         answer = selections.ask(question, at=answer.snapshot, columns=tags)
     if save is not None:
         # Before anything is printed: a reader that goes away must not cost the dataset.

@@ -17,7 +17,7 @@ from catalog.errors import InvalidInput, not_installed
 from ingest.sources.sealed_keys import check_given
 
 if TYPE_CHECKING:
-    from api.mcp.answers import Desk
+    from api.mcp.answers import ToolCaller
     from api.server.worker import Serving
     from api.workspace import Workspace
 
@@ -200,13 +200,13 @@ def mcp() -> None:
     """
     if find_spec("mcp") is None:
         raise not_installed("mcp, which assistants are answered by,", "mcp")
-    from api.mcp.answers import Desk
+    from api.mcp.answers import ToolCaller
     from api.mcp.tools import server_of
     from api.services.session import Session
 
-    desk = Desk(Session(open_workspace()))
+    caller = ToolCaller(Session(open_workspace()))
 
-    async def desk_of(_: Any) -> "Desk":
-        return desk
+    async def caller_of(_: Any) -> "ToolCaller":
+        return caller
 
-    asyncio.run(server_of(desk_of).run_stdio_async())
+    asyncio.run(server_of(caller_of).run_stdio_async())

@@ -7,9 +7,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import BaseModel
 
-from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, document, emit_json, emit_text, stdout
 from api.schemas.sources import SOURCE_NAME, NewSource, SourceChange
 from catalog.errors import InvalidInput
@@ -119,7 +118,7 @@ def _secret_key() -> str:
 @source_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List the sources."""
-    listed = list(target().sources.list())
+    listed: list[Record] = list(target().sources.list())
     if as_json:
         emit_json(listed)
     else:
@@ -268,10 +267,7 @@ def _checked(**fields: Any) -> NewSource:
 
 
 def _sent_fields(source: NewSource) -> dict[str, Any]:
-    """The fields that were given: an older server may not know the rest.
-
-    The secret is not masked.
-    """
+    """The fields that differ from the defaults; the secret is not masked."""
     fields = source.model_dump(exclude_defaults=True)
     if "secret_key" in fields:
         fields["secret_key"] = source.secret_key.get_secret_value()

@@ -15,9 +15,8 @@ from api.cli.rows_output import (
     emit_rows,
     need_file_format,
 )
-from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, emit_json, stderr, stdout
 
 

@@ -15,9 +15,8 @@ from api.cli.long_work import extract
 from api.cli.options.common import AtOption
 from api.cli.options.order_options import argument_of, option_of
 from api.cli.progress_bar import progress_bar
-from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
-from api.cli.target import home_session, target
+from api.cli.target import Record, home_session, target
 from api.cli.terminal import JsonFlag, emit_json, stdout
 from api.schemas.home_orders import Extraction
 from catalog.errors import InvalidInput, StorageError
@@ -44,7 +43,7 @@ ValuesOption = Annotated[
 @tags_app.command("list")
 def tags_list(at: AtOption = None, as_json: JsonFlag = False) -> None:
     """List every tag: its family, type and kind, and the values of a Restricted one."""
-    listed = list(target().tags.list(at=at))
+    listed: list[Record] = list(target().tags.list(at=at))
     if as_json:
         emit_json(listed)
     else:
@@ -96,8 +95,8 @@ def tags_set(
         if as_json:
             emit_json(counts)
         else:
-            said = ", ".join(f"{tag}={value}" for tag, value in marks.items())
-            stdout.print(f"set {said} on {counts['imported']:,} frames")
+            assignments = ", ".join(f"{tag}={value}" for tag, value in marks.items())
+            stdout.print(f"set {assignments} on {counts['imported']:,} frames")
         return
     if kind is None or marks or len(names) > 1:
         raise InvalidInput(
@@ -282,7 +281,7 @@ def _emit_import(family: str, result: Record) -> None:
         f"{result['ambiguous']:,} several, {result['repeated']:,} one named before, "
         f"{result['unreadable']:,} cannot be read"
     )
-    for note in result.get("notes") or ():  # of an older server, None
+    for note in result["notes"]:
         stdout.print(f"  {note}")
     problems = result["problems"][:_SHOWN_PROBLEMS]
     _show_problems(
@@ -349,7 +348,7 @@ def emit_scores(written: Record) -> None:
         f"taken for what, are tags of model {written['model']}"
         + (f"; {unknown:,} frames are not in the catalog" if unknown else "")
     )
-    unlabelled, labelled = written.get("unlabelled") or 0, ""
+    unlabelled, labelled = written["unlabelled"], ""
     if unlabelled:
         labelled = " --tag labelled=0"
         stdout.print(f"{unlabelled:,} of these frames have no label")
@@ -363,7 +362,7 @@ def emit_scores(written: Record) -> None:
 @tags_app.command("families")
 def tags_families(as_json: JsonFlag = False) -> None:
     """List the tag families that extractors and imports wrote."""
-    families = list(target().tags.families())
+    families: list[Record] = list(target().tags.families())
     if as_json:
         emit_json(families)
         return
@@ -407,5 +406,5 @@ def _show_problems(lines: Sequence[str], total: int, how: str) -> None:
 def _write_csv(rows: "pa.Table", out: Path) -> None:
     from pyarrow import csv
 
-    with atomic_path(out) as aside:
-        csv.write_csv(rows, aside)
+    with atomic_path(out) as temporary:
+        csv.write_csv(rows, temporary)

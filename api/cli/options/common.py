@@ -16,9 +16,5 @@ AtOption = Annotated[
 
 
 def open_workspace() -> "Workspace":
-    """The home that the environment names (FRAMESIFT_HOME).
-
-    Raises:
-        InvalidInput: A server was chosen.
-    """
+    """The home that the environment names (FRAMESIFT_HOME)."""
     return destination.home()

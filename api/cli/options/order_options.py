@@ -1,35 +1,50 @@
 """Options of commands derived from orders: what one means and may hold, its setting says."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any
 
 import typer
 
 from pipeline.runs.setting import Row, Setting, rows
 
 _NEGATIVE = "--no-"
-_OWN = "order_"
-"""Begins the parameter of an option, whose own name may be that of another group's option."""
 
 
 class OrderOptions:
     """Options of a command for fields of an order."""
 
-    def __init__(self, order: type, names: Callable[[str], bool]) -> None:
-        """Those of the fields whose names are chosen."""
-        self._rows = {row.name: row for row in _in_order(rows(order)) if names(row.name)}
+    def __init__(
+        self, order: type, names: Callable[[str], bool], others: Collection[str] = ()
+    ) -> None:
+        """Those of the fields whose names are chosen.
+
+        Args:
+            order: Has the fields.
+            names: Chooses them.
+            others: Parameters that the command has for something else.
+        """
+        self._rows = {
+            f"order_{row.name}" if row.name in others else row.name: row
+            for row in _in_order(rows(order))
+            if names(row.name)
+        }
 
     def parameters(self, *names: str) -> Iterator[inspect.Parameter]:
-        """The options as Typer reads them from a signature: these, or all."""
-        return (_parameter(row) for row in self._rows.values() if not names or row.name in names)
+        """The options as Typer reads them from a signature: of these fields, or of all."""
+        return (
+            _parameter(name, row)
+            for name, row in self._rows.items()
+            if not names or row.name in names
+        )
 
     def values(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """The order's fields that a command line gave, by name; other parameters do not count."""
-        words = {name: parameters.get(_OWN + name) for name in self._rows}
-        values = {name: _value(self._rows[name].setting, word) for name, word in words.items()}
+        values = {
+            row.name: _value(row.setting, parameters.get(name)) for name, row in self._rows.items()
+        }
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -60,13 +75,13 @@ def _row(order: type, name: str) -> Row:
 
 
 def _option(row: Row) -> Any:
-    setting, types = row.setting, get_args(row.type) or (row.type,)
+    setting, types = row.setting, row.types
     bounded = (
         setting.ranged
         and setting.parse is None
         and (int in types or (float in types and setting.ge is not None))
     )
-    shown = row.default is not None and get_origin(row.type) is not Sequence
+    shown = row.default is not None and not row.is_list
     return typer.Option(
         _flag(row),
         min=setting.ge if bounded else None,
@@ -81,17 +96,17 @@ def _flag(row: Row) -> str:
     return row.setting.option or f"--{row.name.replace('_', '-')}"
 
 
-def _parameter(row: Row) -> inspect.Parameter:
-    setting, types = row.setting, get_args(row.type) or (row.type,)
+def _parameter(name: str, row: Row) -> inspect.Parameter:
+    setting, types = row.setting, row.types
     annotation, default = row.type, row.default
-    if get_origin(row.type) is Sequence:
+    if row.is_list and setting.parse is None:
         annotation, default = list[str] | None, None
     elif setting.parse is not None or Path in types:
         annotation = str | None
     elif _flag(row).startswith(_NEGATIVE):
         default = False
     return inspect.Parameter(
-        _OWN + row.name,
+        name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if default is MISSING else default,
         annotation=Annotated[annotation, _option(row)],
@@ -102,6 +117,6 @@ def _value(setting: Setting, word: Any) -> Any:
     """The field's value that an option says; None where it says none."""
     if setting.option and setting.option.startswith(_NEGATIVE):
         return False if word else None
-    if isinstance(word, list):
+    if isinstance(word, list | tuple):
         return tuple(word) or None
     return setting.parse(word) if setting.parse is not None and word is not None else word

@@ -101,7 +101,6 @@ def question_of(options: QuestionOptions) -> Question:
 
     Raises:
         InvalidInput: An option's value cannot be used, or the file holds no question.
-        StorageError: The file cannot be read.
     """
     base = _from_file(options.question) if options.question is not None else Question()
     added = {

@@ -119,7 +119,6 @@ def method_of(
 
     Raises:
         InvalidInput: More than one, or a value that cannot be used.
-        StorageError: The file of shares cannot be read.
     """
     methods: list[dict[str, Any]] = []
     if choice.stratify is not None:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
+from api.cli.target import Record
 from api.cli.terminal import duration, stdout
 from api.schemas.unmet import MOST_UNMET, unmet_sentences
 from catalog.text.visible_text import visible
@@ -19,12 +19,12 @@ def show_dataset(dataset: Record) -> None:
         f"dataset {dataset['name']} version {dataset['version']}: {dataset['frames']:,} frames "
         f"({splits_text(dataset)}), snapshot {dataset['snapshot']}"
     )
-    if dataset.get("description"):
+    if dataset["description"]:
         stdout.print(visible(dataset["description"]))
     stdout.print(f"id {dataset['id']}")
     for parent in dataset["parents"]:
         stdout.print(f"made from {parent['name']}")
-    if dataset.get("models"):  # servers of earlier releases do not tell
+    if dataset["models"]:
         stdout.print(f"models {', '.join(dataset['models'])}")
     stdout.print(f"manifest {dataset['manifest']}")
     absent = [tag for tag, pixels in dataset["class_pixels"].items() if not pixels]

@@ -82,15 +82,15 @@ _NEW = {
 
 @router.get("/connections", rule=READ_ALL_ROWS, answers=json_answer([_CONNECTION]))
 @router.get("/connections/", rule=READ_ALL_ROWS, include_in_schema=False)
-async def get_connections(session: CurrentSession) -> Response:
+def get_connections(session: CurrentSession) -> Response:
     """Every connection, by name."""
-    return in_json([_document(one) for one in await run_in_threadpool(session.connections.list)])
+    return in_json([_document(one) for one in session.connections.list()])
 
 
 @router.get("/connections/{connection}", rule=READ_ALL_ROWS, answers=json_answer(_CONNECTION))
-async def get_connection(connection: str, session: CurrentSession) -> Response:
+def get_connection(connection: str, session: CurrentSession) -> Response:
     """One of them."""
-    return in_json(_document(await run_in_threadpool(session.connections.get, connection)))
+    return in_json(_document(session.connections.get(connection)))
 
 
 @router.post(
@@ -126,9 +126,9 @@ async def put_connection(connection: str, request: Request, session: CurrentSess
     rule=WRITE_ALL_ROWS,
     answers=text_answer("Connection 'nfs1' deleted"),
 )
-async def delete_connection(connection: str, session: CurrentSession) -> Response:
+def delete_connection(connection: str, session: CurrentSession) -> Response:
     """Remove a connection and its files' rows; the files stay where they are."""
-    await run_in_threadpool(session.sources.remove, connection)
+    session.sources.remove(connection)
     return in_text(f"Connection '{connection}' deleted")
 
 

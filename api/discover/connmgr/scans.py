@@ -71,31 +71,31 @@ async def post_nothing() -> Response:
 
 
 @router.get("/scan", rule=READ_ALL_ROWS, answers=json_answer([_SCAN]))
-async def get_scans(session: CurrentSession) -> Response:
+def get_scans(session: CurrentSession) -> Response:
     """The scans that are running."""
-    return in_json([_document(scan) for scan in await run_in_threadpool(session.scans.running)])
+    return in_json([_document(scan) for scan in session.scans.running()])
 
 
 @router.get("/scan/{connection}", rule=READ_ALL_ROWS, answers=json_answer(_SCAN))
-async def get_scan(connection: str, session: CurrentSession) -> Response:
+def get_scan(connection: str, session: CurrentSession) -> Response:
     """Where the connection's newest scan stands, while it runs and afterwards."""
-    source = await run_in_threadpool(_source, session, connection)
-    status = None if source is None else await run_in_threadpool(session.scans.standing, connection)
+    source = _source(session, connection)
+    status = None if source is None else session.scans.standing(connection)
     if status is None:
         return _not_found(f"No scan is in progress for {connection[:128]}.")
     return in_json(_document(status))
 
 
 @router.post("/scan/{connection}", rule=WRITE_ALL_ROWS, answers=text_answer("null"))
-async def post_scan(
+def post_scan(
     connection: str, session: CurrentSession, check_images: CheckImages = True
 ) -> Response:
     """Scan a connection, as a job; null once it has begun."""
-    source = await run_in_threadpool(_source, session, connection)
+    source = _source(session, connection)
     if source is None:
         return _nowhere(connection)
     order = Scan(source=connection, check_images=check_images)
-    await run_in_threadpool(session.scans.begin_alone, order)
+    session.scans.begin_alone(order)
     return in_text("null")
 
 
@@ -117,7 +117,7 @@ async def post_partial(
     order = Scan(
         source=connection, folders=folders, flat_folders=flat_folders, check_images=check_images
     )
-    await run_in_threadpool(session.scans.begin_alone, order)
+    session.scans.begin_alone(order)
     return in_text("null")
 
 
@@ -130,14 +130,14 @@ async def put_nothing(connection: str) -> Response:
 
 
 @router.put("/scan/{connection}/{action}", rule=WRITE_ALL_ROWS, answers=text_answer("null"))
-async def put_action(connection: str, action: str, session: CurrentSession) -> Response:
+def put_action(connection: str, action: str, session: CurrentSession) -> Response:
     """End a scan (stop); what it has committed stays, and the next one goes on from there."""
-    source = await run_in_threadpool(_source, session, connection)
+    source = _source(session, connection)
     if source is None:
         return _nowhere(connection)
     if action != "stop":
         raise InvalidInput(f"Unsupported action {action[:40]}.")
-    await run_in_threadpool(session.scans.stop, connection)
+    session.scans.stop(connection)
     return in_text("null")
 
 

@@ -128,11 +128,7 @@ class ReportFiles:
         return path
 
     def delete(self, id_: str) -> None:
-        """Forget a report and its rows.
-
-        Raises:
-            NotFound: There is none.
-        """
+        """Forget a report and its rows."""
         self.get(id_)
         for suffix in (".json", ".csv"):
             (self.folder / f"{id_}{suffix}").unlink(missing_ok=True)
@@ -145,18 +141,18 @@ class ReportFiles:
             InvalidInput: The report is running already.
             StorageError: The folder cannot be written.
         """
-        aside = self.folder / f"{report.id}.csv.part"
+        temporary = self.folder / f"{report.id}.csv.part"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Not truncated before it is locked: another run may be writing it.
-            with os.fdopen(os.open(aside, os.O_RDWR | os.O_CREAT, 0o600), "rb+") as file:
-                if not _locked(file, aside):
+            with os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT, 0o600), "rb+") as file:
+                if not _locked(file, temporary):
                     raise InvalidInput(f"report {report.id} is running already")
                 file.truncate()
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-                aside.replace(self.folder / f"{report.id}.csv")
+                temporary.replace(self.folder / f"{report.id}.csv")
                 if not self.exists(report.id):
                     (self.folder / f"{report.id}.csv").unlink(missing_ok=True)
         except OSError as error:
@@ -179,7 +175,7 @@ class ReportFiles:
         return StorageError(f"{where}: a report cannot be written: {error.strerror}", where)
 
 
-def _locked(file: IO[bytes], aside: Path) -> bool:
+def _locked(file: IO[bytes], temporary: Path) -> bool:
     """Return whether the file is this process's alone, and still lies where it was opened."""
     for _ in range(5):  # who only looks whether it is locked holds it for a moment
         try:
@@ -188,7 +184,7 @@ def _locked(file: IO[bytes], aside: Path) -> bool:
             time.sleep(0.02)
             continue
         with suppress(OSError):
-            return os.path.samestat(os.fstat(file.fileno()), aside.stat())
+            return os.path.samestat(os.fstat(file.fileno()), temporary.stat())
         return False
     return False
 

@@ -47,7 +47,7 @@ _EXAMPLE = {
 }
 
 
-def _reports(session: CurrentSession) -> ReportFiles:
+async def _reports(session: CurrentSession) -> ReportFiles:
     return ReportFiles(session.workspace.home / "reports")
 
 
@@ -71,15 +71,15 @@ async def post_report(
 
 
 @router.get("/report", rule=READ_ALL_ROWS.but(work="search"), answers=json_answer([_REPORT]))
-async def get_reports(reports: _Reports) -> Response:
+def get_reports(reports: _Reports) -> Response:
     """Every report."""
-    return in_json([document(report) for report in await run_in_threadpool(reports.all)])
+    return in_json([document(report) for report in reports.all()])
 
 
 @router.get("/report/{report}", rule=READ_ALL_ROWS.but(work="search"), answers=json_answer(_REPORT))
-async def get_report(report: str, reports: _Reports) -> Response:
+def get_report(report: str, reports: _Reports) -> Response:
     """A report: what it asks for, and how its last run ended."""
-    return in_json(document(await run_in_threadpool(reports.get, report)))
+    return in_json(document(reports.get(report)))
 
 
 @router.put(
@@ -104,9 +104,9 @@ async def put_report(
     rule=WRITE_ALL_ROWS.but(work="search"),
     answers=json_answer({"status": "success"}),
 )
-async def delete_report(report: str, reports: _Reports) -> Response:
+def delete_report(report: str, reports: _Reports) -> Response:
     """Forget a report and its rows."""
-    await run_in_threadpool(reports.delete, report)
+    reports.delete(report)
     return in_json({"status": "success"})
 
 
@@ -115,10 +115,10 @@ async def delete_report(report: str, reports: _Reports) -> Response:
     rule=READ_ALL_ROWS.but(work="search"),
     answers=text_answer("datasource,count,sum\na2d2,75.0,5513478\n", "text/csv"),
 )
-async def download_report(report: str, reports: _Reports) -> Response:
+def download_report(report: str, reports: _Reports) -> Response:
     """The rows of a report's last run: CSV with a header."""
-    record = await run_in_threadpool(reports.get, report)
-    path = await run_in_threadpool(reports.rows, report)
+    record = reports.get(report)
+    path = reports.rows(report)
     name = re.sub(r"[^\w .-]", "_", record.filename, flags=re.ASCII)
     return FileResponse(path, media_type="text/csv; charset=utf-8", filename=name)
 

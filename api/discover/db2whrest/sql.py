@@ -7,7 +7,7 @@ from fastapi import Request, Response
 from api.discover.db2whrest.tasks import CurrentTasks, Task, Tasks, accepted
 from api.discover.replies import STATEMENT_BODY, accepted_format, refusal, statement_of
 from api.http.dependencies import CurrentSession
-from api.http.errors import told
+from api.http.errors import error_text
 from api.http.openapi.discover import BECOMES_A_TASK, IN_JSON_ROWS, IN_ROWS
 from api.http.routing import Router
 from api.http.rules import READ, Api
@@ -74,10 +74,12 @@ async def _answer(
     view: str = request.state.context.caller.view
 
     def later(cancellation: Cancellation) -> tuple[Task, Response]:
-        task = tasks.adopt(view, CONTENT_TYPES[format_], cancellation, partial(told, request.scope))
+        task = tasks.adopt(
+            view, CONTENT_TYPES[format_], cancellation, partial(error_text, request.scope)
+        )
         return task, accepted(request, task)
 
     def refused(error: FramesiftError) -> Response:
-        return refusal(error, told(request.scope, error))
+        return refusal(error, error_text(request.scope, error))
 
     return SqlResponse(session.statements.run(statement), format_, refused, later)

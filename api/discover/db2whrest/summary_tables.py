@@ -56,15 +56,15 @@ class Configuration(BaseModel):
     rule=READ_ALL_ROWS,
     answers=json_answer({"duplicates": _TABLE, "mrcapacity": _TABLE}),
 )
-async def get_tables(session: CurrentSession) -> Response:
+def get_tables(session: CurrentSession) -> Response:
     """Every table, by its name."""
-    return in_json(await run_in_threadpool(_tables_body, session))
+    return in_json(_tables_body(session))
 
 
 @router.get("/summary_tables/{table}", rule=READ_ALL_ROWS, answers=json_answer(_TABLE))
-async def get_table(table: str, session: CurrentSession) -> Response:
+def get_table(table: str, session: CurrentSession) -> Response:
     """One of them."""
-    return in_json((await run_in_threadpool(_tables_body, session))[_known(table)])
+    return in_json(_tables_body(session)[_known(table)])
 
 
 @router.put(

@@ -129,11 +129,7 @@ class TaskFiles:
         self._swept = 0.0
 
     def new(self, view: str, content_type: str) -> Output:
-        """The output of a new task for that view: api.services.accounts.callers.Caller.view.
-
-        Raises:
-            StorageError: The folder cannot be written.
-        """
+        """The output of a new task for that view: api.services.accounts.callers.Caller.view."""
         if time.monotonic() - self._swept > _SWEEP_S:
             self._swept = time.monotonic()
             self.sweep()
@@ -151,9 +147,9 @@ class TaskFiles:
 
     def running(self, task: str) -> bool:
         """Return whether somebody still writes it."""
-        aside = self.folder / f"{task}.part"
+        temporary = self.folder / f"{task}.part"
         try:
-            file = aside.open("rb+", buffering=0)
+            file = temporary.open("rb+", buffering=0)
         except OSError:
             return False
         with file:
@@ -162,16 +158,15 @@ class TaskFiles:
             except BlockingIOError:
                 return True
             # It may have become the result since it was opened, or another took care of it.
-            if aside.exists():
+            if temporary.exists():
                 _rewrite(file, _view(file), 500, failure(_LOST))
-                aside.rename(aside.with_suffix(".result"))
+                temporary.rename(temporary.with_suffix(".result"))
             return False
 
     def result(self, task: str, *, take: bool = False) -> Result | None:
         """The result of a task; None where there is no such task, or it runs.
 
         Args:
-            task: Its id.
             take: Leave it to nobody else.
         """
         path = self.folder / f"{task}.result"
@@ -191,8 +186,8 @@ class TaskFiles:
 
     def sweep(self) -> None:
         """Remove what is too old, and of what is too much the oldest of those who keep most."""
-        for aside in self.folder.glob("*.part"):
-            self.running(aside.stem)
+        for temporary in self.folder.glob("*.part"):
+            self.running(temporary.stem)
         limits = self.limits
         bounds = Bounds(limits.kept, limits.kept_bytes, since=time.time() - limits.kept_s)
         results = entries_in(self.folder.glob("*.result"))
@@ -228,9 +223,9 @@ def _rewrite(file: FileIO, view: str, status: int, body: str) -> None:
 
 
 def _write_all(file: FileIO, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[file.write(left) or 0 :]
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[file.write(remaining) or 0 :]
 
 
 def _refused(error: OSError, path: Path) -> StorageError:

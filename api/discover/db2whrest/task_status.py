@@ -3,7 +3,6 @@
 import time
 
 from fastapi import Request, Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.discover.db2whrest.task_files import Output, Result, is_task
 from api.discover.db2whrest.tasks import CurrentTasks, Tasks, scheduled, streamed
@@ -62,9 +61,9 @@ async def get_sql_query_async(
 
 
 @router.get("/task_status/{task}", rule=READ, answers=_TASK)
-async def task_status(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
+def task_status(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
     """303 while the task runs, then what its request would have been answered."""
-    outcome = await run_in_threadpool(_look, task, tasks, caller.view)
+    outcome = _look(task, tasks, caller.view)
     return streamed(outcome) if isinstance(outcome, Result) else outcome
 
 
@@ -73,9 +72,9 @@ async def task_status(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> 
     rule=READ,
     answers=json_answer({"status": "complete"}) | {303: _RUNNING},
 )
-async def peek(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
+def peek(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
     """The status alone."""
-    outcome = await run_in_threadpool(_look, task, tasks, caller.view)
+    outcome = _look(task, tasks, caller.view)
     if not isinstance(outcome, Result):
         return outcome
     outcome.body.close()

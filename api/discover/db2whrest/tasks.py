@@ -21,7 +21,7 @@ from starlette.responses import StreamingResponse
 from api.discover.db2whrest.task_files import Limits, Output, Result, TaskFiles
 from api.discover.replies import failure, in_json, reason
 from api.http.disconnect_watcher import DisconnectWatcher
-from api.http.errors import headers_of, status_of, told
+from api.http.errors import error_text, headers_of, status_of
 from api.http.fair_queue import FairQueue, Slot, caller_of
 from api.server.metrics import REFUSED
 from catalog.errors import FramesiftError, ServerBusy, StoreAway
@@ -125,7 +125,7 @@ class Tasks:
         view: str,
         content_type: str,
         work: Work,
-        who: str | None = None,
+        caller: str | None = None,
         why: Callable[[FramesiftError], str] = str,
     ) -> Task:
         """Begin it when it has a slot.
@@ -136,12 +136,8 @@ class Tasks:
             work: What makes it.
             who: The caller whose share it counts against; the view's when None.
             why: An error's text for the caller.
-
-        Raises:
-            ServerBusy: Too many wait already.
-            StorageError: The folder of results cannot be written.
         """
-        slot = self._queue.enter(view if who is None else who)
+        slot = self._queue.enter(view if caller is None else caller)
         try:
             task = self.adopt(view, content_type, Cancellation(), why)
         except BaseException:
@@ -167,9 +163,6 @@ class Tasks:
             content_type: Of the result.
             cancellation: Of the work.
             why: An error's text for the caller.
-
-        Raises:
-            StorageError: The folder of results cannot be written.
         """
         task = Task(self.files.new(view, content_type), cancellation, why)
         self._tasks.add(task)
@@ -199,7 +192,7 @@ async def tasks_kept(app: FastAPI) -> AsyncIterator[None]:
     await to_thread.run_sync(app.state.tasks.close, app.state.stopping.seconds_left)
 
 
-def _tasks(request: Request) -> Tasks:
+async def _tasks(request: Request) -> Tasks:
     tasks: Tasks = request.app.state.tasks
     return tasks
 
@@ -244,8 +237,8 @@ async def scheduled(request: Request, tasks: Tasks, content_type: str, work: Wor
 
 async def _started(request: Request, tasks: Tasks, content_type: str, work: Work) -> Task:
     view: str = request.state.context.caller.view
-    who, why = caller_of(request.scope), partial(told, request.scope)
-    return await to_thread.run_sync(tasks.start, view, content_type, work, who, why)
+    caller, why = caller_of(request.scope), partial(error_text, request.scope)
+    return await to_thread.run_sync(tasks.start, view, content_type, work, caller, why)
 
 
 def accepted(request: Request, task: Task) -> Response:

@@ -62,9 +62,9 @@ async def get_action_ids() -> Response:
 
 
 @router.get("/applications", rule=READ_ALL_ROWS, answers=json_answer([_APPLICATION]))
-async def get_applications(session: CurrentSession) -> Response:
+def get_applications(session: CurrentSession) -> Response:
     """Every application: the extractors that are installed, and what imports tags from files."""
-    names = await run_in_threadpool(session.extractions.known)
+    names = session.extractions.known()
     extractors = [_document(name, _INSPECT, ["extract_tags"]) for name in names]
     fields = [field for field in ImportTags.model_fields if field != "agent"]
     return in_json([*extractors, _document(_IMPORTER, _IMPORT, fields)])
@@ -75,15 +75,15 @@ async def get_applications(session: CurrentSession) -> Response:
     rule=READ_ALL_ROWS,
     answers=json_answer({"type": "object", "properties": {"extract_tags": {"type": "array"}}}),
 )
-async def get_schema(application: str, session: CurrentSession, action_id: Name = "") -> Response:
+def get_schema(application: str, session: CurrentSession, action_id: Name = "") -> Response:
     """The parameters of a policy of an application, as JSON Schema."""
     of = _IMPORT if application == _IMPORTER else _INSPECT
     if action_id and action_id.upper() != of:
         raise UnknownName(f"action_id of {application[:80]}", action_id[:80], [of])
     if application == _IMPORTER:
         return in_json(ImportTags.model_json_schema())
-    await run_in_threadpool(_check_known, session, application)
-    columns = await run_in_threadpool(session.extractions.tags_of, application)
+    _check_known(session, application)
+    columns = session.extractions.tags_of(application)
     return in_json(_inspect_schema(columns))
 
 
@@ -105,9 +105,9 @@ async def post_application(request: Request, session: CurrentSession) -> Respons
 
 @router.patch("/applications/{application}", rule=WRITE_ALL_ROWS, refuses=True)
 @router.delete("/applications/{application}", rule=WRITE_ALL_ROWS, refuses=True)
-async def change_application(application: str, session: CurrentSession) -> Response:
+def change_application(application: str, session: CurrentSession) -> Response:
     """Refused: what is installed cannot be changed over REST."""
-    await run_in_threadpool(_check_known, session, application)
+    _check_known(session, application)
     raise InvalidInput(_NO_KAFKA)
 
 

@@ -86,11 +86,7 @@ class PolicyChange(BaseModel):
         return state
 
     def changes(self) -> dict[str, Any]:
-        """The fields that were sent, by column of Policy.
-
-        Raises:
-            InvalidInput: The schedule is none.
-        """
+        """The fields that were sent, by column of Policy."""
         columns = {
             "parameters": self.action_params,
             "condition": self.pol_filter,
@@ -117,15 +113,15 @@ _CHANGED = {"pol_filter": "filename LIKE 'f0%'", "pol_state": "active", "schedul
 
 
 @router.get("/policies", rule=READ, answers=json_answer([_POLICY]))
-async def get_policies(session: CurrentSession) -> Response:
+def get_policies(session: CurrentSession) -> Response:
     """Every policy that the caller may see, with its last run."""
-    return in_json([of_policy(policy) for policy in await run_in_threadpool(session.policies.list)])
+    return in_json([of_policy(policy) for policy in session.policies.list()])
 
 
 @router.get("/policies/{policy}", rule=READ, answers=json_answer(_POLICY))
-async def get_policy(policy: str, session: CurrentSession) -> Response:
+def get_policy(policy: str, session: CurrentSession) -> Response:
     """One policy, with its last run."""
-    return in_json(of_policy(await run_in_threadpool(session.policies.get, policy)))
+    return in_json(of_policy(session.policies.get(policy)))
 
 
 @router.post(
@@ -172,18 +168,18 @@ async def put_policy(policy: str, request: Request, session: CurrentSession) -> 
 
 
 @router.delete("/policies/{policy}", rule=WRITE, answers=text_answer("Policy 'pol2' deleted"))
-async def delete_policy(policy: str, session: CurrentSession) -> Response:
+def delete_policy(policy: str, session: CurrentSession) -> Response:
     """Forget a policy and its runs; tags that it set stay."""
-    await run_in_threadpool(session.policies.remove, policy)
+    session.policies.remove(policy)
     return in_text(f"Policy '{policy}' deleted")
 
 
 @router.get(
     "/policies/{policy}/status", rule=READ, answers=json_answer({"status": "running", **_COUNTS})
 )
-async def get_status(policy: str, session: CurrentSession) -> Response:
+def get_status(policy: str, session: CurrentSession) -> Response:
     """Where the policy's last run stands."""
-    record = await run_in_threadpool(session.policies.get, policy)
+    record = session.policies.get(policy)
     return in_json(of_status(record.last_run))
 
 
@@ -192,9 +188,9 @@ async def get_status(policy: str, session: CurrentSession) -> Response:
     rule=READ,
     answers=json_answer([{"status": "complete", **_COUNTS}]),
 )
-async def get_history(policy: str, session: CurrentSession) -> Response:
+def get_history(policy: str, session: CurrentSession) -> Response:
     """The policy's runs, newest first, 100 at most."""
-    runs = await run_in_threadpool(session.policies.runs, policy, limit=_MOST_RUNS)
+    runs = session.policies.runs(policy, limit=_MOST_RUNS)
     return in_json([{"status": run.state, **of_run(run)} for run in runs])
 
 
@@ -204,9 +200,9 @@ async def get_history(policy: str, session: CurrentSession) -> Response:
     status_code=202,
     answers=text_answer("Accepted", status=202),
 )
-async def post_action(policy: str, action: str, session: CurrentSession) -> Response:
+def post_action(policy: str, action: str, session: CurrentSession) -> Response:
     """Start a run of the policy, or let it pause, resume, or end (kill, stop)."""
-    await run_in_threadpool(_act, session, policy, action)
+    _act(session, policy, action)
     return in_text("Accepted", 202)
 
 

@@ -44,16 +44,16 @@ _NEW = {
 
 
 @router.get("/regex", rule=READ_ALL_ROWS, answers=json_answer([_REGEX]))
-async def get_regexes(session: CurrentSession) -> Response:
+def get_regexes(session: CurrentSession) -> Response:
     """Every one, by name."""
-    records = await run_in_threadpool(session.regexes.list)
+    records = session.regexes.list()
     return in_json([_document(regex) for regex in records])
 
 
 @router.get("/regex/{regex}", rule=READ_ALL_ROWS, answers=json_answer(_REGEX))
-async def get_regex(regex: str, session: CurrentSession) -> Response:
+def get_regex(regex: str, session: CurrentSession) -> Response:
     """One of them."""
-    record = await run_in_threadpool(session.regexes.get, regex)
+    record = session.regexes.get(regex)
     return in_json(_document(record))
 
 
@@ -101,9 +101,9 @@ async def put_regex(regex: str, request: Request, session: CurrentSession) -> Re
 
 
 @router.delete("/regex/{regex}", rule=WRITE_ALL_ROWS, answers=text_answer("Accepted"))
-async def delete_regex(regex: str, session: CurrentSession) -> Response:
+def delete_regex(regex: str, session: CurrentSession) -> Response:
     """Forget one; a rule that names it fails from then on."""
-    await run_in_threadpool(session.regexes.remove, regex)
+    session.regexes.remove(regex)
     return in_text("Accepted")
 
 

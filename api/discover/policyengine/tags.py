@@ -49,15 +49,15 @@ _CHANGE = {"value": ["dept1", "dept2", "dept3", "dept4"]}
 
 
 @router.get("/tags", rule=READ, answers=json_answer([_TAG]))
-async def get_tags(session: CurrentSession) -> Response:
+def get_tags(session: CurrentSession) -> Response:
     """Every tag, in order of creation."""
-    return in_json([_document(tag) for tag in await run_in_threadpool(session.tags.by_creation)])
+    return in_json([_document(tag) for tag in session.tags.by_creation()])
 
 
 @router.get("/tags/{tag}", rule=READ, answers=json_answer(_TAG))
-async def get_tag(tag: str, session: CurrentSession) -> Response:
+def get_tag(tag: str, session: CurrentSession) -> Response:
     """One tag."""
-    return in_json(_document(await run_in_threadpool(session.tags.get, tag.lower())))
+    return in_json(_document(session.tags.get(tag.lower())))
 
 
 @router.post(

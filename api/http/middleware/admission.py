@@ -84,18 +84,18 @@ class Admission:
     async def _work(
         self, release: Callable[[], None], client: DisconnectWatcher, scope: Scope, send: Send
     ) -> None:
-        cancellation, begun = Cancellation(), False
+        cancellation, is_answering = Cancellation(), False
         # A change is made whole, whoever waits for it.
         reads = not rule_of(scope).changes
 
         def leave(_: object) -> None:
-            if reads and not begun:
+            if reads and not is_answering:
                 cancellation.cancel()
 
         async def releasing(message: Message) -> None:
             # The work is done: how fast the client reads is another matter.
-            nonlocal begun
-            begun = True
+            nonlocal is_answering
+            is_answering = True
             release()
             if not client.gone.done():
                 await send(message)

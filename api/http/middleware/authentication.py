@@ -89,35 +89,20 @@ class Authentication:
             raise
 
     async def login(self, context: "RequestContext") -> str:
-        """A new token for the name and password that a request carries.
-
-        Raises:
-            NotAuthenticated: They are none.
-            LoginThrottled: Too many were not.
-        """
+        """A new token for the name and password that a request carries."""
         return await self.log_in(context, *context.name_and_password(), tokens.LOGIN_LASTS)
 
     async def log_in(
         self, context: RequestContext, name: str, password: str, lasts: timedelta
     ) -> str:
-        """A new token for a name and a password.
-
-        Raises:
-            NotAuthenticated: They are none.
-            LoginThrottled: Too many were not.
-        """
+        """A new token for a name and a password."""
         user = await self._user_by(context, name, password)
         return await anyio.to_thread.run_sync(
             tokens.log_in, context.records, user, lasts, limiter=self._records
         )
 
     async def log_in_by_link(self, context: RequestContext, link: str, lasts: timedelta) -> str:
-        """A new token for a link of catalog.accounts.login_links, which works once.
-
-        Raises:
-            NotAuthenticated: The link was used, has expired or is unknown, or its user is
-                disabled.
-        """
+        """A new token for a link of catalog.accounts.login_links, which works once."""
         user = await anyio.to_thread.run_sync(
             login_links.user_by, context.records, link, limiter=self._records
         )
@@ -127,11 +112,7 @@ class Authentication:
         )
 
     async def know(self, context: RequestContext, token: str) -> None:
-        """Go on only where a token counts.
-
-        Raises:
-            NotAuthenticated: It does not.
-        """
+        """Go on only where a token counts."""
         grant = await self._grant(context, token)
         context.who = grant.user.name
 
@@ -158,7 +139,6 @@ class Authentication:
 
         Raises:
             NotAllowed: It is not. Who asks is known all the same, so this is no 401.
-            LoginThrottled: Too many were not.
         """
         try:
             await anyio.to_thread.run_sync(

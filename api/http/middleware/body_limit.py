@@ -16,7 +16,6 @@ class BodyLimit:
         """Wrap an application.
 
         Args:
-            app: The application.
             most_bytes: Of a body.
             map_bytes: Of a body that is a map.
             file_bytes: Of a body that is a file of values.

@@ -22,7 +22,6 @@ class HostCheck:
         """Wrap an application.
 
         Args:
-            app: The application.
             names: What it is called, beside loopback's own names.
         """
         self._app = app

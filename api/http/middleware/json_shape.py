@@ -30,13 +30,7 @@ class TooMuch(ValueError):
 
 
 async def read_json(body: bytes) -> Any:
-    """The document that a body holds.
-
-    Raises:
-        TooMuch: Its lists, objects or levels are too many.
-        ValueError: It is no JSON.
-        RecursionError: It is nested so deep that it cannot be read.
-    """
+    """The document that a body holds."""
     return await run_in_threadpool(_read, body) if len(body) > _LONG else _read(body)
 
 

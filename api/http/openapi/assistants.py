@@ -2,6 +2,8 @@
 
 from typing import Any
 
+PATH = "/mcp"
+
 
 def _message(required: list[str], **properties: Any) -> dict[str, Any]:
     """The schema of a message of JSON-RPC."""

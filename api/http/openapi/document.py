@@ -12,11 +12,10 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, Field
 
-from api.http.openapi.assistants import OPERATION
+from api.http.openapi.assistants import OPERATION, PATH
 from api.http.openapi.examples import fill_answers, fill_parameters
 from api.http.routing import AsgiRoute, Route
 from api.http.rules import Api, Rule
-from api.mcp.endpoint import PATH as ASSISTANTS
 
 
 class Problem(BaseModel):
@@ -99,8 +98,8 @@ def describe(app: FastAPI) -> None:
                 if isinstance(route, Route | AsgiRoute)
                 for method in route.methods or ()
             }
-            if (ASSISTANTS, "post") in routes:
-                openapi["paths"][ASSISTANTS] = {"post": deepcopy(OPERATION)}
+            if (PATH, "post") in routes:
+                openapi["paths"][PATH] = {"post": deepcopy(OPERATION)}
             _complete(openapi, routes)
             app.openapi_schema = openapi
         return app.openapi_schema
@@ -136,7 +135,7 @@ def _head(get: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
     if get is None or "text/event-stream" in get["responses"].get("200", {}).get("content", {}):
         return {}
     answers = {
-        status: {name: told for name, told in answer.items() if name != "content"}
+        status: {name: value for name, value in answer.items() if name != "content"}
         for status, answer in get["responses"].items()
         if status in ("200", "204", "304")
     }

@@ -86,11 +86,14 @@ def fill_parameters(operation: dict[str, Any], examples: Mapping[str, Any]) -> N
     """
     for parameter in operation.get("parameters", ()):
         schema = parameter["schema"]
-        told = {"example", "examples"} & parameter.keys() or {"examples", "enum"} & schema.keys()
-        told = told or schema.get("default") not in (None, "", [])
+        has_example = (
+            {"example", "examples"} & parameter.keys()
+            or {"examples", "enum"} & schema.keys()
+            or schema.get("default") not in (None, "", [])
+        )
         name = parameter["name"]
         example = examples.get(name) or _BY_NAME.get(name) or _first_of_parts(schema)
-        if not told and example is not None:
+        if not has_example and example is not None:
             parameter["example"] = example
 
 

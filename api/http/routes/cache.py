@@ -4,7 +4,6 @@ from typing import Annotated
 
 from fastapi import Path as InPath
 from fastapi import Query
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import CurrentSession
 from api.http.pages import CurrentPage
@@ -28,15 +27,15 @@ CachedDataset = Annotated[str, InPath(description="NAME, or NAME@VERSION.", exam
 
 
 @router.get("", rule=READ_ALL_ROWS.but(work="statistics"))
-async def get_cache(session: CurrentSession) -> CacheStatusAnswer:
+def get_cache(session: CurrentSession) -> CacheStatusAnswer:
     """Space in the server's cache, by dataset and by source, and the jobs that use it."""
-    return await run_in_threadpool(session.cache.status)
+    return session.cache.status()
 
 
 @router.get("/limits", rule=READ_ALL_ROWS)
-async def get_limits(session: CurrentSession) -> CacheLimits:
+def get_limits(session: CurrentSession) -> CacheLimits:
     """Limits of the server's cache."""
-    return await run_in_threadpool(session.cache.limits)
+    return session.cache.limits()
 
 
 @router.patch(
@@ -44,25 +43,25 @@ async def get_limits(session: CurrentSession) -> CacheLimits:
     rule=ADMIN_WRITE,
     example={"soft_bytes": 900_000_000_000, "hard_bytes": 1_000_000_000_000},
 )
-async def patch_limits(body: CacheLimitsChange, session: CurrentSession) -> CacheLimits:
+def patch_limits(body: CacheLimitsChange, session: CurrentSession) -> CacheLimits:
     """Set limits of the server's cache, for all who share it; those that are not sent stay."""
-    return await run_in_threadpool(lambda: session.cache.limit(**set_fields(body)))
+    return session.cache.limit(**set_fields(body))
 
 
 @router.put("/pins/{dataset}", rule=WRITE_ALL_ROWS)
-async def put_pin(dataset: CachedDataset, session: CurrentSession) -> CachePin:
+def put_pin(dataset: CachedDataset, session: CurrentSession) -> CachePin:
     """Have a dataset stay in the cache until it is unpinned."""
-    return await run_in_threadpool(session.cache.pin, dataset)
+    return session.cache.pin(dataset)
 
 
 @router.delete("/pins/{dataset}", rule=WRITE_ALL_ROWS)
-async def delete_pin(dataset: CachedDataset, session: CurrentSession) -> CachePin:
+def delete_pin(dataset: CachedDataset, session: CurrentSession) -> CachePin:
     """Let a dataset be evicted again."""
-    return await run_in_threadpool(session.cache.unpin, dataset)
+    return session.cache.unpin(dataset)
 
 
 @router.get("/datasets/{dataset}", rule=READ_ALL_ROWS.but(work="statistics"))
-async def get_cached(
+def get_cached(
     dataset: CachedDataset,
     session: CurrentSession,
     page: CurrentPage,
@@ -78,9 +77,7 @@ async def get_cached(
     missing: Annotated[bool, Query(description="The files that are not cached instead.")] = False,
 ) -> CacheContents:
     """The files of a dataset that are cached, by source and key."""
-    files = await run_in_threadpool(
-        lambda: session.cache.contents(dataset, filesets=filesets or (), missing=missing)
-    )
+    files = session.cache.contents(dataset, filesets=filesets or (), missing=missing)
     passed = page.number_after("files") or 0
     numbered = list(enumerate(files, 1))[max(0, passed) : passed + page.limit + 1]
     listed, follows = page.page("files", numbered, lambda each: (each[0],))
@@ -88,7 +85,7 @@ async def get_cached(
 
 
 @router.delete("/datasets/{dataset}", rule=WRITE_ALL_ROWS)
-async def delete_cached(
+def delete_cached(
     dataset: CachedDataset,
     session: CurrentSession,
     filesets: Annotated[
@@ -105,4 +102,4 @@ async def delete_cached(
 
     Files that other staged datasets name stay. The dataset itself is as it was.
     """
-    return await run_in_threadpool(lambda: session.cache.evict(dataset, filesets=filesets or ()))
+    return session.cache.evict(dataset, filesets=filesets or ())

@@ -44,7 +44,7 @@ class ClassesQuery(AskedFrames):
     response_model_exclude_none=True,
     responses=row_responses("class", _CLASS),
 )
-async def get_classes(
+def get_classes(
     request: Request,
     response: Response,
     query: Annotated[ClassesQuery, Query()],
@@ -59,4 +59,4 @@ async def get_classes(
         groups = {group.value or "": group for group in report.groups or ()}
         return class_rows(report.classes, groups)
 
-    return await figures(request, response, classes, rows)
+    return figures(request, response, classes, rows)

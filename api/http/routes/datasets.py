@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import Path as InPath
 from fastapi import Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from api.http.dependencies import At, CurrentSession
@@ -52,7 +50,7 @@ DatasetName = Annotated[str, InPath(description="NAME, or NAME@VERSION.", exampl
         "split": "train=0.8,validation=0.2",
     },
 )
-async def post_dataset(
+def post_dataset(
     body: NewDataset,
     session: CurrentSession,
     response: Response,
@@ -63,21 +61,18 @@ async def post_dataset(
     A user limited to collections chooses from the rows of these; the server puts the user's name
     before the dataset's.
     """
-    create = session.datasets.create
-    dataset = await run_in_threadpool(lambda: create(at=at, **set_fields(body)))
+    dataset = session.datasets.create(at=at, **set_fields(body))
     return _with_location(dataset, response)
 
 
 @router.get("/datasets", rule=READ)
-async def get_datasets(
+def get_datasets(
     session: CurrentSession,
     page: CurrentPage,
     name: Annotated[str | None, Query(description="Only versions of this dataset.")] = None,
 ) -> DatasetsAnswer:
     """Versions of datasets, by name and version."""
-    datasets = await run_in_threadpool(
-        session.datasets.list, name, after=_after(page), limit=page.limit + 1
-    )
+    datasets = session.datasets.list(name, after=_after(page), limit=page.limit + 1)
     listed, follows = page.page("datasets", datasets, lambda one: (one.name, one.version))
     return DatasetsAnswer(datasets=listed, next=follows)
 
@@ -89,31 +84,26 @@ def _after(page: Paging) -> tuple[str, int] | None:
 
 
 @router.get("/datasets/{name}", rule=READ)
-async def get_dataset(name: DatasetName, session: CurrentSession) -> DatasetBody:
+def get_dataset(name: DatasetName, session: CurrentSession) -> DatasetBody:
     """A dataset's newest version, or "name@version"."""
-    return await run_in_threadpool(session.datasets.get, name)
+    return session.datasets.get(name)
 
 
 @router.patch(
     "/datasets/{name}", rule=WRITE, example={"description": "night drives, labels checked twice"}
 )
-async def patch_dataset(
-    name: DatasetName, body: DatasetChange, session: CurrentSession
-) -> DatasetBody:
+def patch_dataset(name: DatasetName, body: DatasetChange, session: CurrentSession) -> DatasetBody:
     """Rename a dataset with all its versions, or describe one version; frames and id stay."""
-    change = session.datasets.change
-    return await run_in_threadpool(
-        lambda: change(name, rename=body.name, description=body.description)
-    )
+    return session.datasets.change(name, rename=body.name, description=body.description)
 
 
 @router.delete("/datasets/{name}", rule=WRITE)
-async def delete_dataset(name: DatasetName, session: CurrentSession) -> DatasetRemoved:
+def delete_dataset(name: DatasetName, session: CurrentSession) -> DatasetRemoved:
     """Remove every version of NAME, or NAME@VERSION alone; 409 while a job reads it.
 
     Jobs keep their results; what is staged stays in the cache until it is evicted.
     """
-    return await run_in_threadpool(session.datasets.remove, name)
+    return session.datasets.remove(name)
 
 
 @router.post(
@@ -122,15 +112,14 @@ async def delete_dataset(name: DatasetName, session: CurrentSession) -> DatasetR
     status_code=201,
     example={"split": "train=0.7,validation=0.3", "seed": 1},
 )
-async def post_splits(
+def post_splits(
     name: DatasetName,
     body: NewSplit,
     session: CurrentSession,
     response: Response,
 ) -> DatasetBody:
     """Divide a dataset's frames again, as a new version of it."""
-    divide = session.datasets.divide
-    dataset = await run_in_threadpool(lambda: divide(name, **set_fields(body)))
+    dataset = session.datasets.divide(name, **set_fields(body))
     return _with_location(dataset, response)
 
 
@@ -143,7 +132,7 @@ async def post_splits(
         "split": "train",
     },
 )
-async def post_extension(
+def post_extension(
     name: DatasetName,
     body: NewExtension,
     session: CurrentSession,
@@ -152,8 +141,8 @@ async def post_extension(
 ) -> DatasetBody:
     """Add as few frames as close a gap, as a new version; ``report.unmet`` is what stays open."""
     how = set_fields(body)
-    extend = partial(session.datasets.extend, name, *how.pop("demands"), at=at)
-    return _with_location(await run_in_threadpool(extend, **how), response)
+    dataset = session.datasets.extend(name, *how.pop("demands"), at=at, **how)
+    return _with_location(dataset, response)
 
 
 @router.post(
@@ -162,7 +151,7 @@ async def post_extension(
     status_code=201,
     example={"frames": 2000, "model": "train-bikes-7"},
 )
-async def post_reduction(
+def post_reduction(
     name: DatasetName, body: NewReduction, session: CurrentSession, response: Response
 ) -> DatasetBody:
     """Keep the most informative frames of a dataset's training split, as a new version of it.
@@ -171,18 +160,17 @@ async def post_reduction(
     model, of twice as many those that are worth most to it. ``report.classes`` says in how many
     frames each class was, and is.
     """
-    reduce = session.datasets.reduce
-    dataset = await run_in_threadpool(lambda: reduce(name, **set_fields(body)))
+    dataset = session.datasets.reduce(name, **set_fields(body))
     return _with_location(dataset, response)
 
 
 @router.post("/datasets/{name}/rebuild", rule=WRITE)
-async def post_rebuild(name: DatasetName, session: CurrentSession) -> DatasetBody:
+def post_rebuild(name: DatasetName, session: CurrentSession) -> DatasetBody:
     """Make a dataset's lost or damaged manifest again from its question, snapshot and seed.
 
     What was made again has the same id and the same pixels of classes, or nothing is written (422).
     """
-    return await run_in_threadpool(session.datasets.rebuild, name)
+    return session.datasets.rebuild(name)
 
 
 _DIFF = row_responses(
@@ -193,7 +181,7 @@ _DIFF[200]["model"] = DiffAnswer
 
 
 @router.get("/datasets/{name}/diff", rule=READ, response_model=None, responses=_DIFF)
-async def get_diff(
+def get_diff(
     request: Request,
     response: Response,
     name: DatasetName,
@@ -208,10 +196,10 @@ async def get_diff(
     """Changes from this dataset to the other: frames, splits, distributions."""
     format_ = row_format(request)
     if format_ != "json":
-        rows = await run_in_threadpool(session.datasets.diff_rows, name, other, limit=limit)
+        rows = session.datasets.diff_rows(name, other, limit=limit)
         return rows_answer(format_, rows)
     response.headers.update(VARY)
-    return await run_in_threadpool(session.datasets.diff, name, other, limit=limit)
+    return session.datasets.diff(name, other, limit=limit)
 
 
 _LISTED = {
@@ -256,7 +244,7 @@ _MEDIA_TYPES = {**TEXTS, "parquet": "application/vnd.apache.parquet"}
 
 
 @router.get("/datasets/{name}/export", rule=READ, response_model=None, responses=_EXPORTED)
-async def get_export(
+def get_export(
     request: Request,
     name: DatasetName,
     session: CurrentSession,
@@ -271,9 +259,7 @@ async def get_export(
 ) -> Response:
     """The dataset for other programs; fiftyone as one document with both of its files' content."""
     format_ = format or _ACCEPTED[accepted(request, list(_ACCEPTED))]
-    chunks = await run_in_threadpool(
-        session.datasets.exported, name, format_, split=split, with_labels=with_labels
-    )
+    chunks = session.datasets.exported(name, format_, split=split, with_labels=with_labels)
     if format_ == "fiftyone":
         return Response(b"".join(chunks), media_type="application/json", headers=VARY)
     return StreamingResponse(chunks, media_type=_MEDIA_TYPES[format_], headers=VARY)

@@ -1,15 +1,14 @@
 """/v1/extractions: tags read from the files of a source's frames, by extractors."""
 
 from fastapi import Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import CurrentSession
 from api.http.routes.jobs import BEGUN, begun
 from api.http.routing import Router
 from api.http.rules import WRITE_ALL_ROWS
-from api.schemas.extractions import NewExtraction
 from api.schemas.home_orders import Extraction
 from api.schemas.jobs import JobBody
+from api.schemas.tags import NewExtraction
 
 router = Router(prefix="/v1/extractions", tags=["tags"])
 
@@ -21,9 +20,7 @@ router = Router(prefix="/v1/extractions", tags=["tags"])
     responses=BEGUN,
     example={"source": "a2d2", "extractors": ["image"]},
 )
-async def post_extraction(
-    body: NewExtraction, session: CurrentSession, response: Response
-) -> JobBody:
+def post_extraction(body: NewExtraction, session: CurrentSession, response: Response) -> JobBody:
     """Read tags from the files of every catalogued frame, only new and changed ones: a job does."""
     order = Extraction(**dict(body))
-    return begun(await run_in_threadpool(session.extractions.begin, order), response)
+    return begun(session.extractions.begin(order), response)

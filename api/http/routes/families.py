@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from fastapi import Path, Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.conditions import Expected, tagged
 from api.http.dependencies import CurrentSession
@@ -18,20 +17,20 @@ Name = Annotated[str, Path(description="The tag family.", examples=["weather"])]
 
 
 @router.get("", rule=READ_ALL_ROWS)
-async def get_families(session: CurrentSession, page: CurrentPage) -> FamiliesAnswer:
+def get_families(session: CurrentSession, page: CurrentPage) -> FamiliesAnswer:
     """Tag families that extractors and imports wrote, in order of creation."""
-    numbered = list(enumerate(await run_in_threadpool(session.tags.families)))
+    numbered = list(enumerate(session.tags.families()))
     listed, follows = page.page_of_all("families", numbered, lambda each: (each[0],), int)
     return FamiliesAnswer(families=[family for _, family in listed], next=follows)
 
 
 @router.get("/{family}", rule=READ_ALL_ROWS)
-async def get_family(family: Name, session: CurrentSession, response: Response) -> FamilyBody:
+def get_family(family: Name, session: CurrentSession, response: Response) -> FamilyBody:
     """A tag family."""
-    return tagged(response, await run_in_threadpool(session.tags.family, family))
+    return tagged(response, session.tags.family(family))
 
 
 @router.delete("/{family}", rule=WRITE_ALL_ROWS)
-async def delete_family(family: Name, session: CurrentSession, expected: Expected) -> FamilyDropped:
+def delete_family(family: Name, session: CurrentSession, expected: Expected) -> FamilyDropped:
     """Remove a tag family with its tags and values; older snapshots keep it."""
-    return await run_in_threadpool(session.tags.drop, family, expected=expected)
+    return session.tags.drop(family, expected=expected)

@@ -69,11 +69,7 @@ class FramesQuery(AskedFrames):
     )
 
     def page(self) -> dict[str, Any]:
-        """The page that is asked for, as arguments of api.services.frames.
-
-        Raises:
-            InvalidInput: A range or question that cannot be read.
-        """
+        """The page that is asked for, as arguments of api.services.frames."""
         return {
             "cursors_of": self.model_dump_json(exclude={"columns", "limit", "cursor"}),
             "columns": self.columns.split(",") if self.columns is not None else DEFAULT_COLUMNS,
@@ -101,11 +97,7 @@ class ImageQuery(BaseModel):
         return (self.width, self.height, self.format, self.quality) == (None,) * 4
 
     def look(self, request: Request, formats: tuple[Format, ...]) -> Look:
-        """The same, with a format: of those that there are what Accept wants, where none is asked.
-
-        Raises:
-            HTTPException: 406, Accept wants none of them.
-        """
+        """The same, with a format: by default the one of these that Accept prefers."""
         kind = self.format
         if kind is None:
             kinds = {f"image/{one}": one for one in formats}
@@ -164,7 +156,7 @@ _PICTURE: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/frames", rule=READ.but(work="selection"), response_model=FramesAnswer, responses=_PAGE
 )
-async def get_frames(
+def get_frames(
     request: Request, query: Annotated[FramesQuery, Query()], session: CurrentSession
 ) -> Response:
     """A page of the frames that answer a question, by fkey; `next` is the next one's cursor.
@@ -173,10 +165,10 @@ async def get_frames(
     alone: there the next page is in the header Link.
     """
     format_ = row_format(request)
-    page, follows = await run_in_threadpool(lambda: session.frames.page(**query.page()))
+    page, follows = session.frames.page(**query.page())
     if format_ != "json":
         return rows_answer(format_, page.rows, _beside(request, page, follows))
-    return await run_in_threadpool(_in_json, page, follows)
+    return _in_json(page, follows)
 
 
 def _beside(request: Request, page: Page, follows: str | None) -> dict[str, str]:
@@ -195,9 +187,9 @@ def _in_json(page: Page, follows: str | None) -> Response:
 
 
 @router.get("/frames/{fkey:path}", rule=READ.but(work="selection"), response_model=FrameAnswer)
-async def get_frame(fkey: Fkey, session: CurrentSession, at: At = None) -> Response:
+def get_frame(fkey: Fkey, session: CurrentSession, at: At = None) -> Response:
     """Everything known of one frame: metaocean's columns, every tag, links to its pictures."""
-    frame = await run_in_threadpool(session.frames.get, fkey, at=at)
+    frame = session.frames.get(fkey, at=at)
     return JSONResponse(document_of(frame, _links(frame)))
 
 

@@ -1,7 +1,5 @@
 """/v1/info: where things are and how much there is."""
 
-from fastapi.concurrency import run_in_threadpool
-
 from api.http.dependencies import CurrentSession
 from api.http.routing import Router
 from api.http.rules import READ
@@ -11,6 +9,6 @@ router = Router(prefix="/v1/info", tags=["server"])
 
 
 @router.get("", rule=READ)
-async def get_info(session: CurrentSession) -> InfoAnswer:
+def get_info(session: CurrentSession) -> InfoAnswer:
     """Where things are and how much there is."""
-    return await run_in_threadpool(session.info)
+    return session.info()

@@ -24,7 +24,6 @@ from api.schemas.jobs import (
     Kind,
     NewAttempt,
     NewJob,
-    NewTraining,
     ReportAnswer,
 )
 from api.schemas.timeline import LogSizesAnswer, TimelineAnswer
@@ -92,7 +91,7 @@ def begun(job: JobBody, response: Response) -> JobBody:
 
 
 @router.get("", rule=READ)
-async def get_jobs(
+def get_jobs(
     session: CurrentSession,
     page: CurrentPage,
     kind: Annotated[Kind | None, Query(description="Only of this kind.")] = None,
@@ -100,9 +99,7 @@ async def get_jobs(
 ) -> JobsAnswer:
     """Jobs, newest first."""
     before, limit = page.number_after("jobs"), page.limit + 1
-    jobs = await run_in_threadpool(
-        lambda: session.jobs.list(kind=kind, state=state, before=before, limit=limit)
-    )
+    jobs = session.jobs.list(kind=kind, state=state, before=before, limit=limit)
     listed, follows = page.page("jobs", jobs, lambda job: (job.number,))
     return JobsAnswer(jobs=listed, next=follows)
 
@@ -114,14 +111,13 @@ async def get_jobs(
     responses=BEGUN,
     example={"kind": "train", "dataset": "bikes@1", "workers": 2, "max_steps": 300},
 )
-async def post_job(body: NewJob, session: CurrentSession, response: Response) -> JobBody:
+def post_job(body: NewJob, session: CurrentSession, response: Response) -> JobBody:
     """Train on a dataset, validate a model, let it predict, or run a program: a job does it.
 
     It goes on without this server. A server runs programs only of those whom
     FRAMESIFT_RUN_PROGRAMS allows it.
     """
-    submit: Callable[..., JobBody] = getattr(session.jobs, body.kind)
-    return begun(await run_in_threadpool(lambda: submit(**options_of(body))), response)
+    return begun(session.jobs.submit(body.order()), response)
 
 
 @router.post(
@@ -129,56 +125,43 @@ async def post_job(body: NewJob, session: CurrentSession, response: Response) ->
     rule=WRITE_ALL_ROWS,
     example={"kind": "train", "dataset": "bikes@1", "backend": "slurm"},
 )
-async def post_dry_run(body: NewJob, session: CurrentSession) -> DryRunBody:
+def post_dry_run(body: NewJob, session: CurrentSession) -> DryRunBody:
     """The hand-over to a job's backend, with its command lines and scripts; nothing begins."""
-    jobs = session.jobs
-    return await run_in_threadpool(lambda: jobs.dry_run(body.kind, **options_of(body)))
+    return session.jobs.describe(body.order())
 
 
 @router.post("/compare", rule=READ, example={"jobs": ["train-bikes-7", "train-bikes-8"]})
-async def post_comparison(body: NewComparison, session: CurrentSession) -> ComparisonBody:
+def post_comparison(body: NewComparison, session: CurrentSession) -> ComparisonBody:
     """Jobs beside each other: the settings in which they differ, and what they measured."""
-    return await run_in_threadpool(session.jobs.compare, body.jobs)
-
-
-def options_of(body: NewJob) -> dict[str, Any]:
-    """The options of a new job, for the service's method of its kind."""
-    options = {name: value for name, value in dict(body).items() if name != "kind"}
-    if body.resources is not None:
-        options["resources"] = body.resources.model_dump(exclude_none=True)
-    if body.divide is not None:
-        options["divide"] = body.divide.model_dump(mode="json", exclude_unset=True)
-    if isinstance(body, NewTraining) and body.horovod is not None:
-        options["horovod"] = body.horovod.model_dump(exclude_none=True)
-    return options
+    return session.jobs.compare(body.jobs)
 
 
 @router.get("/{name}", rule=READ)
-async def get_job(name: JobName, session: CurrentSession) -> JobBody:
+def get_job(name: JobName, session: CurrentSession) -> JobBody:
     """A job, as it stands now."""
-    return await run_in_threadpool(session.jobs.get, name)
+    return session.jobs.get(name)
 
 
 @router.get("/{name}/timeline", rule=READ)
-async def get_timeline(name: JobName, session: CurrentSession) -> TimelineAnswer:
+def get_timeline(name: JobName, session: CurrentSession) -> TimelineAnswer:
     """Every change of state of a job's tasks: its time, attempt and cause."""
-    return await run_in_threadpool(session.jobs.timeline, name)
+    return session.jobs.timeline(name)
 
 
 @router.delete("/{name}", rule=WRITE, status_code=204)
-async def delete_job(name: JobName, session: CurrentSession) -> Response:
+def delete_job(name: JobName, session: CurrentSession) -> Response:
     """Remove a job that has ended: its record, and its model, report and logs."""
-    await run_in_threadpool(session.jobs.remove, name)
+    session.jobs.remove(name)
     return Response(status_code=204)
 
 
 @router.post("/{name}/cancel", rule=WRITE, status_code=202, responses=BEGUN)
-async def post_cancel(name: JobName, session: CurrentSession, response: Response) -> JobBody:
+def post_cancel(name: JobName, session: CurrentSession, response: Response) -> JobBody:
     """Ask a job to end; nothing happens where it has ended.
 
     Its programs have two minutes to keep what they have, such as a checkpoint.
     """
-    return begun(await run_in_threadpool(session.jobs.cancel, name), response)
+    return begun(session.jobs.cancel(name), response)
 
 
 @router.post(
@@ -188,7 +171,7 @@ async def post_cancel(name: JobName, session: CurrentSession, response: Response
     responses=BEGUN,
     example={"workers": 4},
 )
-async def post_resume(
+def post_resume(
     name: JobName, session: CurrentSession, response: Response, body: NewAttempt | None = None
 ) -> JobBody:
     """Start the next attempt of a job that failed or was cancelled; it goes on where that ended.
@@ -198,11 +181,11 @@ async def post_resume(
     training, validation or prediction go on that failed for its limit.
     """
     changes = {} if body is None else dict(body)
-    return begun(await run_in_threadpool(lambda: session.jobs.resume(name, **changes)), response)
+    return begun(session.jobs.resume(name, **changes), response)
 
 
 @router.get("/{name}/logs", rule=READ, response_class=Response, responses=_TEXT)
-async def get_logs(
+def get_logs(
     name: JobName,
     session: CurrentSession,
     command: Annotated[
@@ -218,15 +201,15 @@ async def get_logs(
     """
     if offset and command is None:
         raise InvalidInput("offset: counts in one log: say with command in which")
-    size, chunks = await run_in_threadpool(session.jobs.joined_logs, name, command, offset)
+    size, chunks = session.jobs.joined_logs(name, command, offset)
     headers = {"Content-Length": str(size), "X-Content-Type-Options": "nosniff"}
     return StreamingResponse(chunks, 200, headers, "text/plain; charset=utf-8")
 
 
 @router.get("/{name}/logs/sizes", rule=READ)
-async def get_log_sizes(name: JobName, session: CurrentSession) -> LogSizesAnswer:
+def get_log_sizes(name: JobName, session: CurrentSession) -> LogSizesAnswer:
     """The names of a job's logs, and their bytes by now: to follow them as they grow."""
-    return await run_in_threadpool(session.jobs.log_sizes, name)
+    return session.jobs.log_sizes(name)
 
 
 @router.get("/{name}/events", rule=READ, response_class=Response, responses=_EVENTS)
@@ -239,26 +222,28 @@ async def get_events(
     ] = None,
 ) -> Response:
     """A job's changes as they come (server-sent events)."""
-    state, who = request.app.state, caller_of(request.scope)
+    state, caller = request.app.state, caller_of(request.scope)
     # Who may not listen to the job is told so; what is looked at is the same for all others.
     job = await run_in_threadpool(session.jobs.get, name)
     key, body = (job.name, session.workspace.is_limited), session.jobs.follower(job.name)
     look: Callable[[], Awaitable[Look]] = partial(state.listeners.look, key, body)
     may_listen = partial(request.state.authentication.is_same, request.state.context)
     first = await look()
-    return events_of(look, first, last_event_id, state.stopping, state.listeners, who, may_listen)
+    return events_of(
+        look, first, last_event_id, state.stopping, state.listeners, caller, may_listen
+    )
 
 
 @router.get(
     "/{name}/report", rule=READ, response_model=None, responses={200: {"model": ReportAnswer}}
 )
-async def get_report(name: JobName, session: CurrentSession) -> dict[str, Any]:
+def get_report(name: JobName, session: CurrentSession) -> dict[str, Any]:
     """A validation's report as data."""
-    return await run_in_threadpool(session.jobs.report, name)
+    return session.jobs.report(name)
 
 
 @router.get("/{name}/files/{path:path}", rule=READ, response_class=Response, responses=_FILE)
-async def get_file(
+def get_file(
     name: JobName,
     path: Annotated[str, InPath(description="Its name.", examples=["report.html"])],
     session: CurrentSession,
@@ -272,5 +257,5 @@ async def get_file(
     result.json and output/PATH for each file that this names; of other jobs result.json, the
     document that their command ended with.
     """
-    file = await run_in_threadpool(session.jobs.file, name, path)
+    file = session.jobs.file(name, path)
     return FileResponse(file.path, media_type=file.media_type, headers=_INERT)

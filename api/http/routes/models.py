@@ -1,7 +1,5 @@
 """/v1/models: what was trained."""
 
-from fastapi.concurrency import run_in_threadpool
-
 from api.http.dependencies import At, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
@@ -13,10 +11,10 @@ router = Router(prefix="/v1/models", tags=["jobs"], examples={"name": "train-bik
 
 
 @router.get("", rule=READ)
-async def get_models(session: CurrentSession, page: CurrentPage) -> ModelsAnswer:
+def get_models(session: CurrentSession, page: CurrentPage) -> ModelsAnswer:
     """Models, newest first: the training jobs that are done."""
     before, limit = page.number_after("models"), page.limit + 1
-    models = await run_in_threadpool(lambda: session.models.list(before=before, limit=limit))
+    models = session.models.list(before=before, limit=limit)
     listed, follows = page.page("models", models, lambda model: (model.number,))
     return ModelsAnswer(models=listed, next=follows)
 
@@ -27,7 +25,7 @@ async def get_models(session: CurrentSession, page: CurrentPage) -> ModelsAnswer
     status_code=201,
     example={"frames": 500, "label": 100},
 )
-async def post_improvement(
+def post_improvement(
     name: str, body: NewImprovement, session: CurrentSession, at: At = None
 ) -> ImprovementBody:
     """Add the labelled frames that a model lacks to what it was trained on, as a new version.
@@ -36,10 +34,10 @@ async def post_improvement(
     is where scores were imported, and unlike each other; never of a scene, a drive or a moment that
     it is validated with. `label` lists unlabelled frames that are worth a label.
     """
-    return await run_in_threadpool(lambda: session.models.improve(name, at=at, **dict(body)))
+    return session.models.improve(name, at=at, **dict(body))
 
 
 @router.get("/{name}", rule=READ)
-async def get_model(name: str, session: CurrentSession) -> ModelBody:
+def get_model(name: str, session: CurrentSession) -> ModelBody:
     """A model, by the name of its training job."""
-    return await run_in_threadpool(session.models.get, name)
+    return session.models.get(name)

@@ -6,7 +6,6 @@ The same policies as Spectrum Discover's policy engine has.
 from typing import Annotated
 
 from fastapi import Path, Query, Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.conditions import Expected, tagged
 from api.http.dependencies import CurrentSession
@@ -32,7 +31,7 @@ Name = Annotated[str, Path(description="The policy.", examples=["bikes"])]
 
 
 @router.get("", rule=READ_ALL_ROWS)
-async def get_policies(
+def get_policies(
     session: CurrentSession,
     page: CurrentPage,
     action: Annotated[Action | None, Query(description="Only of this action.")] = None,
@@ -41,7 +40,7 @@ async def get_policies(
     """Policies by name."""
     policies = [
         policy
-        for policy in await run_in_threadpool(session.policies.list)
+        for policy in session.policies.list()
         if action in (None, policy.action) and state in (None, policy.state)
     ]
     listed, follows = page.page_of_all("policies", policies, lambda policy: (policy.name,), str)
@@ -59,47 +58,45 @@ async def get_policies(
         "condition": "bicycle > 5000",
     },
 )
-async def post_policy(body: NewPolicy, session: CurrentSession, response: Response) -> PolicyBody:
+def post_policy(body: NewPolicy, session: CurrentSession, response: Response) -> PolicyBody:
     """Keep a policy; it runs on its schedule, or when it is told to."""
-    policy = await run_in_threadpool(lambda: session.policies.add(**dict(body)))
+    policy = session.policies.add(**dict(body))
     response.headers["Location"] = f"/v1/policies/{policy.name}"
     return policy
 
 
 @router.post("/due", rule=WRITE_ALL_ROWS, status_code=202)
-async def post_due(session: CurrentSession) -> Due:
+def post_due(session: CurrentSession) -> Due:
     """Start the policies whose time has come: for a timer that asks every minute."""
-    return Due(started=await run_in_threadpool(session.policies.start_due))
+    return Due(started=session.policies.start_due())
 
 
 @router.get("/{name}", rule=READ_ALL_ROWS)
-async def get_policy(name: Name, session: CurrentSession, response: Response) -> PolicyBody:
+def get_policy(name: Name, session: CurrentSession, response: Response) -> PolicyBody:
     """A policy, with its newest run."""
-    return tagged(response, await run_in_threadpool(session.policies.get, name))
+    return tagged(response, session.policies.get(name))
 
 
 @router.patch("/{name}", rule=WRITE_ALL_ROWS, example={"state": "inactive"})
-async def patch_policy(
+def patch_policy(
     name: Name, body: PolicyChange, session: CurrentSession, expected: Expected
 ) -> PolicyBody:
     """Change a policy that does not run just now."""
     changes = body.model_dump(exclude_unset=True)
-    return await run_in_threadpool(
-        lambda: session.policies.change(name, expected=expected, **changes)
-    )
+    return session.policies.change(name, expected=expected, **changes)
 
 
 @router.delete("/{name}", rule=WRITE_ALL_ROWS, status_code=204)
-async def delete_policy(name: Name, session: CurrentSession, expected: Expected) -> Response:
+def delete_policy(name: Name, session: CurrentSession, expected: Expected) -> Response:
     """Forget a policy and its runs; tags that it set stay."""
-    await run_in_threadpool(session.policies.remove, name, expected=expected)
+    session.policies.remove(name, expected=expected)
     return Response(status_code=204)
 
 
 @router.get("/{name}/runs", rule=READ_ALL_ROWS)
-async def get_runs(name: Name, session: CurrentSession, page: CurrentPage) -> RunsAnswer:
+def get_runs(name: Name, session: CurrentSession, page: CurrentPage) -> RunsAnswer:
     """The newest thousand runs of a policy, newest first."""
-    runs = await run_in_threadpool(session.policies.runs, name)
+    runs = session.policies.runs(name)
     listed, follows = page.page_of_all("runs", runs, lambda run: (-run.number,), int)
     return RunsAnswer(runs=listed, next=follows)
 
@@ -110,6 +107,6 @@ async def get_runs(name: Name, session: CurrentSession, page: CurrentPage) -> Ru
     status_code=202,
     responses=BEGUN,
 )
-async def post_run(name: Name, session: CurrentSession, response: Response) -> JobBody:
+def post_run(name: Name, session: CurrentSession, response: Response) -> JobBody:
     """Run a policy now, whatever its schedule: a job does it."""
-    return begun(await run_in_threadpool(session.policies.begin, name), response)
+    return begun(session.policies.begin(name), response)

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from fastapi import Path, Query, Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import CurrentSession
 from api.http.pages import CurrentPage
@@ -20,7 +19,7 @@ Number = Annotated[int, Path(description="The scan.", examples=[3])]
 
 
 @router.get("", rule=READ_ALL_ROWS)
-async def get_scans(
+def get_scans(
     session: CurrentSession,
     page: CurrentPage,
     source: Annotated[str | None, Query(description="Only scans of this source.")] = None,
@@ -28,9 +27,7 @@ async def get_scans(
 ) -> ScansAnswer:
     """Scans, newest first."""
     before, limit = page.number_after("scans"), page.limit + 1
-    scans = await run_in_threadpool(
-        lambda: session.scans.list(source=source, state=state, before=before, limit=limit)
-    )
+    scans = session.scans.list(source=source, state=state, before=before, limit=limit)
     listed, follows = page.page("scans", scans, lambda scan: (scan.scan,))
     return ScansAnswer(scans=listed, next=follows)
 
@@ -42,27 +39,23 @@ async def get_scans(
     responses=BEGUN,
     example={"source": "a2d2"},
 )
-async def post_scan(body: NewScan, session: CurrentSession, response: Response) -> JobBody:
+def post_scan(body: NewScan, session: CurrentSession, response: Response) -> JobBody:
     """Catalog a source's files: a job does it; its `metrics.scan` is the scan's number."""
     order = Scan(**dict(body))
-    return begun(await run_in_threadpool(session.scans.begin, order), response)
+    return begun(session.scans.begin(order), response)
 
 
 @router.get("/{number}", rule=READ_ALL_ROWS)
-async def get_scan(number: Number, session: CurrentSession) -> ScanBody:
+def get_scan(number: Number, session: CurrentSession) -> ScanBody:
     """A scan: its state, counts, rates, duration, and how long it will take while it runs."""
-    return await run_in_threadpool(session.scans.get, number)
+    return session.scans.get(number)
 
 
 @router.get("/{number}/problems", rule=READ_ALL_ROWS)
-async def get_problems(
-    number: Number, session: CurrentSession, page: CurrentPage
-) -> ProblemsAnswer:
+def get_problems(number: Number, session: CurrentSession, page: CurrentPage) -> ProblemsAnswer:
     """Problems that the scan met and that are still there, in the order it met them."""
     passed = page.number_after("problems") or 0
-    problems = await run_in_threadpool(
-        lambda: session.scans.problems(number, offset=max(0, passed), limit=page.limit + 1)
-    )
+    problems = session.scans.problems(number, offset=max(0, passed), limit=page.limit + 1)
     numbered = list(enumerate(problems, passed + 1))
     listed, follows = page.page("problems", numbered, lambda each: (each[0],))
     return ProblemsAnswer(problems=[problem for _, problem in listed], next=follows)

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 from fastapi import Query, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
 from api.http.dependencies import At, CurrentSession
@@ -60,7 +59,7 @@ Columns = Annotated[
     responses=_SELECTED,
     example=QUESTION,
 )
-async def post_selection(
+def post_selection(
     request: Request,
     question: Question,
     session: CurrentSession,
@@ -73,12 +72,11 @@ async def post_selection(
     """
     format_ = row_format(request)
     more = columns.split(",")
-    answer = await run_in_threadpool(session.selections.ask, question, at=at, columns=more)
+    answer = session.selections.ask(question, at=at, columns=more)
     if format_ != "json":
         headers = {"Framesift-Snapshot": str(answer.snapshot)}
         return rows_answer(format_, answer.to_arrow(), headers)
-    about = await run_in_threadpool(lambda: answer.about)
-    return _document(about, answer.to_arrow())  # nothing is asked for them any more
+    return _document(answer.about, answer.to_arrow())
 
 
 @router.post(
@@ -86,11 +84,11 @@ async def post_selection(
     rule=READ.but(work="selection"),
     example=QUESTION,
 )
-async def post_description(
+def post_description(
     question: Question, session: CurrentSession, at: At = None
 ) -> DescriptionAnswer:
     """A question as a sentence and as SQL; it is checked, and not run."""
-    return await run_in_threadpool(session.selections.describe, question, at=at)
+    return session.selections.describe(question, at=at)
 
 
 @router.get(

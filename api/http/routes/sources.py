@@ -4,7 +4,6 @@ from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import Query, Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.conditions import Expected, tagged
 from api.http.dependencies import CurrentSession
@@ -26,7 +25,7 @@ router = Router(prefix="/v1/sources", tags=["sources"], examples={"name": "a2d2"
 
 
 @router.get("", rule=READ_ALL_ROWS)
-async def get_sources(
+def get_sources(
     session: CurrentSession,
     page: CurrentPage,
     platform: Annotated[Platform | None, Query(description="Only of this platform.")] = None,
@@ -34,9 +33,7 @@ async def get_sources(
     datasource: Annotated[str | None, Query(description="Only this datasource.")] = None,
 ) -> SourcesAnswer:
     """Sources by name."""
-    sources = await run_in_threadpool(
-        session.sources.list, platform=platform, cluster=cluster, datasource=datasource
-    )
+    sources = session.sources.list(platform=platform, cluster=cluster, datasource=datasource)
     listed, follows = page.page_of_all("sources", sources, lambda source: (source.name,), str)
     return SourcesAnswer(sources=listed, next=follows)
 
@@ -52,27 +49,27 @@ async def get_sources(
         "endpoint_url": "https://s3.eu-de.cloud-object-storage.appdomain.cloud",
     },
 )
-async def post_source(body: NewSource, session: CurrentSession, response: Response) -> SourceBody:
+def post_source(body: NewSource, session: CurrentSession, response: Response) -> SourceBody:
     """Add a source; a scan then catalogs its files.
 
     Who is no admin may name only what this server lets be named: FRAMESIFT_SOURCE_ROOTS,
     FRAMESIFT_SOURCE_SCHEMES and FRAMESIFT_SOURCE_HOSTS.
     """
-    added = await run_in_threadpool(lambda: session.sources.add(**dict(body)))
+    added = session.sources.add(**dict(body))
     response.headers["Location"] = f"/v1/sources/{quote(added.name, safe='')}"
     return added
 
 
 @router.get("/{name}", rule=READ_ALL_ROWS)
-async def get_source(name: str, session: CurrentSession, response: Response) -> SourceBody:
+def get_source(name: str, session: CurrentSession, response: Response) -> SourceBody:
     """A source."""
-    return tagged(response, await run_in_threadpool(session.sources.get, name))
+    return tagged(response, session.sources.get(name))
 
 
 @router.get("/{name}/contents", rule=READ_ALL_ROWS)
-async def get_contents(name: str, session: CurrentSession) -> SourceContents:
+def get_contents(name: str, session: CurrentSession) -> SourceContents:
     """Counts of what hangs on a source: files, frames, tags that people gave, datasets."""
-    return await run_in_threadpool(session.sources.contents, name)
+    return session.sources.contents(name)
 
 
 @router.patch(
@@ -83,7 +80,7 @@ async def get_contents(name: str, session: CurrentSession) -> SourceContents:
         "exclude": ["lost+found", ".snapshot"],
     },
 )
-async def patch_source(
+def patch_source(
     name: str, body: SourceChange, session: CurrentSession, expected: Expected
 ) -> SourceChanged:
     """Change a source: its root, what it leaves out, the data set it is part of.
@@ -93,16 +90,14 @@ async def patch_source(
     nothing is done (422), unless ``differing`` is sent. ``exclude`` replaces the list, and the next
     scan obeys it.
     """
-    return await run_in_threadpool(
-        lambda: session.sources.change(name, expected=expected, **dict(body))
-    )
+    return session.sources.change(name, expected=expected, **dict(body))
 
 
 @router.delete("/{name}", rule=WRITE_ALL_ROWS)
-async def delete_source(name: str, session: CurrentSession, expected: Expected) -> SourceRemoved:
+def delete_source(name: str, session: CurrentSession, expected: Expected) -> SourceRemoved:
     """Remove a source and its files' rows from the catalog; the files stay where they are.
 
     `GET /v1/sources/{name}/contents` says beforehand what hangs on it. Tags that people gave are
     kept, and return when the files are catalogued under the same cluster and datasource again.
     """
-    return await run_in_threadpool(session.sources.remove, name, expected=expected)
+    return session.sources.remove(name, expected=expected)

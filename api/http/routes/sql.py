@@ -4,7 +4,6 @@ from functools import partial
 from typing import Any
 
 from fastapi import Request, Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import At, CurrentSession
 from api.http.errors import answer_to
@@ -55,8 +54,6 @@ async def post_sql(request: Request, body: StatementAt, session: CurrentSession)
     rule=READ,
     example={"statement": "select count(*) from t_car"},
 )
-async def post_explain(
-    body: Statement, session: CurrentSession, at: At = None
-) -> ExplanationAnswer:
+def post_explain(body: Statement, session: CurrentSession, at: At = None) -> ExplanationAnswer:
     """DuckDB's SQL for a statement, the tables it reads, and an estimate; it is not run."""
-    return await run_in_threadpool(session.statements.explain, body.statement, at=at)
+    return session.statements.explain(body.statement, at=at)

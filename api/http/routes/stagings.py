@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from fastapi import Path, Query, Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import CurrentSession
 from api.http.pages import CurrentPage
@@ -31,16 +30,14 @@ RunningName = Annotated[
 
 
 @router.get("", rule=READ)
-async def get_stagings(
+def get_stagings(
     session: CurrentSession,
     page: CurrentPage,
     dataset: Annotated[str | None, Query(description="Only of this NAME or NAME@VERSION.")] = None,
 ) -> StagingsAnswer:
     """Stagings that are done or failed, newest first; /v1/stagings/running has those under way."""
     before, limit = page.number_after("stagings"), page.limit + 1
-    stagings = await run_in_threadpool(
-        lambda: session.stagings.list(dataset=dataset, before=before, limit=limit)
-    )
+    stagings = session.stagings.list(dataset=dataset, before=before, limit=limit)
     listed, follows = page.page("stagings", stagings, lambda staging: (staging.staging,))
     return StagingsAnswer(stagings=listed, next=follows)
 
@@ -52,14 +49,14 @@ async def get_stagings(
     responses=BEGUN,
     example={"dataset": "bikes@1"},
 )
-async def post_staging(body: NewStaging, session: CurrentSession, response: Response) -> JobBody:
+def post_staging(body: NewStaging, session: CurrentSession, response: Response) -> JobBody:
     """Fetch a dataset's images and labels into the server's cache: a job does it."""
     order = Staging(**dict(body))
-    return begun(await run_in_threadpool(session.stagings.begin, order), response)
+    return begun(session.stagings.begin(order), response)
 
 
 @router.get("/plan", rule=READ)
-async def get_plan(
+def get_plan(
     session: CurrentSession,
     dataset: Annotated[
         str, Query(description="NAME, or NAME@VERSION.", max_length=256, examples=["bikes@1"])
@@ -67,34 +64,34 @@ async def get_plan(
     workers: Annotated[int, Query(ge=1, le=MOST_WORKERS, description="Files fetched at once.")] = 4,
 ) -> ForesightBody:
     """The plan of a staging as it would run now; the server fetches and evicts nothing."""
-    return await run_in_threadpool(lambda: session.stagings.plan(dataset, workers=workers))
+    return session.stagings.plan(dataset, workers=workers)
 
 
 @router.get("/running", rule=READ)
-async def get_running_stagings(session: CurrentSession) -> RunningStagingsAnswer:
+def get_running_stagings(session: CurrentSession) -> RunningStagingsAnswer:
     """Stagings into the server's cache that run or wait to, with plan and progress.
 
     Whoever runs them: jobs of this server, commands, other homes and hosts that share the cache.
     """
-    return RunningStagingsAnswer(running=await run_in_threadpool(session.stagings.running))
+    return RunningStagingsAnswer(running=session.stagings.running())
 
 
 @router.get("/running/{name}", rule=READ)
-async def get_running_staging(name: RunningName, session: CurrentSession) -> RunningStagingBody:
+def get_running_staging(name: RunningName, session: CurrentSession) -> RunningStagingBody:
     """A staging that runs or waits to."""
-    return await run_in_threadpool(session.stagings.get_running, name)
+    return session.stagings.get_running(name)
 
 
 @router.post("/running/{name}/cancel", rule=WRITE, status_code=202)
-async def post_cancel(name: RunningName, session: CurrentSession) -> RunningStagingBody:
+def post_cancel(name: RunningName, session: CurrentSession) -> RunningStagingBody:
     """Ask a staging to end; what has come stays in the cache, and the next one fetches the rest."""
-    return await run_in_threadpool(session.stagings.cancel, name)
+    return session.stagings.cancel(name)
 
 
 @router.get("/{number}", rule=READ)
-async def get_staging(
+def get_staging(
     number: Annotated[int, Path(description="The staging.", examples=[2])],
     session: CurrentSession,
 ) -> StagingBody:
     """A staging."""
-    return await run_in_threadpool(session.stagings.get, number)
+    return session.stagings.get(number)

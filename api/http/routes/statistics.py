@@ -58,11 +58,7 @@ class HistogramQuery(AskedFrames):
     zero: list[str] = Field(default=[], description=ZERO)
 
     def bins_of_tags(self) -> dict[str, Any]:
-        """The bins, as arguments of api.services.statistics.service.
-
-        Raises:
-            InvalidInput: Edges that cannot be read.
-        """
+        """The bins, as arguments of api.services.statistics.service."""
         bins = {name: getattr(self, name) for name in ("bins", "top", "log", "zero")}
         return bins | {"edges": edges_of(self.edges)}
 
@@ -74,18 +70,19 @@ class HistogramQuery(AskedFrames):
     response_model_exclude_none=True,
     responses=row_responses("bin", _BIN),
 )
-async def get_histogram(
+def get_histogram(
     request: Request,
     response: Response,
     query: Annotated[HistogramQuery, Query()],
     session: CurrentSession,
 ) -> Histogram | Response:
     """Frames by the values of one tag, or of two at once. The counts add up to the frames."""
-
-    def histogram() -> Histogram:
-        return session.statistics.histogram(*query.tag, **query.bins_of_tags(), **query.which())
-
-    return await figures(request, response, histogram, histogram_rows)
+    return figures(
+        request,
+        response,
+        lambda: session.statistics.histogram(*query.tag, **query.bins_of_tags(), **query.which()),
+        histogram_rows,
+    )
 
 
 @router.post(
@@ -96,18 +93,17 @@ async def get_histogram(
     responses=row_responses("bin of each facet", _FACET_BIN),
     example={"question": QUESTION, "tags": ["car", "camera"]},
 )
-async def post_facets(
+def post_facets(
     request: Request, response: Response, body: FacetsRequest, session: CurrentSession
 ) -> FacetReport | Response:
     """Every tag's histogram under all conditions but its own, and how many frames answer."""
-
-    def facets() -> FacetReport:
-        return session.statistics.facets(
-            *(body.tags or ()),
-            **{field: getattr(body, field) for field in ("question", "dataset", "split", "at")},
-        )
-
-    return await figures(request, response, facets, facet_rows)
+    which = {field: getattr(body, field) for field in ("question", "dataset", "split", "at")}
+    return figures(
+        request,
+        response,
+        lambda: session.statistics.facets(*(body.tags or ()), **which),
+        facet_rows,
+    )
 
 
 @router.get(
@@ -116,7 +112,7 @@ async def post_facets(
     response_model=Correlation,
     responses=row_responses("class", _SCORE),
 )
-async def get_correlation(
+def get_correlation(
     request: Request,
     response: Response,
     session: CurrentSession,
@@ -139,11 +135,12 @@ async def get_correlation(
     at: At = None,
 ) -> Correlation | Response:
     """Correlate the classes' shares of the pixels with the IoU that a validation found for each."""
-
-    def correlation() -> Correlation:
-        return session.statistics.correlation(validation, dataset=dataset, split=split, at=at)
-
-    return await figures(request, response, correlation, correlation_rows)
+    return figures(
+        request,
+        response,
+        lambda: session.statistics.correlation(validation, dataset=dataset, split=split, at=at),
+        correlation_rows,
+    )
 
 
 @router.get(
@@ -153,7 +150,7 @@ async def get_correlation(
     response_model_exclude_none=True,
     responses=row_responses("gap", _GAP),
 )
-async def get_gaps(
+def get_gaps(
     request: Request,
     response: Response,
     name: str,
@@ -166,8 +163,9 @@ async def get_gaps(
     at: At = None,
 ) -> GapReport | Response:
     """Gaps of a dataset in comparison with the catalog, each with the question that finds it."""
-
-    def gaps() -> GapReport:
-        return session.statistics.gaps(name, split=split, at_least=at_least, scenes=scenes, at=at)
-
-    return await figures(request, response, gaps, gap_rows)
+    return figures(
+        request,
+        response,
+        lambda: session.statistics.gaps(name, split=split, at_least=at_least, scenes=scenes, at=at),
+        gap_rows,
+    )

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from fastapi import Path as InPath
 from fastapi import Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.http.conditions import Expected, tagged
@@ -61,7 +60,7 @@ _TABLE: dict[str, Any] = {
 
 
 @router.get("", rule=READ)
-async def get_tags(
+def get_tags(
     session: CurrentSession,
     page: CurrentPage,
     family: Annotated[str | None, Query(description="Only of this family.")] = None,
@@ -71,7 +70,7 @@ async def get_tags(
     """Tags by name."""
     tags = [
         tag
-        for tag in await run_in_threadpool(session.tags.list, at=at)
+        for tag in session.tags.list(at=at)
         if family in (None, tag.family) and kind in (None, tag.kind)
     ]
     listed, follows = page.page_of_all("tags", tags, lambda tag: (tag.tag,), str)
@@ -88,10 +87,10 @@ async def get_tags(
         "values": ["sun", "rain", "fog"],
     },
 )
-async def post_tag(body: NewTag, session: CurrentSession, response: Response) -> TagBody:
+def post_tag(body: NewTag, session: CurrentSession, response: Response) -> TagBody:
     """Add a tag that no file has a value of yet."""
     more: dict[str, Any] = {"kind": body.kind, "values": body.values, "family": body.family}
-    tag = await run_in_threadpool(lambda: session.tags.add(body.tag, body.type, **more))
+    tag = session.tags.add(body.tag, body.type, **more)
     response.headers["Location"] = f"/v1/tags/{body.tag}"
     return tag
 
@@ -135,9 +134,9 @@ async def post_values(
     rule=WRITE_ALL_ROWS,
     example={"job": "validate-streets-1"},
 )
-async def post_scores(body: NewScores, session: CurrentSession) -> ScoresBody:
+def post_scores(body: NewScores, session: CurrentSession) -> ScoresBody:
     """Make a validation's scores of frames tags of its model, with what it took for what."""
-    return await run_in_threadpool(session.tags.import_scores, body.job)
+    return session.tags.import_scores(body.job)
 
 
 @router.post(
@@ -145,55 +144,53 @@ async def post_scores(body: NewScores, session: CurrentSession) -> ScoresBody:
     rule=WRITE_ALL_ROWS,
     example={"fkeys": [EXAMPLE_FRAME["fkey"]], "values": {"quality": "bad"}},
 )
-async def post_marks(body: Marks, session: CurrentSession, context: CurrentContext) -> ImportBody:
+def post_marks(body: Marks, session: CurrentSession, context: CurrentContext) -> ImportBody:
     """Give frames values of tags, in one commit; a new tag becomes one of the users' own."""
     context.about = f"{', '.join(body.values)} of {len(body.fkeys)} frames"
-    return await run_in_threadpool(session.tags.mark, body.fkeys, body.values)
+    return session.tags.mark(body.fkeys, body.values)
 
 
 @router.get("/{tag}", rule=READ)
-async def get_tag(
+def get_tag(
     tag: Annotated[str, InPath(examples=["weather"])],
     session: CurrentSession,
     response: Response,
     at: At = None,
 ) -> TagBody:
     """A tag."""
-    return tagged(response, await run_in_threadpool(session.tags.get, tag, at=at))
+    return tagged(response, session.tags.get(tag, at=at))
 
 
 @router.get("/{tag}/values", rule=READ.but(work="statistics"))
-async def get_values(
+def get_values(
     tag: Annotated[str, InPath(examples=["weather"])],
     session: CurrentSession,
     limit: Annotated[int, Query(ge=1, le=1000, description="At most this many values.")] = 100,
     at: At = None,
 ) -> TagValuesAnswer:
     """The most frequent values of a tag, and how many files have each."""
-    return await run_in_threadpool(session.tags.values, tag, at=at, limit=limit)
+    return session.tags.values(tag, at=at, limit=limit)
 
 
 @router.patch(
     "/{tag}", rule=WRITE_ALL_ROWS, example={"kind": "Restricted", "values": ["sun", "rain", "snow"]}
 )
-async def patch_tag(
+def patch_tag(
     tag: Annotated[str, InPath(examples=["weather"])],
     body: TagChange,
     session: CurrentSession,
     expected: Expected,
 ) -> TagBody:
     """Change a tag's kind or values; refused if files have values that are then not allowed."""
-    return await run_in_threadpool(
-        session.tags.set, tag, body.kind, values=body.values, expected=expected
-    )
+    return session.tags.set(tag, body.kind, values=body.values, expected=expected)
 
 
 @router.delete("/{tag}", rule=WRITE_ALL_ROWS)
-async def delete_tag(
+def delete_tag(
     tag: Annotated[str, InPath(examples=["weather"])], session: CurrentSession, expected: Expected
 ) -> TagRemoved:
     """Remove a tag with its values; older snapshots keep it.
 
     Refused (409) for those that scans and extractors give: they would not give it again.
     """
-    return await run_in_threadpool(session.tags.remove, tag, expected=expected)
+    return session.tags.remove(tag, expected=expected)

@@ -1,20 +1,12 @@
 """The audit log: changes, and requests that were refused."""
 
-from typing import TYPE_CHECKING
-
 from api.schemas.accounts.audit import AuditBody
+from api.services.call import Service
 from catalog.accounts import audit_log
 
-if TYPE_CHECKING:
-    from api.services.call import Call
 
-
-class Audit:
+class Audit(Service):
     """The audit log of a home; routes let admins read it."""
-
-    def __init__(self, session: "Call") -> None:
-        """That of the session's home."""
-        self._session = session
 
     def list(
         self,
@@ -24,15 +16,7 @@ class Audit:
         before: int | None = None,
         limit: int = 100,
     ) -> list[AuditBody]:
-        """Entries, newest first.
-
-        Args:
-            who: Only of this user.
-            outcome: Only with this outcome: "done", "failed" or "interrupted" of commands, or a
-                status such as "403".
-            before: Only entries before this number.
-            limit: At most this many.
-        """
+        """Entries, newest first."""
         entries = audit_log.entries(
             self._session.records, who=who, outcome=outcome, before=before, limit=limit
         )

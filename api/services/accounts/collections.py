@@ -1,22 +1,14 @@
 """Collections: which rows there are to be seen, and by whom."""
 
-from typing import TYPE_CHECKING
-
 from api.schemas.accounts.collections import CollectionBody
+from api.services.call import Service
 from catalog.accounts import row_collections
 from catalog.errors import NotAllowed, NotFound
 from catalog.records.expected_version import ExpectedVersion
 
-if TYPE_CHECKING:
-    from api.services.call import Call
 
-
-class Collections:
+class Collections(Service):
     """Collections of a home."""
-
-    def __init__(self, session: "Call") -> None:
-        """Those that the session's caller may know of."""
-        self._session = session
 
     def list(self) -> list[CollectionBody]:
         """Every collection by name, for callers who see all rows; else the caller's own."""
@@ -43,16 +35,8 @@ class Collections:
     def add(self, name: str, rule: str) -> CollectionBody:
         """Add a collection.
 
-        Args:
-            name: Its name.
-            rule: A WHERE body over metaocean's columns, which is tried.
-
         Returns:
             The collection; its note says how many files meet the rule.
-
-        Raises:
-            NotAllowed: The caller is no admin.
-            SqlError: The rule is none.
         """
         # It imports the catalog's database, which all else here does without.
         from query.question.collection_rule import files_in, try_rule
@@ -65,26 +49,12 @@ class Collections:
         return body.model_copy(update={"note": _note(files)})
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
-        """Remove a collection; its users lose access to its rows.
-
-        Args:
-            name: The collection.
-            expected: The version that is removed, and no other.
-
-        Raises:
-            NotAllowed: The caller is no admin.
-            NotFound: There is none of that name.
-            PreconditionFailed: It is another version.
-        """
+        """Remove a collection; its users lose access to its rows."""
         self._check_admin()
         row_collections.remove(self._session.records, name, expected)
 
     def assign(self, name: str, user: str) -> CollectionBody:
-        """Give a user access to a collection's rows.
-
-        Raises:
-            NotAllowed: The caller is neither an admin nor one of its collection admins.
-        """
+        """Give a user access to a collection's rows."""
         self._check_collection_admin(name)
         row_collections.assign(self._session.records, name, user)
         return self._body(name)

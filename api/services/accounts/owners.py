@@ -13,13 +13,9 @@ def caller_of(records: RecordStore, owner: Owner, scope: str, of: str, remedy: s
 
     Args:
         records: All of the home.
-        owner: The owner.
         scope: Of the token by which the work was ordered.
         of: What is owned, for the error: "job train-1".
         remedy: What to do, for the error.
-
-    Raises:
-        NotAllowed: The user was removed, is disabled, or may not write any more.
     """
     user = users.active(records, owner, of, remedy, scope)
     caller = Caller.of(user, scope, logged_in=False)

@@ -1,31 +1,21 @@
 """Tokens: what can be done with them."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from api.schemas.accounts.tokens import DAYS, NewTokenBody, TokenBody
+from api.services.call import Service
 from catalog.accounts import tokens
 from catalog.accounts.accounts import SCOPES
 from catalog.errors import InvalidInput, NotAllowed
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.user_tables import Token
 
-if TYPE_CHECKING:
-    from api.services.call import Call
 
-
-class Tokens:
+class Tokens(Service):
     """A caller's own tokens; an admin's are everybody's."""
-
-    def __init__(self, session: "Call") -> None:
-        """Those of the session's caller."""
-        self._session = session
 
     def list(self, *, user: str | None = None) -> list[TokenBody]:
         """Tokens with a name, oldest first; those of logins go by themselves after an hour.
-
-        Args:
-            user: Whose; all that the caller may see when None.
 
         Raises:
             NotAllowed: It is another user's, and the caller is no admin.
@@ -38,12 +28,7 @@ class Tokens:
         return [TokenBody.of(token, name) for token, name in listed]
 
     def get(self, number: int) -> TokenBody:
-        """A token, without what it is made of.
-
-        Raises:
-            NotFound: There is none of that number.
-            NotAllowed: It is another user's, and the caller is no admin.
-        """
+        """A token, without what it is made of."""
         token, user = tokens.recorded(self._session.records, number)
         self._check_own(user)
         return TokenBody.of(token, user)
@@ -52,12 +37,6 @@ class Tokens:
         self, name: str, *, user: str | None = None, scope: str = "read", days: int = DAYS
     ) -> NewTokenBody:
         """Make a token; its text is the body's ``token``.
-
-        Args:
-            name: Tells the user's tokens apart.
-            user: Whose; the caller's when None.
-            scope: Of catalog.accounts.accounts.SCOPES.
-            days: Until it expires.
 
         Raises:
             InvalidInput: It is nobody's, or the name, scope or days cannot be used.
@@ -78,13 +57,7 @@ class Tokens:
     def revoke(self, number: int, *, expected: ExpectedVersion | None = None) -> TokenBody:
         """Revoke a token: its requests are refused, and it stays in the list.
 
-        Args:
-            number: The token's.
-            expected: The version that is revoked, and no other.
-
         Raises:
-            NotFound: There is none of that number.
-            PreconditionFailed: It is another version.
             NotAllowed: It is another user's and the caller is no admin, or of a higher scope than
                 the caller's.
         """

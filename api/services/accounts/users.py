@@ -2,36 +2,25 @@
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from api.schemas.accounts.users import MeBody, UserBody
+from api.services.call import Service
 from catalog.accounts import login_throttle, users
 from catalog.errors import FramesiftError
 from catalog.records.expected_version import ExpectedVersion
 
-if TYPE_CHECKING:
-    from api.services.call import Call
-
 _log = logging.getLogger(__name__)
 
 
-class Users:
+class Users(Service):
     """Users of a home; routes let admins call this, but for `me`."""
-
-    def __init__(self, session: "Call") -> None:
-        """Those of the session's home."""
-        self._session = session
 
     def list(self) -> list[UserBody]:
         """Every user by name."""
         return [UserBody.of(user) for user in users.listed(self._session.records)]
 
     def get(self, name: str) -> UserBody:
-        """A user.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A user."""
         return UserBody.of(users.recorded(self._session.records, name))
 
     def add(self, name: str, roles: Sequence[str], *, password: str | None = None) -> UserBody:
@@ -50,22 +39,7 @@ class Users:
         ranks: int | None = None,
         expected: ExpectedVersion | None = None,
     ) -> UserBody:
-        """Change a user, all of it or nothing; what is None stays.
-
-        Args:
-            name: The user.
-            roles: These, and no others.
-            disabled: Whether the user and their tokens are refused.
-            password: Ends logins with the one before; failures are forgotten.
-            jobs: That may wait or run at once; 0 for what the settings say.
-            ranks: Processes of these jobs; 0 for what the settings say.
-            expected: The version that is changed, and no other.
-
-        Raises:
-            NotFound: There is none of that name.
-            PreconditionFailed: It is another version.
-            InvalidInput: A value cannot be used.
-        """
+        """Change a user, all of it or nothing; what is None stays."""
         records = self._session.records
         user = users.change(
             records,
@@ -82,13 +56,7 @@ class Users:
         return UserBody.of(user)
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
-        """Remove a user and their tokens, and cancel their jobs that have not ended.
-
-        Raises:
-            NotFound: There is none of that name.
-            PreconditionFailed: It is another version.
-            InvalidInput: No admin would be left.
-        """
+        """Remove a user and their tokens, and cancel their jobs that have not ended."""
         from catalog.records.jobs import recorded_jobs  # with jobs' backends, as below
         from pipeline.jobs.follow import cancel
         from pipeline.jobs.state import UNFINISHED

@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 def session_of(workspace: "Workspace", trigger: "Trigger") -> Session:
-    """The services of a home for the owner of a trigger.
-
-    Raises:
-        NotAllowed: The owner is no user any more, is disabled, or may not write any more.
-    """
+    """The services of a home for the owner of a trigger."""
     if trigger.account == COMMAND:
         return Session(workspace, is_command=True)
     if not trigger.account:  # a server that does not authenticate

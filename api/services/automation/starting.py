@@ -155,7 +155,7 @@ def _begin_next(session: "Session", trigger: Trigger, run: TriggerRun) -> None:
             records_of.keep_run(records, run.id, dataset=run.dataset)
         if kind in ("validate", "predict") and step.get("model") is None:
             step["model"] = _trained(trigger, run)
-        getattr(session.jobs, kind)(name=name, **step)
+        session.jobs.submit({"kind": kind, "name": name, **step})
     records_of.keep_run(records, run.id, jobs=[*run.jobs, name])
 
 

@@ -2,11 +2,12 @@
 
 import builtins
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
 from api.schemas.automation.triggers import NewTrigger, TriggerBody, TriggerRunBody
+from api.services.call import Call, Service
 from api.services.jobs.programs import need_programs
 from catalog.errors import InvalidInput
 from catalog.records.automation import triggers as records_of
@@ -18,45 +19,25 @@ from query.frames.count_frames import as_condition, count_frames
 from query.question.question import Question
 from query.question.wrong_value import validation_message
 
-if TYPE_CHECKING:
-    from api.services.call import Call
-
 _MOST_RUNS = 1_000
 
 
-class Triggers:
+class Triggers(Service):
     """Triggers of a home."""
-
-    def __init__(self, call: "Call") -> None:
-        """Those of the call's home; its caller owns what is added."""
-        self._call, self._records = call, call.records
 
     def list(self) -> list[TriggerBody]:
         """Every trigger, by name, with its newest run."""
         return [self._body(trigger) for trigger in records_of.listed(self._records)]
 
     def get(self, name: str) -> TriggerBody:
-        """A trigger, with its newest run.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A trigger, with its newest run."""
         return self._body(records_of.recorded(self._records, name))
 
     def add(self, name: str, *, then: Sequence[Mapping[str, Any]], **more: Any) -> TriggerBody:
         """Keep a trigger, which begins jobs from here on.
 
-        Args:
-            name: Its name.
-            then: The jobs, as POST /v1/jobs has them, without name.
-            **more: The other fields of NewTrigger.
-
         Raises:
-            AlreadyExists: The name is taken.
             InvalidInput: Something of it cannot be used, or nothing would start it.
-            NotAllowed: The server runs no programs of this caller.
-            SqlError: Its condition is wrong.
-            StorageError: The jobs' folder cannot be made; nothing is kept.
         """
         try:
             request = NewTrigger.model_validate({"name": name, "then": [*map(dict, then)], **more})
@@ -64,7 +45,7 @@ class Triggers:
             raise InvalidInput(validation_message(error)) from error
         _check(request)
         if any(step.kind == "run" for step in request.then):
-            need_programs(self._call)
+            need_programs(self._session)
         steps = [step.model_dump(mode="json", exclude_unset=True) for step in request.then]
         least = request.min_frames
         if least is None:
@@ -77,42 +58,30 @@ class Triggers:
             schedule=request.schedule,
             split=request.split or "",
             steps=steps,
-            **_owner_of(self._call),
+            **_owner_of(self._session),
         )
         if request.when is not None:
-            catalog = self._call.workspace.catalog
+            catalog = self._session.workspace.catalog
             trigger.condition = as_condition(catalog, request.when)
             count, snapshot = count_frames(catalog, Question(where=trigger.condition))
             trigger.frames = trigger.base_frames = count
             trigger.snapshot = snapshot
-        self._call.whole.job_queue.make_folder()  # without it nothing drives a home
+        self._session.whole.job_queue.make_folder()  # without it nothing drives a home
         records_of.add(self._records, trigger)
         return TriggerBody.of(trigger, None)
 
     def enable(self, name: str, *, enabled: bool) -> TriggerBody:
-        """Have a trigger begin jobs, or no longer; what it has begun goes on.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """Have a trigger begin jobs, or no longer; what it has begun goes on."""
         changes = {"since": now()} if enabled else {}
         changed = records_of.change(self._records, name, enabled=enabled, **changes)
         return self._body(changed)
 
     def remove(self, name: str) -> None:
-        """Forget a trigger and its runs; their jobs stay.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """Forget a trigger and its runs; their jobs stay."""
         records_of.remove(self._records, name)
 
     def runs(self, name: str, *, limit: int = _MOST_RUNS) -> builtins.list[TriggerRunBody]:
-        """The newest runs of a trigger, newest first.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """The newest runs of a trigger, newest first."""
         trigger = records_of.recorded(self._records, name)
         runs = records_of.runs_of(self._records, trigger, limit)
         return [TriggerRunBody.of(run, name) for run in runs]
@@ -121,10 +90,10 @@ class Triggers:
         return TriggerBody.of(trigger, records_of.last_run(self._records, trigger))
 
 
-def _owner_of(call: "Call") -> dict[str, str]:
+def _owner_of(session: Call) -> dict[str, str]:
     """The columns of a trigger that say whose it is."""
-    owner = call.owner
-    return {"owner": owner.name, "account": owner.account, "scope": call.caller.scope}
+    owner = session.owner
+    return {"owner": owner.name, "account": owner.account, "scope": session.caller.scope}
 
 
 def _check(request: NewTrigger) -> None:

@@ -3,18 +3,17 @@
 import builtins
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
 from api.schemas.automation.webhooks import (
     DeliveryBody,
-    End,
     NewWebhook,
     NewWebhookBody,
     WebhookBody,
 )
+from api.services.call import Service
 from catalog.errors import InvalidInput
 from catalog.records.automation import webhooks as records_of
 from catalog.records.automation.tables import Webhook
@@ -22,54 +21,36 @@ from catalog.text.visible_text import without_user
 from ingest.sources.sealed_keys import AccessKeys, seal
 from query.question.wrong_value import validation_message
 
-if TYPE_CHECKING:
-    from api.services.call import Call
-
 _MOST = 1_000
 _PORTS = {"https": 443, "http": 80}
 
 
-class Webhooks:
+class Webhooks(Service):
     """Webhooks of a home."""
-
-    def __init__(self, call: "Call") -> None:
-        """Those of the call's home."""
-        self._call, self._records = call, call.records
 
     def list(self) -> list[WebhookBody]:
         """Every webhook, by name."""
         return [WebhookBody.of(webhook) for webhook in records_of.listed(self._records)]
 
     def get(self, name: str) -> WebhookBody:
-        """A webhook.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A webhook."""
         return WebhookBody.of(records_of.recorded(self._records, name))
 
     def add(
-        self, name: str, url: str, *, states: Sequence[End] = ("done", "failed", "cancelled")
+        self, name: str, url: str, *, states: Sequence[str] = ("done", "failed", "cancelled")
     ) -> NewWebhookBody:
         """Keep a webhook, which is told of jobs that end from here on; it, with its secret.
 
-        Args:
-            name: Its name.
-            url: Of a host that the settings allow.
-            states: States of ended jobs for which it is called.
-
         Raises:
-            AlreadyExists: The name is taken.
             InvalidInput: The URL cannot be used, or its host is not allowed.
-            StorageError: The jobs' folder cannot be made; nothing is kept.
         """
         try:
-            request = NewWebhook(name=name, url=url, states=[*states])
+            request = NewWebhook.model_validate({"name": name, "url": url, "states": [*states]})
         except ValidationError as error:
             raise InvalidInput(validation_message(error)) from error
-        check_url(request.url, self._call.whole.settings.webhook_hosts)
+        check_url(request.url, self._session.whole.settings.webhook_hosts)
         secret = secrets.token_urlsafe(32)
-        owner = self._call.owner
+        owner = self._session.owner
         webhook = Webhook(
             name=request.name,
             url=request.url,
@@ -78,24 +59,16 @@ class Webhooks:
             owner=owner.name,
             account=owner.account,
         )
-        self._call.whole.job_queue.make_folder()  # without it nothing drives a home
+        self._session.whole.job_queue.make_folder()  # without it nothing drives a home
         records_of.add(self._records, webhook)
         return NewWebhookBody(**dict(WebhookBody.of(webhook)), secret=secret)
 
     def remove(self, name: str) -> None:
-        """Forget a webhook and its deliveries; pending ones are not made.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """Forget a webhook and its deliveries; pending ones are not made."""
         records_of.remove(self._records, name)
 
     def deliveries(self, name: str, *, limit: int = _MOST) -> builtins.list[DeliveryBody]:
-        """The newest deliveries of a webhook, newest first.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """The newest deliveries of a webhook, newest first."""
         webhook = records_of.recorded(self._records, name)
         rows = records_of.deliveries_of(self._records, webhook, limit)
         return [DeliveryBody.of(delivery) for delivery in rows]
@@ -105,7 +78,6 @@ def check_url(url: str, hosts: Sequence[str]) -> None:
     """A webhook's URL can be called.
 
     Args:
-        url: The URL.
         hosts: Host or host:port of those that may be.
 
     Raises:

@@ -84,11 +84,7 @@ def _chosen(
 
 
 def _division(request: Divided) -> Division:
-    """The division.
-
-    Raises:
-        InvalidInput: The shares are not written as they should be.
-    """
+    """The division."""
     return Division(
         parse_split(request.split) if request.split else {},
         request.split_by if request.split_by == FRAME else request.split_by.lower(),

@@ -29,13 +29,7 @@ from query.sets.select_set import SetRequest, select_set, with_columns
 
 
 def rebuild_dataset(workspace: Workspace, name: str) -> Dataset:
-    """Make a dataset's manifest again, and those that it needs; its record, which stays as it is.
-
-    Raises:
-        NotFound: There is no such dataset, or its snapshot or a source is gone.
-        InvalidInput: What was made again is not equal; nothing was written.
-        StorageError: It cannot be written.
-    """
+    """Make a dataset's manifest again, and those that it needs; its record, which stays."""
     dataset = own_dataset(workspace.records, name)
     keep_rebuilt(workspace.records, dataset, _content(workspace, dataset))
     return dataset
@@ -74,9 +68,7 @@ def _content(workspace: Workspace, dataset: Dataset) -> Content:
 def _settings(
     kind: type[Improvement] | type[Reduction], stored: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The settings that a version's record has, of earlier releases too, which knew cameras."""
-    named = {"weak_slices": {"camera": stored.get("weak_cameras", {})}, **stored}
-    return {one.name: named[one.name] for one in fields(kind)}
+    return {one.name: stored[one.name] for one in fields(kind)}
 
 
 def _chosen(workspace: Workspace, dataset: Dataset) -> Content:

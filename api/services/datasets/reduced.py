@@ -19,13 +19,7 @@ from pipeline.datasets.reduce import Reduction, reduce_dataset
 def make_smaller(
     workspace: Workspace, name: str, request: NewReduction, owner: Owner = NOBODY
 ) -> Dataset:
-    """Keep the most informative frames of a dataset's split, as a new version, for a user.
-
-    Raises:
-        NotFound: There is no such dataset or model.
-        InvalidInput: The model has no finished validation, or the split has no more frames than are
-            to be kept.
-    """
+    """Keep the most informative frames of a dataset's split, as a new version, for a user."""
     dataset = own_dataset(workspace.records, name)
     known = Worth({}, {}, None)
     if request.model is not None:

@@ -19,14 +19,14 @@ from api.schemas.datasets import (
     NewReduction,
     NewSplit,
 )
+from api.services.call import Service
 from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
 from api.services.datasets.rebuild_dataset import rebuild_dataset
-from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.records.datasets import newest_datasets, recorded_dataset, recorded_datasets
 from catalog.records.jobs import models_of_datasets
 from catalog.records.tables import Dataset
-from catalog.values import NOBODY, Owner
+from catalog.values import Owner
 from pipeline.datasets.changes import describe_dataset, remove_dataset, rename_dataset
 from pipeline.datasets.class_lists import tags_of
 from pipeline.datasets.diff import DatasetDiff, diff_datasets, diff_to_json, diff_to_rows
@@ -44,72 +44,34 @@ from query.question.wrong_value import validation_message
 _CHUNK_BYTES = 1 << 20
 
 
-class Datasets:
+class Datasets(Service):
     """Datasets of a home."""
 
-    def __init__(self, workspace: Workspace, owner: Owner = NOBODY) -> None:
-        """Those that the workspace's caller may see.
-
-        Args:
-            workspace: The home.
-            owner: The user whose datasets new ones are.
-        """
-        self._workspace, self._owner = workspace, owner
+    @property
+    def _owner(self) -> Owner:
+        return self._session.caller.owner
 
     def create(self, name: str, *, at: int | None = None, **how: Any) -> DatasetBody:
         """Choose frames and save them as a dataset's new version.
 
         Args:
-            name: Its name.
-            at: The snapshot to choose from; the newest when None.
             **how: More of api.schemas.datasets.NewDataset.
-
-        Raises:
-            InvalidInput: A value cannot be used.
         """
         request = _checked(NewDataset, name=name, **how)
         return self._body(make_dataset(self._workspace, request, at, self._owner))
 
     def divide(self, name: str, split: str, **how: Any) -> DatasetBody:
-        """Divide a dataset's frames into other splits, as a new version of it.
-
-        Args:
-            name: NAME, or NAME@VERSION.
-            split: Shares, such as "train=0.8,validation=0.2".
-            **how: More of api.schemas.datasets.NewSplit.
-
-        Raises:
-            InvalidInput: A value cannot be used.
-        """
+        """Divide a dataset's frames into other splits, as a new version of it."""
         request = _checked(NewSplit, split=split, **how)
         return self._body(divide_dataset(self._workspace, name, request, self._owner))
 
     def extend(self, name: str, *demands: Any, at: int | None = None, **how: Any) -> DatasetBody:
-        """Add as few frames as close a gap, as a new version; its report says what stays open.
-
-        Args:
-            name: NAME, or NAME@VERSION.
-            *demands: What is missing: query.sets.methods.Demand, or its data.
-            at: The snapshot to choose from; the newest when None.
-            **how: More of api.schemas.datasets.NewExtension.
-
-        Raises:
-            InvalidInput: A value cannot be used.
-        """
+        """Add as few frames as close a gap, as a new version; its report says what stays open."""
         request = _checked(NewExtension, demands=demands, **how)
         return self._body(grow_dataset(self._workspace, name, request, at, self._owner))
 
     def reduce(self, name: str, frames: int, **how: Any) -> DatasetBody:
-        """Keep the most informative frames of a dataset's split, as a new version of it.
-
-        Args:
-            name: NAME, or NAME@VERSION.
-            frames: How many the split keeps.
-            **how: More of api.schemas.datasets.NewReduction.
-
-        Raises:
-            InvalidInput: A value cannot be used.
-        """
+        """Keep the most informative frames of a dataset's split, as a new version of it."""
         from api.services.datasets.reduced import make_smaller  # with those of models
 
         request = _checked(NewReduction, frames=frames, **how)
@@ -124,14 +86,8 @@ class Datasets:
     ) -> DatasetBody:
         """Rename a dataset with all its versions, or describe a version; how it stands then.
 
-        Args:
-            name: NAME, or NAME@VERSION.
-            rename: Its other name.
-            description: What is to be said of the version; "" for nothing.
-
         Raises:
             InvalidInput: The name is none, or nothing is to be changed.
-            AlreadyExists: A dataset has that name, or had it.
         """
         records = self._workspace.records
         if rename is None and description is None:
@@ -149,13 +105,7 @@ class Datasets:
         return DatasetRemoved(removed=remove_dataset(self._workspace.records, name))
 
     def diff(self, name: str, other: str, *, limit: int | None = None) -> Mapping[str, Any]:
-        """Changes from one to the other: pipeline.datasets.diff.diff_to_json.
-
-        Args:
-            name: NAME, or NAME@VERSION.
-            other: What it is compared with.
-            limit: Frames listed of each kind; all when None.
-        """
+        """Changes from one to the other: pipeline.datasets.diff.diff_to_json."""
         return diff_to_json(self._compared(name, other), limit)
 
     def diff_rows(self, name: str, other: str, *, limit: int | None = None) -> pa.Table:
@@ -181,11 +131,7 @@ class Datasets:
         return [self._body(version) for version in versions]
 
     def get(self, name: str) -> DatasetBody:
-        """A dataset's newest version, or NAME@VERSION.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A dataset's newest version, or NAME@VERSION."""
         records = self._workspace.records
         dataset = recorded_dataset(records, name)
         return self._body(dataset, models_of_datasets(records, [dataset.id]).get(dataset.id, ()))
@@ -198,14 +144,7 @@ class Datasets:
         split: str | None = None,
         with_labels: bool = False,
     ) -> Iterator[bytes]:
-        """The text that `export` writes, as it is made; "fiftyone" is one JSON document.
-
-        Args:
-            name: NAME, or NAME@VERSION.
-            format: See pipeline.datasets.export.
-            split: Only this split.
-            with_labels: With "files", the label's path after a tab.
-        """
+        """The text that `export` writes, as it is made; "fiftyone" is one JSON document."""
         manifest, tags = self._manifest(name, split)
         if format == "parquet":
             return _parquet(manifest, tags)
@@ -225,15 +164,7 @@ class Datasets:
         split: str | None = None,
         with_labels: bool = False,
     ) -> Path:
-        """Write a dataset for other programs, to a file; as "fiftyone", to a folder; the path.
-
-        Args:
-            name: NAME, or NAME@VERSION.
-            path: Where to.
-            format: See pipeline.datasets.export.
-            split: Only this split.
-            with_labels: With "files", the label's path after a tab.
-        """
+        """Write a dataset for other programs, to a file; as "fiftyone", to a folder; the path."""
         manifest, tags = self._manifest(name, split)
         write_export(manifest, tags, format, path, with_labels=with_labels)
         return path

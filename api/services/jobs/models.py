@@ -2,7 +2,6 @@
 
 import builtins
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job
 from pipeline.jobs.follow import refresh, refresh_all
 from pipeline.jobs.request import read_json
-from pipeline.jobs.train_settings import TrainSettings
+from pipeline.jobs.training import SETTINGS
 
 if TYPE_CHECKING:
     from api.schemas.improvements import ImprovementBody
@@ -109,13 +108,6 @@ class Models:
         return improve(self._workspace, model.name, request)
 
 
-_NAMES_IN_RECORD = {
-    "height": "height_px",
-    "width": "width_px",
-    "checkpoint_every": "checkpoint_every_steps",
-}
-"""Names that the training program has for settings of a job, where they are others."""
-
 _OF_EVALUATIONS = ("evaluate_every", "evaluate_split")
 
 
@@ -125,10 +117,9 @@ def _settings(job: Job) -> dict[str, Any]:
     record = read_json(Path(job.paths["model_dir"]) / "run.json")
     told = record.get("settings")
     had: Mapping[str, Any] = told if isinstance(told, dict) else {}
-    for name in (field.name for field in fields(TrainSettings)):
+    for name in SETTINGS:
         if had.get("exec_mode") != "train_and_evaluate" and name in _OF_EVALUATIONS:
             continue
-        chosen = had.get(_NAMES_IN_RECORD.get(name, name))
-        if settings.get(name) is None and chosen:
-            settings[name] = str(chosen).split(",") if name == "augment" else chosen
+        if settings.get(name) is None and had.get(name):
+            settings[name] = had[name]
     return settings

@@ -28,8 +28,7 @@ def session_of(home: "Workspace", job: "Job") -> Session:
     if not asked["caller"]:  # a server that does not authenticate
         return Session(home, NOBODY_ASKED)
     owner = Owner(asked["caller"], job.account)
-    scope = asked.get("scope", "admin")  # jobs that an earlier version began do not say it
-    return Session(home, caller_of(home.records, owner, scope, f"job {job.name}", REMEDY))
+    return Session(home, caller_of(home.records, owner, asked["scope"], f"job {job.name}", REMEDY))
 
 
 def check_begin(home: "Workspace", name: str) -> None:

@@ -2,8 +2,6 @@
 
 import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,36 +14,17 @@ from api.schemas.timeline import LogSizeBody, LogSizesAnswer, MoveBody, Timeline
 from api.services.jobs.compare import comparison
 from api.services.jobs.files import JobFile, report_file
 from api.services.jobs.logs import LogEnd, joined_logs, log_end, log_sizes
-from api.services.jobs.programs import need_programs
-from api.services.jobs.question_jobs import Asked, Foreseen, begin_with_steps, or_question
-from catalog.errors import InvalidInput, NotFound, StorageError
-from catalog.records.datasets import whole_dataset
+from api.services.jobs.orders import begin, dry_run, go_on
+from catalog.errors import StorageError
 from catalog.records.jobs import job_counts, recorded_job, recorded_jobs, recorded_moves
-from catalog.records.tables import Dataset, Job
+from catalog.records.tables import Job
 from pipeline.jobs.accounting.usage import Usage, job_usage
-from pipeline.jobs.attempts import ATTEMPTS
-from pipeline.jobs.changes import Changes
 from pipeline.jobs.follow import cancel, refresh, refresh_all, wait
-from pipeline.jobs.inference.prediction import submit_prediction
-from pipeline.jobs.inference.validation import submit_validation
-from pipeline.jobs.program.command_line import CommandLine
-from pipeline.jobs.program.submit import ProgramSettings, submit_program
-from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.resources import Resources
-from pipeline.jobs.run import submit_training
-from pipeline.jobs.submit import Described, DryRun, resume
-from pipeline.jobs.train_settings import TrainSettings
 from pipeline.jobs.workflow.moves import RUN
 from pipeline.jobs.workflow.remove import remove
-from pipeline.runs.checkpoint_steps import named_checkpoint
-from pipeline.runs.size import Size
-
-_MODEL_KINDS = ("validate", "predict")
-"""Kinds of jobs that put a dataset through a model."""
+from pipeline.runs.orders import Order, order_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from api.services.call import Call
     from api.services.jobs.confused_frames import ConfusedFrames
 
@@ -56,8 +35,6 @@ class Jobs:
     def __init__(self, session: "Call") -> None:
         """Those that the session's caller may see; a command may name models by their folders."""
         self.session, self._workspace = session, session.workspace
-        self._is_dry, self._begun = False, ""
-        self._foreseen: Foreseen | None = None
 
     def list(
         self,
@@ -151,363 +128,56 @@ class Jobs:
         records, tell = self.session.whole.records, self._workspace.place
         return lambda: JobBody.of(refresh(records, recorded_job(records, name)), tell)
 
-    @or_question
-    def train(
-        self,
-        dataset: str,
-        *,
-        name: str | None = None,
-        backend: str = "local",
-        stage: bool = True,
-        start_after: float | None = None,
-        resources: Mapping[str, Any] | None = None,
-        attempts: int = ATTEMPTS,
-        **settings: Any,
-    ) -> JobBody:
-        """Train on a dataset; the job.
+    def submit(self, order: Order | Mapping[str, Any]) -> JobBody:
+        """Begin a job on a dataset, or on the frames that answer a question; the job.
 
         Args:
-            dataset: NAME, or NAME@VERSION.
-            name: The job's; made up when None.
-            backend: Where it runs.
-            stage: Whether it reads what is staged; else its files where its sources are mounted.
-            start_after: Share of the split that is staged before it begins [percent]; see
-                pipeline.jobs.job_input.
-            resources: Of pipeline.jobs.resources.Resources, besides processes.
-            attempts: How often it may begin without a user's word, where it is lost.
-            **settings: Of TrainSettings.
+            order: The order, or its JSON as POST /v1/jobs takes it.
 
         Raises:
+            NotAllowed: The server runs no programs of this caller.
             NotFound: There is no such dataset or model.
             InvalidInput: A setting cannot be used, or a source is not mounted.
             StorageError: A source's mount is not there.
         """
-        records = self._workspace.records
-        whole, parent = self._whole(dataset), settings.get("continue_from")
-        if parent is not None:
-            settings = settings | {"continue_from": self.model(parent)}
-        job = submit_training(
-            records,
-            self.queue,
-            whole,
-            TrainSettings(**settings),
-            stage=stage,
-            start_after=start_after,
-            attempts=attempts,
-            name=name,
-            backend_name=backend,
-            resources=Resources.from_json(resources or {}),
-        )
-        return self._body(job)
+        value = order if isinstance(order, Order) else order_of(order)
+        job, notes = begin(self.session, value)
+        return self._body(job).model_copy(update={"notes": [*notes]})
 
-    @or_question
-    def validate(
-        self,
-        model: str,
-        dataset: str,
-        *,
-        workers: int = 2,
-        split: str | None = None,
-        trust_model: bool = False,
-        fail_below: Mapping[str, float] | None = None,
-        bad_frames: str | None = None,
-        compare: str | None = None,
-        slices: Sequence[str] | None = None,
-        augment_test: str | None = None,
-        name: str | None = None,
-        backend: str = "local",
-        stage: bool = True,
-        start_after: float | None = None,
-        resources: Mapping[str, Any] | None = None,
-        attempts: int = ATTEMPTS,
-    ) -> JobBody:
-        """Validate a model; the job.
+    def train(self, dataset: str | None = None, **settings: Any) -> JobBody:
+        """Submit pipeline.runs.orders.Training."""
+        return self.submit({"kind": "train", "dataset": dataset, **settings})
 
-        Args:
-            model: The name of a training job; a command may name a folder.
-            dataset: NAME, or NAME@VERSION.
-            workers: Shards, each a process.
-            split: Which one; the usual one when None.
-            trust_model: Whether a foreign model may run what its author put into it.
-            fail_below: The least score by name: "miou", "frequency_weighted_iou", "boundary_iou",
-                "pixel_accuracy", or a class's tag for its IoU. The job is done all the same; its
-                metrics say what was not reached, as "below".
-            bad_frames: What becomes of frames that cannot be read: pipeline.runs.bad_frames.
-            compare: Another model, as `model`: it is validated on the same frames, and the report
-                says where this one is worse.
-            slices: Tags by whose values the report scores parts, besides camera and scene; "all"
-                for each that has few values (pipeline.datasets.slice_values).
-            augment_test: "mirror" to put each image through the model mirrored, too: the report
-                tells how many pixels get another class.
-            name: The job's; made up when None.
-            backend: Where it runs.
-            stage: Whether it reads what is staged; else its files where its sources are mounted.
-            start_after: Share of the split that is staged before it begins [percent]; see
-                pipeline.jobs.job_input.
-            resources: Of pipeline.jobs.resources.Resources, besides processes.
-            attempts: How often it may begin without a user's word, where it is lost.
+    def validate(self, model: str, dataset: str | None = None, **settings: Any) -> JobBody:
+        """Submit pipeline.runs.orders.Validation."""
+        return self.submit({"kind": "validate", "model": model, "dataset": dataset, **settings})
 
-        Raises:
-            NotFound: There is no such dataset or model.
-            InvalidInput: An option cannot be used, or a source is not mounted.
-            StorageError: A source's mount is not there.
-        """
-        records = self._workspace.records
-        whole = self._whole(dataset)
-        job = submit_validation(
-            records,
-            self.queue,
-            self.model(model),
-            whole,
-            workers=workers,
-            split=split,
-            trust_model=trust_model,
-            fail_below=fail_below,
-            bad_frames=bad_frames,
-            compare=None if compare is None else self.model(compare),
-            slices=self._slices(whole, slices) if slices else None,
-            augment_test=augment_test,
-            stage=stage,
-            start_after=start_after,
-            attempts=attempts,
-            name=name,
-            backend_name=backend,
-            resources=Resources.from_json(resources or {}),
-        )
-        return self._body(job)
+    def predict(self, model: str, dataset: str | None = None, **settings: Any) -> JobBody:
+        """Submit pipeline.runs.orders.Prediction."""
+        return self.submit({"kind": "predict", "model": model, "dataset": dataset, **settings})
 
-    @or_question
-    def predict(
-        self,
-        model: str,
-        dataset: str,
-        *,
-        workers: int = 2,
-        split: str | None = None,
-        trust_model: bool = False,
-        bad_frames: str | None = None,
-        name: str | None = None,
-        backend: str = "local",
-        stage: bool = True,
-        start_after: float | None = None,
-        resources: Mapping[str, Any] | None = None,
-        attempts: int = ATTEMPTS,
-    ) -> JobBody:
-        """Let a model say what is in frames, with or without labels; the job.
+    def run(self, dataset: str | None = None, command: str = "", **settings: Any) -> JobBody:
+        """Submit pipeline.runs.orders.Program."""
+        return self.submit({"kind": "run", "command": command, "dataset": dataset, **settings})
 
-        Args:
-            model: The name of a training job; a command may name a folder.
-            dataset: NAME, or NAME@VERSION.
-            workers: Shards, each a process.
-            split: Which one; the usual one when None.
-            trust_model: Whether a foreign model may run what its author put into it.
-            bad_frames: What becomes of frames that cannot be read: pipeline.runs.bad_frames.
-            name: The job's; made up when None.
-            backend: Where it runs.
-            stage: Whether it reads what is staged; else its files where its sources are mounted.
-            start_after: Share of the split that is staged before it begins [percent]; see
-                pipeline.jobs.job_input.
-            resources: Of pipeline.jobs.resources.Resources, besides processes.
-            attempts: How often it may begin without a user's word, where it is lost.
+    def dry_run(self, kind: str, **settings: Any) -> DryRunBody:
+        """The hand-over to the backend of an order of a kind with these settings: `describe`."""
+        return self.describe(order_of({"kind": kind, **settings}))
 
-        Raises:
-            NotFound: There is no such dataset or model.
-            InvalidInput: An option cannot be used, or a source is not mounted.
-            StorageError: A source's mount is not there.
-        """
-        records = self._workspace.records
-        job = submit_prediction(
-            records,
-            self.queue,
-            self.model(model),
-            self._whole(dataset),
-            workers=workers,
-            split=split,
-            trust_model=trust_model,
-            bad_frames=bad_frames,
-            stage=stage,
-            start_after=start_after,
-            attempts=attempts,
-            name=name,
-            backend_name=backend,
-            resources=Resources.from_json(resources or {}),
-        )
-        return self._body(job)
-
-    @or_question
-    def run(
-        self,
-        dataset: str,
-        command: str,
-        *,
-        ranks: int = 1,
-        split: str | None = None,
-        prepare: str | None = None,
-        folder: str | None = None,
-        name: str | None = None,
-        backend: str = "local",
-        stage: bool = True,
-        resources: Mapping[str, Any] | None = None,
-        attempts: int = 1,
-    ) -> JobBody:
-        """Run a user's own program on a dataset; the job.
-
-        Args:
-            dataset: NAME, or NAME@VERSION.
-            command: Program and arguments: pipeline.jobs.program.command_line.
-            ranks: Processes of it, at once.
-            split: Whose frames it is given; all when None.
-            prepare: Size at which the frames are decoded once, WIDTHxHEIGHT; not at all when None.
-            folder: Where it runs; the folder of its outputs when None.
-            name: The job's; made up when None.
-            backend: Where it runs.
-            stage: Whether it reads what is staged; else its files where its sources are mounted.
-            resources: Of pipeline.jobs.resources.Resources, besides processes.
-            attempts: How often it may begin without a user's word, where it is lost.
-
-        Raises:
-            NotAllowed: The server runs no programs of this caller.
-            NotFound: There is no such dataset.
-            InvalidInput: An option cannot be used, or a source is not mounted.
-            StorageError: A source's mount is not there.
-        """
-        need_programs(self.session)
-        records = self._workspace.records
-        settings = ProgramSettings(
-            CommandLine.parse(command),
-            ranks,
-            split,
-            None if prepare is None else Size.parse(prepare),
-            None if folder is None else Path(folder),
-        )
-        job = submit_program(
-            records,
-            self.queue,
-            self._whole(dataset),
-            settings,
-            stage=stage,
-            attempts=attempts,
-            name=name,
-            backend_name=backend,
-            resources=Resources.from_json(resources or {}),
-        )
-        return self._body(job)
-
-    def dry_run(self, kind: str, **options: Any) -> DryRunBody:
+    def describe(self, order: Order) -> DryRunBody:
         """The hand-over to a job's backend; nothing is recorded or started.
 
-        Args:
-            kind: "train", "validate", "predict" or "run".
-            **options: Of that method.
-
         Raises:
-            FramesiftError: As that method does.
+            FramesiftError: As `submit` does.
         """
-        described = Jobs(self.session)
-        described._is_dry = True
-        dataset, steps = described._described(kind, options)
+        dataset, steps, notes = dry_run(self.session, order)
         return DryRunBody(
             dataset=f"{dataset.name}@{dataset.version}",
             frames=dataset.frames,
-            notes=self.notes(kind, options),
+            notes=[*notes],
             submission=next(step.submission for step in steps if step.name == RUN),
             steps=[DryStepBody(**vars(step)) for step in steps],
         )
-
-    def version(self, kind: str, options: Mapping[str, Any]) -> str:
-        """The dataset of a job's options, with the version that is meant beside its model."""
-        if kind not in _MODEL_KINDS:
-            return str(options["dataset"])
-        # With pyarrow, which those who list jobs do without.
-        from api.services.jobs.trained_frames import version_for
-
-        model = self.model(options["model"])
-        return version_for(self._workspace, model, options["dataset"], options.get("split"))
-
-    def notes(self, kind: str, options: Mapping[str, Any]) -> builtins.list[str]:
-        """Statements that the user should know before a job with these options runs."""
-        if kind not in _MODEL_KINDS or not options.get("dataset"):
-            return []
-        from api.services.jobs.trained_frames import notes_on
-
-        dataset = options["dataset"]
-        whole_dataset(self._workspace.records, dataset)  # before anything is said of the model
-        return notes_on(
-            self._workspace,
-            self.model(options["model"]),
-            dataset,
-            options.get("split"),
-            scores=kind == "validate",
-        )
-
-    def foresee(
-        self, kind: str, job: str, foreseen: Foreseen, options: Mapping[str, Any]
-    ) -> Described:
-        """The plan that the step "run" of a job of several steps would hand to its backend.
-
-        Args:
-            kind: "train", "validate", "predict" or "run".
-            job: Its name.
-            foreseen: What it would work on.
-            options: Of that method.
-
-        Raises:
-            FramesiftError: As that method does.
-        """
-        planning = Jobs(self.session)
-        planning._is_dry, planning._foreseen = True, foreseen
-        _, (run,) = planning._described(kind, {**options, "dataset": "", "name": job})
-        return run
-
-    def _described(
-        self, kind: str, options: Mapping[str, Any]
-    ) -> tuple[Dataset, Sequence[Described]]:
-        """The dataset and the steps of a job that is described only."""
-        try:
-            getattr(self, kind)(**options)
-        except DryRun as told:
-            if told.dataset is not None:
-                return told.dataset, told.steps
-        raise AssertionError(f"a dry run of {kind} submitted a job, or one without frames")
-
-    @property
-    def queue(self) -> JobQueue:
-        """The home's jobs, submitted by the caller."""
-        foreseen = None if self._foreseen is None else self._foreseen.manifest
-        return replace(
-            self.session.job_queue, dry_run=self._is_dry, begun=self._begun, foreseen=foreseen
-        )
-
-    def _whole(self, dataset: str) -> Dataset:
-        """The dataset of a job; of one that is foreseen, what its question would be saved as."""
-        if self._foreseen is not None:
-            return self._foreseen.dataset
-        return whole_dataset(self._workspace.records, dataset)
-
-    def ask(
-        self,
-        kind: str,
-        asked: Asked,
-        options: Mapping[str, Any],
-    ) -> JobBody:
-        """Begin a job of several steps: api.services.jobs.question_jobs."""
-        return self._body(begin_with_steps(self, kind, asked, options))
-
-    def planned(self, name: str, kind: str, **options: Any) -> JobBody:
-        """Plan what a job of several steps, which has begun, hands to its backend.
-
-        Args:
-            name: The job.
-            kind: "train", "validate", "predict" or "run".
-            **options: Of that method.
-
-        Raises:
-            FramesiftError: As that method does.
-        """
-        planning = Jobs(self.session)
-        planning._begun = name
-        begin: Callable[..., JobBody] = getattr(planning, kind)
-        return begin(**options)
 
     def cancel(self, name: str) -> JobBody:
         """Ask a job to end: pipeline.jobs.follow.cancel."""
@@ -528,11 +198,7 @@ class Jobs:
             NotFound: There is none of that name.
             InvalidInput: It has not ended, is done, or cannot be changed so.
         """
-        job = self._job(name)
-        if job.kind == "run":
-            need_programs(self.session)
-        changes = Changes(workers, bad_frames)
-        return self._body(resume(self._workspace.records, self.session.job_queue, job, changes))
+        return self._body(go_on(self.session, self._job(name), workers, bad_frames))
 
     def wait(self, name: str, *, progress: Callable[[JobBody], object]) -> JobBody:
         """Wait until a job has ended.
@@ -624,19 +290,6 @@ class Jobs:
         cell = (truth, predicted)
         return confused_frames(self._workspace, path, classes, cell, begin, most)
 
-    def _slices(self, dataset: Dataset, names: Sequence[str]) -> Callable[[str], "pa.Table"]:
-        """Gives of a split of a dataset the parts that its frames are in, by tags."""
-        # With DuckDB, which those who list jobs do without.
-        from api.services.datasets.new_dataset import stores_of
-        from pipeline.datasets.slice_values import slice_values
-        from pipeline.manifest_store import read_manifest
-
-        foreseen = self._foreseen
-        manifest = (
-            foreseen.manifest if foreseen else read_manifest(self._workspace.records, dataset)
-        )
-        return partial(slice_values, stores_of(self._workspace), manifest, names=names)
-
     @property
     def _account(self) -> str | None:
         """The account whose jobs alone the caller may see and end; None for those of all."""
@@ -655,25 +308,3 @@ class Jobs:
 
     def _body(self, job: Job) -> JobBody:
         return JobBody.of(job, self._workspace.place)
-
-    def model(self, name: str) -> str:
-        """A model as a job takes it, maybe with @STEP or @best; only a command may name a folder.
-
-        Raises:
-            NotFound: There is no job of that name.
-            InvalidInput: The job is no training.
-        """
-        if self.session.is_command:
-            return name
-        base, checkpoint = named_checkpoint(name)
-        try:
-            job = recorded_job(self._workspace.records, base)
-        except NotFound as error:
-            raise NotFound(
-                "model",
-                name,
-                "expected the name of a training job that is done; GET /v1/models lists them",
-            ) from error
-        if job.kind != "train":
-            raise InvalidInput(f"model {job.name}: is a job of kind {job.kind}, not train")
-        return job.name if checkpoint is None else f"{job.name}@{checkpoint}"

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from api.services.datasets.new_dataset import make_dataset
+from api.services.jobs.orders import new_dataset, plan_work
 from api.services.jobs.owners import session_of
-from api.services.jobs.question_jobs import new_dataset
-from api.services.jobs.service import Jobs
 from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, NotFound
@@ -22,6 +21,7 @@ from pipeline.jobs.request import JobPaths, write_json
 from pipeline.jobs.workflow.moves import ASKED
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
+from pipeline.runs.orders import order_of
 from pipeline.staging.opened_sources import OpenedSources
 
 _FETCHERS = 4
@@ -57,12 +57,12 @@ def do_step(home: Workspace, folder: Path, step: str, say: Say) -> None:
 
 def _select(session: Session, job: Job, say: Say) -> None:
     """Save the frames that answer the question, of the snapshot at which it was asked."""
-    submission = job.request[ASKED]
-    request = new_dataset(session.records, job.name, submission)
-    saved = make_dataset(session.workspace, request, submission["at"], session.caller.owner)
+    request = new_dataset(session.records, job.name, order_of(job.request["order"]))
+    snapshot = job.request[ASKED]["at"]
+    saved = make_dataset(session.workspace, request, snapshot, session.caller.owner)
     with session.whole.records.session() as writing:
         writing.get_one(Job, job.id).dataset_id = saved.id
-    say(f"{saved.name}@{saved.version}: {saved.frames:,} frames of snapshot {submission['at']}")
+    say(f"{saved.name}@{saved.version}: {saved.frames:,} frames of snapshot {snapshot}")
 
 
 def _stage(session: Session, job: Job, say: Say) -> None:
@@ -101,11 +101,8 @@ def _recall(session: Session, manifest: Manifest, say: Say) -> None:
 
 def _prepare(session: Session, job: Job, say: Say) -> None:
     """Plan what the job's backend is handed."""
-    dataset, submission = _dataset(session, job), job.request[ASKED]
-    planned = Jobs(session).planned(
-        job.name, job.kind, dataset=f"{dataset.name}@{dataset.version}", **submission["options"]
-    )
-    say(f"{planned.name} is planned for {planned.backend}")
+    plan_work(session, job, _dataset(session, job), order_of(job.request["order"]))
+    say(f"{job.name} is planned for {job.backend}")
 
 
 def _collect(session: Session, job: Job, say: Say) -> None:

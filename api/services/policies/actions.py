@@ -33,13 +33,7 @@ from query.question.collection_rule import collection_column, rows_of
 
 
 def check(workspace: Workspace, policy: Policy) -> None:
-    """The policy can be kept: its action, tags, condition and collections can be what they are.
-
-    Raises:
-        InvalidInput: Something of it cannot be used.
-        SqlError: Its condition cannot.
-        NotFound: There is no such collection, source or pattern.
-    """
+    """The policy can be kept: its action, tags, condition and collections can be what they are."""
     store, records = workspace.catalog, workspace.records
     action = action_of(policy.action, policy.parameters)
     with store.reading() as snapshot:
@@ -55,11 +49,7 @@ def check(workspace: Workspace, policy: Policy) -> None:
 def work_of(
     workspace: Workspace, policy: Policy, batch_rows: int = BATCH_ROWS
 ) -> Callable[[Report], None]:
-    """The work of a run of the policy.
-
-    Raises:
-        InvalidInput: Its action or parameters are none.
-    """
+    """The work of a run of the policy."""
     store, records = workspace.whole_catalog, workspace.records
     action = action_of(policy.action, policy.parameters)
     if isinstance(action, SetTags | TakeFromField):

@@ -1,27 +1,19 @@
 """Regular expressions by name, for rules of policies: what can be done with them."""
 
 from api.schemas.policies import RegexBody
-from api.workspace import Workspace
+from api.services.call import Service
 from catalog.policies import regexes
 
 
-class Regexes:
+class Regexes(Service):
     """Regular expressions of a home."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Those of the workspace."""
-        self._records = workspace.records
 
     def list(self) -> list[RegexBody]:
         """Every one, by name."""
         return [RegexBody.of(regex) for regex in regexes.listed(self._records)]
 
     def get(self, name: str) -> RegexBody:
-        """The one of that name.
-
-        Raises:
-            NotFound: There is none.
-        """
+        """The one of that name."""
         return RegexBody.of(regexes.recorded(self._records, name))
 
     def add(self, name: str, pattern: str, description: str) -> RegexBody:
@@ -29,18 +21,9 @@ class Regexes:
         return RegexBody.of(regexes.add(self._records, name, pattern, description))
 
     def change(self, name: str, pattern: str | None, description: str | None) -> RegexBody:
-        """Give it another pattern or description; None keeps what it has.
-
-        Raises:
-            NotFound: There is no such one.
-            InvalidInput: The pattern cannot be used.
-        """
+        """Give it another pattern or description; None keeps what it has."""
         return RegexBody.of(regexes.change(self._records, name, pattern, description))
 
     def remove(self, name: str) -> None:
-        """Forget it; a rule that names it fails from then on.
-
-        Raises:
-            NotFound: There is no such one.
-        """
+        """Forget it; a rule that names it fails from then on."""
         regexes.remove(self._records, name)

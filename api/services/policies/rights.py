@@ -66,7 +66,6 @@ class PolicyRights:
         """Go on only where its runs may be started and ended.
 
         Raises:
-            NotFound: The policy is not shown.
             NotAllowed: None of its collections is the caller's.
         """
         self.check_seen(policy)
@@ -80,7 +79,6 @@ class PolicyRights:
         """Go on only where it may be made, changed or removed.
 
         Raises:
-            NotFound: The policy is not shown.
             NotAllowed: It is of files beyond the caller's collections.
         """
         if self.mine is None:
@@ -99,7 +97,6 @@ class PolicyRights:
 
         Raises:
             NotAllowed: It names another's, or does what is for data admins.
-            InvalidInput: Its action is none.
         """
         if self.mine is None:
             return

@@ -3,11 +3,12 @@
 import builtins
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from api.schemas import home_orders
 from api.schemas.jobs import JobBody
 from api.schemas.policies import NewPolicy, PolicyBody, PolicyChange, RunBody
+from api.services.call import Call, Service
 from api.services.jobs.home_orders import begin_order
 from api.services.policies.actions import check, work_of
 from api.services.policies.rights import PolicyRights
@@ -23,19 +24,16 @@ from pipeline.policies import runs
 from pipeline.policies.actions import BATCH_ROWS
 from pipeline.policies.schedule import NOW, check_schedule, is_due, last_of
 
-if TYPE_CHECKING:
-    from api.services.call import Call
-
 _MOST_RUNS = 1_000
 
 
-class Policies:
+class Policies(Service):
     """Policies of a home, as far as the caller may see and change them: see PolicyRights."""
 
-    def __init__(self, session: "Call") -> None:
-        """Those of the session's home; its caller owns what is added."""
-        # Of the whole home: rights go by a policy's collections, and it says which rows it finds.
-        self._session, self._workspace = session, session.whole
+    def __init__(self, session: Call) -> None:
+        """Policies of the whole home: rights go by their collections, which limit the rows, too."""
+        super().__init__(session)
+        self._workspace = session.whole
 
     @property
     def _rights(self) -> PolicyRights:
@@ -47,28 +45,11 @@ class Policies:
         return [self._body(policy) for policy in seen]
 
     def get(self, name: str) -> PolicyBody:
-        """A policy, with its newest run.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A policy, with its newest run."""
         return self._body(self._policy(name))
 
     def add(self, name: str, action: str, parameters: Mapping[str, Any], **more: Any) -> PolicyBody:
-        """Keep a policy, which runs on its schedule or when it is told to.
-
-        Args:
-            name: Its name.
-            action: "AUTOTAG", "IMPORT_TAGS" or "DEEPINSPECT".
-            parameters: Of the action.
-            **more: The other fields of NewPolicy.
-
-        Raises:
-            AlreadyExists: The name is taken.
-            InvalidInput: Something of it cannot be used.
-            NotAllowed: It is for files beyond the caller's collections.
-            SqlError: Its condition cannot.
-        """
+        """Keep a policy, which runs on its schedule or when it is told to."""
         request = NewPolicy.model_validate(
             {"name": name, "action": action, "parameters": dict(parameters), **more}
         )
@@ -94,16 +75,7 @@ class Policies:
         """Change a policy that does not run just now.
 
         Args:
-            name: The policy.
-            expected: The version that is changed, and no other.
             **changes: The fields of PolicyChange that are to change.
-
-        Raises:
-            NotFound: There is none of that name.
-            PreconditionFailed: It is another version.
-            InvalidInput: It runs, or something of it cannot be used.
-            NotAllowed: It is for files beyond the caller's collections.
-            SqlError: Its condition cannot.
         """
         columns = PolicyChange(**changes).model_dump(exclude_unset=True)
         if "schedule" in columns:
@@ -121,7 +93,6 @@ class Policies:
         """Change a policy to these values; as `change`.
 
         Args:
-            name: The policy.
             columns: By column of catalog.records.policy_tables.Policy; None changes nothing.
             starts: Whether it begins to run at once where NOW is its schedule, and among them.
             expected: The version that is changed; any when None.
@@ -141,39 +112,18 @@ class Policies:
         return self._started(changed) if starts and "schedule" in changes else self._body(changed)
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
-        """Forget a policy and its runs; tags that it set stay: catalog.policies.policies.remove.
-
-        Raises:
-            NotFound: There is none of that name.
-            NotAllowed: It is for files beyond the caller's collections.
-            PreconditionFailed: It is another version.
-        """
+        """Forget a policy and its runs; tags that it set stay: catalog.policies.policies.remove."""
         self._rights.check_change(self._idle_on_paper(name, expected))
         policy_records.remove(self._workspace.records, name, expected)
 
     def runs(self, name: str, *, limit: int = _MOST_RUNS) -> builtins.list[RunBody]:
-        """The newest runs of a policy, newest first.
-
-        Args:
-            name: The policy.
-            limit: At most this many.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """The newest runs of a policy, newest first."""
         store, records = self._workspace.whole_catalog, self._workspace.records
         history = runs.history(store, records, self._policy(name), limit)
         return [RunBody.of(run, name) for run in history]
 
     def begin(self, name: str) -> JobBody:
-        """Run a policy now, whatever its schedule; the job that does it.
-
-        Raises:
-            NotFound: There is none of that name.
-            InvalidInput: The policy is inactive, or running already.
-            NotAllowed: None of its collections is the caller's.
-            StorageError: The job cannot be started.
-        """
+        """Run a policy now, whatever its schedule; the job that does it."""
         policy = self._policy(name)
         self._rights.check_run(policy)
         run = self._begun(policy)
@@ -185,13 +135,7 @@ class Policies:
         """Have a policy's run pause, resume, or end: pipeline.policies.runs.ask.
 
         Args:
-            name: The policy.
             action: "pause", "resume" or "kill".
-
-        Raises:
-            NotFound: There is no such policy.
-            InvalidInput: It does not run, or is not paused.
-            NotAllowed: None of its collections is the caller's.
         """
         policy = self._policy(name)
         self._rights.check_run(policy)
@@ -201,13 +145,8 @@ class Policies:
         """Run a policy in this process; the run once it has ended.
 
         Args:
-            name: The policy.
             run_id: A run that was begun elsewhere; a new one where it is empty.
             batch_rows: Files of one commit.
-
-        Raises:
-            NotFound: There is no such policy, or no such run of it.
-            InvalidInput: The policy is inactive, or the run has ended.
         """
         store, records = self._workspace.whole_catalog, self._workspace.records
         policy = self._policy(name)
@@ -221,11 +160,7 @@ class Policies:
         return RunBody.of(runs.perform(store, records, policy, run, work), name)
 
     def start_due(self) -> builtins.list[RunBody]:
-        """Start the policies whose time has come, as jobs; their runs.
-
-        Raises:
-            StorageError: A job cannot be started.
-        """
+        """Start the policies whose time has come, as jobs; their runs."""
         started, records = [], self._workspace.records
         for policy in policy_records.listed(records):
             last = runs.newest(self._workspace.whole_catalog, records, policy)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from sqlalchemy import select
 
 from api.schemas.sources import ConnectionBody, NewConnection, SourceBody
+from api.services.call import Service
 from api.services.sources.service import Sources, check_text, options_of
-from api.workspace import Workspace
 from catalog.errors import AlreadyExists, InvalidInput
 from catalog.records.scans import recorded_scans
 from catalog.records.sources import recorded_source, recorded_sources
@@ -22,17 +22,13 @@ _NAMED_BY = ("platform", "cluster", "datasource")
 """Columns that together name a connection's rows in the catalog."""
 
 
-class Connections:
+class Connections(Service):
     """Sources of a home, as connections."""
 
-    def __init__(self, workspace: Workspace, sources: Sources) -> None:
-        """Those of the workspace.
-
-        Args:
-            workspace: The home.
-            sources: The same, which decides what places may be named.
-        """
-        self._workspace, self._sources = workspace, sources
+    @property
+    def _sources(self) -> Sources:
+        """They decide what places may be named."""
+        return Sources(self._session)
 
     def list(self) -> list[ConnectionBody]:
         """Every source by name, as it stands."""
@@ -40,11 +36,7 @@ class Connections:
         return [self._body(source, counts) for source in recorded_sources(self._workspace.records)]
 
     def get(self, name: str) -> ConnectionBody:
-        """A source as it stands.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A source as it stands."""
         return self._body(recorded_source(self._workspace.records, name), self._counts())
 
     def add(self, connection: NewConnection) -> SourceBody:
@@ -55,15 +47,10 @@ class Connections:
         """Have a source be another; it keeps its keys where no others are sent.
 
         Args:
-            name: The source.
             connection: All of it. What rows are named by changes only while there are none.
 
         Raises:
-            NotFound: There is no such source.
-            NotAllowed: The caller may not name that place.
             InvalidInput: Nothing can be opened by it, or files of it are catalogued by its names.
-            AlreadyExists: The name, or its cluster and datasource, are another's.
-            CatalogBusy: The source is being scanned.
         """
         source = recorded_source(self._workspace.records, name)
         until_now = SourceOptions.from_json(source.options)

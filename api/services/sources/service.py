@@ -17,9 +17,8 @@ from api.schemas.sources import (
     SourceContents,
     SourceRemoved,
 )
-from api.services.accounts.callers import Caller
+from api.services.call import Service
 from api.services.sources.places import allowed_place, fenced
-from api.workspace import Workspace
 from catalog.errors import FramesiftError, InvalidInput, NotAllowed, StorageError
 from catalog.frames.frames import source_contents
 from catalog.records.datasets import recorded_datasets
@@ -41,20 +40,8 @@ from ingest.sources.source_options import SourceOptions
 from pipeline.manifest_store import read_manifest
 
 
-class Sources:
+class Sources(Service):
     """Sources of a home."""
-
-    def __init__(self, workspace: Workspace, caller: Caller, *, is_command: bool) -> None:
-        """Those of the workspace.
-
-        Args:
-            workspace: The home.
-            caller: Who calls, which decides what places may be named.
-            is_command: Whether a command does, which may name any.
-        """
-        self._workspace = workspace
-        self._caller = caller
-        self._is_command = is_command
 
     def list(
         self,
@@ -63,13 +50,7 @@ class Sources:
         cluster: str | None = None,
         datasource: str | None = None,
     ) -> list[SourceBody]:
-        """Every source.
-
-        Args:
-            platform: Only those of this platform.
-            cluster: Only those of this cluster.
-            datasource: Only those of this datasource.
-        """
+        """Every source."""
         return [
             SourceBody.of(source)
             for source in recorded_sources(self._workspace.records)
@@ -79,33 +60,17 @@ class Sources:
         ]
 
     def get(self, name: str) -> SourceBody:
-        """A source.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A source."""
         return SourceBody.of(recorded_source(self._workspace.records, name))
 
     def add(self, name: str, uri: str, **more: Any) -> SourceBody:
-        """Add a source that can be opened.
-
-        Args:
-            name: Its name.
-            uri: Folder or .tar archive: a path, file:/// or s3:// URI; on the command line of the
-                home's own machine a path may be relative.
-            **more: The other fields of NewSource.
-
-        Raises:
-            NotAllowed: The caller may not name that place, or mount.
-            InvalidInput: The URI or an option cannot be used, or nothing can be opened by them.
-            AlreadyExists: The name, or its cluster and datasource, are taken.
-        """
+        """Add a source that can be opened."""
         request = NewSource(name=name, uri=uri, **more)
-        if not self._is_command:
+        if not self._session.is_command:
             check_text(request)
             self._check_mount(request.mount)
         body = SourceBody.of(self.keep(request, *self.reach(uri, options_of(request))))
-        if self._is_command:
+        if self._session.is_command:
             _ = self._workspace.whole_catalog  # a home is made whole
         return body
 
@@ -115,16 +80,12 @@ class Sources:
         Args:
             uri: Where the files lie.
             options: How they are reached.
-
-        Raises:
-            NotAllowed: The caller may not name that place.
-            InvalidInput: The place is none.
         """
-        if self._is_command:
+        if self._session.is_command:
             return uri if "://" in uri else str(Path(uri).expanduser().absolute()), options
         settings = self._workspace.settings
-        allowed = allowed_place(settings, uri, options, self._caller)
-        return allowed, fenced(settings, allowed, options, self._caller)
+        allowed = allowed_place(settings, uri, options, self._session.caller)
+        return allowed, fenced(settings, allowed, options, self._session.caller)
 
     def _check_mount(self, mount: str | None) -> None:
         """Let admins alone name a folder of this server that jobs read.
@@ -132,16 +93,11 @@ class Sources:
         Raises:
             NotAllowed: The caller is none.
         """
-        if mount and not self._caller.may("admin"):
+        if mount and not self._session.caller.may("admin"):
             raise NotAllowed("mount: names a folder of this server; admins may")
 
     def keep(self, body: NewSource, uri: str, options: SourceOptions) -> Source:
-        """Keep a source that can be opened, wherever it lies; its record.
-
-        Raises:
-            InvalidInput: The URI or an option cannot be used, or nothing can be opened by them.
-            AlreadyExists: The name, or its cluster and datasource, are taken.
-        """
+        """Keep a source that can be opened, wherever it lies; its record."""
         self.check_opens(uri, options)
         return add_source(
             self._workspace.records,
@@ -180,30 +136,7 @@ class Sources:
         max_requests_per_s: float | None = None,
         expected: ExpectedVersion | None = None,
     ) -> SourceChanged:
-        """Change a source; what is None stays.
-
-        Args:
-            name: The source.
-            uri: Where its files lie now; its datasets follow.
-            differing: Also where catalogued files are missing or changed there.
-            exclude: What to leave out from the next scan on, in place of the present list.
-            part_of: The data set that it is a part of; its own where empty.
-            mount: Its root on a mounted file system, as ingest.sources.mount writes it; empty for
-                none.
-            max_mb_per_s: Megabytes a second that a staging fetches from it at most; 0 for any
-                number.
-            max_requests_per_s: Requests for its files that a staging sends a second at most; 0 for
-                any number.
-            expected: The version that is changed, and no other.
-
-        Raises:
-            NotFound: There is no such source.
-            PreconditionFailed: It is another version.
-            NotAllowed: The caller may not name that place, or mount.
-            InvalidInput: Nothing is to be changed, a pattern, mount or limit cannot be used, or
-                what lies at the place cannot be opened, or is not what is catalogued.
-            CatalogBusy: The source is being scanned.
-        """
+        """Change a source; what is None stays."""
         body = SourceChange(
             uri=uri,
             differing=differing,
@@ -213,7 +146,7 @@ class Sources:
             max_mb_per_s=max_mb_per_s,
             max_requests_per_s=max_requests_per_s,
         )
-        if not self._is_command:
+        if not self._session.is_command:
             check_text(body)
             self._check_mount(body.mount)
         records = self._workspace.records
@@ -269,11 +202,7 @@ class Sources:
         )
 
     def contents(self, name: str) -> SourceContents:
-        """Counts of what hangs on a source: files, frames, tags that people gave, and datasets.
-
-        Raises:
-            NotFound: There is no such source.
-        """
+        """Counts of what hangs on a source: files, frames, tags that people gave, and datasets."""
         source = recorded_source(self._workspace.records, name)
         with self._workspace.catalog.reading() as cursor:
             files, frames, tags = source_contents(cursor, names_of(source))
@@ -306,7 +235,6 @@ def options_of(body: NewSource, sealed: str = "") -> SourceOptions:
 
     Raises:
         InvalidInput: Options contradict each other, or keys cannot be encrypted here.
-        StorageError: The key to encrypt them by cannot be kept.
     """
     secret = body.secret_key.get_secret_value()
     if bool(body.access_key) != bool(secret):

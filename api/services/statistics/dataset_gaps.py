@@ -21,12 +21,7 @@ def dataset_gaps(
     scenes: bool = False,
     at: int | None = None,
 ) -> GapReport:
-    """Gaps of a dataset, or one of its splits, against the catalog: classes, cameras, scenes.
-
-    Raises:
-        NotFound: There is no such dataset or snapshot.
-        UnknownName: It has no such split.
-    """
+    """Gaps of a dataset, or one of its splits, against the catalog: classes, cameras, scenes."""
     record = recorded_dataset(workspace.records, dataset)
     whole = read_manifest(workspace.records, record)
     portion = whole.split(split)

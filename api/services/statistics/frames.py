@@ -18,7 +18,6 @@ def frames_of(
     """The frames that options mean: a question's, a dataset's at its own snapshot, or both.
 
     Args:
-        workspace: The home.
         question: Its conditions and its snapshot.
         dataset: Only the frames of this one, NAME or NAME@VERSION.
         split: Only those of this split of it.
@@ -27,8 +26,6 @@ def frames_of(
     Raises:
         InvalidInput: A split without a dataset, two snapshots, or a question for some of its frames
             only.
-        NotFound: There is no such dataset.
-        UnknownName: It has no such split.
     """
     if question.order or question.limit is not None or question.sample is not None:
         raise InvalidInput(

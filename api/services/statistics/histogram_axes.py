@@ -31,7 +31,6 @@ def axes_of(
     """The axes of a histogram of one or two tags.
 
     Args:
-        tags: The tags.
         bins: Bins of a number.
         top: Texts with a bin of their own.
         edges: Edges of a tag's bins; each names one of the tags.
@@ -65,11 +64,7 @@ def axes_of(
 
 
 def edges_of(texts: Iterable[str]) -> dict[str, tuple[float, ...]]:
-    """Edges of bins by tag, each given as "TAG=EDGE,EDGE,...".
-
-    Raises:
-        InvalidInput: One is not of this form.
-    """
+    """Edges of bins by tag, each given as "TAG=EDGE,EDGE,..."."""
     return dict(map(_edges_of, texts))
 
 

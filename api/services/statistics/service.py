@@ -6,7 +6,7 @@ The shares of all classes are one statement; what the others need is imported wh
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from api.workspace import Workspace
+from api.services.call import Service
 from catalog.frames.frames import class_shares
 from query.question.question import Question
 from query.statistics.class_report import ClassesAnswer, ClassReport, ClassStatistics, Grouping
@@ -18,12 +18,8 @@ from query.statistics.histogram_report import Histogram
 _ALL = Question()
 
 
-class Statistics:
+class Statistics(Service):
     """Statistics of a home's frames."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Statistics of the rows that the workspace's caller may see."""
-        self._workspace = workspace
 
     def classes(
         self,
@@ -88,20 +84,7 @@ class Statistics:
         split: str | None = None,
         at: int | None = None,
     ) -> Histogram:
-        """Frames by the values of one tag, or of two.
-
-        Args:
-            *tags: A tag, class or column; or two.
-            bins: See api.services.statistics.histogram_axes.axes_of; so are the next.
-            top: Texts with a bin of their own.
-            edges: Edges of a tag's bins, rising.
-            log: Tags with a logarithmic scale.
-            zero: Tags with a bin for 0.
-            question: See `report`; so are the last.
-            dataset: Only the frames of this one.
-            split: Only those of this split of it.
-            at: The snapshot to ask.
-        """
+        """Frames by the values of one tag, or of two."""
         from api.services.statistics.frames import frames_of
         from api.services.statistics.histogram_axes import axes_of
         from query.statistics.histograms import histogram
@@ -120,15 +103,7 @@ class Statistics:
         split: str | None = None,
         at: int | None = None,
     ) -> FacetReport:
-        """Every tag's histogram under a question's other conditions, and how many frames answer it.
-
-        Args:
-            *tags: Only these tags' or classes'; those of every tag when none is given.
-            question: See `report`; so are the last.
-            dataset: Only the frames of this one.
-            split: Only those of this split of it.
-            at: The snapshot to ask.
-        """
+        """Every tag's histogram under a question's other conditions; the frames that answer it."""
         from api.services.statistics.frames import frames_of
         from query.statistics.facets import facets
 

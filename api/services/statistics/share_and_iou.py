@@ -22,7 +22,6 @@ def share_and_iou(
     """Correlate the classes' shares with the IoU that a validation found for each.
 
     Args:
-        workspace: The home.
         validation: A validation job, or a training job: its newest finished validation.
         dataset: Whose shares; the model's training set when None, and the catalog where that is
             not known.
@@ -32,9 +31,7 @@ def share_and_iou(
             class -> IoU.
 
     Raises:
-        NotFound: There is no such validation, dataset or snapshot.
         InvalidInput: The validation has no report, or a split is given without a dataset.
-        BadFile: The report is damaged.
     """
     scored = validation_scores(workspace, validation, files)
     names = workspace.class_names()

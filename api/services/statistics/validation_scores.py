@@ -64,15 +64,12 @@ def validation_scores(workspace: Workspace, validation: str, files: bool) -> Sco
     """The scores of a validation.
 
     Args:
-        workspace: The home.
         validation: A validation job, or a training job: its newest finished validation.
         files: Whether it may be the path of a report.json, or of a JSON object of class -> IoU.
 
     Raises:
         NotFound: There is no such validation.
         InvalidInput: It has no report.
-        BadFile: The report is damaged.
-        StorageError: It cannot be read.
     """
     records = workspace.records
     try:

@@ -22,16 +22,16 @@ class Bar:
     Attributes:
         name: A value, a demand, a split.
         achieved: Length of the bar [per cent of the group's width].
-        wanted: Place of the target's mark [per cent]; None where there was no target.
+        target: Place of the target's mark [per cent]; None where there was no target.
         short: Whether it misses its target.
-        told: The same in words.
+        label: The same in words.
     """
 
     name: str
     achieved: float
-    wanted: float | None
+    target: float | None
     short: bool
-    told: str
+    label: str
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ def splits_of(dataset: DatasetBody) -> Group:
     for name, frames in dataset.splits.items():
         share = frames / dataset.frames if dataset.frames else 0.0
         target = target_shares.get(name)
-        told = f"{frames:,} frames, {_per_cent(share)}"
+        label = f"{frames:,} frames, {_per_cent(share)}"
         if target is not None:
-            told += f" of {_per_cent(target)} wanted"
+            label += f" of {_per_cent(target)} wanted"
         mark = None if target is None else 100 * target
-        bars.append(Bar(name, 100 * share, mark, False, told))
+        bars.append(Bar(name, 100 * share, mark, False, label))
     return Group("Splits", "", tuple(bars))
 
 
@@ -170,11 +170,11 @@ def _demands(report: Mapping[str, Any]) -> Iterator[Group]:
 def _counted(
     name: str, target: int, achieved: int, largest: int, available: int | None = None
 ) -> Bar:
-    told = f"{achieved:,} of {target:,} wanted"
+    label = f"{achieved:,} of {target:,} wanted"
     if available is not None:
-        told += f", {available:,} available"
+        label += f", {available:,} available"
     scale = 100 / (largest or 1)
-    return Bar(name, scale * achieved, scale * target, achieved < target, told)
+    return Bar(name, scale * achieved, scale * target, achieved < target, label)
 
 
 def _per_cent(share: float) -> str:

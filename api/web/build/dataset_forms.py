@@ -12,14 +12,10 @@ _DIVISION = ("split", "split_by", "min_gap_s", "seed")
 
 
 def new_dataset(form: Form) -> dict[str, Any]:
-    """The fields of api.schemas.datasets.NewDataset in a form, but its name and its question.
-
-    Raises:
-        InvalidInput: A value cannot be read.
-    """
+    """The fields of api.schemas.datasets.NewDataset in a form, but its name and its question."""
     fields = division(form) | {"method": _method(form)}
-    if others := names(form.get("disjoint_from")):
-        fields["disjoint_from"] = others
+    if disjoint := names(form.get("disjoint_from")):
+        fields["disjoint_from"] = disjoint
     return fields
 
 

@@ -33,7 +33,7 @@ class Plot:
         high: The greatest.
         start: The bin of the lower end.
         end: The bin of the upper end.
-        told: The same in words.
+        label: The same in words.
     """
 
     all: str
@@ -44,7 +44,7 @@ class Plot:
     high: tuple[str, ...]
     start: int
     end: int
-    told: str
+    label: str
 
 
 @dataclass(frozen=True)
@@ -88,26 +88,25 @@ class Groups:
 
     first: tuple[Shown, ...]
     classes: tuple[Shown, ...]
-    others: tuple[Shown, ...]
+    tags: tuple[Shown, ...]
     absent: tuple[str, ...]
 
     @property
     def every(self) -> tuple[Shown, ...]:
         """All of them."""
-        return self.first + self.classes + self.others
+        return self.first + self.classes + self.tags
 
 
 def groups_of(report: FacetReport, search: UrlQuestion, classes: Collection[str]) -> Groups:
     """The facets of a report, without those that cannot tell frames apart.
 
     Args:
-        report: The facets.
         search: What the page's URL asks.
         classes: Tags that count a class's pixels.
     """
     first: list[Shown] = []
     of_classes: list[Shown] = []
-    others: list[Shown] = []
+    tags: list[Shown] = []
     absent: list[str] = []
     for number, facet in enumerate(report.facets):
         is_class = facet.tag in classes
@@ -116,16 +115,15 @@ def groups_of(report: FacetReport, search: UrlQuestion, classes: Collection[str]
                 absent.append(facet.name)
             continue
         panel = _shown(number, facet, search, is_class=is_class)
-        group = first if facet.tag in _PLAIN else of_classes if is_class else others
+        group = first if facet.tag in _PLAIN else of_classes if is_class else tags
         group.append(panel)
-    return Groups(tuple(first), tuple(of_classes), tuple(others), tuple(absent))
+    return Groups(tuple(first), tuple(of_classes), tuple(tags), tuple(absent))
 
 
 def moved_of(report: FacetReport, search: UrlQuestion) -> dict[str, Any]:
     """The values that change while a slider moves: a tenth of `groups_of`'s work.
 
     Args:
-        report: The facets.
         search: What the page's fields say.
 
     Returns:
@@ -210,7 +208,7 @@ def _plot(facet: Facet, search: UrlQuestion) -> Plot:
         high=tuple(_said(high, facet) for _, high in ends),
         start=start,
         end=end,
-        told=_told(facet, ends, of_all, counts),
+        label=_plot_label(facet, ends, of_all, counts),
     )
 
 
@@ -239,11 +237,11 @@ def _paths(facet: Facet, drawn: Sequence[int], start: int, end: int) -> tuple[st
 
 def _ends(bins: Sequence[Bin], facet: Facet) -> Iterator[tuple[float, float]]:
     """The least and the greatest value of each bin."""
-    whole = facet.type.upper() not in ("FLOAT", "DOUBLE")
+    is_integer = facet.type.upper() not in ("FLOAT", "DOUBLE")
     ranges = [index for index, bin_ in enumerate(bins) if bin_.kind == "range"]
     for index, bin_ in enumerate(bins):
         low, high = bin_.low or 0, bin_.high or 0
-        if bin_.kind == "range" and whole:
+        if bin_.kind == "range" and is_integer:
             is_last = index == ranges[-1]
             yield math.ceil(low), math.floor(high) if is_last else math.ceil(high) - 1
         else:
@@ -291,7 +289,7 @@ def _bars(counts: Sequence[int], most: int) -> str:
     return "".join(parts)
 
 
-def _told(
+def _plot_label(
     facet: Facet, ends: Sequence[tuple[float, float]], of_all: Sequence[int], counts: Sequence[int]
 ) -> str:
     if not ends:

@@ -21,7 +21,7 @@ class Cell:
     height: float
     opacity: float
     url: str
-    told: str
+    label: str
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class PositionMap:
     Attributes:
         height: Of the drawing, which is 100 wide.
         cells: Those with frames.
-        told: The same in words.
+        label: The same in words.
     """
 
     height: float
     cells: tuple[Cell, ...]
-    told: str
+    label: str
 
 
 def map_of(histogram: Histogram, search: UrlQuestion) -> PositionMap | None:
@@ -80,11 +80,11 @@ def map_of(histogram: Histogram, search: UrlQuestion) -> PositionMap | None:
                 f"degrees north, {(left + right) / 2:.5f} east",
             )
         )  # fmt: skip
-    told = (
+    label = (
         f"Map of {sum(counts.values()):,} frames between {south:.5f} and {northern:.5f} degrees "
         f"north, {west:.5f} and {eastern:.5f} degrees east"
     )
-    return PositionMap(max((northern - south) * scale, 4.0), tuple(cells), told)
+    return PositionMap(max((northern - south) * scale, 4.0), tuple(cells), label)
 
 
 def _ranges(axis: Axis) -> list[tuple[int, float, float]]:

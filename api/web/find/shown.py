@@ -43,8 +43,8 @@ def chips_of(search: UrlQuestion) -> list[Chip]:
             chips.append(Chip(f"{name} {value}", search.without(name, value=value).url, name))
     for name in ("where", "question", "dataset", "split", "at"):
         if value := search.get(name):
-            gone = (name, "split") if name == "dataset" else (name,)
-            chips.append(Chip(f"{name} {value}", search.without(*gone).url))
+            removed = (name, "split") if name == "dataset" else (name,)
+            chips.append(Chip(f"{name} {value}", search.without(*removed).url))
     return chips
 
 
@@ -55,7 +55,6 @@ def copies_of(
 
     Args:
         search: Of the URL: a dataset and a split are beside the question.
-        described: The question.
         server: Its URL, without a slash at the end.
         frames_path: The path of the REST API's frames.
     """

@@ -134,9 +134,6 @@ class UrlQuestion:
 
         Args:
             classes: Tags that are numbers of pixels.
-
-        Raises:
-            InvalidInput: The question or the snapshot cannot be read.
         """
         return {
             "question": self.question(classes),

@@ -1,1 +1,1 @@
-"""Routes of the web page; each module has a router, which api.http.app lists."""
+"""Routes of the web page; each module has a router, which api.app lists."""

@@ -35,32 +35,24 @@ _MOST_SPLITS = 8
 
 
 @router.get("/datasets", rule=READ)
-async def get_datasets_page(request: Request, session: CurrentSession) -> Response:
+def get_datasets_page(request: Request, session: CurrentSession) -> Response:
     """The newest version of each dataset, the newest first."""
-
-    def answer() -> Response:
-        newest: dict[str, DatasetBody] = {}
-        for version in session.datasets.newest(limit=_LISTED):
-            newest.setdefault(version.name, version)
-        return page(request, "datasets.html", {"datasets": list(newest.values())})
-
-    return await run_in_threadpool(answer)
+    newest: dict[str, DatasetBody] = {}
+    for version in session.datasets.newest(limit=_LISTED):
+        newest.setdefault(version.name, version)
+    return page(request, "datasets.html", {"datasets": list(newest.values())})
 
 
 @router.get("/new-dataset", rule=READ.but(work="statistics"))
-async def get_new_dataset(request: Request, session: CurrentSession) -> Response:
+def get_new_dataset(request: Request, session: CurrentSession) -> Response:
     """The form that saves the question of Find's URL."""
     search = UrlQuestion.of(request.query_params.multi_items())
-
-    def answer() -> Response:
-        question = search.question(session.tags.class_names())
-        _refuse_dataset(search)
-        report = session.statistics.facets("camera", question=question, at=search.at)
-        described = session.selections.describe(question, at=report.snapshot)
-        context = {"asked": search, "report": report, "described": described, **_HERE}
-        return page(request, "dataset_new.html", context)
-
-    return await run_in_threadpool(answer)
+    question = search.question(session.tags.class_names())
+    _refuse_dataset(search)
+    report = session.statistics.facets("camera", question=question, at=search.at)
+    described = session.selections.describe(question, at=report.snapshot)
+    context = {"asked": search, "report": report, "described": described, **_HERE}
+    return page(request, "dataset_new.html", context)
 
 
 @router.post("/new-dataset", rule=WRITE)
@@ -81,69 +73,53 @@ async def post_new_dataset(request: Request, session: CurrentSession) -> Respons
 
 
 @router.get("/datasets/{name}", rule=READ)
-async def get_dataset_page(name: str, request: Request, session: CurrentSession) -> Response:
+def get_dataset_page(name: str, request: Request, session: CurrentSession) -> Response:
     """A dataset: its splits, what was wanted and achieved, its versions, and what can be done."""
-
-    def answer() -> Response:
-        dataset = session.datasets.get(name)
-        context = {
-            "dataset": dataset,
-            "title": _title(dataset),
-            "sentence": _sentence(session, dataset),
-            "splits": splits_of(dataset),
-            "groups": groups_of(dataset),
-            "unmet": unmet_sentences(dataset.report),
-            "most_unmet": MOST_UNMET,
-            "leakage": leakage_of(dataset.report),
-            "strata": dataset.report.get("split_strata") or [],
-            "classes": _classes(session, dataset),
-            "versions": session.datasets.list(dataset.name)[::-1],
-            "others": _titles(session),
-            **_HERE,
-        }
-        return page(request, "dataset.html", context)
-
-    return await run_in_threadpool(answer)
+    dataset = session.datasets.get(name)
+    context = {
+        "dataset": dataset,
+        "title": _title(dataset),
+        "sentence": _sentence(session, dataset),
+        "splits": splits_of(dataset),
+        "groups": groups_of(dataset),
+        "unmet": unmet_sentences(dataset.report),
+        "most_unmet": MOST_UNMET,
+        "leakage": leakage_of(dataset.report),
+        "strata": dataset.report.get("split_strata") or [],
+        "classes": _classes(session, dataset),
+        "versions": session.datasets.list(dataset.name)[::-1],
+        "others": _titles(session),
+        **_HERE,
+    }
+    return page(request, "dataset.html", context)
 
 
 @router.get("/datasets/{name}/gaps", rule=READ.but(work="statistics"))
-async def get_gaps_part(
+def get_gaps_part(
     name: str,
     request: Request,
     session: CurrentSession,
     at_least: Annotated[int, Query(ge=1, lt=2**31)] = 1,
 ) -> Response:
     """The gaps of the dataset and of each split against the catalog: a part of the page."""
-
-    def answer() -> Response:
-        dataset = session.datasets.get(name)
-        splits = list(dataset.splits)[:_MOST_SPLITS] if len(dataset.splits) > 1 else []
-        reports = {
-            split: session.statistics.gaps(_title(dataset), split=split or None, at_least=at_least)
-            for split in ("", *splits)
-        }
-        context = {
-            "dataset": dataset, "title": _title(dataset), "splits": splits,
-            "at_least": at_least, "rows": rows_of(reports),
-        }  # fmt: skip
-        return page(request, "_gaps.html", context)
-
-    return await run_in_threadpool(answer)
+    dataset = session.datasets.get(name)
+    splits = list(dataset.splits)[:_MOST_SPLITS] if len(dataset.splits) > 1 else []
+    reports = {
+        split: session.statistics.gaps(_title(dataset), split=split or None, at_least=at_least)
+        for split in ("", *splits)
+    }
+    context = {
+        "dataset": dataset, "title": _title(dataset), "splits": splits,
+        "at_least": at_least, "rows": rows_of(reports),
+    }  # fmt: skip
+    return page(request, "_gaps.html", context)
 
 
 @router.get("/datasets/{name}/diff", rule=READ)
-async def get_diff_page(
-    name: str, request: Request, session: CurrentSession, other: str
-) -> Response:
+def get_diff_page(name: str, request: Request, session: CurrentSession, other: str) -> Response:
     """Changes from this dataset to the other."""
-
-    def answer() -> Response:
-        diff = session.datasets.diff(name, other, limit=_CHANGED_FRAMES)
-        return page(
-            request, "dataset_diff.html", {"diff": diff, "others": _titles(session), **_HERE}
-        )
-
-    return await run_in_threadpool(answer)
+    diff = session.datasets.diff(name, other, limit=_CHANGED_FRAMES)
+    return page(request, "dataset_diff.html", {"diff": diff, "others": _titles(session), **_HERE})
 
 
 @router.post("/datasets/{name}/splits", rule=WRITE)
@@ -169,9 +145,9 @@ async def post_change_page(name: str, request: Request, session: CurrentSession)
 
 
 @router.post("/datasets/{name}/remove", rule=WRITE)
-async def post_remove_page(name: str, request: Request, session: CurrentSession) -> Response:
+def post_remove_page(name: str, request: Request, session: CurrentSession) -> Response:
     """Remove a version, or with NAME alone all of them, and go on to the list."""
-    await run_in_threadpool(session.datasets.remove, name)
+    session.datasets.remove(name)
     return gone_on(request, "/datasets")
 
 
@@ -211,16 +187,16 @@ def _sentence(session: Session, dataset: DatasetBody) -> str:
     try:
         question = Question.of_dataset(dataset.question)
         return session.selections.describe(question).sentence
-    except (ValueError, InvalidInput):  # of a release that asked otherwise
+    except InvalidInput:  # of a tag that is gone
         return ""
 
 
 def _classes(session: Session, dataset: DatasetBody) -> list[tuple[str, int, float]]:
     """Name, frames, and share of all pixels of each class that has some; the largest first."""
     names = session.tags.class_names()
-    whole = sum(dataset.class_pixels.values()) or 1
+    all_pixels = sum(dataset.class_pixels.values()) or 1
     rows: list[tuple[str, int, float]] = [
-        (names.get(tag, tag), dataset.class_frames.get(tag, 0), pixels / whole)
+        (names.get(tag, tag), dataset.class_frames.get(tag, 0), pixels / all_pixels)
         for tag, pixels in dataset.class_pixels.items()
         if pixels
     ]

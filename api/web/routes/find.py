@@ -4,7 +4,6 @@ from collections.abc import Collection
 from typing import Any
 
 from fastapi import Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 
 from api.http.dependencies import CurrentSession
@@ -35,76 +34,56 @@ _COLUMNS = ("scene", "camera", "frame_number", "filename")
 
 
 @router.get("/", rule=READ.but(work="facets"))
-async def get_find(request: Request, session: CurrentSession) -> Response:
+def get_find(request: Request, session: CurrentSession) -> Response:
     """The page, with the question that the URL holds."""
     search = UrlQuestion.of(request.query_params.multi_items())
     server = str(request.base_url).rstrip("/")
-
-    def answer() -> Response:
-        context = _answered(session, search)
-        context |= _told(session, search, context["report"], server)
-        tags = session.tags.by_creation(at=search.at)
-        families = {tag.tag: tag.family.removeprefix("tags_") for tag in tags}
-        return page(request, "find.html", context | {"families": families})
-
-    return await run_in_threadpool(answer)
+    context = _answered(session, search)
+    context |= _told(session, search, context["report"], server)
+    tags = session.tags.by_creation(at=search.at)
+    families = {tag.tag: tag.family.removeprefix("tags_") for tag in tags}
+    return page(request, "find.html", context | {"families": families})
 
 
 @router.get("/facets", rule=READ.but(work="facets"))
-async def get_facets(request: Request, session: CurrentSession) -> Response:
+def get_facets(request: Request, session: CurrentSession) -> Response:
     """The fragment of the page that changes with the question."""
     search = UrlQuestion.of(request.query_params.multi_items())
     server = str(request.base_url).rstrip("/")
-
-    def answer() -> Response:
-        content = _answered(session, search)
-        content |= _told(session, search, content["report"], server) | {"oob": True}
-        return page(request, "_facets.html", content, headers={"HX-Push-Url": search.url})
-
-    return await run_in_threadpool(answer)
+    content = _answered(session, search)
+    content |= _told(session, search, content["report"], server) | {"oob": True}
+    return page(request, "_facets.html", content, headers={"HX-Push-Url": search.url})
 
 
 @router.get("/drag", rule=READ.but(work="facets"))
-async def get_drag(request: Request, session: CurrentSession) -> Response:
+def get_drag(request: Request, session: CurrentSession) -> Response:
     """The values that change while a slider moves: see `moved_of`."""
     search = UrlQuestion.of(request.query_params.multi_items())
-
-    def answer() -> Response:
-        moved = moved_of(_report(session, search, session.tags.class_names()), search)
-        return JSONResponse(moved, headers=HEADERS)
-
-    return await run_in_threadpool(answer)
+    moved = moved_of(_report(session, search, session.tags.class_names()), search)
+    return JSONResponse(moved, headers=HEADERS)
 
 
 @router.get("/map", rule=READ.but(work="statistics"))
-async def get_map(request: Request, session: CurrentSession) -> Response:
+def get_map(request: Request, session: CurrentSession) -> Response:
     """Where the frames of a question were taken: a part of the page."""
     search = UrlQuestion.of(request.query_params.multi_items())
-
-    def answer() -> Response:
-        which = search.which(session.tags.class_names())
-        histogram = session.statistics.histogram(LONGITUDE, LATITUDE, bins=_CELLS, **which)
-        return page(request, "_map.html", {"map": map_of(histogram, search)})
-
-    return await run_in_threadpool(answer)
+    which = search.which(session.tags.class_names())
+    histogram = session.statistics.histogram(LONGITUDE, LATITUDE, bins=_CELLS, **which)
+    return page(request, "_map.html", {"map": map_of(histogram, search)})
 
 
 @router.get("/gallery", rule=READ.but(work="selection"))
-async def get_gallery(request: Request, session: CurrentSession) -> Response:
+def get_gallery(request: Request, session: CurrentSession) -> Response:
     """The next frames of a question: a part of the page."""
     pairs = request.query_params.multi_items()
     cursor = next((value for name, value in pairs if name == "cursor"), None)
     search = UrlQuestion.of((name, value) for name, value in pairs if name != "cursor")
-
-    def answer() -> Response:
-        frame_page, follows = session.frames.page(
-            search.query, columns=_columns(session, search), limit=_FRAMES, cursor=cursor,
-            **search.which(session.tags.class_names()),
-        )  # fmt: skip
-        context = {"asked": search, "frames": frame_page.frames, "follows": follows}
-        return page(request, "_gallery.html", context | {"first": not cursor})
-
-    return await run_in_threadpool(answer)
+    frame_page, follows = session.frames.page(
+        search.query, columns=_columns(session, search), limit=_FRAMES, cursor=cursor,
+        **search.which(session.tags.class_names()),
+    )  # fmt: skip
+    context = {"asked": search, "frames": frame_page.frames, "follows": follows}
+    return page(request, "_gallery.html", context | {"first": not cursor})
 
 
 def _answered(session: Session, search: UrlQuestion) -> dict[str, Any]:

@@ -23,28 +23,24 @@ _NEIGHBOURS = 4
 
 
 @router.get("/frames/{fkey:path}", rule=READ.but(work="selection"))
-async def get_frame_page(
+def get_frame_page(
     fkey: Annotated[str, Path()], request: Request, session: CurrentSession
 ) -> Response:
     """A frame: its pictures, its classes, its tags, what came before and after it."""
     search = UrlQuestion.of(request.query_params.multi_items())
-
-    def answer() -> Response:
-        frame = session.frames.get(fkey, at=search.at)
-        before, after = session.frames.neighbours(frame, _NEIGHBOURS)
-        context = {
-            "asked": search,
-            "frame": frame,
-            "legend": session.pictures.legend(frame),
-            "predictions": session.pictures.predictions(frame) if frame.image else [],
-            "groups": _groups(session, frame),
-            "before": before,
-            "after": after,
-            "mark": frame.tags.get(MARK) or "",
-        }
-        return page(request, "frame.html", context)
-
-    return await run_in_threadpool(answer)
+    frame = session.frames.get(fkey, at=search.at)
+    before, after = session.frames.neighbours(frame, _NEIGHBOURS)
+    context = {
+        "asked": search,
+        "frame": frame,
+        "legend": session.pictures.legend(frame),
+        "predictions": session.pictures.predictions(frame) if frame.image else [],
+        "groups": _groups(session, frame),
+        "before": before,
+        "after": after,
+        "mark": frame.tags.get(MARK) or "",
+    }
+    return page(request, "frame.html", context)
 
 
 @router.post("/marks", rule=WRITE_ALL_ROWS)

@@ -1,6 +1,6 @@
 """/jobs: jobs as they run, what they printed and found; /new-job begins one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 
 from api.http.dependencies import CurrentSession
-from api.http.routes.jobs import get_events, options_of
+from api.http.routes.jobs import get_events
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS, Api
 from api.schemas.jobs import JobBody, NewTraining, NewValidation
@@ -21,7 +21,7 @@ from api.web.forms import Form, form_of
 from api.web.pages import HEADERS, elsewhere, gone_on, is_part, page
 from api.web.run.choices import dataset_choices, model_choices
 from api.web.run.curves import curves_of, plots_of
-from api.web.run.job_form import new_job
+from api.web.run.job_form import further_fields, new_job
 from api.web.run.matrix import cell_path, matrix_rows, question_path
 from api.web.run.measured import compared_rows, figures_of, progress_of, short_progress
 from catalog.errors import FramesiftError, NotFound, StorageError
@@ -42,101 +42,76 @@ _MOST_COMPARED = 6
 
 
 @router.get("/jobs", rule=READ)
-async def get_jobs_page(
+def get_jobs_page(
     request: Request,
     session: CurrentSession,
     job: Annotated[list[str] | None, Query(description="Jobs side by side.")] = None,
 ) -> Response:
     """Jobs, newest first; those that are named side by side."""
-
-    def answer() -> Response:
-        jobs = session.jobs.list(limit=_LISTED)
-        compared = session.jobs.compare((job or [])[:_MOST_COMPARED])
-        context = {
-            "jobs": jobs, "progress_of": short_progress,
-            "compared": compared.jobs, "rows": compared_rows(compared),
-            "curves_path": _curves_path(compared.jobs) if "step" in compared.metrics else "",
-        }  # fmt: skip
-        return page(request, "jobs.html", context)
-
-    return await run_in_threadpool(answer)
+    jobs = session.jobs.list(limit=_LISTED)
+    compared = session.jobs.compare((job or [])[:_MOST_COMPARED])
+    context = {
+        "jobs": jobs, "progress_of": short_progress,
+        "compared": compared.jobs, "rows": compared_rows(compared),
+        "curves_path": _curves_path(compared.jobs) if "step" in compared.metrics else "",
+    }  # fmt: skip
+    return page(request, "jobs.html", context)
 
 
 @router.get("/curves", rule=READ)
-async def get_curves(
+def get_curves(
     session: CurrentSession, job: Annotated[list[str], Query(description="Jobs side by side.")]
 ) -> Response:
     """The curves of trainings, which scripts draw, and whether one of these still runs."""
-
-    def answer() -> Response:
-        jobs = [session.jobs.get(name) for name in job[:_MOST_COMPARED]]
-        content = {
-            "running": any(each.state not in FINISHED for each in jobs),
-            "plots": plots_of({each.name: _files(session, each) for each in jobs}),
-        }
-        return JSONResponse(content, headers=HEADERS)
-
-    return await run_in_threadpool(answer)
+    jobs = [session.jobs.get(name) for name in job[:_MOST_COMPARED]]
+    content = {
+        "running": any(each.state not in FINISHED for each in jobs),
+        "plots": plots_of({each.name: _files(session, each) for each in jobs}),
+    }
+    return JSONResponse(content, headers=HEADERS)
 
 
 @router.get("/new-job", rule=READ)
-async def get_new_job(
+def get_new_job(
     request: Request, session: CurrentSession, dataset: str = "", model: str = ""
 ) -> Response:
     """The form; with a question of Find, its frames are saved as a dataset for the job."""
     pairs = request.query_params.multi_items()
     search = UrlQuestion.of(pair for pair in pairs if pair[0] not in ("dataset", "model"))
-
-    def answer() -> Response:
-        question = search.question(session.tags.class_names())
-        context = {
-            "datasets": dataset_choices(session, chosen=dataset),
-            "models": model_choices(session, chosen=model),
-            "model": model,
-            "asked": search,
-            "described": session.selections.describe(question, at=search.at),
-            **_HERE,
-        }
-        return page(request, "job_new.html", context)
-
-    return await run_in_threadpool(answer)
+    question = search.question(session.tags.class_names())
+    context = {
+        "datasets": dataset_choices(session, chosen=dataset),
+        "models": model_choices(session, chosen=model),
+        "model": model,
+        "further": {kind: further_fields(kind) for kind in ("train", "validate")},
+        "asked": search,
+        "described": session.selections.describe(question, at=search.at),
+        **_HERE,
+    }
+    return page(request, "job_new.html", context)
 
 
 @router.get("/new-job/datasets", rule=READ)
-async def get_dataset_choices(
-    request: Request, session: CurrentSession, holding: str = ""
-) -> Response:
+def get_dataset_choices(request: Request, session: CurrentSession, holding: str = "") -> Response:
     """The newest datasets whose name holds a text: options of the form."""
-    return await run_in_threadpool(
-        lambda: page(
-            request, "_choices.html", {"choices": dataset_choices(session, holding=holding)}
-        )
-    )
+    return page(request, "_choices.html", {"choices": dataset_choices(session, holding=holding)})
 
 
 @router.get("/new-job/models", rule=READ)
-async def get_model_choices(
-    request: Request, session: CurrentSession, holding: str = ""
-) -> Response:
+def get_model_choices(request: Request, session: CurrentSession, holding: str = "") -> Response:
     """The newest models whose name holds a text, likewise."""
-    return await run_in_threadpool(
-        lambda: page(request, "_choices.html", {"choices": model_choices(session, holding=holding)})
-    )
+    return page(request, "_choices.html", {"choices": model_choices(session, holding=holding)})
 
 
 @router.get("/new-job/plan", rule=READ)
-async def get_plan(request: Request, session: CurrentSession, dataset: str) -> Response:
+def get_plan(request: Request, session: CurrentSession, dataset: str) -> Response:
     """The plan of a dataset's staging, with its bytes and time: a part of the form."""
-
-    def answer() -> Response:
-        why, plan = "", None
-        try:
-            plan = session.stagings.plan(dataset)
-        except FramesiftError as error:
-            why = str(error)
-        return page(request, "_plan.html", {"plan": plan, "why": why})
-
-    return await run_in_threadpool(answer)
+    why, plan = "", None
+    try:
+        plan = session.stagings.plan(dataset)
+    except FramesiftError as error:
+        why = str(error)
+    return page(request, "_plan.html", {"plan": plan, "why": why})
 
 
 @router.post("/new-job", rule=WRITE)
@@ -145,9 +120,7 @@ async def post_new_job(request: Request, session: CurrentSession) -> Response:
     form = await form_of(request)
 
     def begin() -> JobBody:
-        body = _job_of(session, form)
-        submit: Callable[..., JobBody] = getattr(session.jobs, body.kind)
-        return submit(**options_of(body))
+        return session.jobs.submit(_job_of(session, form).order())
 
     return gone_on(request, _path((await run_in_threadpool(begin)).name))
 
@@ -158,8 +131,7 @@ async def post_dry_run_part(request: Request, session: CurrentSession) -> Respon
     form = await form_of(request)
 
     def answer() -> Response:
-        body = _job_of(session, form)
-        dry = session.jobs.dry_run(body.kind, **options_of(body))
+        dry = session.jobs.describe(_job_of(session, form).order())
         return page(request, "_dry_run.html", {"dry": dry})
 
     return await run_in_threadpool(answer)
@@ -177,53 +149,49 @@ def _job_of(session: Session, form: Form) -> NewTraining | NewValidation:
 
 
 @router.get("/jobs/{name}", rule=READ)
-async def get_job_page(
+def get_job_page(
     name: str, request: Request, session: CurrentSession, log: LogQuery = ""
 ) -> Response:
     """A job: its state, curves, result, and the end of a log."""
-
-    def answer() -> Response:
-        fields = _shown(session, name)
-        path = _curves_path([name]) if fields["job"].kind == "train" else ""
-        context = {**fields, **_output(session, name, log), "curves_path": path, **_HERE}
-        return page(request, "job.html", context)
-
-    return await run_in_threadpool(answer)
+    fields = _shown(session, name)
+    path = _curves_path([name]) if fields["job"].kind == "train" else ""
+    context = {**fields, **_output(session, name, log), "curves_path": path, **_HERE}
+    return page(request, "job.html", context)
 
 
 @router.get("/jobs/{name}/part", rule=READ)
-async def get_job_part(name: str, request: Request, session: CurrentSession) -> Response:
+def get_job_part(name: str, request: Request, session: CurrentSession) -> Response:
     """The part of the page that changes while the job runs."""
-    return await run_in_threadpool(lambda: page(request, "_job.html", _shown(session, name)))
+    return page(request, "_job.html", _shown(session, name))
 
 
 @router.get("/jobs/{name}/output", rule=READ)
-async def get_job_output(
+def get_job_output(
     name: str, request: Request, session: CurrentSession, log: LogQuery = ""
 ) -> Response:
     """The names of the logs and the end of one: a part of the page."""
-    return await run_in_threadpool(lambda: page(request, "_logs.html", _output(session, name, log)))
+    return page(request, "_logs.html", _output(session, name, log))
 
 
 router.get("/jobs/{name}/events", rule=READ)(get_events)
 
 
 @router.post("/jobs/{name}/cancel", rule=WRITE)
-async def post_cancel_page(name: str, session: CurrentSession) -> Response:
+def post_cancel_page(name: str, session: CurrentSession) -> Response:
     """Ask a job to end."""
-    await run_in_threadpool(session.jobs.cancel, name)
+    session.jobs.cancel(name)
     return elsewhere(_path(name))
 
 
 @router.post("/jobs/{name}/resume", rule=WRITE)
-async def post_resume_page(name: str, session: CurrentSession) -> Response:
+def post_resume_page(name: str, session: CurrentSession) -> Response:
     """Start a job's next attempt."""
-    await run_in_threadpool(session.jobs.resume, name)
+    session.jobs.resume(name)
     return elsewhere(_path(name))
 
 
 @router.get("/jobs/{name}/frames", rule=READ.but(work="selection"))
-async def get_cell_frames(
+def get_cell_frames(
     name: str,
     request: Request,
     session: CurrentSession,
@@ -232,18 +200,14 @@ async def get_cell_frames(
     begin: Annotated[int, Query(ge=0, lt=1 << 31, description="The first frame.")] = 0,
 ) -> Response:
     """The frames behind a cell of a validation's confusion matrix."""
-
-    def answer() -> Response:
-        confused = session.jobs.confused_frames(name, truth, predicted, begin=begin)
-        context = {"confused": confused, "path": cell_path(name, truth, predicted)}
-        if is_part(request):
-            return page(request, "_cell_frames.html", context)
-        model, tags = _scored(session, session.jobs.report(name)), confused.tags
-        question = question_path(model, *tags) if model else ""
-        context |= {"job": name, "model": model, "question": question, **_HERE}
-        return page(request, "cell.html", context)
-
-    return await run_in_threadpool(answer)
+    confused = session.jobs.confused_frames(name, truth, predicted, begin=begin)
+    context = {"confused": confused, "path": cell_path(name, truth, predicted)}
+    if is_part(request):
+        return page(request, "_cell_frames.html", context)
+    model, tags = _scored(session, session.jobs.report(name)), confused.tags
+    question = question_path(model, *tags) if model else ""
+    context |= {"job": name, "model": model, "question": question, **_HERE}
+    return page(request, "cell.html", context)
 
 
 @router.post("/jobs/{name}/scores", rule=WRITE_ALL_ROWS)

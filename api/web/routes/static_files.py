@@ -3,7 +3,6 @@
 from mimetypes import guess_type
 
 from fastapi import HTTPException, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from api.http.routing import Router
@@ -17,12 +16,12 @@ _A_YEAR = "public, max-age=31536000, immutable"
 
 
 @router.get("/static/{name}", rule=OPEN)
-async def get_static_file(name: str, request: Request) -> Response:
+def get_static_file(name: str, request: Request) -> Response:
     """A file; browsers keep the one whose digest its URL names."""
     if name not in _FILES:
         raise HTTPException(404)
     kind = guess_type(name)[0] or "application/octet-stream"
     is_named = str(request.url).endswith(asset(name))
-    content = await run_in_threadpool((STATIC / name).read_bytes)
+    content = (STATIC / name).read_bytes()
     headers = {"Cache-Control": _A_YEAR if is_named else "no-cache"}
     return Response(content, media_type=kind, headers={**HEADERS, **headers})

@@ -1,28 +1,36 @@
 """The form of a job as the body that REST takes, with the same words for what is wrong."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
 from api.schemas.jobs import NewTraining, NewValidation
+from api.schemas.order_bodies import SimpleField, simple_fields
 from api.web.forms import Form, names
 from catalog.errors import InvalidInput
 from query.question.question import Question
 from query.question.wrong_value import validation_message
 
-_SHARED = ("dataset", "name", "split", "workers", "backend", "start_after", "attempts")
-_FIELDS = {
-    "train": (
-        *_SHARED, "batch_size", "max_steps", "epochs", "learning_rate", "height", "width", "seed",
-        "continue_from", "model", "classes", "evaluate_every", "evaluate_split",
-        "checkpoint_every",
-    ),
-    "validate": (*_SHARED, "model"),
+_BODIES: Mapping[str, type[NewTraining] | type[NewValidation]] = {
+    "train": NewTraining, "validate": NewValidation,
 }  # fmt: skip
+
+_LAID_OUT = {
+    "dataset", "name", "split", "workers", "backend", "start_after", "attempts", "stage", "save_as",
+    "batch_size", "max_steps", "epochs", "learning_rate", "height", "width", "seed", "augment",
+    "continue_from", "model", "classes", "evaluate_every", "evaluate_split", "checkpoint_every",
+}  # fmt: skip
+"""Settings whose fields the template places and labels itself."""
 
 _RESOURCES = (
     "ranks_per_node", "gpus", "cores", "memory_mb", "wall_minutes", "nodes", "constraint", "image",
 )  # fmt: skip
+
+
+def further_fields(kind: str) -> list[SimpleField]:
+    """The fields of further settings of a kind of job, which the template does not place itself."""
+    return [field for field in simple_fields(_BODIES[kind]) if field.name not in _LAID_OUT]
 
 
 def new_job(form: Form, question: Question | None = None) -> NewTraining | NewValidation:
@@ -36,21 +44,22 @@ def new_job(form: Form, question: Question | None = None) -> NewTraining | NewVa
         InvalidInput: The form begins no job of that kind, or a value cannot be used.
     """
     kind = form.get("kind")
-    if kind not in _FIELDS:
-        raise InvalidInput(f"kind '{kind[:80]}': expected {' or '.join(_FIELDS)}")
+    if kind not in _BODIES:
+        raise InvalidInput(f"kind '{kind[:80]}': expected {' or '.join(_BODIES)}")
     body: dict[str, Any] = {"kind": kind, "stage": not form.get("unstaged")}
-    body |= {name: value for name in _FIELDS[kind] if (value := form.get(name))}
-    if kind == "train" and (augment := names(form.get("augment"))):
-        body["augment"] = list(augment)
+    if dataset := form.get("dataset"):
+        body["dataset"] = dataset
+    for field in simple_fields(_BODIES[kind]):
+        if field.name not in ("stage", "save_as") and (value := form.get(field.name)):
+            body[field.name] = list(names(value)) if field.is_list else value
     if question is not None:
         body["question"] = question
         if name := body.pop("dataset", None):
             body["save_as"] = name
     if resources := _resources(form):
         body["resources"] = resources
-    schema = NewTraining if kind == "train" else NewValidation
     try:
-        return schema.model_validate(body)
+        return _BODIES[kind].model_validate(body)
     except ValidationError as error:
         raise InvalidInput(validation_message(error)) from error
 

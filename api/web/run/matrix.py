@@ -21,7 +21,7 @@ class Cell:
         pixels: How many.
         share: Of the true class's pixels, 0 to 1.
         heat: Its shade: 0 where there is none, to 9 where it is all of them.
-        said: The cell in words.
+        label: The cell in words.
         path: The page of the frames behind it; empty where there is none.
         right: The model took the class for itself.
     """
@@ -29,7 +29,7 @@ class Cell:
     pixels: int
     share: float
     heat: int
-    said: str
+    label: str
     path: str
     right: bool
 
@@ -50,12 +50,7 @@ class Row:
 
 
 def matrix_rows(report: Mapping[str, Any], job: str) -> tuple[tuple[str, ...], list[Row]]:
-    """The classes that have a pixel, as columns, and a row for each of them.
-
-    Args:
-        report: The validation's.
-        job: Its name.
-    """
+    """The classes that have a pixel, as columns, and a row for each of them."""
     matrix: Sequence[Sequence[int]] = report["confusion_matrix"]
     names: Sequence[str] = report["classes"]
     present = [
@@ -65,23 +60,23 @@ def matrix_rows(report: Mapping[str, Any], job: str) -> tuple[tuple[str, ...], l
     ]
     rows = []
     for truth in present:
-        whole = sum(matrix[truth])
+        pixels_of_truth = sum(matrix[truth])
         cells = []
         for predicted in present:
             pixels = matrix[truth][predicted]
-            share = pixels / whole if whole else 0.0
+            share = pixels / pixels_of_truth if pixels_of_truth else 0.0
             cells.append(
                 Cell(
                     pixels=pixels,
                     share=share,
                     heat=max(1, round(_HEATS * share)) if pixels else 0,
-                    said=f"{names[truth]} taken for {names[predicted]}: {pixels:,} pixels, "
+                    label=f"{names[truth]} taken for {names[predicted]}: {pixels:,} pixels, "
                     f"{100 * share:.1f} %",
                     path=cell_path(job, names[truth], names[predicted]) if pixels else "",
                     right=truth == predicted,
                 )
             )
-        rows.append(Row(names[truth], whole, tuple(cells)))
+        rows.append(Row(names[truth], pixels_of_truth, tuple(cells)))
     return tuple(names[index] for index in present), rows
 
 

@@ -22,11 +22,7 @@ OF_ONE_PLACE = frozenset({"ducklake_files_scheduled_for_deletion", "ducklake_met
 
 
 def is_made(location: CatalogLocation) -> bool:
-    """Return whether there is a catalog; one whose making was cut short is none.
-
-    Raises:
-        StorageError: The database cannot be reached.
-    """
+    """Return whether there is a catalog; one whose making was cut short is none."""
     if isinstance(location.metadata, Path):
         return location.metadata.exists()  # it gets this name when it is whole
     with location.metadata.connected() as connection:
@@ -115,7 +111,6 @@ def written_since(cursor: Cursor, number: int) -> tuple[str, ...] | None:
 
     Args:
         cursor: Of WritableCatalog.inspecting.
-        number: The snapshot's number.
 
     Returns:
         None where a commit changed columns, tables or files of the lake, or is not there any more.

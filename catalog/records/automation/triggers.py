@@ -46,21 +46,13 @@ def listed(records: RecordStore) -> list[Trigger]:
 
 
 def recorded(records: RecordStore, name: str) -> Trigger:
-    """The trigger of that name.
-
-    Raises:
-        NotFound: There is none.
-    """
+    """The trigger of that name."""
     with records.reading() as session:
         return _get(session, name)
 
 
 def change(records: RecordStore, name: str, **columns: Any) -> Trigger:
-    """Give a trigger other values of columns.
-
-    Raises:
-        NotFound: There is none of that name.
-    """
+    """Give a trigger other values of columns."""
     with records.session() as session:
         trigger = _get(session, name)
         for column, value in columns.items():
@@ -69,11 +61,7 @@ def change(records: RecordStore, name: str, **columns: Any) -> Trigger:
 
 
 def remove(records: RecordStore, name: str) -> None:
-    """Forget a trigger and its runs; their jobs stay.
-
-    Raises:
-        NotFound: There is none of that name.
-    """
+    """Forget a trigger and its runs; their jobs stay."""
     with records.session() as session:
         session.delete(_get(session, name))
 

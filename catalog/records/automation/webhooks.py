@@ -21,7 +21,6 @@ def add(records: RecordStore, webhook: Webhook) -> Webhook:
     """Keep a new webhook.
 
     Raises:
-        InvalidInput: Its name cannot be used.
         AlreadyExists: Its name is taken.
     """
     check_name("webhook", webhook.name)
@@ -39,21 +38,13 @@ def listed(records: RecordStore) -> list[Webhook]:
 
 
 def recorded(records: RecordStore, name: str) -> Webhook:
-    """The webhook of that name.
-
-    Raises:
-        NotFound: There is none.
-    """
+    """The webhook of that name."""
     with records.reading() as session:
         return _get(session, name)
 
 
 def remove(records: RecordStore, name: str) -> None:
-    """Forget a webhook and its deliveries; those that are pending are not made.
-
-    Raises:
-        NotFound: There is none of that name.
-    """
+    """Forget a webhook and its deliveries; those that are pending are not made."""
     with records.session() as session:
         session.delete(_get(session, name))
 

@@ -35,7 +35,7 @@ def import_scores(store: WritableCatalog, job: Job) -> WrittenScores:
         job: The validation or prediction, as it stands now.
 
     Raises:
-        InvalidInput: The job is none that is done, or one of an earlier release.
+        InvalidInput: The job is none that is done.
         StorageError: Its files cannot be read.
         CatalogBusy: The write lock was not free in time.
     """
@@ -46,18 +46,12 @@ def import_scores(store: WritableCatalog, job: Job) -> WrittenScores:
         )
     report = JobPaths(Path(job.paths["folder"])).report
     files = [report / name for name in (_SAYS_MODEL[job.kind], "frame_scores.parquet")]
-    of_cells = report / "frame_cells.parquet"
-    if job.kind == "validate" and not of_cells.is_file():
-        raise InvalidInput(
-            f"job {job.name}: {of_cells} is missing, which validations of earlier releases do not "
-            "write; validate again"
-        )
     try:
         told = json.loads(files[0].read_text(encoding="utf-8"))
         scores = pq.read_table(files[1])
         classes = list(told.get("predicted_pixels", ()))  # of a prediction
         if job.kind == "validate":
-            cells = pq.read_table(of_cells, columns=[*_CELLS])
+            cells = pq.read_table(report / "frame_cells.parquet", columns=[*_CELLS])
         else:
             cells = _predicted_cells(scores, classes)
         model = told["model"]

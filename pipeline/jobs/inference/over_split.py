@@ -1,103 +1,95 @@
 """A trained model over the frames of a split: what a validation and a prediction have in common."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from catalog.errors import InvalidInput
-from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from pipeline.datasets.chosen_split import chosen_split
 from pipeline.jobs.inference.chosen_model import ChosenModel, chosen_model
 from pipeline.jobs.installed import package_of
 from pipeline.jobs.job_input import JobInput, job_input
-from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, Stage
-from pipeline.jobs.resources import Resources
-from pipeline.jobs.run import bad_frames_flags, training_program
-from pipeline.jobs.submit import Plan
+from pipeline.jobs.resources import asked_resources
+from pipeline.jobs.training import training_program
+from pipeline.jobs.work import JobHome, Work
+from pipeline.manifest import Manifest
+from pipeline.runs.orders import ModelOrder
 
 
 @dataclass(frozen=True)
 class ModelOverSplit:
-    """A trained model and the frames of a split that it is run over, fanned out over workers.
+    """A trained model and the frames of a split that it is run over, fanned out over workers."""
 
-    Attributes:
-        model: The model.
-        frames: The dataset.
-        split: Of the dataset.
-        workers: Shards, each a process of its own.
-        needs: What the job asks of the machines.
-        settings: As the job's record shows them.
-        flags: Of the training program, for its every mode.
-    """
-
+    order: ModelOrder
     model: ChosenModel
     frames: JobInput
     split: str
-    workers: int
-    needs: Resources
-    settings: dict[str, Any]
-    flags: list[str]
 
-    def command(self, mode: str, paths: JobPaths) -> list[str]:
+    def command(self, mode: str, paths: JobPaths, more: Sequence[str] = ()) -> list[str]:
         """The training program in a mode, with all flags but a shard's."""
+        flags = ["--model", self.model.network] if self.model.network else []
+        if self.order.bad_frames is not None:
+            flags += ["--bad_frames", self.order.bad_frames]
+        if self.order.trust_model:
+            flags.append("--trust_model")
         # One thread each, so that scores do not depend on the number of shards to the last digit.
         modes = ["--exec_mode", mode, "--split", self.split, "--threads", "1"]
         program = [*training_program(), *self.frames.flags(paths)]
         program += ["--model_dir", str(self.model.folder_in(paths))]
-        return [*program, *self.flags, *modes, "--results_dir", str(paths.results)]
+        return [*program, *flags, *more, *modes, "--results_dir", str(paths.results)]
 
-    def plan(self, paths: JobPaths, stages: tuple[Stage, ...], results: dict[str, str]) -> Plan:
-        """The job's plan, of its stages and the paths of its results."""
-        return Plan(
+    def work(
+        self,
+        paths: JobPaths,
+        stages: tuple[Stage, ...],
+        results: dict[str, str],
+        more_settings: dict[str, Any],
+        models: Sequence[ChosenModel],
+    ) -> Work:
+        """The job's work, of its stages and the paths of its results.
+
+        Args:
+            paths: The job's files.
+            stages: What runs.
+            results: Paths that its record shows.
+            more_settings: What was asked for beside what is common.
+            models: All that it reads, whose networks' packages it needs.
+        """
+        order = self.order
+        settings: dict[str, Any] = {
+            "model": order.model, "workers": order.workers, "split": self.split,
+            **self.frames.settings,
+        }  # fmt: skip
+        own = {"trust_model": order.trust_model, "bad_frames": order.bad_frames, **more_settings}
+        settings |= {name: value for name, value in own.items() if value}
+        networks = [package for model in models for package in package_of(model.network)]
+        return Work(
             stages,
+            asked_resources(order, ("tensorflow", *networks)),
             {"model_dir": str(self.model.folder_in(paths)), **self.frames.shown, **results},
-            self.workers,
-            settings=self.settings,
+            order.workers,
+            settings=settings,
             reads=self.frames.reads,
-            staging=self.frames.beside(paths, self.split, self.workers),
+            staging=self.frames.beside(paths, self.split, order.workers),
+            writes=self.frames.writes,
         )
 
 
 def model_over_split(
-    records: RecordStore,
-    queue: JobQueue,
-    model: str,
-    dataset: Dataset,
-    *,
-    workers: int,
-    split: str | None,
-    trust_model: bool,
-    bad_frames: str | None,
-    stage: bool,
-    start_after: float | None,
-    resources: Resources,
+    home: JobHome, order: ModelOrder, dataset: Dataset, manifest: Manifest | None
 ) -> ModelOverSplit:
-    """The plan that a validation and a prediction share; see submit_validation.
+    """The model and the split of an order.
 
     Raises:
-        InvalidInput: Workers < 1, the model is not trained or knows other classes, or a source is
-            not mounted.
+        InvalidInput: The model is not trained or knows other classes, or a source is not mounted.
         BadFile: The model's description is damaged.
         StorageError: A source's mount is not there.
         NotFound: There is no such model.
         UnknownName: The dataset has no such split.
     """
-    if workers < 1:
-        raise InvalidInput(f"workers {workers}: expected at least 1")
-    trained = chosen_model(records, model, trusts=trust_model)
-    packages = ("tensorflow", *package_of(trained.network))
-    needs = replace(resources, ranks=workers, packages=packages)
-    frames = job_input(records, queue, dataset, stage=stage, start_after=start_after)
-    split = chosen_split(frames.whole, split, "validation")
+    trained = chosen_model(home.records, order.model, trusts=order.trust_model)
+    frames = job_input(home, order, dataset, manifest, order.start_after)
+    split = chosen_split(frames.whole, order.split, "validation")
     trained.check_classes(frames.whole.header.classes, dataset.name)
-    network = ["--model", trained.network] if trained.network else []
-    flags = [*network, *bad_frames_flags(bad_frames)]
-    settings: dict[str, Any] = {"model": model, "workers": workers, "split": split}
-    settings |= frames.settings
-    if trust_model:
-        flags.append("--trust_model")
-        settings["trust_model"] = True
-    if bad_frames:
-        settings["bad_frames"] = bad_frames
-    return ModelOverSplit(trained, frames, split, workers, needs, settings, flags)
+    return ModelOverSplit(order, trained, frames, split)

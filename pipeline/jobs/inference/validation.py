@@ -1,168 +1,84 @@
-"""Validation as a job: what runs, submitted."""
+"""Validation as a job: what runs."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalog.errors import InvalidInput
-from catalog.records.store import RecordStore
-from catalog.records.tables import Dataset, Job
+from catalog.records.tables import Dataset
 from catalog.storage.atomic_write import atomic_path
 from pipeline.jobs.inference.chosen_model import ChosenModel, chosen_model, export_stage
 from pipeline.jobs.inference.fan_out import validation_stages
 from pipeline.jobs.inference.over_split import model_over_split
-from pipeline.jobs.installed import package_of
-from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths
-from pipeline.jobs.resources import Resources
-from pipeline.jobs.submit import JobOrder, Plan, submit
+from pipeline.jobs.work import JobHome, Work
+from pipeline.manifest import Manifest
+from pipeline.manifest_store import read_manifest
+from pipeline.runs.orders import Validation
 from pipeline.runs.score_thresholds import check_thresholds
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_USUAL = Resources()
 
-
-def submit_validation(
-    records: RecordStore,
-    queue: JobQueue,
-    model: str,
-    dataset: Dataset,
-    *,
-    workers: int = 2,
-    split: str | None = None,
-    trust_model: bool = False,
-    fail_below: Mapping[str, float] | None = None,
-    bad_frames: str | None = None,
-    compare: str | None = None,
-    slices: Callable[[str], "pa.Table"] | None = None,
-    augment_test: str | None = None,
-    stage: bool = True,
-    start_after: float | None = None,
-    attempts: int = 1,
-    name: str | None = None,
-    backend_name: str = "local",
-    resources: Resources = _USUAL,
-) -> Job:
-    """Start validating a model on a dataset's split, fanned out over workers; its record.
-
-    Args:
-        records: The records.
-        queue: The home's jobs.
-        model: Name of a training job, a model folder or file, or either with @STEP or
-            @best (chosen_model).
-        dataset: What to validate on.
-        workers: Shards, each a process of its own.
-        split: Split to validate on; None for "validation", or for all frames of a dataset that is
-            not divided.
-        trust_model: Whether a foreign model may run what its author put into it.
-        fail_below: The least score by name (pipeline.runs.score_thresholds); the metrics say which
-            were not reached.
-        bad_frames: What becomes of frames that cannot be read (pipeline.runs.bad_frames).
-        compare: Another model, which is validated on the same frames; the report says where this
-            one is worse. None for none.
-        slices: Gives of a split the part that each frame is in, by tags, which the report scores by
-            themselves (pipeline.datasets.slice_values); None for cameras and scenes alone.
-        augment_test: "mirror" to put each image through the model mirrored, too, and tell how many
-            pixels change; None for not.
-        stage: Whether it reads what is staged; else its files where its sources are mounted.
-        start_after: Share of the split that is staged before it begins [percent]; see job_input.
-        attempts: How often it may begin without a user's word, where it is lost.
-        name: The job's name; made up when None.
-        backend_name: Where it runs.
-        resources: What it asks of the machines there, besides processes.
+def validation_work(
+    home: JobHome, order: Validation, dataset: Dataset, paths: JobPaths, manifest: Manifest | None
+) -> Work:
+    """The work of a validation, fanned out over workers; see pipeline.jobs.plan.work_of.
 
     Raises:
-        InvalidInput: TensorFlow is not installed, a model is not trained, the two have different
-            classes, a bad name, or workers < 1 or more than there can be, or a source is not
-            mounted.
-        StorageError: A source's mount is not there.
-        NotFound: There is no such model.
-        UnknownName: The dataset has no such split, or there is no such score.
-        AlreadyExists: A job has that name.
+        InvalidInput: The two models that it compares have different classes.
+        UnknownName: There is no such score, or no such tag.
     """
-    over = model_over_split(
-        records, queue, model, dataset, workers=workers, split=split, trust_model=trust_model,
-        bad_frames=bad_frames, stage=stage, start_after=start_after, resources=resources,
-    )  # fmt: skip
+    over = model_over_split(home, order, dataset, manifest)
     over.frames.whole.split(over.split).need_labels()
     merged = over.model.class_map()
-    check_thresholds(fail_below or {}, dataset.class_pixels if merged is None else merged.tags)
-    other = None if compare is None else chosen_model(records, compare, trusts=trust_model)
-    needs = over.needs
-    if other is not None:
+    class_tags = dataset.class_pixels if merged is None else merged.tags
+    check_thresholds(order.fail_below or {}, class_tags)
+    other = None
+    if order.compare is not None:
+        other = chosen_model(home.records, order.compare, trusts=order.trust_model)
         _check_comparable(over.model, other)
-        needs = replace(needs, packages=(*needs.packages, *package_of(other.network)))
-    frame_slices = None if slices is None else slices(over.split)
-    more = {
-        "fail_below": dict(fail_below or {}),
-        "compare": compare,
-        "augment_test": augment_test,
-        "slices": None if frame_slices is None else frame_slices.column_names,
-    }
-    over.settings.update({key: value for key, value in more.items() if value})
-    over.flags.extend(_augmented_flags(augment_test))
-
-    def plan(paths: JobPaths) -> Plan:
-        results = {
-            **({} if other is None else {"compared_model_dir": str(other.folder_in(paths))}),
-            "report": str(paths.report / "report.json"),
-            "page": str(paths.report / "report.html"),
-            "confusion_matrix": str(paths.report / "confusion_matrix.png"),
-        }
-        stages = validation_stages(
-            [*over.command("evaluate", paths), *_compared_flags(other, paths)],
-            paths,
-            workers,
-            fail_below,
-            bad_frames,
-            compares=other is not None,
-            slices=_slices_file(frame_slices, paths, dry_run=queue.dry_run),
-        )
-        models = [over.model] if other is None else [over.model, other]
-        return over.plan(paths, (*export_stage(models, paths), *stages), results)
-
-    return submit(
-        records,
-        queue,
-        JobOrder(
-            "validate",
-            f"validate-{dataset.name}",
-            name,
-            dataset,
-            backend_name,
-            needs,
-            attempts,
-        ),
-        plan,
+    slices_file, slices = None, None
+    if order.slices:
+        slices_file = paths.folder / "slices.parquet"
+        of = manifest or read_manifest(home.records, dataset)
+        slices = home.slices(of, over.split, order.slices)
+    mirrored = ["--augment_test", order.augment_test] if order.augment_test else []
+    stages = validation_stages(
+        [*over.command("evaluate", paths, mirrored), *_compared_flags(other, paths)],
+        paths,
+        order.workers,
+        order.fail_below,
+        order.bad_frames,
+        compares=other is not None,
+        slices=slices_file,
     )
+    results = {
+        **({} if other is None else {"compared_model_dir": str(other.folder_in(paths))}),
+        "report": str(paths.report / "report.json"),
+        "page": str(paths.report / "report.html"),
+        "confusion_matrix": str(paths.report / "confusion_matrix.png"),
+    }
+    settings = {
+        "fail_below": dict(order.fail_below or {}),
+        "compare": order.compare,
+        "augment_test": order.augment_test,
+        "slices": None if slices is None else slices.column_names,
+    }
+    models = [over.model] if other is None else [over.model, other]
+    work = over.work(paths, (*export_stage(models, paths), *stages), results, settings, models)
+    if slices is None or slices_file is None:
+        return work
+    return replace(work, writes=(*work.writes, partial(_write_slices, slices, slices_file)))
 
 
-def _augmented_flags(augment_test: str | None) -> list[str]:
-    """The flags that say how each image is changed.
-
-    Raises:
-        InvalidInput: It cannot be.
-    """
-    if augment_test not in (None, "mirror"):
-        raise InvalidInput(f"augment test {augment_test}: expected mirror")
-    return ["--augment_test", augment_test] if augment_test else []
-
-
-def _slices_file(frame_slices: "pa.Table | None", paths: JobPaths, *, dry_run: bool) -> Path | None:
-    """The file with the slices that frames are in; None where they are in none."""
-    if frame_slices is None:
-        return None
+def _write_slices(slices: "pa.Table", file: Path) -> None:
     import pyarrow.parquet as pq  # those who list jobs do without it
 
-    path = paths.folder / "slices.parquet"
-    if dry_run:
-        return path
-    with atomic_path(path, parents=True) as partial_path:
-        pq.write_table(frame_slices, partial_path)
-    return path
+    with atomic_path(file, parents=True) as partial_path:
+        pq.write_table(slices, partial_path)
 
 
 def _check_comparable(model: ChosenModel, other: ChosenModel) -> None:

@@ -14,7 +14,7 @@ from pipeline.jobs.state import FINISHED, JobState
 from pipeline.jobs.workflow.transitions import check_move
 
 ASKED = "asked"
-"""The key of a job's request where its steps find what was asked for (pipeline.jobs.steps)."""
+"""The key of a job's request where its steps find what was asked for (api.services.jobs.steps)."""
 
 RUN = "run"
 """The task that does a job's own work, on the job's backend."""
@@ -28,18 +28,22 @@ POSITIONS = {
 """Tasks in their order, with room for more."""
 
 
-def add_task(
-    session: Session,
-    job: Job,
+def new_task(
     name: str,
     *,
     most_attempts: int = 1,
     backend: str = "local",
     request: Mapping[str, Any] = {},
 ) -> Task:
-    """A new task of a job, pending; of what its backend is handed, where the job's is not that."""
-    task = Task(
-        job_id=job.id,
+    """A pending task that is in no record yet.
+
+    Args:
+        name: One of POSITIONS.
+        most_attempts: Attempts that begin without a user's word where one is lost.
+        backend: Where it runs.
+        request: What its backend is handed, where that is not the job's.
+    """
+    return Task(
         position=POSITIONS[name],
         name=name,
         state="pending",
@@ -48,10 +52,14 @@ def add_task(
         backend=backend,
         request=dict(request),
     )
+
+
+def add_task(session: Session, job: Job, task: Task) -> None:
+    """Record a job's task."""
+    task.job_id = job.id
     session.add(task)
-    session.add(TaskMove(job_id=job.id, task=name, attempt=1, before="", after="pending"))
+    session.add(TaskMove(job_id=job.id, task=task.name, attempt=1, before="", after="pending"))
     session.flush()
-    return task
 
 
 def tasks_of(session: Session, job: Job) -> list[Task]:

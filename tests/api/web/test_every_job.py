@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 from pipeline.jobs.request import JobPaths
 from tests.api.every_job import HOSTILE, METRICS, EveryJob, home_with_every_job

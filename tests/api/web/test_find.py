@@ -18,8 +18,8 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from api.app import create_app
 from api.frame_images.predictions import predictions_of
-from api.http.app import create_app
 from api.schemas.selections import DescriptionAnswer
 from api.settings import Settings
 from api.web.find.shown import copies_of

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.services.session import Session
 from api.settings import Settings
 from api.web.run.curves import curves_of, plots_of

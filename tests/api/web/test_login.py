@@ -12,7 +12,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from api.http.app import create_app
+from api.app import create_app
 from api.settings import Settings
 from catalog.accounts import audit_log, login_links, tokens, users
 from catalog.records.store import RecordStore

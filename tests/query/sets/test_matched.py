@@ -164,18 +164,6 @@ def test_what_is_met_to_the_frame_is_not_listed() -> None:
     assert report(enough, fitting, 0.0001)["unmet"] == []
 
 
-def test_a_report_of_an_earlier_release_is_shown_without_what_is_met() -> None:
-    """It has misses by 0 frames; a bin's name that ends in a colon gets no other."""
-    unmet = [
-        {"marginal": "a", "value": "x", "wanted": 0, "short_by": 0, "reason": "gets 0"},
-        {"marginal": "car", "value": "10:", "wanted": 9, "short_by": 2, "reason": "gets 7"},
-        {"demand": "nowhere", "wanted": 5, "achieved": 0, "short_by": 5},
-    ]
-    assert unmet_sentences({"unmet": unmet}) == [
-        "nowhere: short by 5 of 5 frames", "car 10: gets 7"
-    ]  # fmt: skip
-
-
 def test_targets_that_contradict_each_other() -> None:
     """Every front frame is by day, so half front and no day cannot be: both are named."""
     front = [0, 1] * 500

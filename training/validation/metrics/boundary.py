@@ -36,11 +36,7 @@ class BoundaryIou:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Int64], n_classes: int) -> Self:
-        """The metric whose `state` this is.
-
-        Raises:
-            KeyError, ValueError: An array is missing, or has another shape.
-        """
+        """The metric whose `state` this is."""
         names = ("both", "truth", "prediction")
         return cls(*(checked(state, name, (n_classes,)) for name in names))
 

@@ -33,11 +33,7 @@ class Calibration:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Int64], n_classes: int) -> Self:  # noqa: ARG003
-        """The metric whose `state` this is.
-
-        Raises:
-            KeyError, ValueError: An array is missing, or has another shape.
-        """
+        """The metric whose `state` this is."""
         return cls(*(checked(state, name, (BINS,)) for name in ("pixels", "right", "probability")))
 
     def update(self, frame: ScoredFrame) -> None:

@@ -32,11 +32,7 @@ class Confusion:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Int64], n_classes: int) -> Self:
-        """The metric whose `state` this is.
-
-        Raises:
-            KeyError, ValueError: An array is missing, or has another shape.
-        """
+        """The metric whose `state` this is."""
         return cls(
             checked(state, "matrix", (n_classes, n_classes)),
             checked(state, "frames_with_class", (n_classes,)),

@@ -1,4 +1,4 @@
-"""The base of metrics with one share a frame: its mean and its distribution over frames."""
+"""Metrics with one share a frame: its mean and its distribution over frames."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -14,7 +14,7 @@ _UNIT = 2**24
 
 
 class FrameShare:
-    """Frames by their shares, and the sum of these."""
+    """Base of these metrics: frames by their shares, and the sum of the shares."""
 
     def __init__(self, frames: Int64, units: Int64) -> None:
         self._frames, self._units = frames, units
@@ -31,11 +31,7 @@ class FrameShare:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Int64], n_classes: int) -> Self:  # noqa: ARG003
-        """The metric whose `state` this is.
-
-        Raises:
-            KeyError, ValueError: An array is missing, or has another shape.
-        """
+        """The metric whose `state` this is."""
         return cls(checked(state, "frames", (BINS,)), checked(state, "units", (1,)))
 
     def update(self, frame: ScoredFrame) -> None:
@@ -61,3 +57,51 @@ class FrameShare:
             "mean": int(self._units[0]) / _UNIT / number if number else None,
             "frames": self._frames.tolist(),
         }
+
+
+class Entropy(FrameShare):
+    """Uncertainty: the entropy of a prediction, over frames.
+
+    Of a frame it is the mean over the pixels of the network's size, as a share of the largest
+    possible: 0 where the model is sure of every pixel, 1 where it knows nothing.
+
+    Source: Shannon, "A Mathematical Theory of Communication", 1948, section 6.
+    """
+
+    @staticmethod
+    def share(frame: ScoredFrame) -> float:
+        """The score of a frame, 0 to 1."""
+        return frame.uncertainty
+
+
+class Margin(FrameShare):
+    """Margin: by how much a model prefers the best class to the second best, over frames.
+
+    Of a frame it is the mean, over the pixels of the network's size, of the distance between the
+    two largest probabilities: 0 where the model is undecided everywhere, 1 where it is sure.
+
+    Source: Scheffer et al., "Active Hidden Markov Models for Information Extraction", IDA 2001.
+    """
+
+    @staticmethod
+    def share(frame: ScoredFrame) -> float:
+        """The score of a frame, 0 to 1."""
+        return frame.margin
+
+
+class Disagreement(FrameShare):
+    """Disagreement under test-time augmentation: pixels that get another class when mirrored.
+
+    The image is mirrored, put through the model, and what comes back mirrored again. Where the two
+    predictions differ the model has no reason to be believed, also where nobody has labelled
+    anything. Only where it was asked for (`--augment-test mirror`): each frame goes through the
+    model twice.
+
+    Source: Ayhan and Berens, "Test-time Data Augmentation for Estimation of Heteroscedastic
+    Aleatoric Uncertainty in Deep Neural Networks", MIDL 2018.
+    """
+
+    @staticmethod
+    def share(frame: ScoredFrame) -> float | None:
+        """The score of a frame, 0 to 1; None where the option is off."""
+        return frame.disagreement

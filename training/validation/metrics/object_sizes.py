@@ -36,11 +36,7 @@ class ObjectSizes:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Int64], n_classes: int) -> Self:
-        """The metric whose `state` this is.
-
-        Raises:
-            KeyError, ValueError: An array is missing, or has another shape.
-        """
+        """The metric whose `state` this is."""
         return cls(checked(state, "sums", (4, n_classes, len(SIZES))))
 
     def update(self, frame: ScoredFrame) -> None:

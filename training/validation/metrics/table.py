@@ -5,9 +5,7 @@ from collections.abc import Mapping
 from training.validation.metrics.boundary import BoundaryIou
 from training.validation.metrics.calibration import Calibration
 from training.validation.metrics.confusion import Confusion
-from training.validation.metrics.disagreement import Disagreement
-from training.validation.metrics.entropy import Entropy
-from training.validation.metrics.margin import Margin
+from training.validation.metrics.frame_share import Disagreement, Entropy, Margin
 from training.validation.metrics.metric import Metric
 from training.validation.metrics.object_sizes import ObjectSizes
 

@@ -1,23 +1,23 @@
 """The jobs of a trigger, as `--then` names them: the words of train, validate, predict and run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
-from api.cli.target import INSTEAD, Target
 from catalog.errors import InvalidInput, UnknownName
-from pipeline.jobs.queue import OF_DATASETS
+from pipeline.runs.orders import ORDERS
+
+if TYPE_CHECKING:
+    from api.cli.commands.jobs.job_options import JobOptions
 
 THEN = "--then"
 
 _NOT_OF_STEPS = ("name", "detach", "as_json", "dry_run")
-_LEFT_OUT = ""
-"""In place of a dataset or model that the trigger itself knows."""
 
 WORDS: ContextVar[Sequence[Sequence[str]]] = ContextVar("words", default=())
 
@@ -42,7 +42,6 @@ def steps() -> list[dict[str, Any]]:
 
     Raises:
         InvalidInput: It names none, or one that a trigger cannot begin.
-        UnknownName: A word that is no kind of job.
     """
     if not WORDS.get():
         raise InvalidInput(
@@ -52,46 +51,14 @@ def steps() -> list[dict[str, Any]]:
     return [_step(words) for words in WORDS.get()]
 
 
-class _Asked(Exception):
-    """The request of a job, in place of the job."""
-
-    def __init__(self, request: Mapping[str, Any]) -> None:
-        super().__init__()
-        self.request = {key: value for key, value in request.items() if value != _LEFT_OUT}
-
-
-class _Asking:
-    """Stands where a command has a home or a server, and says what it was asked for."""
-
-    @property
-    def jobs(self) -> "_Asking":
-        """Itself."""
-        return self
-
-    def train(self, dataset: str, **options: Any) -> None:
-        """Say it."""
-        raise _Asked({"kind": "train", "dataset": dataset, **options})
-
-    def validate(self, model: str, dataset: str, **options: Any) -> None:
-        """Say it."""
-        raise _Asked({"kind": "validate", "model": model, "dataset": dataset, **options})
-
-    def predict(self, model: str, dataset: str, **options: Any) -> None:
-        """Say it."""
-        raise _Asked({"kind": "predict", "model": model, "dataset": dataset, **options})
-
-    def run(self, dataset: str, command: str, **options: Any) -> None:
-        """Say it."""
-        raise _Asked({"kind": "run", "dataset": dataset, "command": command, **options})
-
-
 def _step(words: Sequence[str]) -> dict[str, Any]:
-    """The request of one job: its own command reads the words."""
+    """The order of one job, as JSON: its own command reads the words."""
     kind = words[0] if words else ""
-    if kind not in OF_DATASETS:
-        raise UnknownName("job", kind, OF_DATASETS)
+    if kind not in ORDERS:
+        raise UnknownName("job", kind, ORDERS)
+    module = import_module(f"api.cli.commands.jobs.{kind}")
     alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-    alone.command()(getattr(import_module(f"api.cli.commands.jobs.{kind}"), kind))
+    alone.command()(getattr(module, kind))
     command = get_command(alone)
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     for argument in arguments:
@@ -104,21 +71,12 @@ def _step(words: Sequence[str]) -> dict[str, Any]:
                 f"{THEN} {kind} --{option}: a trigger names its jobs, and nobody follows them; "
                 "leave it out"
             )
-    for argument in arguments:
-        several = argument.nargs != 1
-        value = context.params[argument.name] or ([_LEFT_OUT] if several else _LEFT_OUT)
-        if several and len(value) > 1:
-            raise InvalidInput(
-                f"{THEN} {kind} ... {' '.join(value)}: expected one dataset; write {THEN} {kind} "
-                "for each"
-            )
-        context.params[argument.name] = value
-    token = INSTEAD.set(cast("Target", _Asking()))
-    try:
-        with context:
-            command.invoke(context)
-    except _Asked as asked:
-        return asked.request
-    finally:
-        INSTEAD.reset(token)
-    raise AssertionError(f"{kind} begins a job")
+    options: JobOptions = module.OPTIONS
+    orders = options.orders(context.params)
+    if len(orders) > 1:
+        datasets = " ".join(str(order.dataset) for order in orders)
+        raise InvalidInput(
+            f"{THEN} {kind} ... {datasets}: expected one dataset; write {THEN} {kind} for each"
+        )
+    step = orders[0].as_json()
+    return {name: value for name, value in step.items() if value is not None}

@@ -1,14 +1,13 @@
 """framesift trigger add, list, show, remove, enable, disable."""
 
+from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
 from api.cli.commands.automation.steps import THEN, WithSteps, steps
-from api.cli.commands.jobs.options import present
-from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, document, emit_json, stdout
 from catalog.errors import InvalidInput
 
@@ -71,13 +70,14 @@ def add(
     as_json: JsonFlag = False,
 ) -> None:
     """Add a trigger: jobs that begin by themselves when frames are added, or at times."""
-    options = present(
-        when=when,
-        min_frames=min_frames,
-        quiet_s=quiet,
-        schedule=None if schedule is None else _parts(schedule),
-        split=split,
-    )
+    chosen = {
+        "when": when,
+        "min_frames": min_frames,
+        "quiet_s": quiet,
+        "schedule": None if schedule is None else _parts(schedule),
+        "split": split,
+    }
+    options: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     added = target().triggers.add(name, then=steps(), **options)
     if as_json:
         emit_json(added)
@@ -88,7 +88,7 @@ def add(
 @trigger_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List the triggers, and how their last runs stand."""
-    triggers = list(target().triggers.list())
+    triggers: list[Record] = list(target().triggers.list())
     if as_json:
         emit_json(triggers)
         return
@@ -103,7 +103,7 @@ def show(name: _NameArgument, as_json: JsonFlag = False) -> None:
     """Show a trigger and its newest runs."""
     triggers = target().triggers
     trigger = triggers.get(name)
-    runs = list(triggers.runs(name))[:20]
+    runs: list[Record] = list(islice(triggers.runs(name), 20))
     if as_json:
         emit_json({**document(trigger), "runs": runs})
         return

@@ -1,11 +1,12 @@
 """framesift webhook add, list, show, remove."""
 
+from itertools import islice
 from typing import Annotated
 
 import typer
 
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, document, emit_json, stdout
 
 webhook_app = typer.Typer(
@@ -41,7 +42,7 @@ def add(
 @webhook_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List the webhooks."""
-    webhooks = list(target().webhooks.list())
+    webhooks: list[Record] = list(target().webhooks.list())
     if as_json:
         emit_json(webhooks)
     else:
@@ -54,7 +55,7 @@ def show(name: _NameArgument, as_json: JsonFlag = False) -> None:
     """Show a webhook, and what it was told of late."""
     webhooks = target().webhooks
     webhook = webhooks.get(name)
-    deliveries = list(webhooks.deliveries(name))[:20]
+    deliveries: list[Record] = list(islice(webhooks.deliveries(name), 20))
     if as_json:
         emit_json({**document(webhook), "deliveries": deliveries})
         return

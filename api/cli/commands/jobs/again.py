@@ -1,36 +1,45 @@
-"""Options by which a job is begun like an earlier one."""
+"""Orders that are like an earlier job's."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
-from api.cli.commands.jobs.options import present
-from api.cli.shapes.record import Record
-from pipeline.jobs.train_settings import TrainSettings
+from api.cli.target import Record
+from pipeline.runs.orders import TrainingSettings
+from pipeline.runs.setting import rows
 
 _OF_ALL = ("bad_frames", "stage", "start_after")
-_TRAINING = {field.name for field in fields(TrainSettings)} - {"continue_from", "backbone_weights"}
+_TRAINING = ("workers", "prepare", *(row.name for row in rows(TrainingSettings)))
+_NOT_AGAIN = ("continue_from", "backbone_weights")
 """What a training begins with is its own: the weights of a model, and not of a file."""
 
-_VALIDATION = {"workers", "split", "fail_below", "slices", "augment_test"}
+_VALIDATION = ("workers", "split", "fail_below", "slices", "augment_test")
 
-_COMPUTED = {"ranks", "packages"}
+_COMPUTED = ("ranks", "packages")
 """Resources that follow from the settings."""
 
 
-def training_again(job: Record) -> dict[str, Any]:
-    """The settings, backend and resources of a training, without its name and its parent."""
-    return _again(job, {*_TRAINING, *_OF_ALL})
+def training_again(job: Record, dataset: str, model: str) -> dict[str, Any]:
+    """The order of a training like another, on a dataset and beginning with a model, as JSON."""
+    names = {*_TRAINING, *_OF_ALL} - {*_NOT_AGAIN}
+    return _again(job, names) | {"kind": "train", "dataset": dataset, "continue_from": model}
 
 
-def validation_again(job: Record) -> dict[str, Any]:
-    """The settings, backend and resources of a validation, without its name and models."""
-    return _again(job, {*_VALIDATION, *_OF_ALL})
+def validation_again(job: Record, model: str) -> dict[str, Any]:
+    """The order of a validation like another, of another model, as JSON."""
+    return _again(job, {*_VALIDATION, *_OF_ALL}) | {
+        "kind": "validate", "dataset": job["dataset"], "model": model,
+    }  # fmt: skip
 
 
 def _again(job: Record, names: set[str]) -> dict[str, Any]:
-    settings = {name: value for name, value in job["settings"].items() if name in names}
+    settings = {
+        name: value
+        for name, value in job["settings"].items()
+        if name in names and value is not None
+    }
     # Users who see some rows only are not told it.
     recorded: Mapping[str, Any] = job["request"].get("resources", {})
     resources = {name: value for name, value in recorded.items() if value and name not in _COMPUTED}
-    return present(**settings, backend=job["backend"], resources=resources or None)
+    return {
+        **settings, "backend": job["backend"], **({"resources": resources} if resources else {}),
+    }  # fmt: skip

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.cli.progress_bar import progress_bar
-from api.cli.shapes.jobs import Jobs
-from api.cli.shapes.record import Record
 from api.cli.sigint import leave_driven, leaving_job_running
 from api.cli.tables.table import emit_table
+from api.cli.target import Jobs, Record
 from api.cli.terminal import emit_json, stdout
 from catalog.errors import JobFailed
 from framesift.progress import Progress, count_of, list_of, number_of
@@ -79,13 +78,12 @@ def show_job(job: Record, as_json: bool) -> None:
         return
     seconds = f" in {job['seconds']:.1f} s" if job["seconds"] is not None else ""
     stdout.print(f"job {job['name']}: {job['state']}{seconds}")
-    if job.get("core_seconds"):
+    if job["core_seconds"]:
         stdout.print(
             f"used {job['core_seconds']:,.1f} core-seconds, {job['gpu_seconds']:,.1f} GPU-seconds; "
             f"waited {job['wait_seconds']:,.1f} s"
         )
-    # What is asked by get, servers of the first releases do not tell.
-    for line in (job["error"], f"waits {job['waits']}" if job.get("waits") else ""):
+    for line in (job["error"], f"waits {job['waits']}" if job["waits"] else ""):
         if line:
             stdout.print(line)
     for warning in list_of(job["metrics"], "warnings"):
@@ -94,7 +92,7 @@ def show_job(job: Record, as_json: bool) -> None:
         stdout.print(regressed)
     if job["state"] in ("failed", "cancelled") and job["kind"] != "policy":
         stdout.print(f"framesift jobs resume {job['name']} goes on where it ended")
-    tasks = job.get("tasks") or ()
+    tasks = job["tasks"]
     if len(tasks) > 1 or any(task["attempt"] > 1 for task in tasks):
         columns = ("name", "state", "attempt", "backend", "started", "finished", "error")
         emit_table(("task", *columns[1:]), [[task[column] for column in columns] for task in tasks])

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.options.grouped_options import with_options
 from api.cli.options.question_options import QuestionOptions, question_of
 from api.cli.options.set_options import DivisionOptions, division_of
 from catalog.errors import InvalidInput
@@ -14,7 +13,7 @@ from catalog.errors import InvalidInput
 
 @dataclass(frozen=True)
 class FrameOptions(DivisionOptions, QuestionOptions):
-    """Options that choose a job's frames, those of a question, and say what becomes of them."""
+    """Options that choose a job's frames by a question, and divide them."""
 
     divide: Annotated[
         str | None,
@@ -23,24 +22,6 @@ class FrameOptions(DivisionOptions, QuestionOptions):
             help="Divide chosen frames into splits, such as train=0.8,validation=0.2.",
         ),
     ] = None
-    save_as: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The dataset that chosen frames become; by default the job's name, or "
-            "predict-MODEL.",
-        ),
-    ] = None
-    evict: Annotated[
-        bool,
-        typer.Option("--evict", help="Remove the dataset from the cache when the job is done."),
-    ] = False
-    migrate: Annotated[
-        bool,
-        typer.Option(
-            "--migrate", help="Have the dataset's files migrated back to tape when the job is done."
-        ),
-    ] = False
 
 
 @dataclass(frozen=True)
@@ -61,30 +42,34 @@ class TrainFrameOptions(FrameOptions):
     ] = None
 
 
-with_frame_options = with_options("frame_options", FrameOptions)
-"""Give a command all of FrameOptions' options in place of its parameter ``frame_options``."""
+def frames_of(group: type[FrameOptions], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an order that say which frames a question chooses; none for no question.
 
-
-def dataset_or_question(dataset: str | None, frame_options: FrameOptions) -> Mapping[str, Any]:
-    """The dataset or question that a job works on, as options of the method that begins it.
+    Args:
+        group: The command's options of questions.
+        parameters: All of the command.
 
     Raises:
         InvalidInput: An option's value cannot be used, or there is nothing to divide.
     """
+    options = {field.name: parameters[field.name] for field in fields(group)}
+    shares = options.pop("divide")
     asked = {
-        field.name: getattr(frame_options, field.name)
+        field.name: options[field.name]
         for field in fields(QuestionOptions)
-        if getattr(frame_options, field.name) is not None
+        if options[field.name] not in (None, ())  # click has () where an option is not there
     }
-    chosen: dict[str, Any] = {"dataset": dataset}
+    chosen: dict[str, Any] = {}
     if asked:
-        chosen["question"] = question_of(QuestionOptions(**asked))
-    own = {field.name: getattr(frame_options, field.name) for field in fields(DivisionOptions)}
+        chosen["question"] = question_of(QuestionOptions(**asked)).model_dump(
+            mode="json", exclude_defaults=True
+        )
+    own = {field.name: options[field.name] for field in fields(DivisionOptions)}
     division = DivisionOptions(**own)
-    if frame_options.divide is not None:
-        chosen["divide"] = {"split": frame_options.divide, **division_of(division)}
-        if frame_options.seed is not None:
-            chosen["divide"]["seed"] = frame_options.seed
+    if shares is not None:
+        chosen["divide"] = {"split": shares, **division_of(division)}
+        if options["seed"] is not None:
+            chosen["divide"]["seed"] = options["seed"]
     elif division != DivisionOptions():
         different = next(
             name for name, value in asdict(division).items() if value != _UNDIVIDED[name]
@@ -93,12 +78,6 @@ def dataset_or_question(dataset: str | None, frame_options: FrameOptions) -> Map
             f"--{different.replace('_', '-')}: goes with --divide, such as "
             "--divide train=0.8,validation=0.2"
         )
-    if frame_options.save_as is not None:
-        chosen["save_as"] = frame_options.save_as
-    if frame_options.evict:
-        chosen["evict"] = True
-    if frame_options.migrate:
-        chosen["migrate"] = True
     return chosen
 
 

@@ -9,9 +9,8 @@ import typer
 from api.cli.commands.jobs.again import training_again, validation_again
 from api.cli.commands.jobs.follow import check_scores, followed, show_job
 from api.cli.options.common import AtOption
-from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, document, emit_json, stdout
 from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_write
@@ -120,11 +119,10 @@ def _round(
     if improved["dataset"] is None:
         raise InvalidInput(f"--train: {improved.get('nothing_added')}")
     jobs, dataset, model = target().jobs, improved["dataset"], improved["model"]
-    options = training_again(jobs.get(model)) | {"continue_from": model}
-    begun = jobs.train(f"{dataset['name']}@{dataset['version']}", **options)
+    name = f"{dataset['name']}@{dataset['version']}"
+    begun = jobs.submit(training_again(jobs.get(model), name, model))
     yield "training", followed(jobs, begun, as_json)
     if validate:
         before = jobs.get(improved["validation"])
-        options = validation_again(before)
-        validation = jobs.validate(begun["name"], before["dataset"], **options)
+        validation = jobs.submit(validation_again(before, begun["name"]))
         yield "validated", followed(jobs, validation, as_json)

@@ -8,10 +8,10 @@ import typer
 from api.cli.commands.jobs.compare import compare
 from api.cli.commands.jobs.drive import daemon, run_once
 from api.cli.commands.jobs.follow import follow, show_job
+from api.cli.commands.jobs.job_options import DetachFlag
 from api.cli.commands.jobs.logs import logs
-from api.cli.commands.jobs.options import BadFramesOption, DetachFlag
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, emit_json, stdout
 from pipeline.jobs.state import FINISHED
 
@@ -25,7 +25,7 @@ jobs_app.command("daemon")(daemon)
 @jobs_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List the jobs, newest first."""
-    listed = list(target().jobs.list())
+    listed: list[Record] = list(target().jobs.list())
     if as_json:
         emit_json(listed)
     else:
@@ -49,7 +49,7 @@ def usage(
     as_json: JsonFlag = False,
 ) -> None:
     """Sum up what jobs used of machines: core-, GPU- and wait-seconds of ended attempts."""
-    listed = list(target().jobs.usage(by.value))
+    listed: list[Record] = list(target().jobs.usage(by.value))
     if as_json:
         emit_json(listed)
         return
@@ -101,7 +101,14 @@ def resume(
         int | None,
         typer.Option(min=1, help="Processes with which a training goes on; as before by default."),
     ] = None,
-    bad_frames: BadFramesOption = None,
+    bad_frames: Annotated[
+        str | None,
+        typer.Option(
+            metavar="fail|skip|skip:N",
+            help="Frames that cannot be read: fail (default); leave out one percent, or N, at "
+            "most.",
+        ),
+    ] = None,
     detach: DetachFlag = False,
     as_json: JsonFlag = False,
 ) -> None:

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from api.cli.shapes.jobs import Jobs
 from api.cli.sigint import leaving_job_running
-from api.cli.target import target
+from api.cli.target import Jobs, target
 from api.cli.terminal import emit_text
 from framesift.job_logs import followed_logs
 from pipeline.jobs.state import FINISHED

@@ -6,7 +6,7 @@ import typer
 
 from api.cli.commands.jobs.follow import plain
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, emit_json, stdout
 
 models_app = typer.Typer(no_args_is_help=True, help="Models, and what they were trained on.")
@@ -15,7 +15,7 @@ models_app = typer.Typer(no_args_is_help=True, help="Models, and what they were 
 @models_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List the models, newest first: the trainings that are done."""
-    listed = list(target().models.list())
+    listed: list[Record] = list(target().models.list())
     if as_json:
         emit_json(listed)
     else:

@@ -1,13 +1,9 @@
-"""Options by which a job asks something of the machines it runs on, or is only described."""
+"""Options by which a job asks something of the machines it runs on."""
 
-from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
 
-from api.cli.shapes.jobs import Jobs
-from api.cli.shapes.record import Record
-from api.cli.terminal import emit_json, emit_text, stdout
 from catalog.errors import InvalidInput, UnknownName
 
 ResourceOption = Annotated[
@@ -27,10 +23,6 @@ OptionOption = Annotated[
         help="A setting of the backend's own, such as slurm.partition=gpu.",
     ),
 ]
-DryRunFlag = Annotated[
-    bool, typer.Option("--dry-run", help="Print what the backend would be handed, and end.")
-]
-
 _NUMBERS = ("ranks_per_node", "gpus", "cores", "memory_mb", "wall_minutes")
 _TEXTS = ("nodes", "constraint", "image")
 
@@ -79,45 +71,3 @@ def _pairs(flag: str, words: list[str] | None) -> list[tuple[str, str]]:
         if "=" not in word:
             raise InvalidInput(f"{flag} {word}: expected NAME=VALUE")
     return [(name, value) for name, _, value in (word.partition("=") for word in words or [])]
-
-
-def begun(
-    jobs: Jobs, kind: str, dry_run: bool, options: Mapping[str, Any], as_json: bool
-) -> Record:
-    """The job that was begun; with ``dry_run`` it is described, and the command ends.
-
-    Args:
-        jobs: Of the home or server.
-        kind: The method by which it begins.
-        dry_run: Whether it is described.
-        options: Of the method.
-        as_json: Whether the description is printed as JSON.
-
-    Raises:
-        typer.Exit: It was described.
-    """
-    if not dry_run:
-        begin: Callable[..., Record] = getattr(jobs, kind)
-        job = begin(**options)
-        if not as_json:
-            for note in job["notes"]:
-                stdout.print(f"note: {note}")
-        return job
-    told = jobs.dry_run(kind, **options)
-    if as_json:
-        emit_json(told)
-    else:
-        emit_text(_shown(told))
-    raise typer.Exit
-
-
-def _shown(told: Record) -> str:
-    """A description as the command prints it."""
-    notes = "".join(f"# note: {note}\n" for note in told["notes"])
-    if len(told["steps"]) == 1:
-        return f"{notes}{told['submission']}\n"
-    steps = [
-        f"==> {one['name']}, on {one['backend']} <==\n{one['submission']}\n"
-        for one in told["steps"]
-    ]
-    return f"{notes}# {told['dataset']}: {told['frames']:,} frames\n" + "\n".join(steps)

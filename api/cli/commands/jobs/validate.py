@@ -1,164 +1,49 @@
 """framesift validate."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from api.cli import destination
-from api.cli.commands.jobs.follow import check_scores, follow, followed, told_regressions
-from api.cli.commands.jobs.frame_options import (
-    FrameOptions,
-    dataset_or_question,
-    with_frame_options,
-)
-from api.cli.commands.jobs.options import (
-    AttemptsOption,
-    BackendOption,
-    BadFramesOption,
-    DetachFlag,
-    NameOption,
-    NoStageFlag,
-    StartAfterOption,
-    percent_of,
-    present,
-)
-from api.cli.commands.jobs.resources import (
-    DryRunFlag,
-    OptionOption,
-    ResourceOption,
-    begun,
-    resources_of,
-)
-from api.cli.shapes.jobs import Jobs
-from api.cli.shapes.record import Record
+from api.cli.commands.jobs.begin import begin, begin_and_follow, refuse_foreign_model
+from api.cli.commands.jobs.follow import check_scores, followed, told_regressions
+from api.cli.commands.jobs.job_options import Following, JobOptions
 from api.cli.sigint import leave_driven
 from api.cli.tables.table import emit_table
-from api.cli.target import target
-from api.cli.terminal import JsonFlag, emit_json, stdout
+from api.cli.target import Jobs, Record, target
+from api.cli.terminal import emit_json, stdout
 from catalog.errors import InvalidInput
 from framesift.progress import count_of, list_of, number_of
-from pipeline.jobs.attempts import ATTEMPTS
 from pipeline.jobs.state import FINISHED
-from pipeline.runs.score_thresholds import parse_thresholds
+from pipeline.runs.orders import Order, Validation
 
 
-@with_frame_options
-def validate(
-    frame_options: FrameOptions,
-    model_name: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL",
-            help="A training job's name, or a model folder; with @STEP a checkpoint, "
-            "with @best the best one.",
-        ),
-    ],
-    datasets: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[DATASET]...",
-            help="NAME, or NAME@VERSION; of several, one table is shown. Else options such as "
-            "--range choose frames.",
-        ),
-    ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Shards, each a process.")] = 2,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            help="Split to validate on; validation, or all frames of a dataset not divided."
-        ),
-    ] = None,
-    trust_model: Annotated[
-        bool,
-        typer.Option(
-            "--trust-model",
-            help="Build a foreign network, of model.keras or the MODULE:FUNCTION that "
-            "model.json names; this runs its author's code.",
-        ),
-    ] = False,
-    fail_below: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME=SCORE,...",
-            help="Exit with 1 where a score is lower: miou=0.4,pedestrian=0.3 (a class: its IoU).",
-        ),
-    ] = None,
-    compare: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL2",
-            help="Put the same frames through this model, too, and say where MODEL is worse.",
-        ),
-    ] = None,
-    slices: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TAG",
-            help="Score the parts of the split by this tag's values, too; repeatable. all: by each "
-            "tag that has few.",
-        ),
-    ] = None,
-    augment_test: Annotated[
-        str | None,
-        typer.Option(
-            metavar="mirror",
-            help="Put each image through the model mirrored, too: how many pixels change.",
-        ),
-    ] = None,
-    bad_frames: BadFramesOption = None,
-    name: NameOption = None,
-    backend: BackendOption = "local",
-    resource: ResourceOption = None,
-    option: OptionOption = None,
-    dry_run: DryRunFlag = False,
-    no_stage: NoStageFlag = False,
-    start_after: StartAfterOption = None,
-    attempts: AttemptsOption = ATTEMPTS,
-    detach: DetachFlag = False,
-    as_json: JsonFlag = False,
-) -> None:
+def _validate(orders: Sequence[Order], how: Following) -> None:
     """Validate a model: the split fanned out over workers, one report merged from all.
 
     On several datasets, one after another: a job and a report for each, and one table of all.
     """
-    each_of: Sequence[str | None] = datasets or [None]
-    if name is not None and len(each_of) > 1:
-        raise InvalidInput(f"--name {name}: names one job, and {len(each_of)} datasets are given")
-    options = present(
-        workers=workers,
-        split=split,
-        bad_frames=bad_frames,
-        compare=compare,
-        slices=slices or None,
-        augment_test=augment_test,
-        name=name,
-        backend=backend,
-        resources=resources_of(backend, resource, option),
-        start_after=percent_of(start_after),
-    )
-    if attempts != ATTEMPTS:
-        options["attempts"] = attempts
-    if no_stage:
-        options["stage"] = False
-    if fail_below is not None:
-        options["fail_below"] = parse_thresholds(fail_below)
-    if trust_model:
-        refuse_foreign_model()
-        options["trust_model"] = True
+    if len(orders) == 1:
+        begin_and_follow(orders, how)
+        return
+    name = orders[0].name
+    if name is not None:
+        raise InvalidInput(f"--name {name}: names one job, and {len(orders)} datasets are given")
+    if how.dry_run:
+        raise InvalidInput(f"--dry-run: describes one job, and {len(orders)} datasets are given")
     jobs = target().jobs
-    if dry_run and len(each_of) > 1:
-        raise InvalidInput(f"--dry-run: describes one job, and {len(each_of)} datasets are given")
-    options["model"] = model_name
-    submissions = [{**options, **dataset_or_question(each, frame_options)} for each in each_of]
-    if len(submissions) > 1:  # all can begin, or none does
-        for submission in submissions:
-            jobs.dry_run("validate", **submission)
-    started = [begun(jobs, "validate", dry_run, each, as_json) for each in submissions]
-    if len(started) == 1:
-        follow(jobs, started[0], detach, as_json)
-    else:
-        follow_all(jobs, started, detach=detach, as_json=as_json)
+    for order in orders:  # all can begin, or none does
+        jobs.dry_run(**order.as_json())
+    started = [begin(jobs, order, how) for order in orders]
+    follow_all(jobs, started, detach=how.detach, as_json=how.as_json)
+
+
+OPTIONS = JobOptions(
+    Validation,
+    "NAME, or NAME@VERSION; of several, one table is shown. Else options such as --range choose "
+    "frames.",
+    several=True,
+    adjust=refuse_foreign_model,
+)
+validate = OPTIONS.command(_validate)
 
 
 def follow_all(jobs: Jobs, started: Sequence[Record], *, detach: bool, as_json: bool) -> None:
@@ -241,16 +126,3 @@ def _share(metrics: Mapping[str, Any], name: str, sign: str = "") -> str:
     """A score for people; empty where there is none."""
     value = number_of(metrics, name)
     return "" if value is None else f"{value:{sign}.4f}"
-
-
-def refuse_foreign_model() -> None:
-    """Refuse --trust-model where a server would load the model.
-
-    Raises:
-        InvalidInput: A server was chosen.
-    """
-    if destination.server() is not None:
-        raise InvalidInput(
-            "--trust-model: a server loads no foreign models; validate it where it lies, on a "
-            "home of that machine"
-        )

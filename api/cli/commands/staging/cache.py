@@ -18,8 +18,7 @@ from catalog.text.visible_text import visible
 from pipeline.afm.target import TARGET
 
 if TYPE_CHECKING:
-    from api.cli.shapes.cache import Cache
-    from api.cli.shapes.record import Record
+    from api.cli.target import Cache, Record
 
 cache_app = typer.Typer(no_args_is_help=True, help="What is staged near the jobs.")
 
@@ -59,13 +58,13 @@ def status(cache: CacheOption = None, as_json: JsonFlag = False) -> None:
     ]  # fmt: skip
     columns = ("dataset", "", "size", "files", "alone", "prepared", "last used", "kept by")
     emit_table(columns, rows, "By dataset; files of several count for each.")
-    others = (("no dataset", filled["unnamed"]), ("decoded frames", filled["prepared"]))
+    unnamed = (("no dataset", filled["unnamed"]), ("decoded frames", filled["prepared"]))
     parts = [(one["source"], one) for one in filled["sources"]]
     emit_table(
         ("source", "", "size", "files"),
         [
             (name, bar(one["bytes"], largest), size(one["bytes"]), one["files"])
-            for name, one in (*parts, *others)
+            for name, one in (*parts, *unnamed)
         ],
         "By source.",
     )
@@ -184,7 +183,9 @@ def contents(
     """List the files of a dataset that are cached."""
     if filesets and cache is not None:
         raise InvalidInput(f"--cache {cache} and --from {filesets[0]}: give one of them")
-    files = list(_cache(cache).contents(dataset, filesets=filesets or (), missing=missing))
+    files: list[Record] = list(
+        _cache(cache).contents(dataset, filesets=filesets or (), missing=missing)
+    )
     if as_json:
         emit_json({"files": files})
         return

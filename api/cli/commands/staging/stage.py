@@ -11,8 +11,8 @@ from api.cli import long_work
 from api.cli.json_report import JsonReport, failures
 from api.cli.options.order_options import argument_of, option_of
 from api.cli.progress_bar import Bar, progress_bar
-from api.cli.shapes.record import Record
 from api.cli.sigterm import sigterm_exits
+from api.cli.target import Record
 from api.cli.terminal import JsonFlag, duration, emit_json, size, stdout
 from api.schemas.home_orders import Staging
 from catalog.errors import InvalidInput
@@ -47,8 +47,8 @@ def stage(
 ) -> None:
     """Fetch a dataset's images and labels into a cache near the job."""
     if dry_run:
-        others = {"--verify": verify, "--prepare": prepare, "--to": to}
-        if wrong := [option for option, value in others.items() if value]:
+        more = {"--verify": verify, "--prepare": prepare, "--to": to}
+        if wrong := [option for option, value in more.items() if value]:
             raise InvalidInput(
                 f"--dry-run and {', '.join(wrong)}: a plan goes with --cache and --workers alone; "
                 "leave --dry-run or the others out"
@@ -86,13 +86,13 @@ def _print_plan(plan: Record, as_json: bool) -> None:
 def run_staging(order: Staging, cache: Path | None, *, as_json: bool) -> None:
     """Stage a dataset into a cache, and print how it goes."""
     with sigterm_exits(), progress_bar(f"stage {order.dataset}", quiet=as_json) as bar:
-        told = long_work.Told(
+        reports = long_work.Reports(
             progress=_progress(bar, as_json),
             failed=failures(as_json=as_json),
             prepared=lambda frames, of: bar.show(frames, of, f"{frames:,} of {of:,} prepared"),
             state=lambda state: bar.show(0, None, state),
         )
-        staging = long_work.stage(order, cache, told)
+        staging = long_work.stage(order, cache, reports)
     if as_json:
         emit_json(staging)
     else:
@@ -102,9 +102,9 @@ def run_staging(order: Staging, cache: Path | None, *, as_json: bool) -> None:
             f"files, {size(staging['bytes'])}; fetched {staging['files_copied']:,} "
             f"({size(staging['bytes_copied'])}) into {staging['cache']}"
         )
-        for path in staging.get("damaged") or ():  # an older server's result has none
+        for path in staging["damaged"]:
             stdout.print(visible(f"  was damaged, and was fetched again: {path}"))
-        if prepared := staging.get("prepared"):
+        if prepared := staging["prepared"]:
             stdout.print(
                 f"prepared {prepared['frames']:,} frames at {prepared['size']}, "
                 f"{size(prepared['bytes'])}; decoded {prepared['made']:,} into "

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.shapes.record import Record
 from api.cli.tables.table import emit_table
-from api.cli.target import target
+from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, duration, emit_json, size, stdout
 
 stagings_app = typer.Typer(no_args_is_help=True, help="Stagings, done and running.")
@@ -21,7 +20,7 @@ def list_(
     as_json: JsonFlag = False,
 ) -> None:
     """List the stagings that are done or failed, newest first."""
-    listed = list(target().stagings.list(dataset=dataset))
+    listed: list[Record] = list(target().stagings.list(dataset=dataset))
     if as_json:
         emit_json(listed)
         return
@@ -32,7 +31,7 @@ def list_(
             staging["files_copied"],
             size(staging["bytes"]),
             staging["cache"],
-            staging.get("error") or "",  # an older server has none
+            staging["error"],
         )
         for staging in listed
     ]
@@ -42,7 +41,7 @@ def list_(
 @stagings_app.command("running")
 def running(as_json: JsonFlag = False) -> None:
     """List the stagings that run or wait to, with what they have done."""
-    listed = list(target().stagings.running())
+    listed: list[Record] = list(target().stagings.running())
     if as_json:
         emit_json(listed)
         return
@@ -68,11 +67,11 @@ def _row(staging: Record, columns: tuple[str, ...]) -> list[Any]:
     progress: Mapping[str, Any] | None = staging["progress"]
     if progress is None:
         return [*values, "", "", "", "", "", ""]
-    left = progress["eta_s"]
+    eta_s = progress["eta_s"]
     return [
         *values,
         *(progress[name] for name in ("queued", "done", "failed")),
         size(progress["fetched_bytes"]),
         f"{progress['mb_per_s']:.1f} MB/s",
-        "" if left is None else duration(left),
+        "" if eta_s is None else duration(eta_s),
     ]

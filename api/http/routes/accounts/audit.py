@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from fastapi import Query
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import CurrentSession
 from api.http.pages import CurrentPage
@@ -15,7 +14,7 @@ router = Router(prefix="/v1/audit", tags=["users"])
 
 
 @router.get("", rule=ADMIN_READ)
-async def get_audit(
+def get_audit(
     session: CurrentSession,
     page: CurrentPage,
     who: Annotated[str | None, Query(description="Only of this user.")] = None,
@@ -33,9 +32,7 @@ async def get_audit(
 ) -> AuditAnswer:
     """The audit log: changes, with their users, and refusals."""
     before = _smaller(before, page.number_after("entries"))
-    entries = await run_in_threadpool(
-        session.audit.list, who=who, outcome=outcome, before=before, limit=page.limit + 1
-    )
+    entries = session.audit.list(who=who, outcome=outcome, before=before, limit=page.limit + 1)
     listed, follows = page.page("entries", entries, lambda entry: (entry.id,))
     return AuditAnswer(entries=listed, next=follows)
 

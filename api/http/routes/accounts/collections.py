@@ -3,7 +3,6 @@
 from urllib.parse import quote
 
 from fastapi import Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.conditions import Expected, tagged
 from api.http.dependencies import CurrentContext, CurrentSession
@@ -16,17 +15,17 @@ router = Router(prefix="/v1/collections", tags=["users"], examples={"name": "mun
 
 
 @router.get("", rule=READ)
-async def get_collections(session: CurrentSession, page: CurrentPage) -> CollectionsAnswer:
+def get_collections(session: CurrentSession, page: CurrentPage) -> CollectionsAnswer:
     """Every collection, for users who see all rows; else one's own."""
-    collections = await run_in_threadpool(session.collections.list)
+    collections = session.collections.list()
     listed, follows = page.page_of_all("collections", collections, lambda body: (body.name,), str)
     return CollectionsAnswer(collections=listed, next=follows)
 
 
 @router.get("/{name}", rule=READ)
-async def get_collection(name: str, session: CurrentSession, response: Response) -> CollectionBody:
+def get_collection(name: str, session: CurrentSession, response: Response) -> CollectionBody:
     """A collection that one sees rows of; any, for users who see all rows."""
-    return tagged(response, await run_in_threadpool(session.collections.get, name))
+    return tagged(response, session.collections.get(name))
 
 
 @router.post(
@@ -38,30 +37,30 @@ async def get_collection(name: str, session: CurrentSession, response: Response)
         "rule": "datasource = 'a2d2' and filename like 'camera%'",
     },
 )
-async def post_collection(
+def post_collection(
     body: NewCollection, session: CurrentSession, context: CurrentContext, response: Response
 ) -> CollectionBody:
     """Add a collection; admins may."""
     context.about = f"collection {body.name}: {body.rule}"
-    collection = await run_in_threadpool(session.collections.add, body.name, body.rule)
+    collection = session.collections.add(body.name, body.rule)
     response.headers["Location"] = f"/v1/collections/{quote(collection.name, safe='')}"
     return collection
 
 
 @router.delete("/{name}", rule=WRITE.but(accounts=True), status_code=204)
-async def delete_collection(name: str, session: CurrentSession, expected: Expected) -> Response:
+def delete_collection(name: str, session: CurrentSession, expected: Expected) -> Response:
     """Remove a collection; admins may."""
-    await run_in_threadpool(session.collections.remove, name, expected=expected)
+    session.collections.remove(name, expected=expected)
     return Response(status_code=204)
 
 
 @router.put("/{name}/users/{user}", rule=WRITE.but(accounts=True))
-async def put_user(name: str, user: str, session: CurrentSession) -> CollectionBody:
+def put_user(name: str, user: str, session: CurrentSession) -> CollectionBody:
     """Let a user see a collection's rows; admins may, and its collection admins."""
-    return await run_in_threadpool(session.collections.assign, name, user)
+    return session.collections.assign(name, user)
 
 
 @router.delete("/{name}/users/{user}", rule=WRITE.but(accounts=True))
-async def delete_user(name: str, user: str, session: CurrentSession) -> CollectionBody:
+def delete_user(name: str, user: str, session: CurrentSession) -> CollectionBody:
     """Let a user see a collection's rows no more; admins may, and its collection admins."""
-    return await run_in_threadpool(session.collections.withdraw, name, user)
+    return session.collections.withdraw(name, user)

@@ -3,7 +3,6 @@
 from urllib.parse import quote
 
 from fastapi import Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.conditions import Expected, tagged
 from api.http.dependencies import CurrentContext, CurrentSession
@@ -16,9 +15,9 @@ router = Router(prefix="/v1/users", tags=["users"], examples={"name": "anna"})
 
 
 @router.get("", rule=ADMIN_READ)
-async def get_users(session: CurrentSession, page: CurrentPage) -> UsersAnswer:
+def get_users(session: CurrentSession, page: CurrentPage) -> UsersAnswer:
     """Users by name."""
-    users = await run_in_threadpool(session.users.list)
+    users = session.users.list()
     listed, follows = page.page_of_all("users", users, lambda user: (user.name,), str)
     return UsersAnswer(users=listed, next=follows)
 
@@ -29,25 +28,25 @@ async def get_users(session: CurrentSession, page: CurrentPage) -> UsersAnswer:
     status_code=201,
     example={"name": "anna", "roles": ["datauser"]},
 )
-async def post_user(
+def post_user(
     body: NewUser, session: CurrentSession, context: CurrentContext, response: Response
 ) -> UserBody:
     """Add a user."""
     context.about = f"user {body.name}: roles {', '.join(body.roles) or 'none'}"
     password = body.password.get_secret_value() if body.password is not None else None
-    user = await run_in_threadpool(session.users.add, body.name, body.roles, password=password)
+    user = session.users.add(body.name, body.roles, password=password)
     response.headers["Location"] = f"/v1/users/{quote(user.name, safe='')}"
     return user
 
 
 @router.get("/{name}", rule=ADMIN_READ)
-async def get_user(name: str, session: CurrentSession, response: Response) -> UserBody:
+def get_user(name: str, session: CurrentSession, response: Response) -> UserBody:
     """A user."""
-    return tagged(response, await run_in_threadpool(session.users.get, name))
+    return tagged(response, session.users.get(name))
 
 
 @router.patch("/{name}", rule=ADMIN_WRITE.but(accounts=True), example={"roles": ["dataadmin"]})
-async def patch_user(
+def patch_user(
     name: str,
     change: UserChange,
     session: CurrentSession,
@@ -58,27 +57,27 @@ async def patch_user(
     context.about = f"user {name}: {_change_text(change)}"
     password = None if change.password is None else change.password.get_secret_value()
     changes = dict(change) | {"password": password}
-    return await run_in_threadpool(session.users.set, name, **changes, expected=expected)
+    return session.users.set(name, **changes, expected=expected)
 
 
 def _change_text(change: UserChange) -> str:
     """The change, in words for the audit log."""
-    said = []
+    changes = []
     if change.roles is not None:
-        said.append(f"roles {', '.join(change.roles) or 'none'}")
+        changes.append(f"roles {', '.join(change.roles) or 'none'}")
     if change.disabled is not None:
-        said.append("disabled" if change.disabled else "enabled")
+        changes.append("disabled" if change.disabled else "enabled")
     if change.password is not None:
-        said.append("a new password")
+        changes.append("a new password")
     if change.jobs is not None:
-        said.append(f"{change.jobs} jobs")
+        changes.append(f"{change.jobs} jobs")
     if change.ranks is not None:
-        said.append(f"{change.ranks} ranks")
-    return "; ".join(said) or "nothing"
+        changes.append(f"{change.ranks} ranks")
+    return "; ".join(changes) or "nothing"
 
 
 @router.delete("/{name}", rule=ADMIN_WRITE.but(accounts=True), status_code=204)
-async def delete_user(name: str, session: CurrentSession, expected: Expected) -> Response:
+def delete_user(name: str, session: CurrentSession, expected: Expected) -> Response:
     """Remove a user and their tokens."""
-    await run_in_threadpool(session.users.remove, name, expected=expected)
+    session.users.remove(name, expected=expected)
     return Response(status_code=204)

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from fastapi import Path, Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
@@ -24,9 +23,9 @@ Name = Annotated[str, Path(description="The trigger.", examples=["bikes"])]
 
 
 @router.get("", rule=READ_ALL_ROWS)
-async def get_triggers(session: CurrentSession, page: CurrentPage) -> TriggersAnswer:
+def get_triggers(session: CurrentSession, page: CurrentPage) -> TriggersAnswer:
     """Triggers by name."""
-    triggers = await run_in_threadpool(session.triggers.list)
+    triggers = session.triggers.list()
     listed, follows = page.page_of_all("triggers", triggers, lambda one: (one.name,), str)
     return TriggersAnswer(triggers=listed, next=follows)
 
@@ -43,9 +42,7 @@ async def get_triggers(session: CurrentSession, page: CurrentPage) -> TriggersAn
         "then": [{"kind": "train", "max_steps": 300}, {"kind": "validate"}],
     },
 )
-async def post_trigger(
-    body: NewTrigger, session: CurrentSession, context: CurrentContext
-) -> TriggerBody:
+def post_trigger(body: NewTrigger, session: CurrentSession, context: CurrentContext) -> TriggerBody:
     """Make a trigger: it begins jobs when so many frames more are there, or at times, or both.
 
     The jobs are its maker's. It makes a dataset of the frames that its condition finds, which jobs
@@ -55,35 +52,35 @@ async def post_trigger(
     starts = [*([body.when] if body.when else []), *([f"{body.schedule}"] if body.schedule else [])]
     steps = ", ".join(step.kind for step in body.then)
     context.about = f"trigger {body.name}: {', '.join(starts) or 'never'}; then {steps}"
-    return await run_in_threadpool(lambda: session.triggers.add(**document))
+    return session.triggers.add(**document)
 
 
 @router.get("/{name}", rule=READ_ALL_ROWS)
-async def get_trigger(name: Name, session: CurrentSession) -> TriggerBody:
+def get_trigger(name: Name, session: CurrentSession) -> TriggerBody:
     """A trigger, with its newest run."""
-    return await run_in_threadpool(session.triggers.get, name)
+    return session.triggers.get(name)
 
 
 @router.patch("/{name}", rule=WRITE_ALL_ROWS, example={"enabled": False})
-async def patch_trigger(
+def patch_trigger(
     name: Name, body: TriggerChange, session: CurrentSession, context: CurrentContext
 ) -> TriggerBody:
     """Enable or disable a trigger; jobs that it has begun go on."""
     context.about = f"trigger {name}: {'enabled' if body.enabled else 'disabled'}"
-    return await run_in_threadpool(lambda: session.triggers.enable(name, **set_fields(body)))
+    return session.triggers.enable(name, **set_fields(body))
 
 
 @router.delete("/{name}", rule=WRITE_ALL_ROWS, status_code=204)
-async def delete_trigger(name: Name, session: CurrentSession, context: CurrentContext) -> Response:
+def delete_trigger(name: Name, session: CurrentSession, context: CurrentContext) -> Response:
     """Forget a trigger and its runs; their jobs stay."""
     context.about = f"trigger {name}: removed"
-    await run_in_threadpool(session.triggers.remove, name)
+    session.triggers.remove(name)
     return Response(status_code=204)
 
 
 @router.get("/{name}/runs", rule=READ_ALL_ROWS)
-async def get_runs(name: Name, session: CurrentSession, page: CurrentPage) -> TriggerRunsAnswer:
+def get_runs(name: Name, session: CurrentSession, page: CurrentPage) -> TriggerRunsAnswer:
     """The newest thousand runs of a trigger, newest first: each the jobs of one start."""
-    runs = await run_in_threadpool(session.triggers.runs, name)
+    runs = session.triggers.runs(name)
     listed, follows = page.page_of_all("runs", runs, lambda run: (-run.number,), int)
     return TriggerRunsAnswer(runs=listed, next=follows)

@@ -4,7 +4,6 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Path, Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
@@ -24,9 +23,9 @@ Name = Annotated[str, Path(description="The webhook.", examples=["ci"])]
 
 
 @router.get("", rule=ADMIN_READ)
-async def get_webhooks(session: CurrentSession, page: CurrentPage) -> WebhooksAnswer:
+def get_webhooks(session: CurrentSession, page: CurrentPage) -> WebhooksAnswer:
     """Webhooks by name."""
-    webhooks = await run_in_threadpool(session.webhooks.list)
+    webhooks = session.webhooks.list()
     listed, follows = page.page_of_all("webhooks", webhooks, lambda one: (one.name,), str)
     return WebhooksAnswer(webhooks=listed, next=follows)
 
@@ -37,7 +36,7 @@ async def get_webhooks(session: CurrentSession, page: CurrentPage) -> WebhooksAn
     status_code=201,
     example={"name": "ci", "url": "https://ci.example.com/framesift", "states": ["failed"]},
 )
-async def post_webhook(
+def post_webhook(
     body: NewWebhook, session: CurrentSession, context: CurrentContext
 ) -> NewWebhookBody:
     """Make a webhook: it is told of jobs that end from here on, each by a signed POST.
@@ -47,28 +46,26 @@ async def post_webhook(
     # Of the URL the host alone: the rest may hold a receiver's secret.
     host = urlsplit(body.url).hostname or ""
     context.about = f"webhook {body.name}: {host}, {', '.join(body.states)}"
-    return await run_in_threadpool(lambda: session.webhooks.add(**dict(body)))
+    return session.webhooks.add(**dict(body))
 
 
 @router.get("/{name}", rule=ADMIN_READ)
-async def get_webhook(name: Name, session: CurrentSession) -> WebhookBody:
+def get_webhook(name: Name, session: CurrentSession) -> WebhookBody:
     """A webhook, without its secret."""
-    return await run_in_threadpool(session.webhooks.get, name)
+    return session.webhooks.get(name)
 
 
 @router.delete("/{name}", rule=ADMIN_WRITE, status_code=204)
-async def delete_webhook(name: Name, session: CurrentSession, context: CurrentContext) -> Response:
+def delete_webhook(name: Name, session: CurrentSession, context: CurrentContext) -> Response:
     """Forget a webhook and its deliveries; pending ones are not made."""
     context.about = f"webhook {name}: removed"
-    await run_in_threadpool(session.webhooks.remove, name)
+    session.webhooks.remove(name)
     return Response(status_code=204)
 
 
 @router.get("/{name}/deliveries", rule=ADMIN_READ)
-async def get_deliveries(
-    name: Name, session: CurrentSession, page: CurrentPage
-) -> DeliveriesAnswer:
+def get_deliveries(name: Name, session: CurrentSession, page: CurrentPage) -> DeliveriesAnswer:
     """The newest thousand deliveries of a webhook, newest first."""
-    rows = await run_in_threadpool(session.webhooks.deliveries, name)
+    rows = session.webhooks.deliveries(name)
     listed, follows = page.page_of_all("deliveries", rows, lambda row: (-row.number,), int)
     return DeliveriesAnswer(deliveries=listed, next=follows)

@@ -80,13 +80,13 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
     answers = _table(
         (status, answer.get("description", "")) for status, answer in operation["responses"].items()
     )
-    said = operation.get("description", operation.get("summary", ""))
+    text = operation.get("description", operation.get("summary", ""))
     return (
         f"<details><summary><b>{method.upper()}</b> <code>{escape(path)}</code></summary>"
-        f"<p>{escape(said)}</p>{parameters}{body}{answers}</details>"
+        f"<p>{escape(text)}</p>{parameters}{body}{answers}</details>"
     )
 
 
 def _table(rows: Any) -> str:
-    lines = [f"<tr><th>{escape(name)}</th><td>{escape(said)}</td></tr>" for name, said in rows]
+    lines = [f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows]
     return f"<table>{''.join(lines)}</table>" if lines else ""

@@ -1,7 +1,6 @@
 """/healthz and /readyz."""
 
 from fastapi import Request, Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.errors import problem
 from api.http.routing import Router
@@ -33,13 +32,13 @@ async def healthz() -> dict[str, str]:
         },
     },
 )
-async def readyz(request: Request) -> dict[str, object] | Response:
+def readyz(request: Request) -> dict[str, object] | Response:
     """The catalog answers; its newest snapshot."""
     if request.app.state.stopping.begun:
         return problem(503, "Stopping", "the server is stopping: ask another one, or later")
     workspace: Workspace = request.app.state.workspace
     catalog = workspace.whole_catalog  # the process is asked, whatever its caller may see
-    snapshot = await run_in_threadpool(catalog.snapshot)  # which begins to load it
+    snapshot = catalog.snapshot()  # which begins to load it
     return {"status": "ready", "snapshot": snapshot} if catalog.memory.tried else _loading(snapshot)
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import Response
-from fastapi.concurrency import run_in_threadpool
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -38,9 +37,9 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/metrics", rule=READ_ALL_ROWS.but(work="metrics"), response_class=Response, responses=_ANSWER
 )
-async def metrics(session: CurrentSession) -> Response:
+def metrics(session: CurrentSession) -> Response:
     """Requests, queries, statements, caches, jobs, scans, stagings, in Prometheus' text format."""
-    body = await run_in_threadpool(_figures, session)
+    body = _figures(session)
     return Response(body, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
@@ -83,8 +82,8 @@ def _jobs(session: Session) -> Iterator[Metric]:
     yield gauge
     labels = ("user", "dataset", "kind")
     cores, gpus, waits = (
-        GaugeMetricFamily(f"framesift_job_{what}_seconds", said, labels=labels)
-        for what, said in (
+        GaugeMetricFamily(f"framesift_job_{what}_seconds", help_, labels=labels)
+        for what, help_ in (
             ("core", "Cores times seconds, of ended attempts of jobs on record."),
             ("gpu", "GPUs times seconds, of ended attempts of jobs on record."),
             ("wait", "Seconds from submission to start, of ended attempts of jobs on record."),

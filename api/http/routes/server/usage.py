@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from fastapi import Query
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import CurrentSession
 from api.http.routing import Router
@@ -14,8 +13,8 @@ router = Router(prefix="/v1/usage", tags=["jobs"])
 
 
 @router.get("", rule=READ)
-async def get_usage(
+def get_usage(
     session: CurrentSession, by: Annotated[By, Query(description="What the sums are of.")] = "user"
 ) -> UsageAnswer:
     """Core-, GPU- and wait-seconds of jobs on record, of their attempts that have ended."""
-    return UsageAnswer(usage=await run_in_threadpool(session.jobs.usage, by))
+    return UsageAnswer(usage=session.jobs.usage(by))

@@ -26,14 +26,10 @@ _Number = Annotated[int, Path(ge=1, lt=2**63)]
 
 
 @router.get("/tokens", rule=READ.but(compressed=False))
-async def get_tokens_page(request: Request, session: CurrentSession) -> Response:
+def get_tokens_page(request: Request, session: CurrentSession) -> Response:
     """The caller's tokens; an admin's are everybody's."""
-
-    def answer() -> Response:
-        context = {"tokens": session.tokens.list(), "made": None}
-        return page(request, "operate/tokens.html", context | shown_to(session.caller))
-
-    return await run_in_threadpool(answer)
+    context = {"tokens": session.tokens.list(), "made": None}
+    return page(request, "operate/tokens.html", context | shown_to(session.caller))
 
 
 @router.post("/tokens", rule=OWN_ACCOUNT.but(idempotency_key="refuses", compressed=False))
@@ -54,24 +50,20 @@ async def post_token_page(
 
 
 @router.post("/tokens/{number}/revoke", rule=OWN_ACCOUNT.but(compressed=False))
-async def post_revoke_page(
+def post_revoke_page(
     number: _Number, request: Request, session: CurrentSession, context: CurrentContext
 ) -> Response:
     """Revoke a token."""
-    revoked = await run_in_threadpool(session.tokens.revoke, number)
+    revoked = session.tokens.revoke(number)
     context.about = f"token {revoked.name} of {revoked.user}: revoked"
     return gone_on(request, "/operate/tokens")
 
 
 @router.get("/users", rule=ADMIN_READ)
-async def get_users_page(request: Request, session: CurrentSession) -> Response:
+def get_users_page(request: Request, session: CurrentSession) -> Response:
     """Every user."""
-
-    def answer() -> Response:
-        context = {"users": session.users.list()}
-        return page(request, "operate/users.html", context | shown_to(session.caller))
-
-    return await run_in_threadpool(answer)
+    context = {"users": session.users.list()}
+    return page(request, "operate/users.html", context | shown_to(session.caller))
 
 
 @router.post("/users", rule=ADMIN_WRITE.but(accounts=True, compressed=False))
@@ -109,7 +101,7 @@ async def post_user_change_page(
 
 
 @router.get("/audit", rule=ADMIN_READ)
-async def get_audit_page(
+def get_audit_page(
     request: Request,
     session: CurrentSession,
     who: str = "",
@@ -117,19 +109,15 @@ async def get_audit_page(
     before: Annotated[int | None, Query(ge=1, lt=2**63)] = None,
 ) -> Response:
     """The audit log, newest first, page by page."""
-
-    def answer() -> Response:
-        entries = session.audit.list(
-            who=who or None, outcome=outcome or None, before=before, limit=_ENTRIES + 1
-        )
-        older = ""
-        if len(entries) > _ENTRIES:
-            filters = {"who": who, "outcome": outcome, "before": entries[_ENTRIES - 1].id}
-            older = urlencode({name: value for name, value in filters.items() if value})
-        context = {"entries": entries[:_ENTRIES], "older": older, "who": who, "outcome": outcome}
-        return page(request, "operate/audit.html", context | shown_to(session.caller))
-
-    return await run_in_threadpool(answer)
+    entries = session.audit.list(
+        who=who or None, outcome=outcome or None, before=before, limit=_ENTRIES + 1
+    )
+    older = ""
+    if len(entries) > _ENTRIES:
+        filters = {"who": who, "outcome": outcome, "before": entries[_ENTRIES - 1].id}
+        older = urlencode({name: value for name, value in filters.items() if value})
+    context = {"entries": entries[:_ENTRIES], "older": older, "who": who, "outcome": outcome}
+    return page(request, "operate/audit.html", context | shown_to(session.caller))
 
 
 def _new_token(form: Form) -> NewToken:

@@ -24,20 +24,16 @@ _SNAPSHOTS = 30
 
 
 @router.get("", rule=READ)
-async def get_operate(request: Request, session: CurrentSession) -> Response:
+def get_operate(request: Request, session: CurrentSession) -> Response:
     """Sources and scans; the tokens of those who see rows of collections only."""
     if not session.caller.sees_all:
         return elsewhere("/operate/tokens")
-
-    def answer() -> Response:
-        scans = session.scans.list(limit=_SCANS)
-        newest: dict[str, Any] = {}
-        for scan in scans:
-            newest.setdefault(scan.source, scan)
-        context = {"sources": session.sources.list(), "newest": newest, "scans": scans}
-        return page(request, "operate/sources.html", context | shown_to(session.caller))
-
-    return await run_in_threadpool(answer)
+    scans = session.scans.list(limit=_SCANS)
+    newest: dict[str, Any] = {}
+    for scan in scans:
+        newest.setdefault(scan.source, scan)
+    context = {"sources": session.sources.list(), "newest": newest, "scans": scans}
+    return page(request, "operate/sources.html", context | shown_to(session.caller))
 
 
 @router.post("/scans", rule=WRITE_ALL_ROWS)
@@ -53,31 +49,23 @@ async def post_scan_page(
 
 
 @router.get("/scans/{number}", rule=READ_ALL_ROWS)
-async def get_scan_page(
+def get_scan_page(
     number: Annotated[int, Path(ge=1, lt=2**63)], request: Request, session: CurrentSession
 ) -> Response:
     """A scan: what it counted, and the problems that it met."""
-
-    def answer() -> Response:
-        context = {
-            "scan": session.scans.get(number),
-            "problems": session.scans.problems(number, limit=_PROBLEMS),
-            "most": _PROBLEMS,
-        }
-        return page(request, "operate/scan.html", context | shown_to(session.caller))
-
-    return await run_in_threadpool(answer)
+    context = {
+        "scan": session.scans.get(number),
+        "problems": session.scans.problems(number, limit=_PROBLEMS),
+        "most": _PROBLEMS,
+    }
+    return page(request, "operate/scan.html", context | shown_to(session.caller))
 
 
 @router.get("/cache", rule=READ_ALL_ROWS.but(work="statistics"))
-async def get_cache_page(request: Request, session: CurrentSession) -> Response:
+def get_cache_page(request: Request, session: CurrentSession) -> Response:
     """The contents of the cache, and who uses it."""
-
-    def answer() -> Response:
-        context = {"cache": session.cache.status()}
-        return page(request, "operate/cache.html", context | shown_to(session.caller))
-
-    return await run_in_threadpool(answer)
+    context = {"cache": session.cache.status()}
+    return page(request, "operate/cache.html", context | shown_to(session.caller))
 
 
 @router.post("/cache", rule=WRITE_ALL_ROWS)
@@ -100,11 +88,7 @@ async def post_cache_page(
 
 
 @router.get("/snapshots", rule=READ_ALL_ROWS)
-async def get_snapshots_page(request: Request, session: CurrentSession) -> Response:
+def get_snapshots_page(request: Request, session: CurrentSession) -> Response:
     """The catalog's newest snapshots, and how much there is."""
-
-    def answer() -> Response:
-        context = {"snapshots": session.snapshots.list(_SNAPSHOTS), "info": session.info()}
-        return page(request, "operate/snapshots.html", context | shown_to(session.caller))
-
-    return await run_in_threadpool(answer)
+    context = {"snapshots": session.snapshots.list(_SNAPSHOTS), "info": session.info()}
+    return page(request, "operate/snapshots.html", context | shown_to(session.caller))

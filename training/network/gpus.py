@@ -1,4 +1,4 @@
-"""The precision that a training computes in.
+"""What GPUs gain by: layers that compute in halves, and graphs that XLA compiles.
 
 In mixed_float16 layers compute in halves, and weights, logits, loss and optimizer stay float32.
 
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import tensorflow as tf
 
 from pipeline.runs.precision import AUTO, FLOAT32, MIXED
+from training.command import say
 
 _HAS_FAST_HALVES = (7, 0)
 """CUDA's compute capability since which GPUs multiply matrices of halves in units of their own."""
@@ -41,3 +42,26 @@ def layers_in(precision: str) -> Iterator[None]:
         yield
     finally:
         tf.keras.mixed_precision.set_global_policy(before)
+
+
+def compile_for_gpus() -> None:
+    """Have XLA compile what it can of each graph, where there are GPUs.
+
+    Operations that it does not know, as Horovod's, stay outside. Where it cannot compile, as
+    without CUDA's libdevice, a warning says so.
+    """
+    if not tf.config.get_visible_devices("GPU"):
+        return
+    if (error := xla_error()) is None:
+        tf.config.optimizer.set_jit("autoclustering")
+    else:
+        say(f"warning: XLA does not compile here, and the training goes on without: {error}")
+
+
+def xla_error() -> str | None:
+    """Why XLA cannot compile a function for this process's device; None where it can."""
+    try:
+        tf.function(tf.exp, jit_compile=True)(tf.zeros(2))
+    except tf.errors.OpError as error:
+        return str(error.message).partition("\n")[0][:300]
+    return None

@@ -36,6 +36,7 @@ from api.http.middleware.methods import Methods
 from api.http.middleware.request_log import RequestLog
 from api.http.middleware.resolver import Resolver
 from api.http.middleware.version_header import VersionHeader
+from api.http.openapi.assistants import PATH
 from api.http.openapi.document import describe
 from api.http.routes import (
     cache,
@@ -63,7 +64,7 @@ from api.http.routes.automation import triggers, webhooks
 from api.http.routes.server import documentation, health, metrics, usage
 from api.http.routing import AsgiRoute, add_routers
 from api.http.rules import READ, Api
-from api.mcp.endpoint import PATH, Endpoint, answers_assistants
+from api.mcp.endpoint import Endpoint, answers_assistants
 from api.server.process_figures import figures_kept
 from api.server.shared import Changes
 from api.server.stopping import Stopping

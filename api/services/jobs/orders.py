@@ -1,0 +1,257 @@
+"""Orders of a session's caller: each checked, and its job begun, described, or gone on with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from api.schemas.base import set_fields
+from api.schemas.datasets import NewDataset, NewSplit
+from api.services.jobs.programs import need_programs
+from catalog.errors import InvalidInput, NotFound
+from catalog.records.datasets import whole_dataset
+from catalog.records.jobs import recorded_job
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset, Job
+from pipeline.archive.migrate import check_migration
+from pipeline.jobs.changes import changed_order
+from pipeline.jobs.plan import plan, work_of
+from pipeline.jobs.request import JobPaths
+from pipeline.jobs.submit import Described, describe, record_work, resume, submit
+from pipeline.jobs.work import JobHome, Work
+from pipeline.manifest import Manifest
+from pipeline.runs.checkpoint_steps import named_checkpoint
+from pipeline.runs.orders import ModelOrder, Order, Training, Validation
+from pipeline.staging.stage import newest_manifest
+from query.question.question import Question
+from query.question.wrong_value import validation_message
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from api.services.call import Call
+    from api.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An order that its caller may give, with names as they are meant.
+
+    Attributes:
+        order: The order.
+        dataset: What it names; None where a question chooses the frames.
+        snapshot: Of the catalog that answers the question; None for no question.
+        notes: Statements that the user should know before its job runs.
+    """
+
+    order: Order
+    dataset: Dataset | None
+    snapshot: int | None
+    notes: Sequence[str]
+
+
+def begin(call: "Call", order: Order) -> tuple[Job, Sequence[str]]:
+    """Begin the job of an order; its record, and what its user should know.
+
+    Raises:
+        FramesiftError: The order cannot be carried out, or the caller may not give it.
+    """
+    checked, home = checked_order(call, order), home_of(call)
+    asked = _asked(call, checked)
+    job = submit(
+        home.records, home.queue, lambda: plan(home, checked.order, checked.dataset, asked)
+    )
+    return job, checked.notes
+
+
+def dry_run(call: "Call", order: Order) -> tuple[Dataset, Sequence[Described], Sequence[str]]:
+    """The dataset and the steps of an order's job, which does not begin, and notes for its user.
+
+    Of a question the dataset is the one that its frames would be saved as now.
+
+    Raises:
+        FramesiftError: As of `begin`.
+    """
+    checked, home = checked_order(call, order), home_of(call)
+    planned = plan(home, checked.order, checked.dataset, _asked(call, checked))
+    dataset, manifest = checked.dataset, None
+    if dataset is None:
+        # With DuckDB, which those who list jobs do without.
+        from api.services.datasets.new_dataset import foreseen_dataset
+
+        request = new_dataset(home.records, planned.name, checked.order)
+        dataset, manifest = foreseen_dataset(
+            call.workspace, request, checked.snapshot, call.caller.owner
+        )
+    if planned.work is None:
+        manifest = manifest or Manifest.read(newest_manifest(home.records, dataset))
+        work = work_of(home, _on(checked.order, dataset), dataset, planned.paths, manifest)
+        planned = planned.with_work(work)
+    return dataset, describe(home.records, home.queue, planned), checked.notes
+
+
+def plan_work(call: "Call", job: Job, dataset: Dataset, order: Order) -> None:
+    """Plan what the backend of a job of several steps is handed, once its frames are there.
+
+    Raises:
+        FramesiftError: It cannot be handed that, or the job's owner may not begin it any more.
+    """
+    if order.kind == "run":
+        need_programs(call)
+    record_work(call.records, job, _work(call, job, dataset, order))
+
+
+def go_on(call: "Call", job: Job, workers: int | None, bad_frames: str | None) -> Job:
+    """Start the next attempt of a job that failed or was cancelled; its record.
+
+    Args:
+        call: The caller.
+        job: The job.
+        workers: See pipeline.jobs.changes.changed_order.
+        bad_frames: See there.
+
+    Raises:
+        InvalidInput: It has not ended, is done, or cannot be changed so.
+    """
+    if job.kind == "run":
+        need_programs(call)
+    order = changed_order(job, workers, bad_frames)
+    work = None
+    if order is not None and job.request["stages"]:
+        dataset = whole_dataset(call.records, job.dataset or "")
+        work = _work(call, job, dataset, order)
+    return resume(call.records, call.job_queue, job, order, work)
+
+
+def checked_order(call: "Call", order: Order) -> Checked:
+    """The order, as far as it can be checked before its frames are known.
+
+    Raises:
+        FramesiftError: It cannot be carried out, or the caller may not give it.
+    """
+    if order.kind == "run":
+        need_programs(call)
+    order.check()
+    if order.migrate:
+        check_migration(call.workspace.archive_access)
+    order = _with_models(call, order)
+    if order.question is not None:
+        return _checked_question(call, order, Question.model_validate(order.question))
+    name, notes = str(order.dataset), []
+    if isinstance(order, ModelOrder):
+        # With pyarrow, which those who list jobs do without.
+        from api.services.jobs.trained_frames import notes_on, version_for
+
+        whole_dataset(call.records, name)  # before anything is said of the model
+        scores = order.kind == "validate"
+        notes = notes_on(call.workspace, order.model, name, order.split, scores=scores)
+        name = version_for(call.workspace, order.model, name, order.split)
+    dataset = whole_dataset(call.records, name)
+    return Checked(replace(order, dataset=name), dataset, None, notes)
+
+
+def _checked_question(call: "Call", order: Order, question: Question) -> Checked:
+    # With DuckDB, which those who list jobs do without.
+    from api.services.selections import described
+    from pipeline.datasets.datasets import name_of_new
+    from pipeline.datasets.split import parse_split
+
+    described(call.workspace, question)
+    if order.saves_as is not None:
+        name_of_new(call.records, order.saves_as)
+    order = replace(order, question=question.model_dump(mode="json"))
+    if order.divide is not None:
+        parse_split(new_dataset(call.records, order.kind, order).split or "")
+    # Another attempt of the step answers alike, whatever was ingested meanwhile.
+    snapshot = question.asked_of(None) or call.workspace.catalog.snapshot()
+    return Checked(order, None, snapshot, ())
+
+
+def new_dataset(records: RecordStore, job: str, order: Order) -> NewDataset:
+    """The dataset that the frames of an order's question become.
+
+    Args:
+        records: The caller's.
+        job: Name of the order's job.
+        order: The order.
+
+    Raises:
+        InvalidInput: The division cannot be used.
+    """
+    question = Question.model_validate(order.question)
+    name = order.saves_as or job.removeprefix(records.own_names)
+    try:
+        divided = {} if order.divide is None else set_fields(NewSplit.model_validate(order.divide))
+        return NewDataset(name=name, question=question, **{"seed": question.seed, **divided})
+    except ValueError as error:
+        raise InvalidInput(f"divide: {validation_message(error)}") from error
+
+
+def home_of(call: "Call") -> JobHome:
+    """The caller's home, as jobs are planned for it."""
+    return JobHome(call.records, call.job_queue, partial(_slices, call.workspace))
+
+
+def _work(call: "Call", job: Job, dataset: Dataset, order: Order) -> Work:
+    paths = JobPaths(Path(job.paths["folder"]))
+    return work_of(home_of(call), _on(order, dataset), dataset, paths)
+
+
+def _on(order: Order, dataset: Dataset) -> Order:
+    return order.on(f"{dataset.name}@{dataset.version}")
+
+
+def _with_models(call: "Call", order: Order) -> Order:
+    """The order with models as jobs take them."""
+    if isinstance(order, Training) and order.continue_from is not None:
+        return replace(order, continue_from=_model(call, str(order.continue_from)))
+    if isinstance(order, Validation) and order.compare is not None:
+        order = replace(order, compare=_model(call, order.compare))
+    return (
+        replace(order, model=_model(call, order.model)) if isinstance(order, ModelOrder) else order
+    )
+
+
+def _model(call: "Call", name: str) -> str:
+    """A model as a job takes it, maybe with @STEP or @best; only a command may name a folder.
+
+    Raises:
+        NotFound: There is no job of that name.
+        InvalidInput: The job is no training.
+    """
+    if call.is_command:
+        return name
+    base, checkpoint = named_checkpoint(name)
+    try:
+        job = recorded_job(call.records, base)
+    except NotFound as error:
+        raise NotFound(
+            "model",
+            name,
+            "expected the name of a training job that is done; GET /v1/models lists them",
+        ) from error
+    if job.kind != "train":
+        raise InvalidInput(f"model {job.name}: is a job of kind {job.kind}, not train")
+    return job.name if checkpoint is None else f"{job.name}@{checkpoint}"
+
+
+def _asked(call: "Call", checked: Checked) -> dict[str, Any]:
+    """What the steps of a job need to know beside the order."""
+    caller = call.caller
+    return {
+        "caller": caller.user,
+        "scope": caller.scope,
+        "is_command": call.is_command,
+        "at": checked.snapshot,
+    }
+
+
+def _slices(
+    workspace: "Workspace", manifest: Manifest, split: str, names: Sequence[str]
+) -> "pa.Table":
+    # With DuckDB, which those who list jobs do without.
+    from api.services.datasets.new_dataset import stores_of
+    from pipeline.datasets.slice_values import slice_values
+
+    return slice_values(stores_of(workspace), manifest, split, names=names)

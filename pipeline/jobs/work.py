@@ -1,0 +1,63 @@
+"""The work of a job, planned: commands for its backend, and what they read and leave."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from catalog.records.store import RecordStore
+from pipeline.jobs.environment import Need
+from pipeline.jobs.queue import JobQueue
+from pipeline.jobs.request import Stage, StagingBeside
+from pipeline.jobs.resources import Resources
+
+if TYPE_CHECKING:  # those who list jobs do without pyarrow
+    import pyarrow as pa
+
+    from pipeline.manifest import Manifest
+
+Slices = Callable[["Manifest", str, Sequence[str]], "pa.Table"]
+"""Gives, of a split of a manifest, the part that each frame is in by the values of these tags."""
+
+
+@dataclass(frozen=True)
+class JobHome:
+    """A home whose jobs are planned.
+
+    Attributes:
+        records: Its records, as far as the submitting user sees them.
+        queue: Its jobs.
+        slices: Looks in its catalog for the parts that a validation scores.
+    """
+
+    records: RecordStore
+    queue: JobQueue
+    slices: Slices
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of a job's backend; nothing of it is written yet.
+
+    Attributes:
+        stages: What runs, in order.
+        resources: What it asks of the machines.
+        shown: Further paths that the job's record shows.
+        parallel: Commands of one stage that run at once, each with all its ranks.
+        environment: Variables set for every command.
+        needs: What of the home its commands open.
+        settings: What was asked for, as the job's record shows it.
+        reads: Manifests that its commands read, each with its dataset, NAME@VERSION.
+        staging: What fetches its frames meanwhile; None where nothing does.
+        writes: Write the files that its commands find, and that are not there yet.
+    """
+
+    stages: tuple[Stage, ...]
+    resources: Resources = field(default_factory=Resources)
+    shown: Mapping[str, str] = field(default_factory=dict)
+    parallel: int = 1
+    environment: Mapping[str, str] = field(default_factory=dict)
+    needs: tuple[Need, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    reads: Mapping[str, str] = field(default_factory=dict)
+    staging: StagingBeside | None = None
+    writes: tuple[Callable[[], object], ...] = ()
