@@ -151,7 +151,9 @@ def _opened(
     palette: Palette,
     through: ReadsThrough,
 ) -> _Shard:
-    model, about = read_model(settings.model_dir, network=settings.model)
+    model, about = read_model(
+        settings.model_dir, trust_model=settings.trust_model, network=settings.model
+    )
     size = about.height_px, about.width_px
     return _Shard(
         frames,

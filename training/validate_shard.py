@@ -71,7 +71,7 @@ def _model(settings: RunSettings, split: Split, folder: Path, network: str, resu
 def _scorer(settings: RunSettings, model: Model, split: Split) -> Scorer:
     from training.network.predictor import Predictor
 
-    built, about = read_model(model.folder, network=model.network)
+    built, about = read_model(model.folder, trust_model=settings.trust_model, network=model.network)
     header = split.frames.header
     classes = about.label_classes(header.class_list, header.name)
     return Scorer(model, Predictor(built, mirrors=settings.augment_test == "mirror"), classes)

@@ -14,7 +14,7 @@ from catalog.errors import BadFile
 from tests.attacks.test_models import ABOUT
 from tests.training.drawn_frames import HEIGHT_PX, WIDTH_PX
 from training.network.about_model import ABOUT_FILE
-from training.network.model_files import WEIGHTS_FILE, read_model, write_model
+from training.network.model_files import KERAS_FILE, WEIGHTS_FILE, read_model, write_model
 
 pytestmark = pytest.mark.training
 
@@ -87,3 +87,27 @@ def test_weights_of_another_shape(network: Any, tmp_path: Path) -> None:
     (tmp_path / ABOUT_FILE).write_text(json.dumps(asdict(unknown)))
     with pytest.raises(BadFile, match=r"unknown network 'os\.system'"):
         read_model(tmp_path)
+
+
+def test_a_foreign_network_needs_trust(tmp_path: Path) -> None:
+    """It is loaded where its author is trusted, and fits what its model.json says."""
+    import tensorflow as tf
+
+    layers = tf.keras.layers
+    images = layers.Input((*SIZE, 3))
+    foreign = tf.keras.Model(images, layers.Conv2D(len(ABOUT.classes), 1)(images / 255))
+    foreign.save(tmp_path / KERAS_FILE)
+    content = (tmp_path / KERAS_FILE).read_bytes()
+    about = replace(ABOUT, network="theirs", sha256=hashlib.sha256(content).hexdigest())
+    (tmp_path / ABOUT_FILE).write_text(json.dumps(asdict(about)))
+    with pytest.raises(BadFile, match=r"a foreign network's: .*give --trust_model"):
+        read_model(tmp_path)
+    trusted, read = read_model(tmp_path, trust_model=True)
+    assert answers(trusted) == answers(foreign)
+    assert read == about
+    (tmp_path / ABOUT_FILE).write_text(json.dumps(asdict(replace(about, width_px=8))))
+    with pytest.raises(BadFile, match=r"its model\.json says 64 x 8 pixels and 4 classes"):
+        read_model(tmp_path, trust_model=True)
+    (tmp_path / KERAS_FILE).write_bytes(content + b"\0")
+    with pytest.raises(BadFile, match=r"does not belong to the model\.json"):
+        read_model(tmp_path, trust_model=True)

@@ -16,7 +16,7 @@ from pipeline.runs.networks import check_network, is_own
 
 FINISHED_MODEL = ("model.json",)
 CHECKPOINT = ("checkpoint.npz",)
-_FILES = ("model.json", "model.safetensors")
+_FILES = ("model.json", "model.safetensors", "model.keras")
 
 
 @dataclass(frozen=True)
