@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from api.cli import destination, terminal
+from api.cli import destination
 from api.cli.exit_codes import ExitCode
 from catalog.errors import FramesiftError
 
@@ -57,7 +57,7 @@ def audit(command: Any, name: str) -> None:
 
 
 def _invoke(name: str, invoke: Callable[[Any], Any], context: Any) -> Any:
-    if _is_elsewhere() or _changes_nothing(name, context.params):
+    if destination.server() is not None or _changes_nothing(name, context.params):
         return invoke(context)
     outcome = FAILED
     try:
@@ -72,11 +72,6 @@ def _invoke(name: str, invoke: Callable[[Any], Any], context: Any) -> Any:
     finally:
         _add(name, _words(context), outcome)
     return answer
-
-
-def _is_elsewhere() -> bool:
-    """Return whether the change is a server's, or a job's, whose beginning has an entry."""
-    return destination.server() is not None or terminal.job_folder() is not None
 
 
 def _changes_nothing(name: str, options: dict[str, Any]) -> bool:

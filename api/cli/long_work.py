@@ -1,6 +1,6 @@
 """Long work: in the command's own process on a home; a server's job, which is waited for here."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from api.cli import destination
 from api.cli.sigint import leaving_job_running
 from api.cli.target import Record, home_session
-from api.cli.terminal import job_folder
+from api.schemas.home_orders import Extraction, Scan, Staging
 from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:  # commands on a home do without httpx, those that ask a server without databases
@@ -18,27 +18,6 @@ if TYPE_CHECKING:  # commands on a home do without httpx, those that ask a serve
     from pipeline.staging.progress import Progress
 
 Body = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Extraction:
-    """Tags to be read.
-
-    Attributes:
-        source: The source.
-        names: Extractors by name.
-        own: Extractors as FILE.py:CLASS.
-        full: Also read frames that were read before.
-        workers: Frames read at once.
-        errors: Only list the bad files.
-    """
-
-    source: str
-    names: Sequence[str]
-    own: Sequence[str]
-    full: bool
-    workers: int
-    errors: bool
 
 
 @dataclass(frozen=True)
@@ -58,43 +37,27 @@ class Reports:
     state: Callable[[str], None]
 
 
-def stage(
-    dataset: str,
-    cache: Path | None,
-    workers: int,
-    verify: bool,
-    prepare: str | None,
-    reports: Reports,
-    to: Sequence[str] = (),
-) -> Record:
+def stage(order: Staging, cache: Path | None, reports: Reports) -> Record:
     """Fetch a dataset into a cache, and decode its frames once.
 
     Args:
-        dataset: NAME, or NAME@VERSION.
+        order: What is staged.
         cache: Folder on a home; its own cache when None.
-        workers: Files fetched at once.
-        verify: Read what is in the cache again, and fetch what is damaged.
-        prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
-        told: Who is told how it goes.
-        to: AFM filesets to bring it into, in place of a cache.
+        reports: Who is told how it goes.
     """
     if destination.server() is None:
-        stagings = home_session().stagings
-        return stagings.run(
-            dataset,
+        return home_session().stagings.run(
+            **vars(order),
             cache=cache,
-            workers=workers,
-            verify=verify,
             progress=reports.progress,
             failed=reports.failed,
-            prepare=prepare,
             prepared=reports.prepared,
-            job_folder=job_folder(),
-            to=to,
         )
     _refuse_cache(cache)
-    staged_by = destination.client().datasets.get(dataset)
-    job = staged_by.stage(workers=workers, verify=verify, prepare=prepare, to=to)
+    staged_by = destination.client().datasets.get(order.dataset)
+    job = staged_by.stage(
+        workers=order.workers, verify=order.verify, prepare=order.prepare, to=order.to
+    )
     staged: Body = _result(job, lambda job: reports.state(str(job["state"])))
     return staged
 
@@ -115,21 +78,17 @@ def _refuse_cache(cache: Path | None) -> None:
         )
 
 
-def server_scan(
-    source: str, full: bool, max_removed: float, check_images: bool, show: Callable[[Body], None]
-) -> Body:
+def server_scan(order: Scan, show: Callable[[Body], None]) -> Body:
     """Have a server scan a source: what `framesift ingest --json` prints there."""
-    record = destination.client().sources.get(source)
-    scanned: Body = _result(
-        record.scan(full=full, max_removed=max_removed, check_images=check_images), show
+    source = destination.client().sources.get(order.source)
+    job = source.scan(
+        full=order.full,
+        max_removed=order.max_removed,
+        check_images=order.check_images,
+        errors=order.errors,
     )
+    scanned: Body = _result(job, show)
     return scanned
-
-
-def server_problems(source: str) -> Body:
-    """Faults of a source's files: what a server's `framesift ingest --errors --json` says."""
-    problems: Body = _result(destination.client().sources.get(source).scan(errors=True))
-    return problems
 
 
 def extract(
@@ -137,35 +96,27 @@ def extract(
 ) -> Iterator[Body]:
     """Read tags from files: what each extractor did, with the files that were bad.
 
-    Of a server's extraction the first thousand bad files are told.
+    Of a server's extraction the first thousand bad files are reports.
 
     Args:
         extraction: Tags to be read.
         show: Told the family that is read and its counts; or a job's state, and None.
     """
     if destination.server() is None:
-        yield from home_session().extractions.run(
-            extraction.source,
-            extraction.names,
-            extraction.own,
-            full=extraction.full,
-            workers=extraction.workers,
-            errors=extraction.errors,
-            progress=show,
-        )
+        yield from home_session().extractions.run(extraction, show)
         return
     if extraction.own:
         raise InvalidInput(
             f"--extractor {extraction.own[0]}: a server runs no code of its clients: install it "
             "there, by the entry point framesift.extractors, and give its name"
         )
-    if not extraction.names:
+    if not extraction.extractors:
         from ingest.extractors.registry import check_some
 
         check_some(())
     job = destination.client().tags.extract(
         extraction.source,
-        *extraction.names,
+        *extraction.extractors,
         full=extraction.full,
         workers=extraction.workers,
         errors=extraction.errors,

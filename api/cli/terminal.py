@@ -2,18 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from catalog.text.visible_text import visible, visible_lines
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pipeline.jobs.request import JobPaths
 
 _PLAIN: dict[str, Any] = {  # names are shown as they are: no [markup], no :emoji:
     "highlight": False,
@@ -47,20 +42,6 @@ stderr: Console = _Console(**_PLAIN, stderr=True)
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
-_job: "JobPaths | None" = None
-
-
-def report_to(job: "JobPaths") -> None:
-    """Tell this process that it is the command of a job: its JSON goes to files there, too."""
-    global _job  # a process is the command of one job, and what it says is said in many places
-    _job = job
-
-
-def job_folder() -> "Path | None":
-    """The folder of the job whose command this process is; None where it is no job's."""
-    return None if _job is None else _job.folder
-
-
 def emit_text(text: str, *, err: bool = False, end: str = "") -> None:
     """Print what programs read, to the character; on a terminal, what acts there is shown."""
     stream = stderr if err else stdout
@@ -73,10 +54,7 @@ def emit_json(data: object) -> None:
     Args:
         data: What JSON has, and schemas and mappings within it.
     """
-    text = json.dumps(data, indent=2, ensure_ascii=False, default=document)
-    if _job is not None:
-        _keep(_job.result, json.loads(text))
-    emit_text(text, end="\n")
+    emit_text(json.dumps(data, indent=2, ensure_ascii=False, default=document), end="\n")
 
 
 def document(value: Any) -> dict[str, Any]:
@@ -91,19 +69,6 @@ def document(value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is no JSON: {value!r}")
-
-
-def emit_progress(data: object) -> None:
-    """Print a JSON line on the error output: how far the command is."""
-    if _job is not None:
-        _keep(_job.progress, data)
-    emit_text(json.dumps(data, ensure_ascii=False), err=True, end="\n")
-
-
-def _keep(path: "Path", data: object) -> None:
-    from pipeline.jobs.request import write_json
-
-    write_json(path, data)
 
 
 def heading(text: str) -> None:

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from api.schemas import home_orders
 from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, finite, iso_time
-from catalog.text.bounded import Name
-from ingest.scan.removal_guard import MOST_REMOVED
+from api.schemas.order_bodies import body_of
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
     from catalog.records.tables import Scan
@@ -89,23 +89,8 @@ class ProblemsAnswer(PageAnswer):
     problems: list[ProblemBody]
 
 
+@body_of(home_orders.Scan)
 class NewScan(Schema):
     """A scan to be made."""
 
     model_config = ConfigDict(extra="forbid")
-
-    source: Name = Field(description="The source.", examples=["a2d2"])
-    full: bool = Field(default=False, description="Count all labels again, changed or not.")
-    max_removed: float = Field(
-        default=MOST_REMOVED,
-        ge=0,
-        le=1,
-        description="Share of the source's catalogued files that may be removed at once; where "
-        "more are gone, none is, and the job fails. With 1 all may.",
-        examples=[0.05],
-    )
-    check_images: bool = Field(
-        default=True,
-        description="Open each camera image to see that it is whole and fits its label.",
-    )
-    errors: bool = Field(default=False, description="Only list what is wrong with its files.")

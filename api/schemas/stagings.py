@@ -1,13 +1,13 @@
 """Stagings as JSON."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import ConfigDict, Field
 
+from api.schemas import home_orders
 from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, TellPath, iso_time
-from catalog.text.bounded import Name, Text
-from pipeline.afm.target import TARGET
-from pipeline.staging.workers import MOST_WORKERS
+from api.schemas.order_bodies import body_of
+from catalog.text.bounded import Text
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
     from catalog.records.tables import Staging
@@ -118,30 +118,13 @@ class RunningStagingsAnswer(Schema):
     running: list[RunningStagingBody] = Field(description="Those.")
 
 
+@body_of(home_orders.Staging)
 class NewStaging(Schema):
     """A dataset to be staged."""
 
     model_config = ConfigDict(extra="forbid")
 
-    dataset: Name = Field(description="NAME, or NAME@VERSION.", examples=["bikes@1"])
-    workers: int = Field(default=4, ge=1, le=MOST_WORKERS, description="Files fetched at once.")
-    verify: bool = Field(
-        default=False,
-        description="Read what is in the cache again, and fetch what is damaged.",
-    )
-    prepare: str | None = Field(
-        default=None,
-        max_length=9,
-        description="Also decode the frames once, at this size: WIDTHxHEIGHT in pixels.",
-        examples=["240x152"],
-    )
-    to: list[Text] = Field(
-        default=[],
-        max_length=100,
-        fail_fast=True,
-        description=f"AFM filesets to bring the files into, in place of the cache: {TARGET}.",
-        examples=[["afm:ess3000_4M/a2d2_cos"]],
-    )
+    to: Annotated[list[Text], Field(fail_fast=True)]
 
 
 class ForesightBody(Schema):

@@ -1,10 +1,12 @@
-"""Tags and tag families as JSON."""
+"""Tags, tag families and extractions as JSON."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from api.schemas.base import PageAnswer, Schema, Versioned
+from api.schemas.home_orders import Extraction
+from api.schemas.order_bodies import body_of
 from catalog.tags.families import Family
 from catalog.tags.model_scores import WrittenScores
 from catalog.tags.tag_rules import DEFAULT, OWN_FAMILY
@@ -252,3 +254,13 @@ class MapJoinBody(Schema):
         description="The tags and their types.",
         examples=[{"near_bridge": "INTEGER", "bridge_distance_m": "DOUBLE"}],
     )
+
+
+@body_of(Extraction)
+class NewExtraction(Schema):
+    """Tags to be read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: Name
+    extractors: Annotated[list[Name], Field(min_length=1, fail_fast=True)]

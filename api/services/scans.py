@@ -1,20 +1,25 @@
 """Scans of sources: what can be done with them."""
 
 import builtins
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from api.schemas import home_orders
 from api.schemas.base import iso_time
 from api.schemas.jobs import JobBody
-from api.schemas.scans import NewScan, ProblemBody, ScanBody, ScanProgress, ScanStatus
+from api.schemas.scans import ProblemBody, ScanBody, ScanProgress, ScanStatus
 from api.services.call import Service
-from api.services.jobs.commands import begin_command
-from catalog.errors import CatalogBusy, InvalidInput
+from api.services.jobs.home_orders import begin_order
+from catalog.errors import CatalogBusy, InvalidInput, NotFound
 from catalog.records.jobs import recorded_jobs
-from catalog.records.scans import recorded_problems, recorded_scan, recorded_scans
+from catalog.records.scans import last_scan, recorded_problems, recorded_scan, recorded_scans
 from catalog.records.sources import recorded_source, recorded_sources
 from catalog.records.tables import Job, Scan, Source
-from ingest.scan.removal_guard import MOST_REMOVED
+from catalog.values import Problem
+from ingest.scan.scan_counts import Progress, ScanCounts
 from ingest.scan.scan_lock import scan_lock
 from ingest.scan.scan_record import SCAN
 from ingest.sources.partial import FolderSelection
@@ -22,10 +27,36 @@ from ingest.sources.recorded import open_recorded
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.state import FINISHED
 
+if TYPE_CHECKING:  # what asks how scans stand does without what scans
+    from catalog.store import CatalogStore
+    from ingest.engines.choice import EngineChoice
+    from ingest.scan.scan import ScanOptions
+
 _NEWEST_JOBS = 1_000
 """Newest scan jobs among which that of a source is looked for."""
 
 _MOST_RUNNING = 10_000
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """The end of a scan that ran in this process.
+
+    Attributes:
+        scan: Its number.
+        counts: None where it only looked for what is wrong.
+        problems: Faults of the source's files.
+    """
+
+    scan: int
+    counts: ScanCounts | None
+    problems: Sequence[Problem]
+
+    def to_json(self) -> dict[str, Any]:
+        """It as JSON."""
+        counts = {} if self.counts is None else self.counts.to_json()
+        problems = [asdict(problem) for problem in self.problems]
+        return {"scan": self.scan, **counts, "problems": problems}
 
 
 class Scans(Service):
@@ -70,85 +101,135 @@ class Scans(Service):
             for problem in problems
         ]
 
-    def begin(
-        self,
-        source: str,
-        *,
-        full: bool = False,
-        max_removed: float = MOST_REMOVED,
-        check_images: bool = True,
-        errors: bool = False,
-    ) -> JobBody:
-        """Catalog a source's files; the job that does it.
-
-        Args:
-            full: Count all labels again, changed or not.
-            max_removed: Share of the source's catalogued files that may be removed at once.
-            check_images: Open each camera image to see that it is whole and fits its label.
-            errors: Only list what is wrong with its files.
-        """
-        scan = NewScan(
-            source=source,
-            full=full,
-            max_removed=max_removed,
-            check_images=check_images,
-            errors=errors,
+    def begin(self, order: home_orders.Scan) -> JobBody:
+        """Catalog a source's files; the job that does it."""
+        name = recorded_source(self._workspace.records, order.source).name
+        job = begin_order(
+            self._workspace, replace(order, source=name), name, queue=self._session.job_queue
         )
-        options = [*(["--full"] if full else []), *(["--errors"] if errors else [])]
-        options += ["--max-removed", str(max_removed), *_unchecked(check_images)]
-        name = recorded_source(self._workspace.records, source).name
-        return self._begin(name, options, scan.model_dump())
+        return JobBody.of(job, self._workspace.place)
 
-    def begin_alone(
-        self,
-        source: str,
-        *,
-        folders: Sequence[str] = (),
-        flat_folders: Sequence[str] = (),
-        check_images: bool = True,
-    ) -> JobBody:
-        """Catalog a source's files, or some folders of them, where no scan of it runs; the job.
-
-        Args:
-            folders: Folders to scan with those in them; all where none are named.
-            flat_folders: Folders to scan without those in them.
+    def begin_alone(self, order: home_orders.Scan) -> JobBody:
+        """As `begin`, where no scan of the source runs.
 
         Raises:
             InvalidInput: A scan of it runs, or a folder is not there.
         """
-        recorded = recorded_source(self._workspace.records, source)
-        options = [*self._options_of(recorded, folders, flat_folders), *_unchecked(check_images)]
+        source = recorded_source(self._workspace.records, order.source)
+        if selection := _selection_of(order):
+            files = open_recorded(source, self._workspace.indexes)
+            for folder in (*selection.recursive, *selection.flat):
+                if next(iter(files.list(folder)), None) is None:
+                    raise InvalidInput(f"partition '{folder[:200]}' of {source.name} is not found")
+            order = replace(order, folders=selection.recursive, flat_folders=selection.flat)
         # One at a time, also of several servers: what is looked for is there before the next looks.
         with self._workspace.whole_catalog.lock(
-            f"start-scan-{recorded.id}", "a scan is being started"
+            f"start-scan-{source.id}", "a scan is being started"
         ):
-            status = self._status(recorded, self._jobs())
+            status = self._status(source, self._jobs())
             if status is not None and status.state == "running":
-                raise InvalidInput(f"Scan already currently in-progress for {recorded.name}.")
-            return self._begin(recorded.name, options, {"source": recorded.name})
+                raise InvalidInput(f"Scan already currently in-progress for {source.name}.")
+            return self.begin(order)
 
-    def _options_of(
-        self, source: Source, folders: Sequence[str], flat_folders: Sequence[str]
-    ) -> builtins.list[str]:
-        """Options of `framesift ingest` for a part of a source; none for all of it."""
-        if not folders and not flat_folders:
-            return []
-        partition = FolderSelection.of(folders, flat_folders)
-        files = open_recorded(source, self._workspace.indexes)
-        for folder in (*partition.recursive, *partition.flat):
-            if next(iter(files.list(folder)), None) is None:
-                raise InvalidInput(f"partition '{folder[:200]}' of {source.name} is not found")
-        # In one word each: a folder may be called --full.
-        return [
-            *(f"--folder={folder}" for folder in partition.recursive),
-            *(f"--flat-folder={folder}" for folder in partition.flat),
-        ]
+    def run(
+        self,
+        order: home_orders.Scan,
+        progress: Progress,
+        *,
+        made: Callable[[str], None],
+        class_list: Path | None = None,
+        engine: "EngineChoice | None" = None,
+        counted: Path | None = None,
+    ) -> Scanned:
+        """Catalog a source's files in this process, or look for what is wrong with them.
 
-    def _begin(self, name: str, options: Sequence[str], settings: Mapping[str, Any]) -> JobBody:
-        arguments = ("ingest", "--json", *options, "--", name)
-        return begin_command(
-            self._workspace, "scan", name, arguments, settings, queue=self._session.job_queue
+        Args:
+            order: What is scanned.
+            progress: Told the counts.
+            made: Told of a catalog that is made, where there is none.
+            class_list: A class list in place of the source's own.
+            engine: What counts the labels; threads when None.
+            counted: Folder of units that a job array counted; None to count here.
+
+        Raises:
+            NotFound: Of its errors: it was never scanned.
+        """
+        from ingest.engines.choice import EngineChoice, open_engine
+        from ingest.scan import array_scan
+        from ingest.scan.scan import scan_source
+
+        records = self._workspace.records
+        source = recorded_source(records, order.source)
+        if order.errors:
+            last = last_scan(records, source.id)
+            if last is None:
+                raise NotFound(
+                    "scan", source.name, f"ingest it first: framesift ingest {source.name}"
+                )
+            return Scanned(last.id, None, recorded_problems(records, source_id=source.id))
+        store, options = self._to_scan(order, made, class_list)
+        if counted is not None:
+            result = array_scan.collect_units(
+                store, records, source, options, counted, progress=progress
+            )
+        else:
+            with open_engine(engine or EngineChoice()) as opened:
+                result = scan_source(
+                    store, records, source, options, engine=opened, progress=progress
+                )
+        problems = recorded_problems(records, scan_id=result.scan)
+        return Scanned(result.scan, result.counts, problems)
+
+    def write_units(
+        self,
+        order: home_orders.Scan,
+        folder: Path,
+        progress: Progress,
+        *,
+        made: Callable[[str], None],
+        class_list: Path | None,
+        unit_frames: int,
+    ) -> int:
+        """List a source, and write what a job array is to count: ingest.scan.array_scan.
+
+        Args:
+            order: What is scanned.
+            folder: A new folder for the units.
+            progress: As of `run`.
+            made: As of `run`.
+            class_list: As of `run`.
+            unit_frames: Frames of a unit.
+
+        Returns:
+            How many units there are.
+        """
+        from ingest.scan import array_scan
+
+        records = self._workspace.records
+        source = recorded_source(records, order.source)
+        store, options = self._to_scan(order, made, class_list)
+        return array_scan.write_units(
+            store, records, source, options, folder, unit_frames=unit_frames, progress=progress
         )
+
+    def _to_scan(
+        self, order: home_orders.Scan, made: Callable[[str], None], class_list: Path | None
+    ) -> "tuple[CatalogStore, ScanOptions]":
+        """The catalog, made where a source that was never scanned has none; and the options."""
+        from ingest.scan.scan import ScanOptions
+        from pipeline.archive.recall import recall_listed
+
+        self._workspace.on_making = made
+        options = ScanOptions(
+            class_list=class_list,
+            full=order.full,
+            check_images=order.check_images,
+            index_folder=self._workspace.indexes,
+            recall=partial(recall_listed, self._workspace.archive_access),
+            selection=_selection_of(order),
+            max_removed=order.max_removed,
+        )
+        return self._workspace.whole_catalog, options
 
     def stop(self, source: str) -> None:
         """Ask the scan of a source to end; what it has committed stays.
@@ -213,7 +294,7 @@ class Scans(Service):
 
     def _newest_job(self, source: Source, jobs: Sequence[Job]) -> Job | None:
         """The newest job that scans the source."""
-        job = next((job for job in jobs if _command(job)[-1:] == [source.name]), None)
+        job = next((job for job in jobs if job.request["order"]["source"] == source.name), None)
         return None if job is None else refresh(self._workspace.records, job)
 
     def _is_scanned(self, source: Source) -> bool:
@@ -245,9 +326,8 @@ def _ended(job: Job) -> str:
     return {"done": "done", "cancelled": "stopped"}.get(job.state, "failed")
 
 
-def _command(job: Job) -> list[str]:
-    return list(job.request["stages"][0]["commands"][0])
-
-
-def _unchecked(check_images: bool) -> Sequence[str]:
-    return () if check_images else ("--no-check-images",)
+def _selection_of(order: home_orders.Scan) -> FolderSelection | None:
+    """The selection of the source that is scanned; None for all of it."""
+    if not order.folders and not order.flat_folders:
+        return None
+    return FolderSelection.of(order.folders, order.flat_folders)

@@ -2,9 +2,10 @@
 
 import builtins
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from api.schemas import home_orders
 from api.schemas.jobs import JobBody
 from api.schemas.stagings import (
     ForesightBody,
@@ -15,7 +16,7 @@ from api.schemas.stagings import (
 )
 from api.services.cache_figures import CacheFigures, cache_figures
 from api.services.call import Service, user_here
-from api.services.jobs.commands import begin_command
+from api.services.jobs.home_orders import begin_order
 from api.services.running_stagings import WATCH, cancel_running, running, running_one
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.records.datasets import complete_dataset, recorded_dataset
@@ -78,45 +79,16 @@ class Stagings(Service):
         """Figures of the home's cache; for callers who see every row, as they name datasets."""
         return cache_figures(self._workspace.cache, WATCH)
 
-    def begin(
-        self,
-        dataset: str,
-        *,
-        workers: int = 4,
-        verify: bool = False,
-        prepare: str | None = None,
-        to: Sequence[str] = (),
-    ) -> JobBody:
-        """Fetch a dataset's images and labels into the home's cache; the job that does it.
-
-        Args:
-            workers: Files fetched at once.
-            verify: Read what is in the cache again, and fetch what is damaged.
-            prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
-            to: AFM filesets to bring them into in place of the cache, as pipeline.afm.target
-                writes them.
-        """
-        prepared = [] if prepare is None else ["--prepare", str(Size.parse(prepare))]
-        record = complete_dataset(self._workspace.records, dataset)
-        self._check_targets(record, to, verify=verify, prepare=prepare)
-        command = ["stage", "--json", "--workers", str(workers), *(["--verify"] if verify else [])]
-        targets = [word for target in to for word in ("--to", target)]
-        arguments = (*command, *prepared, *targets, "--", f"{record.name}@{record.version}")
-        settings = {
-            "workers": workers,
-            **({"verify": True} if verify else {}),
-            **({"prepare": prepare} if prepare else {}),
-            **({"to": [*to]} if to else {}),
-        }
-        return begin_command(
-            self._workspace,
-            "stage",
-            record.name,
-            arguments,
-            settings,
-            record,
-            self._session.job_queue,
+    def begin(self, order: home_orders.Staging) -> JobBody:
+        """Fetch a dataset's images and labels into the home's cache; the job that does it."""
+        size = None if order.prepare is None else str(Size.parse(order.prepare))
+        whole = complete_dataset(self._workspace.records, order.dataset)
+        self._check_targets(whole, order.to, verify=order.verify, prepare=order.prepare)
+        order = replace(order, dataset=f"{whole.name}@{whole.version}", prepare=size)
+        job = begin_order(
+            self._workspace, order, whole.name, dataset=whole, queue=self._session.job_queue
         )
+        return JobBody.of(job, self._workspace.place)
 
     def plan(self, dataset: str, *, workers: int = 4, cache: Path | None = None) -> ForesightBody:
         """The plan of a staging of a dataset; this fetches and evicts nothing.
@@ -142,60 +114,41 @@ class Stagings(Service):
     def beside(
         self,
         dataset: str,
+        reading: SplitReading,
         *,
         job_folder: Path,
         cache: Path,
-        split: str | None,
-        readers: int,
-        here: frozenset[int] | None = None,
-        seed: int | None,
-        batch_size: int,
-        start_after: float,
+        callbacks: ConcurrentCallbacks,
         located: Callable[[StagingLocation], None],
-        ready: Callable[[], None],
-        progress: Callable[[Progress], None],
-        failed: Callable[[FailedFile], None],
-        report: Callable[[str], None],
     ) -> None:
         """Fetch what a job reads, ahead of it, in this process, until that is told to end.
 
         Args:
+            dataset: NAME@VERSION.
+            reading: What the job reads of it.
             job_folder: Of the job, or of a script that is no job of the home.
             cache: Folder to fetch into.
-            split: That the job reads; None for all frames.
-            readers: Its ranks or shards.
-            here: Those that read from this cache, from 0; None for all.
-            seed: Of a training's order; None for a validation.
-            batch_size: Of a training's rank.
-            start_after: What must be there before they begin [percent].
+            callbacks: Called as it goes on.
             located: Called with where readers find the staging.
-            ready: Called once they may begin.
-            progress: Called with how much of the split lies in the cache.
-            failed: Called with each file that cannot be had.
-            report: Called with a line on what else happens.
 
         Raises:
             InvalidInput: The job has no such ranks or shards.
         """
+        here, readers = reading.here, reading.readers
         if here is not None and not all(0 <= one < readers for one in here):
             raise InvalidInput(
                 f"ranks {', '.join(map(str, sorted(here)))}: the job has {readers}, from 0 to "
                 f"{readers - 1}"
             )
         records = self._workspace.records
+        options = ConcurrentOptions(
+            indexes=self._workspace.indexes,
+            job_folder=job_folder,
+            user=self._user(job_folder),
+            archives=self._workspace.archive_access,
+        )
         stage_concurrently(
-            records,
-            recorded_dataset(records, dataset),
-            cache,
-            SplitReading(split, readers, here, seed, batch_size, start_after / 100),
-            ConcurrentOptions(
-                indexes=self._workspace.indexes,
-                job_folder=job_folder,
-                user=self._user(job_folder),
-                archives=self._workspace.archive_access,
-            ),
-            ConcurrentCallbacks(ready, progress, failed, report),
-            located,
+            records, recorded_dataset(records, dataset), cache, reading, options, callbacks, located
         )
 
     def run(

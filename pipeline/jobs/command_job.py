@@ -1,52 +1,48 @@
-"""A job that is one of this program's own commands, such as a scan that a server was asked for."""
+"""A job that is the home's own work, such as a scan that a server was asked for."""
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
-from framesift_start import start
 from pipeline.jobs.environment import Need
 from pipeline.jobs.names import free_name
 from pipeline.jobs.plan import Plan
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.request import JobPaths, Stage
+from pipeline.jobs.request import PYTHON, JobPaths, Stage
 from pipeline.jobs.submit import submit
 from pipeline.jobs.work import Work
 
-_COMMAND = "command"
 _ALL: tuple[Need, ...] = ("catalog", "sources")
 _NEEDS: Mapping[str, tuple[Need, ...]] = {"stage": ("sources",)}
-"""Needs of the kinds of commands that do not open both catalog and sources."""
+"""Needs of the kinds that do not open both catalog and sources."""
 
 
 def submit_command(
     records: RecordStore,
     queue: JobQueue,
-    kind: str,
+    order: Mapping[str, Any],
     base: str,
-    arguments: Sequence[str],
     *,
     name: str | None = None,
     environment: Mapping[str, str] = {},
     dataset: Dataset | None = None,
     settings: Mapping[str, Any] = {},
 ) -> Job:
-    """Start a command of ``framesift`` as a job; its record.
+    """Start an order of the home's own as a job; its record, which has the order.
 
-    The command runs in a process of its own, which outlives whoever started it, and inherits what
-    its kind needs of that one's variables. What it prints is the job's log. The JSON document that
-    it ends with is in the job's result.json, and in its metrics as far as it is no list.
+    A process of its own reads it there (``api.cli.job_step FOLDER run``), outlives whoever started
+    it, and inherits what its kind needs of that one's variables. What it prints is the job's log.
+    The JSON document that it ends with is in the job's result.json, and in its metrics as far as it
+    is no list.
 
     Args:
         records: The records.
         queue: The home's jobs.
-        kind: "scan", "stage", "policy"...
-        base: What a name that is made up begins with; any characters.
-        arguments: Of the command line, such as ("ingest", "a2d2", "--json").
+        order: As JSON, with its kind.
+        base: What a name that is made up begins with after the kind; any characters.
         name: The job's name; made up when None.
-        environment: Variables set for the command. The record shows them: nothing secret.
+        environment: Variables set for the process. The record shows them: nothing secret.
         dataset: What it works on, where it is one.
         settings: What was asked for, as its record shows it.
 
@@ -55,18 +51,19 @@ def submit_command(
         AlreadyExists: A job has that name.
         StorageError: The job's folder cannot be written.
     """
+    kind = str(order["kind"])
 
     def plan() -> Plan:
-        chosen = free_name(records, queue.folder, _fit_for_a_folder(base), name)
+        chosen = free_name(records, queue.folder, _fit_for_a_folder(f"{kind}-{base}"), name)
         paths = JobPaths(queue.folder / chosen)
-        command = (sys.executable, *start("api.cli.job_command"), str(paths.folder), *arguments)
+        command = (PYTHON, "-P", "-m", "api.cli.job_step", str(paths.folder), "run")
         work = Work(
-            (Stage(_COMMAND, (command,)),),
+            (Stage("command", (command,)),),
             environment=environment,
             needs=_NEEDS.get(kind, _ALL),
             settings=settings,
         )
-        return Plan(chosen, kind, paths, dataset=dataset, work=work)
+        return Plan(chosen, kind, paths, order, dataset, work=work)
 
     return submit(records, queue, plan)
 

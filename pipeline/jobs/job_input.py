@@ -83,12 +83,12 @@ class JobInput:
             paths: The job's files.
             split: That the job reads; None for all frames.
             readers: The job's ranks or shards.
-            order: Flags that say in which order a training reads: see api.cli.job_stager.
+            order: Flags that say in which order a training reads: see api.cli.staging_beside.
         """
         if self.cache is None:
             return None
         command = [
-            sys.executable, *start("api.cli.job_stager"), str(paths.folder),
+            sys.executable, *start("api.cli.job_step"), str(paths.folder), "beside",
             "--dataset", f"{self.dataset.name}@{self.dataset.version}",
             *(() if split is None else ("--split", split)),
             "--cache", str(self.cache), "--readers", str(readers),

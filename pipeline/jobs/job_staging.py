@@ -6,9 +6,14 @@
 may begin; the rest is pipeline.staging.progress.Progress.
 """
 
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from pipeline.jobs.request import write_json
+
+_WRITTEN_EVERY_S = 0.5
 _SHOWN = ("files", "of_files", "bytes", "of_bytes", "fetched_bytes", "failed", "mb_per_s")
 
 
@@ -26,3 +31,39 @@ def staging_metrics(said: Mapping[str, Any]) -> dict[str, Any]:
     """Progress of the staging, for the metrics of its job; empty where there is none."""
     progress = {name: said[name] for name in _SHOWN if name in said}
     return {"staging": progress} if progress else {}
+
+
+class StagingReport:
+    """The writer of a staging.json."""
+
+    def __init__(self, file: Path) -> None:
+        """Write nothing yet."""
+        self._file = file
+        self._said: dict[str, Any] = {"ready": False}
+        self._written_s, self._is_written = 0.0, True
+
+    def place(self, folder: str, manifest: str) -> None:
+        """Write where readers find the staging."""
+        self._write(place={"folder": folder, "manifest": manifest})
+
+    def ready(self) -> None:
+        """Write that readers may begin."""
+        self._write(ready=True)
+
+    def progress(self, progress: Mapping[str, Any]) -> None:
+        """Write how far it is, twice a second at most."""
+        self._said |= progress
+        self._is_written = False
+        is_due = time.monotonic() - self._written_s > _WRITTEN_EVERY_S
+        if is_due or progress["files"] == progress["of_files"]:
+            self._write()
+
+    def last(self) -> None:
+        """Write how far it has come, where that was not written yet."""
+        if not self._is_written:
+            self._write()
+
+    def _write(self, **said: object) -> None:
+        self._said |= said
+        self._written_s, self._is_written = time.monotonic(), True
+        write_json(self._file, self._said)

@@ -1,6 +1,6 @@
 """Runs of a policy: started here or as a job, followed, paused, resumed and ended."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, NotFound
@@ -10,10 +10,8 @@ from catalog.policies.runs import ACTIVE
 from catalog.records.jobs import recorded_job
 from catalog.records.policy_tables import Policy, PolicyRun
 from catalog.records.store import RecordStore
-from catalog.records.tables import now
-from pipeline.jobs.command_job import submit_command
+from catalog.records.tables import Job, now
 from pipeline.jobs.follow import refresh
-from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.state import FINISHED
 from pipeline.policies.report import Killed, Report
 
@@ -51,28 +49,26 @@ def perform(
 def start(
     store: WritableCatalog,
     records: RecordStore,
-    queue: JobQueue,
     policy: Policy,
-    environment: Mapping[str, str],
+    begin: Callable[[PolicyRun], Job],
 ) -> PolicyRun:
     """Run a policy as a job; the run's record.
 
     Args:
-        environment: Variables by which the job finds this home.
+        store: The catalog.
+        records: The records.
+        policy: What to run.
+        begin: Starts the job that does the run.
+
+    Raises:
+        InvalidInput: The policy is inactive, or running already.
+        StorageError: The job cannot be started.
     """
     check_active(policy)
     newest(store, records, policy)
     run = policy_runs.begin(records, policy)
     try:
-        job = submit_command(
-            records,
-            queue,
-            "policy",
-            f"policy-{policy.name}",
-            ("policy", "run", policy.name, "--run", run.run_id, "--json"),
-            environment=environment,
-            settings={"policy": policy.name},
-        )
+        job = begin(run)
     except BaseException as error:
         policy_runs.finish(records, run.id, "failed", None, _reason(error))
         raise

@@ -24,6 +24,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
 from api.app import create_app
+from api.schemas.home_orders import Staging
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
 from catalog.errors import AlreadyExists, InvalidInput
@@ -498,9 +499,8 @@ def test_a_job_s_name_tells_of_no_other_s(served: Served) -> None:
     workspace = cast(FastAPI, served.client.app).state.workspace.limited_to((), owner)
 
     def named(name: str) -> Job:
-        return submit_command(
-            workspace.records, workspace.job_queue, "stage", "x", ("--version",), name=name
-        )
+        order = Staging(dataset="none").as_json()
+        return submit_command(workspace.records, workspace.job_queue, order, "x", name=name)
 
     assert (named("mine").name, named("cora~yours").name) == ("cora~mine", "cora~yours")
     with pytest.raises(AlreadyExists, match="cora~model"):

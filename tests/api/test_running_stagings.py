@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy.orm import Session as Transaction
 
 import framesift as client_package
+from api.schemas.home_orders import Staging
 from api.schemas.stagings import Staged
 from api.services.accounts.callers import Caller
 from api.services.call import user_here
@@ -176,7 +177,7 @@ def test_the_staging_beside_a_training_is_cancelled_with_it(workspace: Workspace
 
 def test_the_staging_of_a_job_has_the_job_s_name(workspace: Workspace) -> None:
     """While it waits as while it runs; its folder stands in the cache."""
-    begun = Session(workspace).stagings.begin("streets")
+    begun = Session(workspace).stagings.begin(Staging(dataset="streets"))
     seen = set[str]()
 
     def has_ended() -> bool:
@@ -196,7 +197,7 @@ def test_a_share_counts_for_users_who_see_every_row(workspace: Workspace) -> Non
     """What an admin has staged over REST is the admin's, and so is a command's its user's."""
     admin = Caller("ada", frozenset({"admin"}), "admin", logged_in=False)
     session = Session(workspace, admin)
-    job = session.stagings.begin("streets")
+    job = session.stagings.begin(Staging(dataset="streets"))
     wait_until(lambda: session.jobs.get(job.name).state == "done")
     (streets,) = session.cache.status().datasets
     assert streets.users == ["ada"]

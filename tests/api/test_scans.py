@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.app import create_app
+from api.schemas.home_orders import Scan, home_order_of
 from api.settings import Settings
 from catalog.records.jobs import recorded_jobs
 from catalog.records.sources import add_source
@@ -111,27 +112,30 @@ def _has_ended(client: TestClient, job: str) -> bool:
 
 
 def test_scans_without_a_look_at_the_images(settings: Settings, scanned: Path) -> None:
-    """`check_images` over REST and in Discover's scans, whole and in part: the job's command."""
+    """`check_images` over REST and in Discover's scans, whole and in part: the job's order."""
     asked = [
         ("/v1/scans", {"source": "one", "check_images": False}),
         ("/connmgr/v1/scan/one?check_images=false", None),
         ("/connmgr/v1/scan/one", None),
         ("/connmgr/v1/scan/one/partial?check_images=false", {"partitions": [SCENE]}),
     ]
-    commands = []
+    orders = []
     with TestClient(create_app(settings, authenticates=False)) as client:
         for path, body in asked:
             answer = client.post(path, json=body)
             assert answer.is_success, answer.text
             (newest, *_) = recorded_jobs(open_home(settings.home).records)
-            commands.append(newest.request["stages"][0]["commands"][0])
+            orders.append(home_order_of(newest.request["order"]))
             place = f"/v1/jobs/{newest.name}"
             client.post(f"{place}/cancel")
             wait_until(partial(_has_ended, client, place))
         refused = client.post("/connmgr/v1/scan/one?check_images=perhaps")
-    assert ["--no-check-images" in command for command in commands] == [
-        True, True, False, True,
-    ]  # fmt: skip
+    assert orders == [
+        Scan(source="one", check_images=False),
+        Scan(source="one", check_images=False),
+        Scan(source="one"),
+        Scan(source="one", check_images=False, folders=(f"{SCENE}/",)),
+    ]
     assert refused.status_code == 422
 
 

@@ -5,12 +5,13 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from api.schemas import home_orders
 from api.schemas.stagings import RunningStagingBody
 from api.services.session import Session
 from api.settings import Settings
@@ -440,15 +441,16 @@ def test_by_command(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_by_rest(storage: Storage) -> None:
-    """A target is checked when it is asked for; the job's command has it."""
+    """A target is checked when it is asked for; the job's order has it."""
     stagings = Session(storage.workspace, is_command=True).stagings
+    order = home_orders.Staging(dataset="streets", to=["afm:fs1/x"])
     for more in ({"verify": True}, {"prepare": "96x64"}):
         with pytest.raises(InvalidInput, match=f"{next(iter(more))} goes with the cache"):
-            stagings.begin("streets", to=["afm:fs1/x"], **more)
+            stagings.begin(replace(order, **more))
     with pytest.raises(InvalidInput, match="expected"):
-        stagings.begin("streets", to=["fs1/x"])
-    job = stagings.begin("streets", to=["afm:fs1/cos_fset"])
-    assert job.settings["to"] == ["afm:fs1/cos_fset"]
-    (stage,) = job.request["stages"]
-    assert stage["commands"][0][-4:] == ["--to", "afm:fs1/cos_fset", "--", "streets@1"]
+        stagings.begin(replace(order, to=["fs1/x"]))
+    job = stagings.begin(replace(order, to=["afm:fs1/cos_fset"]))
+    assert job.settings == {"workers": 4, "to": ["afm:fs1/cos_fset"]}
+    asked = home_orders.home_order_of(job.request["order"])
+    assert asked == home_orders.Staging(dataset="streets@1", to=("afm:fs1/cos_fset",))
     cancel(storage.workspace.records, recorded_job(storage.workspace.records, job.name))

@@ -46,7 +46,7 @@ def test_each_node_fetches_the_part_of_its_ranks(workspace: Workspace, tmp_path:
     for rank in range(2):
         said, cache = tmp_path / f"staging-{rank}.json", tmp_path / f"node-{rank}"
         command = [
-            "-m", "api.cli.job_stager", str(tmp_path / "train-1"), "--dataset", "streets@1",
+            "-m", "api.cli.job_step", str(tmp_path / "train-1"), "beside", "--dataset", "streets@1",
             "--cache", str(cache), "--split", "all", "--readers", "2", "--batch-size", "2",
             "--seed", str(SEED), "--ranks", str(rank), "--said", str(said),
         ]  # fmt: skip
@@ -75,8 +75,8 @@ def test_ranks_that_a_job_does_not_have_are_refused(workspace: Workspace, tmp_pa
     make(workspace)
     record_job(workspace, tmp_path / "train-1")
     command = [
-        "-m", "api.cli.job_stager", str(tmp_path / "train-1"), "--dataset", "streets@1", "--cache",
-        str(tmp_path / "cache"), "--split", "all", "--readers", "2", "--ranks", "1,2",
+        "-m", "api.cli.job_step", str(tmp_path / "train-1"), "beside", "--dataset", "streets@1",
+        "--cache", str(tmp_path / "cache"), "--split", "all", "--readers", "2", "--ranks", "1,2",
     ]  # fmt: skip
     environment = {**os.environ, "FRAMESIFT_HOME": str(workspace.home)}
     refused = Forked(command, env=environment, stderr=subprocess.PIPE)
@@ -93,8 +93,8 @@ def test_a_script_stages_for_a_training_that_is_no_job(
     folder, cache = tmp_path / "own", tmp_path / "cache"
     folder.mkdir()
     command = [
-        "-m", "api.cli.job_stager", str(folder), "--dataset", "streets@1", "--cache", str(cache),
-        "--split", "all", "--readers", "1",
+        "-m", "api.cli.job_step", str(folder), "beside", "--dataset", "streets@1",
+        "--cache", str(cache), "--split", "all", "--readers", "1",
     ]  # fmt: skip
     environment = {**os.environ, "FRAMESIFT_HOME": str(workspace.home)}
     process = Forked(command, env=environment, stdout=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""Commands of this program as jobs: real runners, real commands."""
+"""Orders of the home's own as jobs: real runners, real processes."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,15 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from api.schemas.home_orders import (
+    Extraction,
+    HomeOrder,
+    PolicyRun,
+    Scan,
+    Staging,
+    home_order_of,
+)
+from api.services.jobs.home_orders import begin_order
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists
@@ -19,16 +28,9 @@ from pipeline.jobs.state import FINISHED
 from tests.pipeline.test_local_jobs import eventually
 
 
-def submitted(workspace: Workspace, kind: str, base: str, *arguments: str) -> Job:
+def submitted(workspace: Workspace, order: HomeOrder, base: str = "") -> Job:
     """A job over the workspace's home."""
-    return submit_command(
-        workspace.records,
-        workspace.job_queue,
-        kind,
-        base,
-        arguments,
-        environment={"FRAMESIFT_HOME": str(workspace.home)},
-    )
+    return begin_order(workspace, order, base)
 
 
 def ended(workspace: Workspace, job: Job) -> Job:
@@ -37,9 +39,9 @@ def ended(workspace: Workspace, job: Job) -> Job:
     return refresh(workspace.records, job)
 
 
-def test_a_command_runs_as_a_job_and_what_it_ends_with_is_kept(own_source: Workspace) -> None:
+def test_an_order_is_done_by_a_job_and_what_it_ends_with_is_kept(own_source: Workspace) -> None:
     """A scan by another process: its counts are the metrics, its log has what it printed."""
-    job = submitted(own_source, "scan", "scan-a2d2", "ingest", "a2d2", "--json")
+    job = submitted(own_source, Scan(source="a2d2"), "a2d2")
     assert (job.kind, job.state, job.dataset_id) == ("scan", "pending", None)
     assert job.name.startswith("scan-a2d2-")
     done = ended(own_source, job)
@@ -51,9 +53,9 @@ def test_a_command_runs_as_a_job_and_what_it_ends_with_is_kept(own_source: Works
     assert '"problems"' in JobPaths(Path(done.paths["folder"])).log("command", 0).read_text()
 
 
-def test_a_command_that_fails_says_why(workspace: Workspace) -> None:
-    """The command's own error line; no metrics."""
-    done = ended(workspace, submitted(workspace, "scan", "scan", "ingest", "none", "--json"))
+def test_a_job_that_fails_says_why(workspace: Workspace) -> None:
+    """Its own error line; no metrics."""
+    done = ended(workspace, submitted(workspace, Scan(source="none")))
     assert done.state == "failed"
     assert done.error.startswith("no source named 'none'")
     assert done.metrics == {}
@@ -61,20 +63,36 @@ def test_a_command_that_fails_says_why(workspace: Workspace) -> None:
 
 def test_names(workspace: Workspace) -> None:
     """A made-up name fits a folder whatever it is made of; a given one is taken once."""
-    job = submitted(workspace, "scan", "../scan of ü/x", "--version")
-    assert job.name.startswith("scan-of---x-")
+    order = Scan(source="none")
+    job = submitted(workspace, order, "../scan of ü/x")
+    assert job.name.startswith("scan-..-scan-of---x-")
     records, jobs = workspace.records, workspace.job_queue
-    submit_command(records, jobs, "scan", "scan", ["--version"], name="mine")
+    submit_command(records, jobs, order.as_json(), "scan", name="mine")
     with pytest.raises(AlreadyExists):
-        submit_command(records, jobs, "scan", "scan", ["--version"], name="mine")
+        submit_command(records, jobs, order.as_json(), "scan", name="mine")
 
 
-def test_a_command_can_be_cancelled(workspace: Workspace, tmp_path: Path) -> None:
-    """A watcher would run for ever."""
-    job = submitted(workspace, "scan", "watch", "watch", "a2d2")
-    eventually(lambda: refresh(workspace.records, job).state == "running")
-    cancel(workspace.records, refresh(workspace.records, job))
-    assert ended(workspace, job).state == "cancelled"
+def test_a_job_can_be_cancelled(own_source: Workspace, tmp_path: Path) -> None:
+    """A scan that waits for its turn to write."""
+    with own_source.whole_catalog.location.quiesced(60, "a test"):
+        job = submitted(own_source, Scan(source="a2d2", full=True))
+        eventually(lambda: refresh(own_source.records, job).state == "running")
+        cancel(own_source.records, refresh(own_source.records, job))
+        assert ended(own_source, job).state == "cancelled"
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        Staging(dataset="streets@1", workers=2, to=("afm:fs1/a",)),
+        Scan(source="a2d2", max_removed=1.0, folders=("a/",)),
+        Extraction(source="a2d2", extractors=("bus", "image")),
+        PolicyRun(policy="bikes", run="0f1c"),
+    ],
+)
+def test_an_order_is_read_as_it_was_recorded(order: HomeOrder) -> None:
+    """By way of JSON."""
+    assert home_order_of(json.loads(json.dumps(order.as_json()))) == order
 
 
 def test_a_job_finds_the_same_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +118,7 @@ def test_a_result_may_be_long(own_source: Workspace, tmp_path: Path) -> None:
         start = scene / kind / "cam_front_center" / f"20260311130314_{kind}_frontcenter_"
         for number in range(2_500):
             Path(f"{start}{900_000_000 + number}.png").write_bytes(b"no picture")
-    done = ended(own_source, submitted(own_source, "scan", "scan", "ingest", "a2d2", "--json"))
+    done = ended(own_source, submitted(own_source, Scan(source="a2d2")))
     assert (done.state, done.error) == ("done", "")
     assert done.metrics["scan"] == recorded_scans(own_source.records, limit=1)[0][0].id
     assert done.metrics["bad_files"] == 2_500

@@ -165,16 +165,15 @@ def test_a_step_begins_by_the_account_s_rights(
 
 @pytest.mark.wide
 def test_a_process_of_a_job_says_why_it_may_not_begin(home: Workspace) -> None:
-    """A step, a command of this program and a staging beside a job, each in its own process."""
+    """A step, an order of the home's own and a staging beside a job, each in its own process."""
     sleeper, (job,) = waiting_jobs(home, "anna")
     users.change(home.records, "anna", disabled=True)
     make_room(home, sleeper)
     assert "owner anna is disabled" in ended(home, job).tasks[0].error
     folder = job.paths["folder"]
     staging = ("--dataset", "none@1", "--cache", str(home.cache), "--readers", "1")
-    for arguments in (("api.cli.job_command", folder, "info"),
-                      ("api.cli.job_stager", folder, *staging)):  # fmt: skip
-        told = _process(home, *arguments)
+    for step in (("run",), ("beside", *staging)):
+        told = _process(home, "api.cli.job_step", folder, *step)
         assert (told.returncode, told.stdout) == (1, "")
         assert told.stderr == (
             f"error: job {job.name}: its owner anna is disabled; another user may submit it anew\n"

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from api.schemas.home_orders import Staging
 from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import StagingCancelled, StorageError
@@ -224,7 +225,7 @@ def test_a_cancelled_job_leaves_nothing_of_its_staging(
     """Its transfers end, and with them parts, claims and leases; what had come stays."""
     server.fault = lambda _: "stall"
     stagings = Session(of_every_source).stagings
-    name = stagings.begin("streets").name
+    name = stagings.begin(Staging(dataset="streets")).name
     wait_until(lambda: stagings.get_running(name).progress is not None)
     stagings.cancel(name)
     records = of_every_source.records

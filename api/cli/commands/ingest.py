@@ -2,68 +2,47 @@
 
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
-from functools import partial
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from api.cli import destination
 from api.cli.exit_codes import ExitCode, StrictFlag, end
-from api.cli.long_work import server_problems, server_scan
-from api.cli.options.common import open_workspace
+from api.cli.json_report import JsonReport
+from api.cli.long_work import server_scan
+from api.cli.options.order_options import argument_of, option_of
 from api.cli.progress_bar import progress_bar
 from api.cli.tables.table import emit_table
-from api.cli.terminal import JsonFlag, duration, emit_json, emit_progress, size, stdout
-from catalog.errors import InvalidInput, NotFound
+from api.cli.target import home_session
+from api.cli.terminal import JsonFlag, duration, emit_json, size, stdout
+from api.schemas.home_orders import Scan
+from catalog.errors import InvalidInput
 from catalog.text.visible_text import visible
 from catalog.values import Problem
-from ingest.scan.removal_guard import MOST_REMOVED
 from ingest.scan.scan_counts import Progress, ScanCounts
-from ingest.sources.partial import FolderSelection
-
-if TYPE_CHECKING:
-    from catalog.records.tables import Source
 
 _SHOWN_PROBLEMS = 10
 _SHOWN_EVERY_S = 0.2
-_JSON_EVERY_S = 2.0
 
 
 ClassListOption = Annotated[
     Path | None, typer.Option(help="A class_list.json to use instead of the source's own.")
 ]
 
-CheckImagesOption = Annotated[
-    bool,
-    typer.Option(
-        "--check-images/--no-check-images",
-        help="Open each camera image to see that it is whole and fits its label.",
-    ),
-]
-
-MaxRemovedOption = Annotated[
-    float,
-    typer.Option(
-        min=0,
-        max=1,
-        help="Share of the source's catalogued files that may be removed at once; where more are "
-        "gone, none is. With 1 all may.",
-    ),
-]
+CheckImagesOption = Annotated[bool, option_of(Scan, "check_images")]
+MaxRemovedOption = Annotated[float, option_of(Scan, "max_removed")]
 
 
 def ingest(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="The source.")],
+    source: Annotated[str, argument_of(Scan, "source")],
     class_list: ClassListOption = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Count all labels again, changed or not.")
-    ] = False,
-    check_images: CheckImagesOption = True,
+    full: Annotated[bool, option_of(Scan, "full")] = Scan.full,
+    check_images: CheckImagesOption = Scan.check_images,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -96,18 +75,10 @@ def ingest(
     collect_units: Annotated[
         Path | None, typer.Option(help="Catalog what a job array counted in this folder.")
     ] = None,
-    folders: Annotated[
-        list[str] | None,
-        typer.Option("--folder", help="Look only at this folder of the source; repeatable."),
-    ] = None,
-    flat_folders: Annotated[
-        list[str] | None,
-        typer.Option("--flat-folder", help="The same, without the folders in it."),
-    ] = None,
-    max_removed: MaxRemovedOption = MOST_REMOVED,
-    errors: Annotated[
-        bool, typer.Option("--errors", help="Only list what is wrong with its files.")
-    ] = False,
+    folders: Annotated[list[str] | None, option_of(Scan, "folders")] = None,
+    flat_folders: Annotated[list[str] | None, option_of(Scan, "flat_folders")] = None,
+    max_removed: MaxRemovedOption = Scan.max_removed,
+    errors: Annotated[bool, option_of(Scan, "errors")] = Scan.errors,
     strict: StrictFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -117,72 +88,50 @@ def ingest(
     when they change. A source of labels alone is enough. With --json, progress goes to the error
     output as a JSON line every few seconds.
     """
+    order = Scan(
+        source=source, full=full, max_removed=max_removed, check_images=check_images,
+        errors=errors, folders=folders or (), flat_folders=flat_folders or (),
+    )  # fmt: skip
     if destination.server() is not None:
         _need_of_server(context)
-        _end(strict, *_of_server(source, full, max_removed, check_images, errors, as_json))
+        _end(strict, *_of_server(order, as_json))
         return
-    # A server is asked without them.
-    from catalog.records.scans import recorded_problems
-    from catalog.records.sources import recorded_source
-    from ingest.engines.choice import EngineChoice, open_engine
-    from ingest.scan import array_scan
-    from ingest.scan.scan import ScanOptions, scan_source
-    from pipeline.archive.recall import recall_listed
+    from ingest.engines.choice import EngineChoice  # a server is asked without it
 
-    workspace = open_workspace()
-    records = workspace.records
-    record = recorded_source(records, source)
-    if errors:
-        _end(strict, None, _list_problems(record, as_json))
-        return
-    workspace.on_making = (
-        destination.tell
-    )  # a source that was never scanned may have no catalog yet
-    store = workspace.whole_catalog
-    options = ScanOptions(
-        class_list=class_list,
-        full=full,
-        check_images=check_images,
-        index_folder=workspace.indexes,
-        recall=partial(recall_listed, workspace.archive_access),
-        selection=FolderSelection.of(folders or (), flat_folders or ())
-        if folders or flat_folders
-        else None,
-        max_removed=max_removed,
-    )
-    if options.selection is not None and (write_units or collect_units):
+    if (folders or flat_folders) and (write_units or collect_units):
         raise InvalidInput("--folder and --flat-folder exclude --write-units and --collect-units")
-    if write_units is not None:
-        if collect_units is not None:
-            raise InvalidInput("--write-units and --collect-units exclude each other")
+    if write_units is not None and collect_units is not None:
+        raise InvalidInput("--write-units and --collect-units exclude each other")
+    scans, made = home_session().scans, destination.tell
+    if write_units is not None and not errors:
         with scan_progress(f"list {source}", as_json=as_json) as show:
-            units = array_scan.write_units(
-                store, records, record, options, write_units,
-                unit_frames=unit_frames, progress=show,
-            )  # fmt: skip
+            units = scans.write_units(
+                order, write_units, show, made=made, class_list=class_list, unit_frames=unit_frames
+            )
         _show_units(source, write_units, units, as_json)
         return
+    choice = EngineChoice(engine, workers, scheduler, cluster, unit_frames, insecure)
     with scan_progress(f"ingest {source}", as_json=as_json) as show:
-        if collect_units is not None:
-            result = array_scan.collect_units(
-                store, records, record, options, collect_units, progress=show
-            )
-        else:
-            choice = EngineChoice(engine, workers, scheduler, cluster, unit_frames, insecure)
-            with open_engine(choice) as opened:
-                result = scan_source(store, records, record, options, engine=opened, progress=show)
-    problems = recorded_problems(records, scan_id=result.scan)
-    if as_json:
-        emit_json(
-            {
-                "scan": result.scan,
-                **result.counts.to_json(),
-                "problems": [asdict(problem) for problem in problems],
-            }
+        done = scans.run(
+            order, show, made=made, class_list=class_list, engine=choice, counted=collect_units
         )
+    _show(source, done.to_json(), done.counts, done.problems, as_json)
+    _end(strict, done.counts, done.problems)
+
+
+def _show(
+    source: str,
+    document: Mapping[str, Any],
+    counts: ScanCounts | None,
+    problems: Sequence[Problem],
+    as_json: bool,
+) -> None:
+    if as_json:
+        emit_json(document)
+    elif counts is None:
+        emit_table(("kind", "file", "reason"), [(p.kind, p.key, p.reason) for p in problems])
     else:
-        _show_result(source, result.counts, problems)
-    _end(strict, result.counts, problems)
+        _show_result(source, counts, problems)
 
 
 def _end(strict: bool, counts: ScanCounts | None, problems: Sequence[Problem]) -> None:
@@ -211,30 +160,15 @@ def _need_of_server(context: typer.Context) -> None:
             )
 
 
-def _of_server(
-    source: str, full: bool, max_removed: float, check_images: bool, errors: bool, as_json: bool
-) -> tuple[ScanCounts | None, list[Problem]]:
+def _of_server(order: Scan, as_json: bool) -> tuple[ScanCounts | None, list[Problem]]:
     """The same at the chosen server: a job there, which goes on where this is interrupted."""
-    if errors:
-        answer = server_problems(source)
-        listed = [Problem(**one) for one in answer["problems"]]
-        _emit_problems(answer["scan"], listed, as_json)
-        return None, listed
-    with progress_bar(f"ingest {source}", quiet=as_json) as bar:
-        done = server_scan(
-            source,
-            full,
-            max_removed,
-            check_images,
-            lambda job: bar.show(0, None, str(job["state"])),
-        )
+    with progress_bar(f"ingest {order.source}", quiet=as_json or order.errors) as bar:
+        done = server_scan(order, lambda job: bar.show(0, None, str(job["state"])))
     names = {field.name for field in fields(ScanCounts)}
-    counts = ScanCounts(**{name: value for name, value in done.items() if name in names})
+    counted = {name: value for name, value in done.items() if name in names}
+    counts = None if order.errors else ScanCounts(**counted)
     problems = [Problem(**one) for one in done["problems"]]
-    if as_json:
-        emit_json(done)
-    else:
-        _show_result(source, counts, problems)
+    _show(order.source, done, counts, problems, as_json)
     return counts, problems
 
 
@@ -253,7 +187,7 @@ def _show_units(source: str, folder: Path, units: int, as_json: bool) -> None:
     stdout.print(f"then: {collect}")
 
 
-def _show_result(source: str, counts: ScanCounts, problems: list[Problem]) -> None:
+def _show_result(source: str, counts: ScanCounts, problems: Sequence[Problem]) -> None:
     stdout.print(
         f"ingested {source}: {counts.files:,} files ({counts.added:,} added, "
         f"{counts.changed:,} changed, {counts.removed:,} removed, {counts.unchanged:,} unchanged)"
@@ -291,17 +225,17 @@ def _show_result(source: str, counts: ScanCounts, problems: list[Problem]) -> No
 @contextmanager
 def scan_progress(title: str, *, as_json: bool) -> Iterator[Progress]:
     """Shows a scan's progress: a bar for people, with ``as_json`` lines on the error output."""
-    last = time.monotonic()
+    report, last = JsonReport(), time.monotonic()
     with progress_bar(title, quiet=as_json) as bar:
 
         def show(counts: ScanCounts) -> None:
             nonlocal last
-            if time.monotonic() - last < (_JSON_EVERY_S if as_json else _SHOWN_EVERY_S):
+            if as_json:
+                report.progress(counts.to_json())
+                return
+            if time.monotonic() - last < _SHOWN_EVERY_S:
                 return
             last = time.monotonic()
-            if as_json:
-                emit_progress(counts.to_json())
-                return
             if counts.recalling:
                 bar.show(0, None, f"{counts.recalling:,} labels come from their archive")
                 return
@@ -315,25 +249,6 @@ def scan_progress(title: str, *, as_json: bool) -> Iterator[Progress]:
             )
 
         yield show
-
-
-def _list_problems(source: "Source", as_json: bool) -> list[Problem]:
-    from catalog.records.scans import last_scan, recorded_problems
-
-    records = open_workspace().records
-    scan = last_scan(records, source.id)
-    if scan is None:
-        raise NotFound("scan", source.name, f"ingest it first: framesift ingest {source.name}")
-    problems = recorded_problems(records, source_id=source.id)
-    _emit_problems(scan.id, problems, as_json)
-    return problems
-
-
-def _emit_problems(scan: int, problems: list[Problem], as_json: bool) -> None:
-    if as_json:
-        emit_json({"scan": scan, "problems": [asdict(problem) for problem in problems]})
-    else:
-        emit_table(("kind", "file", "reason"), [(p.kind, p.key, p.reason) for p in problems])
 
 
 def sample_data(

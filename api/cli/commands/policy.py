@@ -5,9 +5,11 @@ from typing import Annotated
 import typer
 
 from api.cli.long_work import run_policy
+from api.cli.options.order_options import argument_of, option_of
 from api.cli.tables.table import emit_table
 from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, emit_json, stdout
+from api.schemas.home_orders import PolicyRun
 from pipeline.policies.actions import BATCH_ROWS
 
 policy_app = typer.Typer(
@@ -34,10 +36,8 @@ def list_(as_json: JsonFlag = False) -> None:
 
 @policy_app.command("run")
 def run(
-    name: Annotated[str, typer.Argument(help="The policy.")],
-    run_id: Annotated[
-        str, typer.Option("--run", help="Continue this run; a new one by default.")
-    ] = "",
+    name: Annotated[str, argument_of(PolicyRun, "policy")],
+    run_id: Annotated[str, option_of(PolicyRun, "run")] = PolicyRun.run,
     batch_rows: Annotated[
         int, typer.Option(min=1, help="Files of one commit; it may be paused between two.")
     ] = BATCH_ROWS,

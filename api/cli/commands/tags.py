@@ -1,6 +1,5 @@
 """framesift tags list, add, set, extract, import, import-map, remove, families, drop."""
 
-import time
 from collections.abc import Mapping, Sequence
 from csv import reader as csv_lines
 from dataclasses import asdict
@@ -11,12 +10,15 @@ import typer
 
 from api.cli import destination
 from api.cli.exit_codes import ExitCode, StrictFlag, end
-from api.cli.long_work import Extraction, extract
+from api.cli.json_report import MOST_PROBLEMS, JsonReport
+from api.cli.long_work import extract
 from api.cli.options.common import AtOption
+from api.cli.options.order_options import argument_of, option_of
 from api.cli.progress_bar import progress_bar
 from api.cli.tables.table import emit_table
 from api.cli.target import Record, home_session, target
-from api.cli.terminal import JsonFlag, emit_json, emit_progress, stdout
+from api.cli.terminal import JsonFlag, emit_json, stdout
+from api.schemas.home_orders import Extraction
 from catalog.errors import InvalidInput, StorageError
 from catalog.storage.atomic_write import atomic_path
 from catalog.tags.tag_rules import DEFAULT, LONGEST, OWN_FAMILY, TYPES
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from ingest.extractors.run import ExtractCounts
 
 _SHOWN_PROBLEMS = 10
-_JSON_PROBLEMS = 1_000
-_JSON_EVERY_S = 2.0
 
 
 tags_app = typer.Typer(no_args_is_help=True, help="Named values on frames.")
@@ -146,19 +146,12 @@ def tags_values(
 
 @tags_app.command("extract")
 def tags_extract(
-    source: Annotated[str, typer.Argument(help="The source.")],
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="EXTRACTOR...", help="Such as bus or image.")
-    ] = None,
-    own: Annotated[
-        list[str] | None,
-        typer.Option("--extractor", help="FILE.py:CLASS, an extractor of your own; repeatable."),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Also read frames that were read before.")
-    ] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Frames read at once.")] = 2,
-    errors: Annotated[bool, typer.Option("--errors", help="Only list the bad files.")] = False,
+    source: Annotated[str, argument_of(Extraction, "source")],
+    names: Annotated[list[str] | None, argument_of(Extraction, "extractors")] = None,
+    own: Annotated[list[str] | None, option_of(Extraction, "own")] = None,
+    full: Annotated[bool, option_of(Extraction, "full")] = Extraction.full,
+    workers: Annotated[int, option_of(Extraction, "workers")] = Extraction.workers,
+    errors: Annotated[bool, option_of(Extraction, "errors")] = Extraction.errors,
     as_json: JsonFlag = False,
 ) -> None:
     """Read tags from the files of every catalogued frame: only new and changed ones.
@@ -166,19 +159,20 @@ def tags_extract(
     Bad files are recorded and skipped. With --json, progress goes to the
     error output as a JSON line every few seconds.
     """
-    extraction = Extraction(source, names or (), own or (), full, workers, errors)
-    reported_s = time.monotonic()
+    extraction = Extraction(
+        source=source, extractors=names or (), own=own or (), full=full, workers=workers,
+        errors=errors,
+    )  # fmt: skip
+    report = JsonReport()
 
     def show(family: str, counts: "ExtractCounts | None") -> None:
-        nonlocal reported_s
         if counts is None:
             bar.show(0, None, family)
             return
         bar.show(counts.read, counts.to_read, f"{counts.read:,} of {counts.to_read:,} frames")
-        ends = counts.read == counts.to_read  # which is what a job's metrics show
-        if as_json and (ends or time.monotonic() - reported_s >= _JSON_EVERY_S):
-            reported_s = time.monotonic()
-            emit_progress({"family": family, **asdict(counts)})
+        if as_json:
+            ends = counts.read == counts.to_read
+            report.progress({"family": family, **asdict(counts)}, is_last=ends)
 
     read, done = extract(extraction, show), []
     while True:
@@ -187,7 +181,7 @@ def tags_extract(
         if extracted is None:
             break
         if as_json:
-            done.append({**extracted, "problems": extracted["problems"][:_JSON_PROBLEMS]})
+            done.append({**extracted, "problems": extracted["problems"][:MOST_PROBLEMS]})
         elif errors:
             rows = [(extracted["family"], p["key"], p["reason"]) for p in extracted["problems"]]
             emit_table(("family", "file", "reason"), rows)

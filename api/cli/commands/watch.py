@@ -13,9 +13,10 @@ import typer
 
 from api.cli.commands.ingest import CheckImagesOption, ClassListOption, MaxRemovedOption
 from api.cli.options.common import open_workspace
+from api.cli.options.order_options import argument_of
 from api.cli.terminal import emit_text, stderr, stdout
+from api.schemas.home_orders import Scan
 from catalog.errors import InvalidInput
-from ingest.scan.removal_guard import MOST_REMOVED
 
 if TYPE_CHECKING:
     from api.workspace import Workspace
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def watch(
-    source: Annotated[str, typer.Argument(help="The source.")],
+    source: Annotated[str, argument_of(Scan, "source")],
     events: Annotated[
         str,
         typer.Option(
@@ -42,12 +43,12 @@ def watch(
         ),
     ] = 300.0,
     class_list: ClassListOption = None,
-    check_images: CheckImagesOption = True,
+    check_images: CheckImagesOption = Scan.check_images,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Labels counted at once; as many as cores by default."),
     ] = None,
-    max_removed: MaxRemovedOption = MOST_REMOVED,
+    max_removed: MaxRemovedOption = Scan.max_removed,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON document per line for each batch.")
     ] = False,

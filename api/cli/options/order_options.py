@@ -59,29 +59,57 @@ def _in_order(every: tuple[Row, ...]) -> Iterator[Row]:
         yield from behind.get(row.name, ())
 
 
+def option_of(order: type, name: str) -> Any:
+    """Typer's option for a field of an order, in the annotation of a command's parameter."""
+    return _option(_row(order, name))
+
+
+def argument_of(order: type, name: str) -> Any:
+    """Typer's argument for a field of an order, likewise."""
+    setting = _row(order, name).setting
+    return typer.Argument(help=setting.help, metavar=setting.metavar)
+
+
+def _row(order: type, name: str) -> Row:
+    return next(row for row in rows(order) if row.name == name)
+
+
+def _option(row: Row) -> Any:
+    setting, types = row.setting, row.types
+    bounded = (
+        setting.ranged
+        and setting.parse is None
+        and (int in types or (float in types and setting.ge is not None))
+    )
+    shown = row.default is not None and not row.is_list
+    return typer.Option(
+        _flag(row),
+        min=setting.ge if bounded else None,
+        max=setting.le if bounded else None,
+        help=setting.help,
+        metavar=setting.metavar,
+        show_default=shown,
+    )
+
+
+def _flag(row: Row) -> str:
+    return row.setting.option or f"--{row.name.replace('_', '-')}"
+
+
 def _parameter(name: str, row: Row) -> inspect.Parameter:
     setting, types = row.setting, row.types
-    option = setting.option or f"--{row.name.replace('_', '-')}"
     annotation, default = row.type, row.default
     if row.is_list and setting.parse is None:
         annotation, default = list[str] | None, None
     elif setting.parse is not None or Path in types:
         annotation = str | None
-    elif option.startswith(_NEGATIVE):
+    elif _flag(row).startswith(_NEGATIVE):
         default = False
-    words = typer.Option(
-        option,
-        min=setting.ge if setting.ranged and int in types else None,
-        max=setting.le if setting.ranged and int in types else None,
-        help=setting.help,
-        metavar=setting.metavar,
-        show_default=default is not None,
-    )
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if default is MISSING else default,
-        annotation=Annotated[annotation, words],
+        annotation=Annotated[annotation, _option(row)],
     )
 
 

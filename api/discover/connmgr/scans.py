@@ -17,6 +17,7 @@ from api.discover.replies import (
 from api.http.dependencies import CurrentSession
 from api.http.openapi.discover import json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
+from api.schemas.home_orders import Scan
 from api.schemas.scans import ScanStatus
 from api.schemas.sources import SourceBody
 from api.services.session import Session
@@ -93,7 +94,8 @@ def post_scan(
     source = _source(session, connection)
     if source is None:
         return _nowhere(connection)
-    session.scans.begin_alone(connection, check_images=check_images)
+    order = Scan(source=connection, check_images=check_images)
+    session.scans.begin_alone(order)
     return in_text("null")
 
 
@@ -112,13 +114,10 @@ async def post_partial(
     if source is None:
         return _nowhere(connection)
     folders, flat_folders = _folders(source, body)
-    await run_in_threadpool(
-        session.scans.begin_alone,
-        connection,
-        folders=folders,
-        flat_folders=flat_folders,
-        check_images=check_images,
+    order = Scan(
+        source=connection, folders=folders, flat_folders=flat_folders, check_images=check_images
     )
+    session.scans.begin_alone(order)
     return in_text("null")
 
 

@@ -6,8 +6,9 @@ from api.http.dependencies import CurrentSession
 from api.http.routes.jobs import BEGUN, begun
 from api.http.routing import Router
 from api.http.rules import WRITE_ALL_ROWS
-from api.schemas.extractions import NewExtraction
+from api.schemas.home_orders import Extraction
 from api.schemas.jobs import JobBody
+from api.schemas.tags import NewExtraction
 
 router = Router(prefix="/v1/extractions", tags=["tags"])
 
@@ -21,5 +22,5 @@ router = Router(prefix="/v1/extractions", tags=["tags"])
 )
 def post_extraction(body: NewExtraction, session: CurrentSession, response: Response) -> JobBody:
     """Read tags from the files of every catalogued frame, only new and changed ones: a job does."""
-    job = session.extractions.begin(**dict(body))
-    return begun(job, response)
+    order = Extraction(**dict(body))
+    return begun(session.extractions.begin(order), response)

@@ -9,6 +9,7 @@ from api.http.pages import CurrentPage
 from api.http.routes.jobs import BEGUN, begun
 from api.http.routing import Router
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
+from api.schemas.home_orders import Scan
 from api.schemas.jobs import JobBody
 from api.schemas.scans import NewScan, ProblemsAnswer, ScanBody, ScansAnswer, ScanState
 
@@ -40,7 +41,8 @@ def get_scans(
 )
 def post_scan(body: NewScan, session: CurrentSession, response: Response) -> JobBody:
     """Catalog a source's files: a job does it; its `metrics.scan` is the scan's number."""
-    return begun(session.scans.begin(**dict(body)), response)
+    order = Scan(**dict(body))
+    return begun(session.scans.begin(order), response)
 
 
 @router.get("/{number}", rule=READ_ALL_ROWS)

@@ -9,6 +9,7 @@ from api.http.pages import CurrentPage
 from api.http.routes.jobs import BEGUN, begun
 from api.http.routing import Router
 from api.http.rules import READ, WRITE
+from api.schemas.home_orders import Staging
 from api.schemas.jobs import JobBody
 from api.schemas.stagings import (
     ForesightBody,
@@ -50,7 +51,8 @@ def get_stagings(
 )
 def post_staging(body: NewStaging, session: CurrentSession, response: Response) -> JobBody:
     """Fetch a dataset's images and labels into the server's cache: a job does it."""
-    return begun(session.stagings.begin(**dict(body)), response)
+    order = Staging(**dict(body))
+    return begun(session.stagings.begin(order), response)
 
 
 @router.get("/plan", rule=READ)

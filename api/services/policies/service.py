@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from api.schemas import home_orders
 from api.schemas.jobs import JobBody
 from api.schemas.policies import NewPolicy, PolicyBody, PolicyChange, RunBody
 from api.services.call import Call, Service
+from api.services.jobs.home_orders import begin_order
 from api.services.policies.actions import check, work_of
 from api.services.policies.rights import PolicyRights
 from catalog.errors import InvalidInput, NotFound
@@ -17,7 +19,7 @@ from catalog.policies.runs import ACTIVE
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.jobs import recorded_job
 from catalog.records.policy_tables import Policy, PolicyRun
-from catalog.records.tables import now
+from catalog.records.tables import Job, now
 from pipeline.policies import runs
 from pipeline.policies.actions import BATCH_ROWS
 from pipeline.policies.schedule import NOW, check_schedule, is_due, last_of
@@ -196,7 +198,12 @@ class Policies(Service):
         queue = self._session.job_queue
         if not queue.user:
             queue = replace(queue, user=policy.owner, account=policy.account)
-        run = runs.start(store, records, queue, policy, workspace.variables)
+
+        def begin(run: PolicyRun) -> Job:
+            order = home_orders.PolicyRun(policy=policy.name, run=run.run_id)
+            return begin_order(workspace, order, policy.name, queue=queue)
+
+        run = runs.start(store, records, policy, begin)
         return policy_runs.recorded(records, run.run_id) or run
 
     def _active_run(self, policy: Policy, run_id: str) -> PolicyRun:

@@ -12,6 +12,7 @@ from api.cli.tables.bars import bar
 from api.cli.tables.table import emit_table
 from api.cli.target import home_session, target
 from api.cli.terminal import JsonFlag, emit_json, size, stdout
+from api.schemas.home_orders import Staging
 from catalog.errors import InvalidInput
 from catalog.text.visible_text import visible
 from pipeline.afm.target import TARGET
@@ -28,11 +29,12 @@ DatasetArgument = Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")]
 def verify_(
     dataset: DatasetArgument,
     cache: CacheOption = None,
-    workers: WorkersOption = 4,
+    workers: WorkersOption = Staging.workers,
     as_json: JsonFlag = False,
 ) -> None:
     """Read a dataset's files in the cache again; fetch what is damaged or missing."""
-    run_staging(dataset, cache, workers, verify=True, prepare=None, to=[], as_json=as_json)
+    order = Staging(dataset=dataset, workers=workers, verify=True)
+    run_staging(order, cache, as_json=as_json)
 
 
 @cache_app.command("status")

@@ -1,6 +1,5 @@
 """framesift stage."""
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,54 +8,35 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli import long_work
+from api.cli.json_report import JsonReport, failures
+from api.cli.options.order_options import argument_of, option_of
 from api.cli.progress_bar import Bar, progress_bar
 from api.cli.sigterm import sigterm_exits
 from api.cli.target import Record
-from api.cli.terminal import JsonFlag, duration, emit_json, emit_progress, emit_text, size, stdout
+from api.cli.terminal import JsonFlag, duration, emit_json, size, stdout
+from api.schemas.home_orders import Staging
 from catalog.errors import InvalidInput
 from catalog.text.visible_text import visible
-from pipeline.afm.target import TARGET
-from pipeline.staging.workers import MOST_WORKERS
 
 if TYPE_CHECKING:  # commands that ask a server do without what opens sources
-    from pipeline.staging.fetch import FailedFile
     from pipeline.staging.progress import Progress
 
 _SHOWN_EVERY_S = 0.2
-_JSON_EVERY_S = 2.0
-_SHOWN_FAILURES = 1_000
 
 
 CacheOption = Annotated[
     Path | None, typer.Option("--cache", help="Folder of the cache; FRAMESIFT_CACHE by default.")
 ]
-WorkersOption = Annotated[
-    int, typer.Option("--workers", min=1, max=MOST_WORKERS, help="Files fetched at once.")
-]
+WorkersOption = Annotated[int, option_of(Staging, "workers")]
 
 
 def stage(
-    dataset: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    dataset: Annotated[str, argument_of(Staging, "dataset")],
     cache: CacheOption = None,
-    workers: WorkersOption = 4,
-    verify: Annotated[
-        bool,
-        typer.Option("--verify", help="Read what is in the cache again; fetch what is damaged."),
-    ] = False,
-    prepare: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WIDTHxHEIGHT",
-            help="Also decode the frames once, at a training's input size.",
-        ),
-    ] = None,
-    to: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar=TARGET,
-            help="Have AFM bring the files into this fileset, in place of the cache; repeatable.",
-        ),
-    ] = None,
+    workers: WorkersOption = Staging.workers,
+    verify: Annotated[bool, option_of(Staging, "verify")] = Staging.verify,
+    prepare: Annotated[str | None, option_of(Staging, "prepare")] = Staging.prepare,
+    to: Annotated[list[str] | None, option_of(Staging, "to")] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -75,9 +55,8 @@ def stage(
             )
         _print_plan(long_work.staging_plan(dataset, cache, workers), as_json)
         return
-    run_staging(
-        dataset, cache, workers, verify=verify, prepare=prepare, to=to or [], as_json=as_json
-    )
+    order = Staging(dataset=dataset, workers=workers, verify=verify, prepare=prepare, to=to or ())
+    run_staging(order, cache, as_json=as_json)
 
 
 def _print_plan(plan: Record, as_json: bool) -> None:
@@ -104,30 +83,21 @@ def _print_plan(plan: Record, as_json: bool) -> None:
         stdout.print(visible(f"  evicted: {dataset}"))
 
 
-def run_staging(
-    dataset: str,
-    cache: Path | None,
-    workers: int,
-    *,
-    verify: bool,
-    prepare: str | None,
-    to: list[str],
-    as_json: bool,
-) -> None:
-    """Stage a dataset and print how it goes; the options are those of `stage`."""
-    with sigterm_exits(), progress_bar(f"stage {dataset}", quiet=as_json) as bar:
+def run_staging(order: Staging, cache: Path | None, *, as_json: bool) -> None:
+    """Stage a dataset into a cache, and print how it goes."""
+    with sigterm_exits(), progress_bar(f"stage {order.dataset}", quiet=as_json) as bar:
         reports = long_work.Reports(
             progress=_progress(bar, as_json),
-            failed=_failed(as_json),
+            failed=failures(as_json=as_json),
             prepared=lambda frames, of: bar.show(frames, of, f"{frames:,} of {of:,} prepared"),
             state=lambda state: bar.show(0, None, state),
         )
-        staging = long_work.stage(dataset, cache, workers, verify, prepare, reports, to)
+        staging = long_work.stage(order, cache, reports)
     if as_json:
         emit_json(staging)
     else:
         stdout.print(
-            f"{'verified' if verify else 'staged'} {staging['dataset']} version "
+            f"{'verified' if order.verify else 'staged'} {staging['dataset']} version "
             f"{staging['version']}: {staging['files']:,} "
             f"files, {size(staging['bytes'])}; fetched {staging['files_copied']:,} "
             f"({size(staging['bytes_copied'])}) into {staging['cache']}"
@@ -143,16 +113,16 @@ def run_staging(
 
 
 def _progress(bar: Bar, as_json: bool) -> "Callable[[Progress], None]":
-    last = time.monotonic()
+    report, last = JsonReport(), time.monotonic()
 
     def show(progress: "Progress") -> None:
         nonlocal last
-        if time.monotonic() - last < (_JSON_EVERY_S if as_json else _SHOWN_EVERY_S):
+        if as_json:
+            report.progress(progress.to_json())
+            return
+        if time.monotonic() - last < _SHOWN_EVERY_S:
             return
         last = time.monotonic()
-        if as_json:
-            emit_progress(progress.to_json())
-            return
         eta = progress.eta_s
         left = "" if eta is None else f", {duration(eta)} left"
         if progress.recalling:
@@ -163,20 +133,5 @@ def _progress(bar: Bar, as_json: bool) -> "Callable[[Progress], None]":
             f"{progress.files:,} of {progress.of_files:,} files, {size(progress.bytes)} of "
             f"{size(progress.of_bytes)}, {progress.mb_per_s:.1f} MB/s{left}",
         )
-
-    return show
-
-
-def _failed(as_json: bool) -> "Callable[[FailedFile], None]":
-    """Prints each file that cannot be had, up to a thousand."""
-    printed = 0
-
-    def show(failure: "FailedFile") -> None:
-        nonlocal printed
-        printed += 1
-        if printed <= _SHOWN_FAILURES:
-            entry = {"failed": failure.origin, "reason": failure.reason}
-            line = json.dumps(entry, ensure_ascii=False) if as_json else f"failed: {failure}"
-            emit_text(line, err=True, end="\n")
 
     return show

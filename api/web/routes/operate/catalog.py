@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.routing import Router
 from api.http.rules import READ, READ_ALL_ROWS, WRITE_ALL_ROWS, Api
+from api.schemas.home_orders import Scan
 from api.web.forms import form_of
 from api.web.operate import shown_to
 from api.web.pages import elsewhere, gone_on, page
@@ -41,9 +42,9 @@ async def post_scan_page(
 ) -> Response:
     """Begin a scan, and go on to its job."""
     form = await form_of(request)
-    source, full = form.get("source"), bool(form.get("full"))
-    context.about = f"source {source}"[:500]
-    job = await run_in_threadpool(lambda: session.scans.begin(source, full=full))
+    order = Scan(source=form.get("source"), full=bool(form.get("full")))
+    context.about = f"source {order.source}"[:500]
+    job = await run_in_threadpool(session.scans.begin, order)
     return gone_on(request, f"/jobs/{job.name}")
 
 
