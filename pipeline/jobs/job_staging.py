@@ -22,8 +22,8 @@ def staging_waits(fields: Mapping[str, Any]) -> str:
     if not fields.get("of_files"):
         return "for its staging"
     return (
-        f"for the first part of its frames: {fields['files']:,} of {fields['of_files']:,} files are "
-        f"in the cache, {fields['mb_per_s']:.1f} MB/s"
+        f"for the first part of its frames: {fields['files']:,} of {fields['of_files']:,} files "
+        f"are in the cache, {fields['mb_per_s']:.1f} MB/s"
     )
 
 

@@ -38,7 +38,8 @@ def free_name(records: RecordStore, jobs_folder: Path, base: str, requested: str
         name = records.own_names + own
         if not _NAME.fullmatch(own) or len(name) > _LONGEST_NAME:
             raise InvalidInput(
-                f"job name '{requested}': expected letters, digits, '.', '_' and '-', such as train-1"
+                f"job name '{requested}': expected letters, digits, '.', '_' and '-', such as "
+                "train-1"
             )
         if has_name(session, jobs_folder, name):
             raise AlreadyExists("job", name, "give another --name")
