@@ -16,12 +16,12 @@ from catalog.errors import BadFile
 from catalog.records.store import RecordStore
 from ingest.sources import schemes
 from ingest.sources.local_folder import LocalFolder
+from pipeline.job_state import FINISHED
 from pipeline.jobs.backends import registry
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.plan import Plan
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, Stage
-from pipeline.jobs.state import FINISHED
 from pipeline.jobs.submit import submit
 from pipeline.jobs.work import Work
 from pipeline.manifest import Manifest

@@ -20,7 +20,7 @@ from typing_extensions import override
 from api.schemas.jobs import JobBody
 from api.server.stopping import Stopping
 from catalog.errors import TooManyStreams
-from pipeline.jobs.state import FINISHED
+from pipeline.job_state import FINISHED
 
 _LOOK_EVERY_S = 1.0
 _SILENT_S = 15.0

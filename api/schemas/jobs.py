@@ -11,7 +11,7 @@ from api.schemas.order_bodies import body_of
 from api.schemas.selections import QuestionInside
 from api.schemas.timeline import TaskBody
 from catalog.text.bounded import Content, Few, Name, Text
-from pipeline.jobs.state import JobState
+from pipeline.job_state import JobState
 from pipeline.runs.orders import Order, Prediction, Program, Training, Validation, order_of
 from query.question.question import Question
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import Field
 
 from api.schemas.base import EXAMPLE_TIME, Schema, iso_time
-from pipeline.jobs.state import JobState
+from pipeline.job_state import JobState
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
     from catalog.records.tables import Task, TaskMove

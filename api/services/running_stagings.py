@@ -16,9 +16,9 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Job
 from pipeline.cache.beat import Watch
 from pipeline.cache.running import RunningStaging, StagingAbout, cancel_staging, running_stagings
+from pipeline.job_state import UNFINISHED
 from pipeline.jobs.follow import cancel, refresh_all
 from pipeline.jobs.request import JobPaths
-from pipeline.jobs.state import UNFINISHED
 
 WATCH = Watch()
 """This process's watch: it must notice when the beats of other hosts stop."""

@@ -24,8 +24,8 @@ from ingest.scan.scan_lock import scan_lock
 from ingest.scan.scan_record import SCAN
 from ingest.sources.partial import FolderSelection
 from ingest.sources.recorded import open_recorded
+from pipeline.job_state import FINISHED
 from pipeline.jobs.follow import cancel, refresh
-from pipeline.jobs.state import FINISHED
 
 if TYPE_CHECKING:  # what asks how scans stand does without what scans
     from catalog.store import CatalogStore

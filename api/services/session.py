@@ -101,7 +101,7 @@ class Session(Call):
         """Models that training jobs made."""
         from api.services.jobs.models import Models
 
-        return Models(self.workspace)
+        return Models(self)
 
     @cached_property
     def pictures(self) -> "Pictures":

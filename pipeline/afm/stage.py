@@ -24,7 +24,7 @@ from pipeline.afm.target import Fileset, filesets_of
 from pipeline.archive.recall import ArchiveAccess, recall_archived
 from pipeline.cache.running import Announcement, StagingAbout
 from pipeline.cache.stager import stager
-from pipeline.jobs.state import UNFINISHED
+from pipeline.job_state import UNFINISHED
 from pipeline.manifest import FrameFile, Manifest
 from pipeline.manifest_store import placed_manifest, read_manifest
 from pipeline.staging.fetch import FailedFile

@@ -11,7 +11,7 @@ from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job, now
 from pipeline.datasets.datasets import name_of_new
-from pipeline.jobs.state import FINISHED
+from pipeline.job_state import FINISHED
 
 
 def rename_dataset(records: RecordStore, name: str, new_name: str) -> Dataset:

@@ -7,9 +7,9 @@ from catalog.errors import JobFailed
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job, now
+from pipeline.job_state import FINISHED, UNFINISHED
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.state import FINISHED, UNFINISHED
 from pipeline.jobs.workflow.moves import current, move, paths_of, tasks_of
 from pipeline.jobs.workflow.poll import poll
 from pipeline.jobs.workflow.reconciler import drive

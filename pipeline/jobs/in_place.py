@@ -13,8 +13,8 @@ from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
 from pipeline.cache.lease import MANIFESTS
 from pipeline.entry_name import IN_PLACE
+from pipeline.job_state import UNFINISHED
 from pipeline.jobs.job_input import JobInput
-from pipeline.jobs.state import UNFINISHED
 from pipeline.manifest import HEADER_FILE, Manifest
 from pipeline.staging.plan import make_cache
 from pipeline.staging.stage import staged_name

@@ -76,7 +76,7 @@ class JobRequest:
         user: The user who submitted it, limited or not; empty where that is not known.
         order: What was ordered, as JSON: `as_json` of pipeline.runs.orders, or of another order.
         submitted: Variables of the process that submitted it, which its programs inherit
-            (pipeline.jobs.environment); None in requests of earlier releases.
+            (pipeline.jobs.environment); None where nothing is known of it.
     """
 
     name: str
@@ -101,41 +101,19 @@ class JobRequest:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "JobRequest":
-        """The request that `to_json` gave."""
-        stages = tuple(
-            Stage(
-                stage["title"],
-                tuple(tuple(command) for command in stage["commands"]),
-                stage.get("independent", False),
-                stage.get("optional", False),
-                stage.get("ranks", 1),
-                stage.get("uses_gpus", True),
-                stage.get("launcher", "horovod"),
-            )
+        """The request that `to_json` gave; other keys of a record do not count."""
+        fields = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        stages = [
+            Stage(**{**stage, "commands": tuple(map(tuple, stage["commands"]))})
             for stage in data["stages"]
-        )
-        staging = data.get("staging")
-        return cls(
-            data["name"],
-            data["kind"],
-            stages,
-            data["environment"],
-            data["parallel"],
-            tuple(data.get("needs", ())),  # requests of the first releases have none of these
-            data.get("settings", {}),
-            data.get("attempt", 1),
-            data.get("reads", {}),
-            data.get("owner", ""),
-            None
-            if staging is None
-            else StagingBeside(
-                tuple(staging["command"]), staging["environment"], tuple(staging["needs"])
-            ),
-            Resources.from_json(data.get("resources", {})),
-            data.get("user", ""),
-            data.get("submitted"),
-            data.get("order", {}),
-        )
+        ]
+        if staging := data.get("staging"):
+            needs = tuple(staging["needs"])
+            command = tuple(staging["command"])
+            fields["staging"] = StagingBeside(command, staging["environment"], needs)
+        if "resources" in data:
+            fields["resources"] = Resources.from_json(data["resources"])
+        return cls(**{**fields, "stages": tuple(stages), "needs": tuple(data.get("needs", ()))})
 
 
 @dataclass(frozen=True)

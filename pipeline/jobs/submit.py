@@ -10,6 +10,7 @@ from typing import Any
 from catalog.errors import InvalidInput, TooManyJobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job, Task, now
+from pipeline.job_state import FINISHED
 from pipeline.jobs.accounting.quotas import check_quota, ranks_of
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.environment import need_variables, submitted_variables
@@ -19,7 +20,6 @@ from pipeline.jobs.plan import Plan, settings_of
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobRequest, Stage
 from pipeline.jobs.resources import Resources
-from pipeline.jobs.state import FINISHED
 from pipeline.jobs.work import Work
 from pipeline.jobs.workflow.moves import (
     ASKED,

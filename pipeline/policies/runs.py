@@ -11,8 +11,8 @@ from catalog.records.jobs import recorded_job
 from catalog.records.policy_tables import Policy, PolicyRun
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job, now
+from pipeline.job_state import FINISHED
 from pipeline.jobs.follow import refresh
-from pipeline.jobs.state import FINISHED
 from pipeline.policies.report import Killed, Report
 
 _BEGINNING = timedelta(seconds=60)

@@ -9,8 +9,8 @@ from typing import Any, get_args
 from api.schemas.jobs import Kind
 from catalog.records.datasets import recorded_dataset
 from catalog.records.tables import Job, Task, now
+from pipeline.job_state import FINISHED, JobState
 from pipeline.jobs.request import JobPaths
-from pipeline.jobs.state import FINISHED, JobState
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
 

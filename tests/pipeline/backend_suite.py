@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import InvalidInput
+from pipeline.job_state import FINISHED
 from pipeline.jobs.backends.interface import Backend, JobStatus
 from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, Stage
 from pipeline.jobs.resources import Resources
-from pipeline.jobs.state import FINISHED
 from tests.disks import disk, small_disk
 
 HOSTILE = (

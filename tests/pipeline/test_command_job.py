@@ -20,11 +20,11 @@ from api.workspace import Workspace
 from catalog.errors import AlreadyExists
 from catalog.records.scans import recorded_scans
 from catalog.records.tables import Job
+from pipeline.job_state import FINISHED
 from pipeline.jobs.command_job import submit_command
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.metrics import command_metrics
 from pipeline.jobs.request import JobPaths
-from pipeline.jobs.state import FINISHED
 from tests.pipeline.test_local_jobs import eventually
 
 

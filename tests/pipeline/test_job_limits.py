@@ -15,11 +15,11 @@ from catalog.errors import InvalidInput, TooManyJobs
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Dataset, Job
 from catalog.values import Owner
+from pipeline.job_state import FINISHED
 from pipeline.jobs.accounting.quotas import check_quota
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.resources import Resources
-from pipeline.jobs.state import FINISHED
 from pipeline.jobs.submit import resume
 from tests.pipeline.jobs import submit_commands
 from tests.pipeline.test_local_jobs import eventually, shell

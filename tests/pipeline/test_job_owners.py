@@ -20,9 +20,9 @@ from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
 from catalog.values import Owner
+from pipeline.job_state import FINISHED
 from pipeline.jobs.accounting.usage import job_usage
 from pipeline.jobs.follow import refresh
-from pipeline.jobs.state import FINISHED
 from query.question.question import Question
 from tests.api.servers import wait_until
 from tests.pipeline.homes import FRAMES, REPOSITORY

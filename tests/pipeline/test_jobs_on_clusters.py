@@ -13,10 +13,10 @@ from api.workspace import Workspace
 from catalog.errors import InvalidInput, JobFailed
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import now
+from pipeline.job_state import FINISHED
 from pipeline.jobs.backends.slurm.standing import Handle
 from pipeline.jobs.follow import cancel, refresh, wait
 from pipeline.jobs.request import JobPaths
-from pipeline.jobs.state import FINISHED
 from query.question.label_range import LabelRange
 from query.question.question import Question
 from tests.pipeline.homes import SAMPLE, make_home, open_home

@@ -14,10 +14,10 @@ from api.workspace import Workspace
 from catalog.errors import JobFailed, StorageError
 from catalog.records.datasets import recorded_datasets
 from catalog.records.jobs import recorded_job
+from pipeline.job_state import FINISHED
 from pipeline.jobs.follow import wait
 from pipeline.jobs.plan import Plan
 from pipeline.jobs.request import JobPaths, Stage
-from pipeline.jobs.state import FINISHED
 from pipeline.jobs.submit import submit
 from pipeline.jobs.work import Work
 from query.question.label_range import LabelRange

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import InvalidInput, StorageError, UnknownName
+from pipeline.job_state import FINISHED
 from pipeline.jobs.backends.interface import JobStatus
 from pipeline.jobs.backends.local import LocalBackend
 from pipeline.jobs.backends.process import ProcessId
@@ -22,7 +23,6 @@ from pipeline.jobs.environment import Need, inherited
 from pipeline.jobs.queue import JobQueue, Slots
 from pipeline.jobs.request import JobPaths, JobRequest, Stage, read_json
 from pipeline.jobs.resources import Resources
-from pipeline.jobs.state import FINISHED
 from tests.pipeline.homes import REPOSITORY
 from tests.zygote import Forked
 

@@ -16,6 +16,7 @@ from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.records.datasets import complete_dataset
 from catalog.records.tables import Job
 from framesift.data import Classes, open_frames
+from pipeline.job_state import FINISHED
 from pipeline.jobs.backends.launch import on_this_machine
 from pipeline.jobs.follow import refresh
 from pipeline.jobs.program.command_line import CommandLine
@@ -24,7 +25,6 @@ from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.program.rank import Rank
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, JobRequest
-from pipeline.jobs.state import FINISHED
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import open_form
 from pipeline.prepared.prepare import prepare

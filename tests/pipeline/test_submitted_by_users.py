@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from pipeline.job_state import FINISHED
 from pipeline.jobs.request import JobPaths
-from pipeline.jobs.state import FINISHED
 from tests.api.servers import framesift, serving
 from tests.pipeline.homes import copy_home
 from tests.slurm_cluster import slurm_cluster

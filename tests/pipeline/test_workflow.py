@@ -13,10 +13,10 @@ from api.workspace import Workspace
 from catalog.errors import JobFailed
 from catalog.records.jobs import recorded_job, recorded_moves
 from catalog.records.tables import Job, Task
+from pipeline.job_state import FINISHED, JobState
 from pipeline.jobs.backends.process import ProcessId
 from pipeline.jobs.follow import cancel, refresh, wait
 from pipeline.jobs.request import JobPaths
-from pipeline.jobs.state import FINISHED, JobState
 from pipeline.jobs.workflow import poll
 from pipeline.jobs.workflow.moves import show
 from pipeline.jobs.workflow.reconciler import driving, reconcile

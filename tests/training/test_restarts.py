@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipeline.job_state import FINISHED
 from pipeline.jobs.backends.local import LocalBackend
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, Stage
-from pipeline.jobs.state import FINISHED
 from tests.api.servers import framesift
 from tests.pipeline.backend_suite import Run
 from tests.training.commands import TINY

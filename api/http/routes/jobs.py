@@ -28,7 +28,7 @@ from api.schemas.jobs import (
 )
 from api.schemas.timeline import LogSizesAnswer, TimelineAnswer
 from catalog.errors import InvalidInput
-from pipeline.jobs.state import JobState
+from pipeline.job_state import JobState
 
 router = Router(prefix="/v1/jobs", tags=["jobs"])
 

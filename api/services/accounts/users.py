@@ -58,8 +58,8 @@ class Users(Service):
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
         """Remove a user and their tokens, and cancel their jobs that have not ended."""
         from catalog.records.jobs import recorded_jobs  # with jobs' backends, as below
+        from pipeline.job_state import UNFINISHED
         from pipeline.jobs.follow import cancel
-        from pipeline.jobs.state import UNFINISHED
 
         records = self._session.records
         user = users.remove(records, name, expected)

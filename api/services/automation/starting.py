@@ -21,8 +21,8 @@ from catalog.records.jobs import recorded_job
 from catalog.records.tables import Job, now
 from catalog.storage.file_lock import open_locked
 from catalog.values import COMMAND, Owner
+from pipeline.job_state import FINISHED
 from pipeline.jobs.follow import refresh
-from pipeline.jobs.state import FINISHED
 from pipeline.policies.schedule import is_due, last_of
 from query.frames.count_frames import count_frames
 from query.question.question import Question

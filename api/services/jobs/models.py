@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from api.schemas.jobs import ModelBody
-from api.workspace import Workspace
+from api.services.call import Service
 from catalog.errors import NotFound
 from catalog.records.datasets import datasets_by_id
 from catalog.records.jobs import recorded_job, recorded_jobs
@@ -19,12 +19,8 @@ if TYPE_CHECKING:
     from api.schemas.improvements import ImprovementBody
 
 
-class Models:
+class Models(Service):
     """Models of a home: its training jobs that are done."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        """Those that the workspace's caller may see."""
-        self._workspace = workspace
 
     def list(self, *, before: int | None = None, limit: int | None = None) -> list[ModelBody]:
         """Models, newest first.

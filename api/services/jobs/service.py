@@ -11,6 +11,7 @@ from api.schemas.accounts.usage import By, UsageBody
 from api.schemas.comparisons import ComparisonBody
 from api.schemas.jobs import DryRunBody, DryStepBody, JobBody, ReportAnswer
 from api.schemas.timeline import LogSizeBody, LogSizesAnswer, MoveBody, TimelineAnswer
+from api.services.call import Service
 from api.services.jobs.compare import comparison
 from api.services.jobs.files import JobFile, report_file
 from api.services.jobs.logs import LogEnd, joined_logs, log_end, log_sizes
@@ -25,16 +26,11 @@ from pipeline.jobs.workflow.remove import remove
 from pipeline.runs.orders import Order, order_of
 
 if TYPE_CHECKING:
-    from api.services.call import Call
     from api.services.jobs.confused_frames import ConfusedFrames
 
 
-class Jobs:
-    """Jobs of a home."""
-
-    def __init__(self, session: "Call") -> None:
-        """Those that the session's caller may see; a command may name models by their folders."""
-        self.session, self._workspace = session, session.workspace
+class Jobs(Service):
+    """Jobs of a home; a command may name models by their folders."""
 
     def list(
         self,
@@ -125,7 +121,7 @@ class Jobs:
             name: A job that the caller may see, which is looked at once: what it gives is the same
                 for all who are told paths as the caller is.
         """
-        records, locate = self.session.whole.records, self._workspace.place
+        records, locate = self._session.whole.records, self._workspace.place
         return lambda: JobBody.of(refresh(records, recorded_job(records, name)), locate)
 
     def submit(self, order: Order | Mapping[str, Any]) -> JobBody:
@@ -141,7 +137,7 @@ class Jobs:
             StorageError: A source's mount is not there.
         """
         value = order if isinstance(order, Order) else order_of(order)
-        job, notes = begin(self.session, value)
+        job, notes = begin(self._session, value)
         return self._body(job).model_copy(update={"notes": [*notes]})
 
     def train(self, dataset: str | None = None, **settings: Any) -> JobBody:
@@ -170,7 +166,7 @@ class Jobs:
         Raises:
             FramesiftError: As `submit` does.
         """
-        dataset, steps, notes = dry_run(self.session, order)
+        dataset, steps, notes = dry_run(self._session, order)
         return DryRunBody(
             dataset=f"{dataset.name}@{dataset.version}",
             frames=dataset.frames,
@@ -198,7 +194,7 @@ class Jobs:
             NotFound: There is none of that name.
             InvalidInput: It has not ended, is done, or cannot be changed so.
         """
-        return self._body(go_on(self.session, self._job(name), workers, bad_frames))
+        return self._body(go_on(self._session, self._job(name), workers, bad_frames))
 
     def wait(self, name: str, *, progress: Callable[[JobBody], object]) -> JobBody:
         """Wait until a job has ended.
@@ -293,10 +289,10 @@ class Jobs:
     @property
     def _account(self) -> str | None:
         """The account whose jobs alone the caller may see and end; None for those of all."""
-        is_admin = self.session.is_command or "admin" in self.session.caller.roles
+        is_admin = self._session.is_command or "admin" in self._session.caller.roles
         # The records of a limited user hold no others' jobs.
         sees_all = is_admin or self._workspace.is_limited
-        return None if sees_all else self.session.caller.account
+        return None if sees_all else self._session.caller.account
 
     def _job(self, name: str) -> Job:
         """A job that the caller may see.

@@ -25,7 +25,7 @@ from api.web.run.job_form import further_fields, new_job
 from api.web.run.matrix import cell_path, matrix_rows, question_path
 from api.web.run.measured import compared_rows, figures_of, progress_of, short_progress
 from catalog.errors import FramesiftError, NotFound, StorageError
-from pipeline.jobs.state import FINISHED
+from pipeline.job_state import FINISHED
 
 router = Router(api=Api.WEB, include_in_schema=False)
 

@@ -9,8 +9,8 @@ from catalog.errors import TooManyJobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
 from catalog.values import Owner
+from pipeline.job_state import UNFINISHED
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.state import UNFINISHED
 
 
 def check_quota(records: RecordStore, queue: JobQueue, ranks: int) -> None:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from pipeline.job_state import JobState
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, JobRequest
 from pipeline.jobs.resources import Resources
-from pipeline.jobs.state import JobState
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from catalog.errors import InvalidInput, StorageError
 from framesift_start import start
+from pipeline.job_state import FINISHED
 from pipeline.jobs.backends.devices import shares
 from pipeline.jobs.backends.interface import JobStatus
 from pipeline.jobs.backends.launch import on_this_machine
@@ -23,7 +24,6 @@ from pipeline.jobs.installed import need_installed
 from pipeline.jobs.queue import JobQueue, Slots
 from pipeline.jobs.request import JobPaths, JobRequest, read_json, write_json
 from pipeline.jobs.resources import Resources
-from pipeline.jobs.state import FINISHED
 
 _ACTIVE = frozenset({"VIRTUAL_ENV", "CONDA_PREFIX"})
 """Variables of a Python environment that a user has activated, which so leads PATH."""

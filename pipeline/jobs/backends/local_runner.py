@@ -28,6 +28,7 @@ from typing import Final
 from catalog.errors import StorageError
 from catalog.storage.to_disk import living_tree_to_disk
 from pipeline.cache.lease import Holder, Lease, cache_of
+from pipeline.job_state import JobState
 from pipeline.jobs.backends.devices import gpus_of_command, release, shares_of
 from pipeline.jobs.backends.launch import on_this_machine
 from pipeline.jobs.backends.log_end import heading, was_killed, why_failed
@@ -43,7 +44,6 @@ from pipeline.jobs.request import (
     read_json,
     write_json,
 )
-from pipeline.jobs.state import JobState
 
 _CHECKPOINT_S = 120.0
 """For how long a cancelled job's programs may keep what they have."""

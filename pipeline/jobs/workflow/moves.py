@@ -9,8 +9,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from catalog.records.tables import Job, Task, TaskMove, now
+from pipeline.job_state import FINISHED, JobState
 from pipeline.jobs.request import JobPaths, JobRequest
-from pipeline.jobs.state import FINISHED, JobState
 from pipeline.jobs.workflow.transitions import check_move
 
 ASKED = "asked"

@@ -11,11 +11,11 @@ from sqlalchemy.orm import Session
 from catalog.errors import JobFailed, StorageError, UnknownName
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job, Task, now
+from pipeline.job_state import FINISHED
 from pipeline.jobs.accounting.used import add_used
 from pipeline.jobs.backends.interface import JobStatus
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.metrics import job_metrics
-from pipeline.jobs.state import FINISHED
 from pipeline.jobs.workflow.moves import RUN, current, move, next_attempt, paths_of, show
 from pipeline.jobs.workflow.submission import submitting
 

@@ -15,9 +15,9 @@ from catalog.errors import CatalogBusy, FramesiftError, StorageError
 from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job, Task, now
+from pipeline.job_state import UNFINISHED
 from pipeline.jobs.backends.turn import exclusive
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.state import UNFINISHED
 from pipeline.jobs.workflow.moves import current, move, tasks_of
 from pipeline.jobs.workflow.poll import poll
 from pipeline.jobs.workflow.submission import name_attempt, submit_attempt, submitting

@@ -8,8 +8,8 @@ from sqlalchemy import delete, select
 from catalog.errors import InUse, StorageError
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job, Task, TaskMove
+from pipeline.job_state import FINISHED, UNFINISHED
 from pipeline.jobs.follow import refresh
-from pipeline.jobs.state import FINISHED, UNFINISHED
 from pipeline.runs.checkpoint_steps import named_checkpoint
 
 _REMOVED = ".removed"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from catalog.errors import JobFailed
-from pipeline.jobs.state import JobState
+from pipeline.job_state import JobState
 
 TRANSITIONS: Mapping[JobState, frozenset[JobState]] = {
     # A look may come late: between two, a task may have begun and ended.

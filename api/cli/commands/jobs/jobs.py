@@ -13,7 +13,7 @@ from api.cli.commands.jobs.logs import logs
 from api.cli.tables.table import emit_table
 from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, emit_json, stdout
-from pipeline.jobs.state import FINISHED
+from pipeline.job_state import FINISHED
 
 jobs_app = typer.Typer(no_args_is_help=True, help="Training and validation jobs.")
 jobs_app.command("logs")(logs)

@@ -10,7 +10,7 @@ from api.cli.sigint import leaving_job_running
 from api.cli.target import Jobs, target
 from api.cli.terminal import emit_text
 from framesift.job_logs import followed_logs
-from pipeline.jobs.state import FINISHED
+from pipeline.job_state import FINISHED
 
 
 def logs(

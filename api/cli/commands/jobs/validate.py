@@ -12,7 +12,7 @@ from api.cli.target import Jobs, Record, target
 from api.cli.terminal import emit_json, stdout
 from catalog.errors import InvalidInput
 from framesift.progress import count_of, list_of, number_of
-from pipeline.jobs.state import FINISHED
+from pipeline.job_state import FINISHED
 from pipeline.runs.orders import Order, Validation
 
 
