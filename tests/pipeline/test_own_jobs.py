@@ -21,7 +21,7 @@ from tests.pipeline.test_local_jobs import shell
 
 def begun(workspace: Workspace, user: str, name: str, script: str) -> Job:
     """A user's job that runs a shell script, at its end."""
-    queue = jobs_of(workspace, user).session.job_queue
+    queue = session_of(workspace, user).job_queue
     settings = {"script": script}
     job = submit_commands(workspace.records, queue, shell(script), settings=settings, name=name)
     return wait(workspace.records, job, queue=workspace.job_queue)
@@ -29,11 +29,16 @@ def begun(workspace: Workspace, user: str, name: str, script: str) -> Job:
 
 def jobs_of(workspace: Workspace, user: str, role: str = "dataadmin") -> Jobs:
     """The jobs as a user of a role sees them."""
+    return session_of(workspace, user, role).jobs
+
+
+def session_of(workspace: Workspace, user: str, role: str = "dataadmin") -> Session:
+    """The services of a home for a user of a role."""
     try:
         account = users.recorded(workspace.records, user)
     except NotFound:
         account = users.add(workspace.records, user, [role], None)
-    return Session(workspace, Caller.of(account, "admin", logged_in=True)).jobs
+    return Session(workspace, Caller.of(account, "admin", logged_in=True))
 
 
 def test_users_see_their_own_jobs_and_admins_all(workspace: Workspace) -> None:
