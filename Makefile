@@ -13,11 +13,12 @@ UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/b
 # 4 s of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-base test-wide test-fresh test-training test-ceph test-slurm test-hosts test-slow test-attacks test-browser screenshots test-profile check format clean
+.PHONY: help setup demo profile test test-near test-base test-wide test-fresh test-training test-ceph test-slurm test-hosts test-slow test-attacks test-browser screenshots test-profile check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
-	@echo "make test              the tests to run after each change"
+	@echo "make test              the tests to run after each change (TESTS=PATHS: some of them)"
+	@echo "make test-near         those nearest to what differs from main: seconds (NEAR=N files)"
 	@echo "make test-wide         the rest of them: other catalogs, several servers, more cases"
 	@echo "make test-base         the base package on a second Python (BASE_PYTHON=3.12)"
 	@echo "make test-training     TensorFlow and Horovod"
@@ -27,6 +28,7 @@ help:
 	@echo "make screenshots       the pictures of the web page in docs/images"
 	@echo "make test-fresh        property tests with new random cases (SEED=N: those of a seed)"
 	@echo "make test-profile      make test, and the CPU time of each test and fixture (TESTS=PATH: of some)"
+	@echo "make profile           where a command's time goes (CMD=\"select --limit 3\")"
 	@echo "make check             format, lint, types, imports, lock file"
 	@echo "make setup             build .venv only"
 
@@ -46,6 +48,12 @@ $(VENV)/.synced: pyproject.toml uv.lock | $(UV)
 demo: setup
 	@$(BIN)/framesift demo --folder demo $(if $(A2D2),--a2d2 "$(A2D2)")
 
+# What a command of framesift spends its time on: its functions by own and by cumulative time, and
+# build/command.pstats for tools that draw (snakeviz, gprof2dot).
+profile: setup
+	@mkdir -p build
+	@$(PYTHON) -m benchmarks.profile_command build/command.pstats $(CMD)
+
 # What the other targets run. Tests go to the workers in equal parts, so that what a module's tests
 # share is made once; a worker that is done first takes from another's end. Three workers for two
 # cores: a sixth of a test's time is waiting for processes and disks.
@@ -55,16 +63,25 @@ BOTH_CORES := -n 2 --dist worksteal
 # The files with tests of a suite: to import all the others costs each worker 8 s of CPU.
 files_of = $(shell grep -rlE --include='test_*.py' 'mark\.$(1)\b' tests)
 
+MAKE_TEST := FRAMESIFT_TEST_THREADS=1 $(BIN)/pytest -q -m "not (wide or $(OTHERS))"
+
 test: setup
-	FRAMESIFT_TEST_THREADS=1 $(BIN)/pytest -q -m "not (wide or $(OTHERS))" $(WORKERS)
+	$(MAKE_TEST) $(if $(TESTS),$(BOTH_CORES) $(TESTS),$(WORKERS))
+
+# Tests near what differs from main, committed or not: tests/near.py chooses them. pytest ends with 5
+# where all of them belong to other suites.
+NEAR ?=
+BASE ?= $(shell git rev-parse --verify --quiet --abbrev-ref origin/main || echo main)
+
+test-near: setup
+	@tests=$$($(PYTHON) -m tests.near $(BASE) $(NEAR)) || exit; [ -z "$$tests" ] || \
+		$(MAKE_TEST) $(BOTH_CORES) $$tests || [ $$? = 5 ]
 
 # What the tests cost, in CPU seconds, with all processes that they start; each line of build/profile
 # is a fixture or a test's phase.
 test-profile: setup
 	rm -rf build/profile
-	-FRAMESIFT_TEST_PROFILE=build/profile FRAMESIFT_TEST_THREADS=1 \
-		$(BIN)/pytest -q -m "not (wide or $(OTHERS))" $(WORKERS) \
-		$(TESTS)
+	-FRAMESIFT_TEST_PROFILE=build/profile $(MAKE_TEST) $(WORKERS) $(TESTS)
 	$(PYTHON) -m tests.profiling build/profile 60
 
 # The rest of the tests that need nothing but this machine's two cores: other places of a catalog,

@@ -266,8 +266,8 @@ class Settings(BaseModel):
     @classmethod
     def _with_environment(cls, fields: Any) -> Any:
         names = {name.lower(): text for name, text in os.environ.items()}
-        said = {field: names.get(_PREFIX + field) for field in cls.model_fields}
-        return {field: text for field, text in said.items() if text is not None} | fields
+        values = {field: names.get(_PREFIX + field) for field in cls.model_fields}
+        return {field: text for field, text in values.items() if text is not None} | fields
 
     @field_validator(
         "home",

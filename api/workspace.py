@@ -14,7 +14,7 @@ from api.machine import memory_mb
 from api.settings import Settings
 from catalog.errors import FramesiftError, NotAllowed, NotMade, StorageError, StoreAway
 from catalog.records import sqlite_reader
-from catalog.records.home_places import HomePlaces
+from catalog.records.home_layout import HomeLayout
 from catalog.storage.location import CatalogLocation
 from catalog.storage.lru import Lru
 from catalog.storage.postgres import Postgres
@@ -36,11 +36,7 @@ if TYPE_CHECKING:
 
 
 def database_at(url: SecretStr | None) -> Path | Postgres | None:
-    """The database of a setting: a postgresql:// URL or the path of a SQLite file.
-
-    Raises:
-        InvalidInput: It is a URL of another kind, which is not repeated: it may hold a password.
-    """
+    """The database of a setting: a postgresql:// URL or the path of a SQLite file."""
     text = url.get_secret_value() if url is not None else ""
     if not text:
         return None
@@ -50,11 +46,7 @@ def database_at(url: SecretStr | None) -> Path | Postgres | None:
 
 
 def data_at(text: str | None, access: S3Access) -> Path | S3Prefix | None:
-    """The place of a setting: an s3:// URI or a folder.
-
-    Raises:
-        InvalidInput: It is a URI of another kind.
-    """
+    """The place of a setting: an s3:// URI or a folder."""
     if not text:
         return None
     if "://" in text:
@@ -94,7 +86,6 @@ class Workspace:
         """Open nothing yet.
 
         Args:
-            settings: Which home.
             serves: Many questions will be asked of this process.
             processes: How many such processes share what a server may hold in memory.
             on_making: Told what is made where there was none; None to make nothing.
@@ -131,11 +122,7 @@ class Workspace:
 
     @property
     def catalog(self) -> "Catalog":
-        """The catalog of files and tags, as far as this workspace's user may see it.
-
-        Raises:
-            NotMade: There is none, and this workspace makes none.
-        """
+        """The catalog of files and tags, as far as this workspace's user may see it."""
         return self.whole_catalog if self._seen is None else self._seen
 
     @property
@@ -144,7 +131,6 @@ class Workspace:
 
         Raises:
             NotAllowed: This workspace's user may see some rows only.
-            NotMade: There is none, and this workspace makes none.
         """
         if self._seen is not None:
             raise NotAllowed("the catalog is written by those who may see every row")
@@ -213,17 +199,15 @@ class Workspace:
                 rows = catalog, SeenDatasets(catalog, folder, read, self._seen_parts)
                 self._limited.put((rules, named), rows)
         limited = copy(self)
-        limited._seen, seen = rows
-        limited.records = self.records.limited_to(owner, seen_by(owner, seen), seen.manifest)
+        limited._seen, datasets = rows
+        limited.records = self.records.limited_to(
+            owner, seen_by(owner, datasets), datasets.manifest
+        )
         return limited
 
     @cached_property
     def records(self) -> "RecordStore":
-        """The records of sources, scans, datasets and jobs.
-
-        Raises:
-            NotMade: There are none, and this workspace makes none.
-        """
+        """The records of sources, scans, datasets and jobs."""
         from catalog.records.store import RecordStore, is_made
 
         file = self.home / "records" / "records.sqlite"
@@ -234,7 +218,9 @@ class Workspace:
         if self.settings.records:
             variable = "FRAMESIFT_RECORDS"
         is_there = self._is_there("records", location, variable, lambda: is_made(location))
-        store = RecordStore(location, places=self.places, lock_wait_s=self.settings.lock_wait_s)
+        store = RecordStore(
+            location, home_layout=self.home_layout, lock_wait_s=self.settings.lock_wait_s
+        )
         if not is_there and self.on_making is not None:
             self.on_making(f"made new records: {location}")
         return store
@@ -263,18 +249,14 @@ class Workspace:
             return AWAY
         text = str(error)
         location, records = self.catalog_location, self.records_place
-        places = (self.home, self.cache, location.data, location.metadata, records)
-        for place in sorted({str(place) for place in places}, key=len, reverse=True):
-            name = "the database" if "://" in place else Path(place).name
-            text = text.replace(f"{place}/", "").replace(place, name)
+        paths = (self.home, self.cache, location.data, location.metadata, records)
+        for path in sorted(set(map(str, paths)), key=len, reverse=True):
+            name = "the database" if "://" in path else Path(path).name
+            text = text.replace(f"{path}/", "").replace(path, name)
         return text
 
     def class_names(self) -> dict[str, str]:
-        """Class name of each class tag, in class order.
-
-        Raises:
-            NotMade: There are no records, and this workspace makes none.
-        """
+        """Class name of each class tag, in class order."""
         known = None if self._records_are_open else sqlite_reader.class_names(self.records_place)
         if known is not None:
             return known
@@ -284,10 +266,10 @@ class Workspace:
 
     def _collection_column(self) -> str:
         """Value of the column `collection`, for who sees every row; see TableLayout."""
-        place = self.records_place
-        if isinstance(place, Path) and not place.exists():
+        database = self.records_place
+        if isinstance(database, Path) and not database.exists():
             return ""
-        named = None if self._records_are_open else sqlite_reader.named_rules(place)
+        named = None if self._records_are_open else sqlite_reader.named_rules(database)
         if named is None:
             from catalog.accounts.row_collections import named_rules
 
@@ -299,11 +281,7 @@ class Workspace:
         return collection_column(named)
 
     def record_counts(self) -> tuple[int, int, int]:
-        """Numbers of sources, versions of datasets, and jobs: of a limited user the user's own.
-
-        Raises:
-            NotMade: There are no records, and this workspace makes none.
-        """
+        """Numbers of sources, versions of datasets, and jobs: of a limited user the user's own."""
         known = None if self._records_are_open else sqlite_reader.counts(self.records_place)
         if known is not None:
             return known
@@ -335,9 +313,9 @@ class Workspace:
         return is_there
 
     @cached_property
-    def places(self) -> HomePlaces:
+    def home_layout(self) -> HomeLayout:
         """Where datasets, jobs and caches lie."""
-        return HomePlaces.of(self.home, self.catalog_location)
+        return HomeLayout.of(self.home, self.catalog_location)
 
     @property
     def images(self) -> Path:

@@ -21,7 +21,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from catalog.frames.frames import class_shares
 from catalog.lake.snapshots import log
 from catalog.maintenance.check import check
 from catalog.maintenance.compaction import compact
@@ -35,6 +34,7 @@ from query.frames.selection import Selection
 from query.question.label_range import LabelRange
 from query.question.question import Question
 from query.run.run_sql import run_sql
+from query.statistics.class_statistics import class_report
 
 REPOSITORY = Path(__file__).parent.parent
 SIZES = (41_277, 1_000_000, 10_000_000)
@@ -95,7 +95,7 @@ def _measured(step: str, folder: Path, frames: int, memory: str) -> Row:
     work: dict[str, Callable[[], object]] = {
         "load": lambda: load_frames(store, list(tags), frames),
         "range": lambda: f"{len(_range(store)):,} frames",
-        "classes": lambda: f"{sum(share.frames for share in class_shares(store)):,} presences",
+        "classes": lambda: f"{sum(one.frames for one in class_report(store).classes):,} presences",
         "sql": lambda: _sql(store),
         "log": lambda: f"{len(log(store)):,} snapshots",
         "diff": lambda: _diff(store),

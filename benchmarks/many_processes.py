@@ -28,7 +28,7 @@ from pathlib import Path
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import FramesiftError
-from catalog.frames.frames import SourceNames, class_shares, register, remove
+from catalog.frames.frames import SourceNames, register, remove
 from catalog.lake.schema import POSITION_TAGS
 from catalog.maintenance.compaction import compact
 from catalog.records.scans import replace_problems
@@ -43,6 +43,7 @@ from query.frames.select_frames import select_frames
 from query.question.label_range import LabelRange
 from query.question.question import Question
 from query.run.run_sql import run_sql
+from query.statistics.class_statistics import class_report
 
 REPOSITORY = Path(__file__).parent.parent
 CLASSES = tuple(f"class_{number:02d}" for number in range(38))
@@ -206,7 +207,7 @@ def _reader(workspace: Workspace, work: Work, number: int, _frames: int) -> Step
     asks: list[Callable[[], object]] = [
         lambda: select_frames(workspace.catalog, question),
         lambda: run_sql(workspace.catalog, join),
-        lambda: class_shares(workspace.catalog),
+        lambda: class_report(workspace.catalog).classes,
         lambda: run_sql(workspace.catalog, "SELECT count(*), sum(size) FROM metaocean"),
     ]
     turn = number

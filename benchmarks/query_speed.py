@@ -27,7 +27,6 @@ import duckdb
 from benchmarks import query_peers
 from benchmarks.catalog_scale import CLASS_LIST, load_frames
 from benchmarks.query_statements import SAMPLE, SHARE, SIX_TABLES, VIEW
-from catalog.frames.frames import class_shares
 from catalog.lake.schema import CLASS_PIXELS
 from catalog.lake.views import tag_columns
 from catalog.storage.location import CatalogLocation
@@ -39,6 +38,7 @@ from query.run.run_sql import run_sql
 from query.sets.draw import Frames, draw_set
 from query.sets.methods import Sample
 from query.sets.select_set import SetRequest, select_set
+from query.statistics.class_statistics import class_report
 from tests.postgres_server import missing_postgres, postgres
 
 QUESTIONS = ("ranges", "share", "classes", "sample")
@@ -67,7 +67,7 @@ class Framesift:
 
     def classes(self, tags: list[str]) -> Rows:
         """The rows that `framesift classes` shows."""
-        shares = [share for share in class_shares(self.store) if share.tag in tags]
+        shares = [share for share in class_report(self.store).classes if share.tag in tags]
         return [tuple(value for s in shares for value in (s.frames, s.pixels))]
 
     def sample(self) -> Rows:

@@ -231,22 +231,22 @@ class RemovalRefused(FramesiftError):
 
     Attributes:
         source: The source's name.
-        gone: Files that the catalog has and the source lacks.
+        missing: Files that the catalog has and the source lacks.
         catalogued: Files of the source that the catalog has.
     """
 
-    def __init__(self, source: str, gone: int, catalogued: int, share: float) -> None:
-        self.source, self.gone, self.catalogued = source, gone, catalogued
+    def __init__(self, source: str, missing: int, catalogued: int, share: float) -> None:
+        self.source, self.missing, self.catalogued = source, missing, catalogued
         super().__init__(
-            f"source {source}: {gone:,} of its {catalogued:,} catalogued files are gone, more than "
-            f"{100 * share:.3g}% of them, and none was removed: where a disk or mount is away, "
-            f"scan again when it is back; where they are gone for good: framesift ingest {source} "
-            "--max-removed 1"
+            f"source {source}: {missing:,} of its {catalogued:,} catalogued files are gone, more "
+            f"than {100 * share:.3g}% of them, and none was removed: where a disk or mount is "
+            "away, scan again when it is back; where they are gone for good: framesift ingest "
+            f"{source} --max-removed 1"
         )
 
 
 class NotAuthenticated(FramesiftError):
-    """A request without a token or password that counts."""
+    """A request without a valid token or password."""
 
 
 class NotAllowed(FramesiftError):

@@ -27,7 +27,7 @@ from catalog.lake.connection import (
     close,
     translated,
 )
-from catalog.lake.layouts import JOINED, ROW, WideInPart
+from catalog.lake.layouts import JOINED, ROW, LimitedWide
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import FactsOfSnapshots, Snapshot
 from catalog.lake.sql_guard import SelectOnly, nodes
@@ -68,11 +68,11 @@ _RULE_FAILS = (
 _SCHEMAS = (LAKE, "main", DISCOVER)
 
 
-class _Asked:
-    """What a limited catalog's snapshots ask it: Opened."""
+class _LimitedSettings:
+    """SnapshotSettings of a limited catalog."""
 
-    def __init__(self, whole: CatalogStore, collection: str) -> None:
-        self.timeout_s, self.class_names = whole.timeout_s, whole.class_names
+    def __init__(self, store: CatalogStore, collection: str) -> None:
+        self.timeout_s, self.class_names = store.timeout_s, store.class_names
         self.collection_column: Callable[[], str] = lambda: collection
 
 
@@ -84,7 +84,7 @@ class LimitedStore:
     """
 
     def __init__(
-        self, whole: CatalogStore, condition: str, limits: dict[str, str], collection: str = ""
+        self, store: CatalogStore, condition: str, limits: dict[str, str], collection: str = ""
     ) -> None:
         """Open nothing yet.
 
@@ -94,9 +94,9 @@ class LimitedStore:
             collection: Value of the column of that name, of those collections that its user may
                 know; see layouts.TableLayout.
         """
-        self._asked = _Asked(whole, collection)
+        self._settings = _LimitedSettings(store, collection)
         self._facts, self._facts_in_memory = FactsOfSnapshots(), FactsOfSnapshots(capacity=1)
-        self._whole, self.condition, self._limits = whole, condition, limits
+        self._store, self.condition, self._limits = store, condition, limits
         self._opened: Lru[int, Lake] = Lru(_SNAPSHOTS)
         self._opening = threading.Lock()
 
@@ -107,11 +107,11 @@ class LimitedStore:
     @contextmanager
     def reading_frames(self, at: int | None = None) -> Iterator[Snapshot]:
         """See Catalog: from memory where it holds the whole catalog's snapshot."""
-        with self._whole.memory.held(at) as pinned:
+        with self._store.memory.pinned(at) as pinned:
             if pinned is not None:
                 cursor, in_memory = pinned
-                layout, facts = WideInPart(self.condition), self._facts_in_memory.of
-                yield FramesInPart(cursor, layout, facts, self._asked, in_memory.number)
+                layout, facts = LimitedWide(self.condition), self._facts_in_memory.of
+                yield LimitedFrames(cursor, layout, facts, self._settings, in_memory.number)
                 return
         with self.reading_files(at) as snapshot:
             yield snapshot
@@ -119,31 +119,31 @@ class LimitedStore:
     @contextmanager
     def reading_files(self, at: int | None = None) -> Iterator[Snapshot]:
         """See Catalog: memory holds no limited snapshot."""
-        number = self._whole.snapshot() if at is None else at
+        number = self._store.snapshot() if at is None else at
         try:
             with self._cursor_at(number, newest=at is None) as cursor:
-                with translated(self._whole.location):
+                with translated(self._store.location):
                     cursor.execute(f"USE {LAKE}.{DISCOVER}")
                     cursor.execute("BEGIN TRANSACTION READ ONLY")
                 with (
-                    translated(self._whole.location, STORE_FAILS),
-                    self._whole.compaction_noticed(),
+                    translated(self._store.location, STORE_FAILS),
+                    self._store.compaction_noticed(),
                 ):
                     limited = SelectLimited(cursor)
-                    yield Snapshot(limited, JOINED, self._facts.of, self._asked, number)
+                    yield Snapshot(limited, JOINED, self._facts.of, self._settings, number)
         except (StorageError, CatalogDamaged):
             with self._opening:
                 self._opened.pop(number)
-            self._whole.engines.forget((self.condition, number))
+            self._store.engines.forget((self.condition, number))
             raise
 
     def snapshot(self) -> int:
         """See Catalog: limited catalogs have the whole one's snapshots."""
-        return self._whole.snapshot()
+        return self._store.snapshot()
 
-    def kept_still(self, activity: str) -> AbstractContextManager[Callable[[], None]]:
+    def quiesced(self, activity: str) -> AbstractContextManager[Callable[[], None]]:
         """See Catalog: the block writes nothing."""
-        return self._whole.kept_still(activity)
+        return self._store.quiesced(activity)
 
     def close(self) -> None:
         """Close the connections; the store can be used again and opens them again."""
@@ -159,7 +159,7 @@ class LimitedStore:
             stays = newest or number in self._opened
         if not stays:
             key = (self.condition, number)
-            with self._whole.engines.cursor(key, partial(self._limited, number)) as cursor:
+            with self._store.engines.cursor(key, partial(self._limited, number)) as cursor:
                 yield cursor
             return
         cursor = self._kept_cursor(number)
@@ -180,8 +180,8 @@ class LimitedStore:
             return lake.connection.cursor()
 
     def _limited(self, number: int, limits: dict[str, str]) -> Lake:
-        location = self._whole.location
-        with translated(location), self._whole.snapshot_known(number):
+        location = self._store.location
+        with translated(location), self._store.snapshot_known(number):
             lake = Lake(location, limits, read_only=True, at=number, attached_as=STORED)
             try:
                 _create_views(lake.connection, number, self.condition)
@@ -228,7 +228,7 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, bool]]:
     ).fetchall()
 
 
-class FramesInPart(Snapshot):
+class LimitedFrames(Snapshot):
     """A snapshot in memory whose tables show a statement only the user's frames."""
 
     @property

@@ -218,8 +218,8 @@ class CatalogStore:
         try:
             yield
         except duckdb.IOException as error:
-            gone = _DATA_FILE_GONE.search(one_line(error))
-            if gone is None or self._holds(gone[1]):
+            match = _DATA_FILE_GONE.search(one_line(error))
+            if match is None or self._holds(match[1]):
                 raise
             raise CatalogBusy(
                 "the catalog was compacted, and its old files deleted, while this was being read; "
@@ -291,9 +291,9 @@ class CatalogStore:
         """See WritableCatalog."""
         return self.location.lock(name, self.lock_wait_s if wait_s is None else wait_s, activity)
 
-    def kept_still(self, activity: str) -> AbstractContextManager[Callable[[], None]]:
+    def quiesced(self, activity: str) -> AbstractContextManager[Callable[[], None]]:
         """See Catalog."""
-        return self.location.kept_still(self.lock_wait_s, activity)
+        return self.location.quiesced(self.lock_wait_s, activity)
 
     def snapshot(self) -> int:
         """See Catalog."""

@@ -147,27 +147,6 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class ClassShare:
-    """The share of one class among all labelled frames.
-
-    Attributes:
-        tag: Tag name.
-        name: Class name.
-        frames: Frames with at least one pixel of the class.
-        pixels: Pixels of the class in all frames.
-        share: Its part of all pixels of all frames (0 to 1), the redbook's measure.
-        share_where_present: Its part of the pixels of the frames that contain it (0 to 1).
-    """
-
-    tag: str
-    name: str
-    frames: int
-    pixels: int
-    share: float
-    share_where_present: float
-
-
-@dataclass(frozen=True, slots=True)
 class TagColumn:
     """A tag and the column that holds it.
 
@@ -184,7 +163,7 @@ class TagColumn:
 
 @dataclass(frozen=True, slots=True)
 class CatalogInfo:
-    """Where a catalog stands.
+    """Contents of a catalog.
 
     Attributes:
         snapshot: Number of the newest snapshot.

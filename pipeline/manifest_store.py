@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
-from catalog.records.artifacts import MANIFEST_FILES, manifest_places, own_place
-from catalog.records.home_places import HomePlaces, local_file, put_file
+from catalog.records.artifacts import MANIFEST_FILES, manifest_locations, new_manifest_location
+from catalog.records.home_layout import HomeLayout, local_file, put_file
 from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
@@ -33,7 +33,7 @@ def keep_manifest(records: RecordStore, manifest: Manifest) -> str:
         StorageError: It cannot be written.
     """
     home = _home_places(records)
-    folder = own_place(home, manifest.header.name, manifest.header.version)
+    folder = new_manifest_location(home, manifest.header.name, manifest.header.version)
     if isinstance(folder, Path):
         if isinstance(home.datasets, Path):
             clear_parts(home.datasets.glob("*/v*/*.part"))
@@ -88,7 +88,7 @@ def manifest_folder(records: RecordStore, dataset: Dataset) -> Path:
 
 def place_of_new(records: RecordStore, dataset: Dataset) -> Path:
     """The folder of this host where a job finds the manifest of a dataset once it is saved."""
-    folder = own_place(_home_places(records), dataset.name, dataset.version)
+    folder = new_manifest_location(_home_places(records), dataset.name, dataset.version)
     return folder if isinstance(folder, Path) else _fetched(records, dataset)
 
 
@@ -131,7 +131,7 @@ def _as_kept(records: RecordStore, dataset: Dataset) -> Manifest:
 
 def _folder(records: RecordStore, dataset: Dataset) -> Path:
     """A folder of this host with the manifest as it was written."""
-    for location in manifest_places(records.places, dataset) if records.places else ():
+    for location in manifest_locations(records.home_layout, dataset) if records.home_layout else ():
         if isinstance(location, Path):
             if (location / HEADER_FILE).exists():
                 return location
@@ -179,7 +179,9 @@ def _is_whole(folder: Path, dataset: Dataset) -> bool:
         return False
 
 
-def _home_places(records: RecordStore) -> HomePlaces:
-    if records.places is None:
-        raise InvalidInput(f"{records.place}: these records belong to no home that is known here")
-    return records.places
+def _home_places(records: RecordStore) -> HomeLayout:
+    if records.home_layout is None:
+        raise InvalidInput(
+            f"{records.location}: these records belong to no home that is known here"
+        )
+    return records.home_layout

@@ -36,11 +36,7 @@ IDS_OF_CLASS: Mapping[str, tuple[int, ...]] = {
 
 
 def class_id(name: str) -> int:
-    """The first class id of a class, such as that of "Car 1" for "Car".
-
-    Raises:
-        KeyError: No class has that name.
-    """
+    """The first class id of a class, such as that of "Car 1" for "Car"."""
     return IDS_OF_CLASS[name][0]
 
 

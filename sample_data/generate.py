@@ -230,9 +230,9 @@ def _write_frame(out: Path, index: int, seed: int) -> tuple[str, Counts]:
 def _write(file: Path, content: bytes) -> None:
     """Writes a file in one step: its name appears when all of it is there."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    with part_of(file, clear=False) as aside:
-        aside.write_bytes(content)
-        aside.replace(file)
+    with part_of(file, clear=False) as temporary:
+        temporary.write_bytes(content)
+        temporary.replace(file)
 
 
 def _storage_error(out: Path, error: OSError) -> StorageError:

@@ -50,10 +50,10 @@ class Painter:
 
     def flat_polygon(self, points: list[Point2], label: int | None, colour: Colour) -> None:
         """Paints a polygon given in the picture, pixels, in exactly this colour."""
-        whole = [(round(x), round(y)) for x, y in points]
-        self._draw_rgb.polygon(whole, fill=colour)
+        pixels = [(round(x), round(y)) for x, y in points]
+        self._draw_rgb.polygon(pixels, fill=colour)
         if label is not None:
-            self._draw_ids.polygon(whole, fill=label)
+            self._draw_ids.polygon(pixels, fill=label)
 
     def lit(self, colour: Colour, shade: float, depth_m: float) -> Colour:
         """The colour that a surface shows in this light from this distance."""
@@ -79,8 +79,8 @@ class Painter:
         ys = [y for _, y in flat]
         box = (min(xs) - _TOUCH_PX, min(ys) - _TOUCH_PX, max(xs) + _TOUCH_PX, max(ys) + _TOUCH_PX)
         before = self._instances.setdefault(class_name, [])
-        taken = {number for number, other in before if _overlap(box, other)}
-        free = [number for number in members if number not in taken]
+        used = {number for number, other in before if _overlap(box, other)}
+        free = [number for number in members if number not in used]
         chosen = free[0] if free else members[len(before) % len(members)]
         before.append((chosen, box))
         return chosen

@@ -51,7 +51,6 @@ def encode_png(picture: NDArray[np.uint8], encoding: PngEncoding) -> bytes:
 
     Args:
         picture: (H, W, 3) uint8 RGB.
-        encoding: The byte layout.
 
     Returns:
         The file's bytes, the same for the same arguments and zlib build.

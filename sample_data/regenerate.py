@@ -12,11 +12,7 @@ COMMITTED_FRAMES = 24
 
 
 def regenerate() -> None:
-    """Replaces the folder a2d2 and the file counts.json.
-
-    Raises:
-        StorageError: The disk refuses to be written.
-    """
+    """Replaces the folder a2d2 and the file counts.json."""
     if (COMMITTED_SET / MANIFEST_FILE).exists():
         shutil.rmtree(COMMITTED_SET)
     write_sample_data(COMMITTED_SET, frames=COMMITTED_FRAMES)

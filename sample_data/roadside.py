@@ -187,7 +187,6 @@ def paint_simple(painter: Painter, kind: str, x: float, y: float) -> None:
     """Paints a small object made of a few plain parts.
 
     Args:
-        painter: Where to paint.
         kind: A class name: "Sidebars" (delineator post), "Traffic guide obj." (cone),
             "Obstacles / trash" (bin), "Electronic traffic" (cabinet), "Irrelevant signs"
             (advertising board) or "Poles" (bollard).

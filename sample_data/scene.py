@@ -196,8 +196,8 @@ class Composer:
             own_lane = lane == 0
             x = self._along(nearest_m + (6.0 if own_lane else 0.0))
             offset = lane * style.lane_m + 0.3 * (float(self.rng.random()) - 0.5)
-            beside = self.near_m < 0 < self.far_m
-            if (own_lane and abs(x) < 9) or (beside and abs(x) < 0.6 * room_m):
+            at_camera = self.near_m < 0 < self.far_m
+            if (own_lane and abs(x) < 9) or (at_camera and abs(x) < 0.6 * room_m):
                 continue
             if any(abs(lane - at) < 0.5 and abs(x - other) < room_m for at, other in self._taken):
                 continue
@@ -230,8 +230,8 @@ class Composer:
         x, y, _ = self.street.point(self._along(8.0), side)
         self._add(x, y, _seeded(people.paint_pedestrian, x, y, self._seed()))
         if self.rng.random() < 0.35:
-            beside = y + (0.75 if right else -0.75)
-            self._add(x, beside, _seeded(people.paint_pedestrian, x, beside, self._seed()))
+            second_y = y + (0.75 if right else -0.75)
+            self._add(x, second_y, _seeded(people.paint_pedestrian, x, second_y, self._seed()))
 
     def _place_cyclist(self, *, first: bool) -> None:
         """Puts a bicycle at the roadside; the first of a frame is near enough to be seen."""

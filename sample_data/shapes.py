@@ -67,8 +67,6 @@ def block_faces(
     """The sides of a block that the camera sees.
 
     Args:
-        painter: Gives camera and sun.
-        pose: Origin and heading of the block.
         span: (rear, front, right, left, bottom, top) relative to the pose, metres.
         inset: How much the top is drawn in at the rear, the front and both flanks, metres.
     """
@@ -91,14 +89,14 @@ def block_faces(
         for name, i, j in (("rear", 0, 1), ("right", 1, 2), ("front", 2, 3), ("left", 3, 0))
     ]
     sides.append(("top", (roof[0], roof[1], roof[2], roof[3])))
-    seen = []
+    faces = []
     for name, corners in sides:
         normal = _normal(corners)
         eye = painter.camera.position
         if sum((eye[i] - corners[0][i]) * normal[i] for i in range(3)) > 0:
             sun = sum(normal[i] * painter.light.sun[i] for i in range(3))
-            seen.append(Face(name, corners, 0.68 + 0.36 * max(0.0, sun)))
-    return seen
+            faces.append(Face(name, corners, 0.68 + 0.36 * max(0.0, sun)))
+    return faces
 
 
 def paint_block(

@@ -16,6 +16,7 @@ PACKAGES = (
 _PACKAGE = "|".join(PACKAGES)
 _PATH = re.compile(rf"(?<![\w/.-])((?:{_PACKAGE}|docs)/[\w/.-]*\w)")
 _MODULE = re.compile(rf"(?<![\w/.@:-])((?:{_PACKAGE})(?:\.[A-Za-z_]\w*)+)")
+_NAME = re.compile(rf"`((?:{_PACKAGE})/[\w/]+\.py): ([\w.]+)`")
 _LINK = re.compile(r"\]\(([^)\s:]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _SETTING = re.compile(r"\bFRAMESIFT_[A-Z0-9_]*[A-Z0-9]\b")
@@ -112,6 +113,17 @@ def test_files_and_modules_that_are_named_exist() -> None:
     assert missing == []
 
 
+def test_functions_and_classes_that_are_named_exist() -> None:
+    """Names of a module behind its path, such as catalog/store.py: CatalogStore.writing."""
+    missing = [
+        f"{page.relative_to(ROOT)}: {path}: {name}"
+        for page, text in documentation()
+        for path, name in _NAME.findall(text)
+        if (ROOT / path).is_file() and not set(name.split(".")) <= names_in(ROOT / path)
+    ]
+    assert missing == []
+
+
 def test_links_lead_to_pages_and_headings() -> None:
     """Links between pages, and to a heading of one."""
     broken = []
@@ -149,3 +161,10 @@ def test_every_page_is_in_its_index() -> None:
         index = (ROOT / folder / "README.md").read_text(encoding="utf-8")
         pages = {page.name for page in (ROOT / folder).glob("*.md")} - {"README.md"}
         assert {page for page in pages if f"({page}" not in index} == set(), folder
+
+
+def test_decisions_are_in_the_order_of_their_numbers() -> None:
+    """The index of decisions names each page once."""
+    index = (ROOT / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
+    pages = sorted(page.name for page in (ROOT / "docs" / "decisions").glob("0*.md"))
+    assert re.findall(r"^\| \[\d+\]\((\S+)\)", index, re.MULTILINE) == pages

@@ -54,6 +54,7 @@ _COMMANDS = {
     "dataset": "datasets:dataset_app",
     "cache": "staging.cache:cache_app",
     "stagings": "staging.stagings:stagings_app",
+    "scans": "scans:scans_app",
     "jobs": "jobs.jobs:jobs_app",
     "models": "jobs.models:models_app",
     "user": "accounts:user_app",

@@ -51,13 +51,13 @@ def beside(
                 reading,
                 job_folder=folder,
                 cache=options.cache,
-                told=BesideTold(
+                reports=BesideTold(
                     ready,
                     lambda progress: report.progress(progress.to_json()),
                     lambda failure: say(f"failed: {failure}"),  # the job may not need it
                     say,
                 ),
-                begun=lambda place: report.place(place.folder, place.manifest),
+                located=lambda place: report.place(place.folder, place.manifest),
             )
         finally:
             report.last()

@@ -101,11 +101,9 @@ def draw_overlay(
     """A label over its camera image, encoded.
 
     Args:
-        image: The camera image.
         label: The label, of the same size.
         alpha: How much of the label shows, 0 to 1.
         colours: Colours 0xRRGGBB of the label that are drawn; all when None.
-        look: How it comes out.
         key: The image's, for the message.
 
     Raises:
@@ -138,12 +136,10 @@ def draw_differences(
     """A camera image, its pixels of DIFFERENT where a prediction has another class than the label.
 
     Args:
-        image: The camera image.
         label: The label, of the same size.
         prediction: The prediction in the label's colours, of the same size.
         classes: Class of each colour 0xRRGGBB; None, and colours that are not there: not compared.
         colours: Only where the label has one of these; everywhere when None.
-        look: How it comes out.
         key: The prediction's, for the message.
 
     Raises:
@@ -157,8 +153,8 @@ def draw_differences(
         )
     below = _smooth(image, look)
     label = _nearest(label, look)
-    truth, said = _ids(label, classes), _ids(_nearest(prediction, look), classes)
-    mask = (truth != said) & (truth >= 0) & (said >= 0)
+    truth, predicted = _ids(label, classes), _ids(_nearest(prediction, look), classes)
+    mask = (truth != predicted) & (truth >= 0) & (predicted >= 0)
     if colours is not None:
         mask &= np.isin(_packed(label), np.array(colours, dtype=np.uint32))
     above = Image.new("RGB", below.size, DIFFERENT)

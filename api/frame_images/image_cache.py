@@ -8,7 +8,7 @@ from pathlib import Path
 
 from catalog.errors import StorageError
 from catalog.storage.atomic_write import atomic_write, clear_parts
-from catalog.storage.eviction import Bounds, entries_in, given_up
+from catalog.storage.eviction import Bounds, entries_in, entries_to_evict
 from catalog.storage.private_files import make_private_folder
 
 _DIGEST_BYTES = 32
@@ -21,7 +21,6 @@ class ImageCache:
         """Make nothing yet.
 
         Args:
-            folder: Where the files lie.
             most_bytes: Size they are kept below, but for a sixteenth a process [bytes].
         """
         self._folder, self._most_bytes = folder, most_bytes
@@ -29,11 +28,7 @@ class ImageCache:
         self._trimming = threading.Lock()
 
     def get(self, key: str) -> bytes | None:
-        """The picture that was put there, or None.
-
-        Args:
-            key: Hexadecimal digits.
-        """
+        """The picture that was put there, or None."""
         path = self._path(key)
         try:
             content = path.read_bytes()
@@ -67,7 +62,7 @@ class ImageCache:
     def _trim(self) -> None:
         clear_parts(self._folder.glob("*/*.part"))
         images = entries_in(self._folder.glob("*/*"))
-        for image in given_up(images, Bounds(size=self._most_bytes)):
+        for image in entries_to_evict(images, Bounds(size=self._most_bytes)):
             with contextlib.suppress(OSError):
                 image.path.unlink()
 

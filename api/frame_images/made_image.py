@@ -38,8 +38,6 @@ class MadeImage:
 
         Raises:
             BadFile: A file cannot be drawn.
-            UnreadableFile: One cannot be read, or was changed meanwhile.
-            SourceFails: A source cannot be reached.
         """
         for file in self.files:
             if file.entry.size > MAX_BYTES:

@@ -18,11 +18,7 @@ _CACHE_BYTES = 2**30
 
 
 def image_file(workspace: Workspace, fkey: str) -> SourceFile:
-    """A frame's camera image.
-
-    Raises:
-        NotFound: There is no such frame, it has none, or the file is gone.
-    """
+    """A frame's camera image."""
     frame = find_frame(workspace.catalog, fkey)
     return _file(workspace, frame, frame.image, "camera image")
 
@@ -60,13 +56,8 @@ def made_overlay(
     """A label blended over its camera image.
 
     Args:
-        files: Image and label.
-        look: How it comes out.
         alpha: How much of the label shows, 0 to 1.
         classes: Only these, tags or names with commas between; all when None.
-
-    Raises:
-        UnknownName: There is no such class.
     """
     image, label = files
     colours = colours_of(label.source, classes)

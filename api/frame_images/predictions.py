@@ -72,8 +72,6 @@ def made_prediction(
 
     Raises:
         InvalidInput: Both a model and a job are given.
-        NotFound: There is no such frame, model's prediction or job, or a file is gone.
-        UnknownName: There is no such class.
     """
     job = choice.job or _newest_job(workspace, fkey, choice.model)
     if choice.job and choice.model:
@@ -97,8 +95,6 @@ def predictions_of(workspace: Workspace, fkey: str, model: str | None = None) ->
     """The newest prediction of each model that has one of a frame, newest first.
 
     Args:
-        workspace: The home.
-        fkey: The frame.
         model: Of this model alone; of all when None.
     """
     jobs = [
@@ -157,24 +153,17 @@ def made_differences(
     """The camera image, with the pixels marked that a model took for another class than the label.
 
     Args:
-        workspace: The home.
-        files: Image, label and prediction.
         job: Name of the prediction job, whose model may have merged classes.
-        look: How it comes out.
         classes: Only where the label has one of these, tags or names with commas between.
-
-    Raises:
-        UnknownName: There is no such class.
-        NotFound: The model is gone, and with it how it merged classes.
     """
     source = files[0].source
     ids, colours = _class_of_colour(workspace, job, source), colours_of(source, classes)
     keys = [file.entry.key for file in files]
 
     def draw(image_png: bytes, label_png: bytes, prediction_png: bytes) -> bytes:
-        truth, said = decoded(label_png, keys[1]), decoded(prediction_png, keys[2])
+        truth, predicted = decoded(label_png, keys[1]), decoded(prediction_png, keys[2])
         return draw_differences(
-            decoded(image_png, keys[0]), truth, said, ids, colours, look, keys[2]
+            decoded(image_png, keys[0]), truth, predicted, ids, colours, look, keys[2]
         )
 
     return MadeImage(repr(("differences", [*ids.items()], colours)), tuple(files), look, draw)

@@ -126,8 +126,6 @@ def open_file(workspace: Workspace, source: Source, key: str) -> SourceFile:
     """A file of a source.
 
     Args:
-        workspace: The home.
-        source: Its record.
         key: The file's key, from the catalog and nowhere else.
 
     Raises:

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from catalog.errors import InvalidInput
 from query.question.label_range import LabelRange
 from query.question.question import Question
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import input_errors
 
 
 class AskedFrames(BaseModel):
@@ -56,21 +56,17 @@ class AskedFrames(BaseModel):
 
     def _question(self) -> Question:
         if self.question is None:
-            try:
+            with input_errors():
                 return Question(
                     ranges=tuple(LabelRange.parse(text) for text in self.range),
                     where=self.where,
                     cameras=tuple(self.camera),
                     scenes=tuple(self.scene),
                 )
-            except ValueError as error:
-                raise InvalidInput(validation_message(error)) from error
         if self.range or self.where or self.camera or self.scene:
             raise InvalidInput(
                 "question: it takes the place of range, where, camera and scene; leave those out, "
                 "or put them into it"
             )
-        try:
+        with input_errors("question: "):
             return Question.model_validate_json(self.question)
-        except ValueError as error:
-            raise InvalidInput(f"question: {validation_message(error)}") from error

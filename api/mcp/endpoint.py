@@ -42,7 +42,6 @@ class Endpoint:
     """The ASGI application at /mcp, while `running`."""
 
     def __init__(self) -> None:
-        """Nothing is imported yet."""
         self._manager: Any = None
         self._starting = asyncio.Lock()
         self._stop = asyncio.Event()

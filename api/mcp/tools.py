@@ -268,8 +268,8 @@ def server_of(caller_of: CallerOf) -> MCPServer:
 def _faults_text(wrong: ValidationError) -> str:
     faults = wrong.errors(include_input=False)[:_SHOWN]
     paths = (".".join(str(key)[:80] for key in each["loc"]) for each in faults)
-    said = (each["msg"].removeprefix("Value error, ") for each in faults)
-    return "; ".join(f"{path}: {why}" for path, why in zip(paths, said, strict=True))
+    messages = (each["msg"].removeprefix("Value error, ") for each in faults)
+    return "; ".join(f"{path}: {why}" for path, why in zip(paths, messages, strict=True))
 
 
 def _picture(

@@ -59,9 +59,9 @@ class DatasetBody(Schema):
 
     @classmethod
     def of(
-        cls, dataset: "Dataset", tell: TellPath = str, models: Sequence[str] = ()
+        cls, dataset: "Dataset", path_text: TellPath = str, models: Sequence[str] = ()
     ) -> "DatasetBody":
-        """A record's; paths as ``tell`` tells them."""
+        """A record's; paths as ``path_text`` gives them."""
         return cls(
             name=dataset.name,
             version=dataset.version,
@@ -76,7 +76,7 @@ class DatasetBody(Schema):
             seed=int(dataset.seed),
             parents=dataset.parents,
             report=finite(dataset.report),
-            manifest=tell(dataset.manifest),
+            manifest=path_text(dataset.manifest),
             owner=dataset.owner,
             models=list(models),
             description=dataset.description,

@@ -55,7 +55,7 @@ class ScansAnswer(PageAnswer):
     scans: list[ScanBody]
 
 
-class ScanStanding(Schema):
+class ScanStatus(Schema):
     """Where the newest scan of a source stands, from when it is asked for."""
 
     source: str

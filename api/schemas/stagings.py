@@ -33,16 +33,16 @@ class StagingBody(Schema):
     bytes_copied: int = Field(examples=[912345678])
 
     @classmethod
-    def of(cls, staging: "Staging", dataset: str, tell: TellPath = str) -> "StagingBody":
-        """A record's, of the dataset "name@version"; paths as ``tell`` tells them."""
+    def of(cls, staging: "Staging", dataset: str, path_text: TellPath = str) -> "StagingBody":
+        """A record's, of the dataset "name@version"; paths as ``path_text`` gives them."""
         return cls(
             staging=staging.id,
             dataset=dataset,
             state=staging.state,
             error=staging.error,
             created=iso_time(staging.created),
-            cache=tell(staging.cache),
-            manifest=tell(staging.manifest),
+            cache=path_text(staging.cache),
+            manifest=path_text(staging.manifest),
             files=staging.files,
             files_copied=staging.files_copied,
             bytes=staging.bytes,

@@ -29,16 +29,16 @@ class TaskBody(Schema):
     finished: str | None = Field(examples=[None])
 
     @classmethod
-    def of(cls, task: "Task", folder: str, told: str) -> "TaskBody":
-        """A record's; the job's folder is called as the caller is told it."""
+    def of(cls, task: "Task", folder: str, shown_folder: str) -> "TaskBody":
+        """A record's; its paths begin with the folder that the caller may know."""
         return cls(
             name=task.name,
             state=cast(JobState, task.state),
             attempt=task.attempt,
             attempts=task.most_attempts,
             backend=task.backend,
-            waits=task.waits.replace(folder, told),
-            error=task.error.replace(folder, told),
+            waits=task.waits.replace(folder, shown_folder),
+            error=task.error.replace(folder, shown_folder),
             submitted=_time(task.submitted),
             started=_time(task.started),
             finished=_time(task.finished),
@@ -56,15 +56,15 @@ class MoveBody(Schema):
     why: str = Field(description="Of a failure or a further attempt; else empty.", examples=[""])
 
     @classmethod
-    def of(cls, move: "TaskMove", folder: str, told: str) -> "MoveBody":
-        """A record's; the job's folder is called as the caller is told it."""
+    def of(cls, move: "TaskMove", folder: str, shown_folder: str) -> "MoveBody":
+        """A record's; its paths begin with the folder that the caller may know."""
         return cls(
             at=iso_time(move.at),
             task=move.task,
             attempt=move.attempt,
             before=move.before,
             after=cast(JobState, move.after),
-            why=move.why.replace(folder, told),
+            why=move.why.replace(folder, shown_folder),
         )
 
 

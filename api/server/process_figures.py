@@ -27,7 +27,7 @@ async def _keep(app: FastAPI) -> None:
     while True:
         # Not opened for this: a store is opened when it is first used.
         catalog = app.state.workspace.opened_catalog
-        SNAPSHOT_BYTES.set(catalog.memory.held_bytes if catalog is not None else 0)
+        SNAPSHOT_BYTES.set(catalog.memory.loaded_bytes if catalog is not None else 0)
         STATEMENTS.labels("running").set(app.state.statements.running)
         STATEMENTS.labels("waiting").set(app.state.statements.waiting)
         if hasattr(app.state, "tasks"):

@@ -69,7 +69,6 @@ def cache_figures(cache: Path, watch: Watch) -> CacheFigures:
     """The figures of a cache; those that cannot be read are left out.
 
     Args:
-        cache: Folder of the cache.
         watch: Tells which stagings and leases are dead; the same at every call.
     """
     if not cache.is_dir():

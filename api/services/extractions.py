@@ -46,11 +46,11 @@ class Extractions(Service):
     def run(
         self, order: Extraction, progress: Callable[[str, ExtractCounts], None]
     ) -> Iterator[dict[str, Any]]:
-        """Read tags in this process.
+        """Read tags in this process, as the job of `begin`.
 
         Args:
             order: What is read.
-            progress: Told the family that is read, and its counts.
+            progress: Called with the family that is read, and its counts.
 
         Yields:
             Of each extractor ``source``, ``family``, counts, and ``problems`` in full.
@@ -60,7 +60,7 @@ class Extractions(Service):
         loaded = [extractor_named(name) for name in order.extractors]
         loaded += [extractor_in_file(file) for file in order.own]
         check_some(loaded)
-        others = others_of_data_set(workspace.records, record)
+        other_sources = others_of_data_set(workspace.records, record)
         for extractor in loaded:
             body = {"source": order.source, "family": extractor.family}
             if not order.errors:
@@ -69,11 +69,11 @@ class Extractions(Service):
                     record,
                     extractor,
                     open_files=partial(open_recorded, index_folder=workspace.indexes),
-                    others=others,
+                    others=other_sources,
                     full=order.full,
                     workers=order.workers,
                     progress=partial(progress, extractor.family),
                 )
                 body |= asdict(counts)
-            bad = problems(workspace.catalog, extraction_of(record, extractor, others))
+            bad = problems(workspace.catalog, extraction_of(record, extractor, other_sources))
             yield {**body, "problems": [asdict(problem) for problem in bad]}

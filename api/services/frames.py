@@ -32,11 +32,8 @@ class Frames(Service):
         Args:
             cursors_of: The list that cursors are of: text that is the same for all pages.
             question: Whose frames; see api.services.statistics.frames.frames_of.
-            dataset: Only the frames of this one.
-            split: Only those of this split of it.
             at: The snapshot to ask of the first page; the dataset's, or else the newest, when None.
             columns: Columns and tags of each; fkey is always there.
-            limit: Frames of a page.
             cursor: Of the page before; None for the first.
         """
         # Here: records and manifests, which one frame needs none of.

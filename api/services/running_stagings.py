@@ -10,7 +10,7 @@ from api.schemas.base import iso_time
 from api.schemas.stagings import RunningStagingBody, StagingPlanBody, StagingProgressBody
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, NotAllowed, NotFound
-from catalog.records.datasets import whole_dataset
+from catalog.records.datasets import complete_dataset
 from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
@@ -70,33 +70,33 @@ def _found(workspace: Workspace) -> list[_Found]:
     running: list[_Found] = []
     for staging in running_stagings(workspace.cache, WATCH):
         job = jobs.pop(staging.about.job_folder, None)
-        if _is_seen(records, staging.about):
+        if _is_visible(records, staging.about):
             running.append((_body(staging, job, is_limited=workspace.is_limited), job, staging))
-    begun = [job for job in jobs.values() if job.kind == "stage"]
-    waiting: list[_Found] = [(_waiting(job), job, None) for job in begun]
+    staging_jobs = [job for job in jobs.values() if job.kind == "stage"]
+    waiting: list[_Found] = [(_waiting(job), job, None) for job in staging_jobs]
     return waiting + running
 
 
-def _is_seen(records: RecordStore, about: StagingAbout) -> bool:
+def _is_visible(records: RecordStore, about: StagingAbout) -> bool:
     """True where the user sees all frames of the staged manifest."""
     if not records.user:
         return True
     try:
-        return whole_dataset(records, about.dataset).content_id == about.content_id
+        return complete_dataset(records, about.dataset).content_id == about.content_id
     except FramesiftError:
         return False
 
 
 def _body(staging: RunningStaging, job: Job | None, *, is_limited: bool) -> RunningStagingBody:
     about = staging.about
-    tells = job is not None or not is_limited
+    is_shown = job is not None or not is_limited
     return RunningStagingBody(
         name=staging.name if job is None else job.name,
         dataset=about.dataset,
         state="cancelling" if staging.is_cancelled or _is_cancelled(job) else "running",
         job=None if job is None else job.name,
-        user=about.user if tells else "",
-        host=about.host if tells else "",
+        user=about.user if is_shown else "",
+        host=about.host if is_shown else "",
         began=about.began,
         plan=StagingPlanBody(
             files=about.files,
@@ -108,10 +108,10 @@ def _body(staging: RunningStaging, job: Job | None, *, is_limited: bool) -> Runn
     )
 
 
-def _progress(said: Mapping[str, Any]) -> StagingProgressBody | None:
+def _progress(content: Mapping[str, Any]) -> StagingProgressBody | None:
     """The progress in a file of the cache; None where it has none, or one of another version."""
     try:
-        return StagingProgressBody.model_validate(said)
+        return StagingProgressBody.model_validate(content)
     except ValidationError:
         return None
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from api.schemas import home_orders
 from api.schemas.base import iso_time
 from api.schemas.jobs import JobBody
-from api.schemas.scans import ProblemBody, ScanBody, ScanProgress, ScanStanding
+from api.schemas.scans import ProblemBody, ScanBody, ScanProgress, ScanStatus
 from api.services.call import Service
 from api.services.jobs.home_orders import begin_order
 from catalog.errors import CatalogBusy, InvalidInput, NotFound
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # what asks how scans stand does without what scans
     from ingest.engines.choice import EngineChoice
     from ingest.scan.scan import ScanOptions
 
-_LOOKED_AT = 1_000
+_NEWEST_JOBS = 1_000
 """Newest scan jobs among which that of a source is looked for."""
 
 _MOST_RUNNING = 10_000
@@ -68,12 +68,13 @@ class Scans(Service):
         source: str | None = None,
         state: str | None = None,
         before: int | None = None,
-        limit: int = 100,
+        limit: int | None = None,
     ) -> list[ScanBody]:
         """Scans, newest first.
 
         Args:
             before: Only those whose number is lower.
+            limit: At most this many; all when None.
         """
         scans = recorded_scans(
             self._workspace.records, source=source, state=state, before=before, limit=limit
@@ -125,8 +126,8 @@ class Scans(Service):
         with self._workspace.whole_catalog.lock(
             f"start-scan-{source.id}", "a scan is being started"
         ):
-            standing = self._standing(source, self._jobs())
-            if standing is not None and standing.state == "running":
+            status = self._status(source, self._jobs())
+            if status is not None and status.state == "running":
                 raise InvalidInput(f"Scan already currently in-progress for {source.name}.")
             return self.begin(order)
 
@@ -144,8 +145,8 @@ class Scans(Service):
 
         Args:
             order: What is scanned.
-            progress: Told the counts.
-            made: Told of a catalog that is made, where there is none.
+            progress: Called with the counts.
+            made: Called with a line on a catalog that is made, where there is none.
             class_list: A class list in place of the source's own.
             engine: What counts the labels; threads when None.
             counted: Folder of units that a job array counted; None to count here.
@@ -246,17 +247,17 @@ class Scans(Service):
             raise InvalidInput(f"No scan is currently in progress for {recorded.name}.")
         cancel(self._workspace.records, job)
 
-    def standing(self, source: str) -> ScanStanding | None:
-        """Where the newest scan of a source stands; None where there never was one."""
-        return self._standing(recorded_source(self._workspace.records, source), self._jobs())
+    def status(self, source: str) -> ScanStatus | None:
+        """The status of a source's newest scan; None where there never was one."""
+        return self._status(recorded_source(self._workspace.records, source), self._jobs())
 
-    def running(self) -> builtins.list[ScanStanding]:
+    def running(self) -> builtins.list[ScanStatus]:
         """The scans that run, by their sources' names."""
         jobs = self._jobs()
-        standings = [
-            self._standing(source, jobs) for source in recorded_sources(self._workspace.records)
+        statuses = [
+            self._status(source, jobs) for source in recorded_sources(self._workspace.records)
         ]
-        return [standing for standing in standings if standing and standing.state == "running"]
+        return [status for status in statuses if status and status.state == "running"]
 
     def progress(self) -> builtins.list[ScanProgress]:
         """Progress of each source's scan that runs, or ran when its machine went down."""
@@ -272,24 +273,24 @@ class Scans(Service):
             for source, counts in last.items()
         ]
 
-    def _standing(self, source: Source, jobs: Sequence[Job]) -> ScanStanding | None:
+    def _status(self, source: Source, jobs: Sequence[Job]) -> ScanStatus | None:
         job = self._newest_job(source, jobs)
         scans = recorded_scans(self._workspace.records, source=source.name, kind=SCAN, limit=1)
         scan = scans[0][0] if scans else None
         if job is not None and (scan is None or scan.started < job.created):
             # Not begun yet, or ended before it could begin.
             state = _ended(job) if job.state in FINISHED else "running"
-            return _standing_of(source, state, job.error, job)
+            return _status_of(source, state, job.error, job)
         if scan is None:
             return None
         state, error = scan.state, scan.error
         if state == "running" and not self._is_scanned(source):
             stopped = job is not None and job.state == "cancelled"
             state, error = ("stopped", "") if stopped else ("failed", "its process ended")
-        return _standing_of(source, state, error, scan)
+        return _status_of(source, state, error, scan)
 
     def _jobs(self) -> builtins.list[Job]:
-        return recorded_jobs(self._workspace.records, kind="scan", limit=_LOOKED_AT)
+        return recorded_jobs(self._workspace.records, kind="scan", limit=_NEWEST_JOBS)
 
     def _newest_job(self, source: Source, jobs: Sequence[Job]) -> Job | None:
         """The newest job that scans the source."""
@@ -305,10 +306,10 @@ class Scans(Service):
             return True
 
 
-def _standing_of(source: Source, state: str, error: str, of: Job | Scan) -> ScanStanding:
+def _status_of(source: Source, state: str, error: str, of: Job | Scan) -> ScanStatus:
     """By its scan, or by its job while there is no scan yet."""
     counts, started = (of.counts, of.started) if isinstance(of, Scan) else ({}, of.created)
-    return ScanStanding.model_validate(
+    return ScanStatus.model_validate(
         {
             "source": source.name,
             "state": state,

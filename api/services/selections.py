@@ -25,7 +25,6 @@ class Answer:
     """The frames that answer a question."""
 
     def __init__(self, workspace: Workspace, selection: Selection) -> None:
-        """An answer of a home."""
         self._workspace, self._selection = workspace, selection
 
     def __len__(self) -> int:

@@ -9,7 +9,7 @@ from api.services.call import Call
 
 if TYPE_CHECKING:
     from api.frame_images.drawing import Format
-    from api.schemas.info import InfoAnswer
+    from api.schemas.catalog import InfoAnswer
     from api.services.accounts.audit import Audit
     from api.services.accounts.collections import Collections
     from api.services.accounts.tokens import Tokens
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from api.services.automation.triggers import Triggers
     from api.services.automation.webhooks import Webhooks
     from api.services.cache import Cache
+    from api.services.catalog import Snapshots
     from api.services.datasets.service import Datasets
     from api.services.extractions import Extractions
     from api.services.frames import Frames
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from api.services.scans import Scans
     from api.services.searches import Searches
     from api.services.selections import Selections
-    from api.services.snapshots import Snapshots
     from api.services.sources.connections import Connections
     from api.services.sources.service import Sources
     from api.services.stagings import Stagings
@@ -42,13 +42,13 @@ class Session(Call):
 
     def info(self) -> "InfoAnswer":
         """Where things are and how much there is."""
-        from api.services.catalog_info import info_of
+        from api.services.catalog import info_of
 
         return info_of(self.workspace)
 
     def last_commit(self) -> datetime:
         """Time of the catalog's last change, naive UTC."""
-        from api.services.catalog_info import last_commit
+        from api.services.catalog import last_commit
 
         return last_commit(self.workspace)
 
@@ -134,7 +134,7 @@ class Session(Call):
     @cached_property
     def snapshots(self) -> "Snapshots":
         """Snapshots of the catalog."""
-        from api.services.snapshots import Snapshots
+        from api.services.catalog import Snapshots
 
         return Snapshots(self)
 

@@ -19,7 +19,7 @@ from api.services.call import Service, user_here
 from api.services.jobs.home_orders import begin_order
 from api.services.running_stagings import WATCH, cancel_running, running, running_one
 from catalog.errors import BadFile, InvalidInput, NotFound
-from catalog.records.datasets import recorded_dataset, whole_dataset
+from catalog.records.datasets import complete_dataset, recorded_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.stagings import recorded_staging, recorded_stagings
 from catalog.records.tables import Dataset, Staging
@@ -82,11 +82,11 @@ class Stagings(Service):
     def begin(self, order: home_orders.Staging) -> JobBody:
         """Fetch a dataset's images and labels into the home's cache; the job that does it."""
         size = None if order.prepare is None else str(Size.parse(order.prepare))
-        whole = whole_dataset(self._workspace.records, order.dataset)
-        self._check_targets(whole, order.to, verify=order.verify, prepare=order.prepare)
-        order = replace(order, dataset=f"{whole.name}@{whole.version}", prepare=size)
+        record = complete_dataset(self._workspace.records, order.dataset)
+        self._check_targets(record, order.to, verify=order.verify, prepare=order.prepare)
+        order = replace(order, dataset=f"{record.name}@{record.version}", prepare=size)
         job = begin_order(
-            self._workspace, order, whole.name, dataset=whole, queue=self._session.job_queue
+            self._workspace, order, record.name, dataset=record, queue=self._session.job_queue
         )
         return JobBody.of(job, self._workspace.place)
 
@@ -97,10 +97,10 @@ class Stagings(Service):
             cache: Folder of the cache; the home's when None.
         """
         records = self._workspace.records
-        whole = whole_dataset(records, dataset)
+        record = complete_dataset(records, dataset)
         foresight = foresee_staging(
             records,
-            whole,
+            record,
             (cache or self._workspace.cache).expanduser().absolute(),
             workers=workers,
             indexes=self._workspace.indexes,
@@ -108,8 +108,8 @@ class Stagings(Service):
         )
         holders = [] if self._workspace.is_limited else foresight.holders
         evicted = () if self._workspace.is_limited else foresight.evicted_datasets
-        said = asdict(foresight) | {"holders": [*holders], "evicted_datasets": [*evicted]}
-        return ForesightBody(dataset=f"{whole.name}@{whole.version}", **said)
+        fields = asdict(foresight) | {"holders": [*holders], "evicted_datasets": [*evicted]}
+        return ForesightBody(dataset=f"{record.name}@{record.version}", **fields)
 
     def beside(
         self,
@@ -118,18 +118,17 @@ class Stagings(Service):
         *,
         job_folder: Path,
         cache: Path,
-        told: BesideTold,
-        begun: Callable[[StagingPlace], None],
+        reports: BesideTold,
+        located: Callable[[StagingPlace], None],
     ) -> None:
         """Fetch what a job reads, ahead of it, in this process, until that is told to end.
 
         Args:
-            dataset: NAME@VERSION.
             reading: What the job reads of it.
             job_folder: Of the job, or of a script that is no job of the home.
             cache: Folder to fetch into.
-            told: Who is told how it goes.
-            begun: Told where readers find the staging.
+            reports: Called as it goes.
+            located: Called with where readers find the staging.
 
         Raises:
             InvalidInput: The job has no such ranks or shards.
@@ -148,7 +147,7 @@ class Stagings(Service):
             archives=self._workspace.archive_access,
         )
         stage_beside(
-            records, recorded_dataset(records, dataset), cache, reading, options, told, begun
+            records, recorded_dataset(records, dataset), cache, reading, options, reports, located
         )
 
     def run(
@@ -168,14 +167,13 @@ class Stagings(Service):
         """Fetch a dataset's images and labels in this process, and decode them in others.
 
         Args:
-            dataset: NAME, or NAME@VERSION.
             cache: Folder to fetch into; the home's cache when None.
             workers: Files fetched at once.
-            progress: Told whenever a file has come.
-            failed: Told of each file that cannot be had or decoded; the others go on.
+            progress: Called whenever a file has come.
+            failed: Called with each file that cannot be had or decoded; the others go on.
             verify: Read what is in the cache again, and fetch what is damaged.
             prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
-            prepared: Told the frames that are decoded, and of how many.
+            prepared: Called with the number of decoded frames, and of all.
             job_folder: Of the job whose command this process is; None where it is no job's.
             to: AFM filesets to bring them into in place of the cache, as pipeline.afm.target
                 writes them.

@@ -27,7 +27,6 @@ class SqlRows:
     """
 
     def __init__(self, workspace: Workspace, statement: str, at: int | None) -> None:
-        """Nothing runs yet."""
         settings = workspace.settings
         self.max_rows, self.timeout_s = settings.query_max_rows, settings.query_timeout_s
         self.truncated: bool | None = None

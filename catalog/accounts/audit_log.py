@@ -8,7 +8,7 @@ from catalog.records.user_tables import AuditEntry
 
 def add(
     records: RecordStore,
-    who: str,
+    user: str,
     what: str,
     target: str,
     outcome: str,
@@ -21,7 +21,7 @@ def add(
     with records.session() as session:
         session.add(
             AuditEntry(
-                who=_cut(who, 256),
+                who=_cut(user, 256),
                 address=_cut(address, 64),
                 what=_cut(what, 64),
                 target=_cut(target, 1024),
@@ -35,7 +35,7 @@ def add(
 def entries(
     records: RecordStore,
     *,
-    who: str | None = None,
+    user: str | None = None,
     outcome: str | None = None,
     before: int | None = None,
     limit: int = 100,
@@ -47,8 +47,8 @@ def entries(
         before: Only those with a smaller number.
     """
     query = select(AuditEntry).order_by(AuditEntry.id.desc()).limit(limit)
-    if who is not None:
-        query = query.where(AuditEntry.who == who)
+    if user is not None:
+        query = query.where(AuditEntry.who == user)
     if outcome is not None:
         query = query.where(AuditEntry.outcome == outcome)
     if before is not None:

@@ -1,4 +1,4 @@
-"""On whose behalf this process works at the moment: callers share its places and its memory."""
+"""The caller for whom this process works at the moment: callers share its engines and memory."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,8 +8,8 @@ _caller: ContextVar[str] = ContextVar("caller", default="")
 
 
 @contextmanager
-def asked_by(caller: str) -> Iterator[None]:
-    """Do the block's work, also in threads that anyio starts, for this caller."""
+def acting_for(caller: str) -> Iterator[None]:
+    """The block acts for this caller, also in threads that anyio starts."""
     before = _caller.set(caller)
     try:
         yield
@@ -18,5 +18,5 @@ def asked_by(caller: str) -> Iterator[None]:
 
 
 def current_caller() -> str:
-    """The caller of `asked_by`; "" outside of it."""
+    """The caller of `acting_for`; "" outside of it."""
     return _caller.get()

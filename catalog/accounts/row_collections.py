@@ -4,12 +4,15 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from catalog.accounts import users
-from catalog.errors import AlreadyExists, NotFound
 from catalog.records.expected_version import ExpectedVersion, to_change
+from catalog.records.named import Named
 from catalog.records.store import RecordStore
 from catalog.records.user_tables import Collection, CollectionUser, User
 from catalog.records.versions import new_version
-from catalog.text.account_name import check_name, is_name
+
+_COLLECTIONS = Named(
+    "collection", Collection, Collection.name, "framesift collection list shows them"
+)
 
 
 def add(records: RecordStore, name: str, rule: str) -> Collection:
@@ -22,13 +25,7 @@ def add(records: RecordStore, name: str, rule: str) -> Collection:
     Raises:
         AlreadyExists: It is taken.
     """
-    check_name("collection", name)
-    collection = Collection(name=name, rule=rule)
-    with records.session() as session:
-        if session.scalar(select(Collection).where(Collection.name == name)):
-            raise AlreadyExists("collection", name, "choose another name or remove it first")
-        session.add(collection)
-    return collection
+    return _COLLECTIONS.add(records, Collection(name=name, rule=rule))
 
 
 def listed(records: RecordStore) -> list[tuple[Collection, list[str]]]:
@@ -66,20 +63,22 @@ def rules_of(records: RecordStore, user_name: str) -> tuple[str, ...]:
 def recorded(records: RecordStore, name: str) -> tuple[Collection, list[str]]:
     """The collection of that name, and its users' names."""
     with records.reading() as session:
-        collection = _get(session, name)
+        collection = _COLLECTIONS.get(session, name)
         return collection, _user_names(session, collection)
 
 
 def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = None) -> None:
     """Remove a collection; its users lose access to its rows."""
     with records.session() as session:
-        session.delete(to_change("collection", name, expected, lambda: _get(session, name)))
+        session.delete(
+            to_change("collection", name, expected, lambda: _COLLECTIONS.get(session, name))
+        )
 
 
 def assign(records: RecordStore, name: str, user_name: str) -> None:
     """Give a user access to a collection's rows."""
     with records.session() as session:
-        collection = _get(session, name)
+        collection = _COLLECTIONS.get(session, name)
         key = collection.id, users.get(session, user_name).id
         if session.get(CollectionUser, key) is None:
             collection.version = new_version()
@@ -89,19 +88,11 @@ def assign(records: RecordStore, name: str, user_name: str) -> None:
 def withdraw(records: RecordStore, name: str, user_name: str) -> None:
     """Let a user see a collection's rows no more."""
     with records.session() as session:
-        collection, user = _get(session, name), users.get(session, user_name)
+        collection, user = _COLLECTIONS.get(session, name), users.get(session, user_name)
         assigned = session.get(CollectionUser, (collection.id, user.id))
         if assigned is not None:
             collection.version = new_version()
             session.delete(assigned)
-
-
-def _get(session: Session, name: str) -> Collection:
-    query = select(Collection).where(Collection.name == name)
-    collection = session.scalar(query) if is_name(name) else None
-    if collection is None:
-        raise NotFound("collection", name, "framesift collection list shows them")
-    return collection
 
 
 def _user_names(session: Session, collection: Collection) -> list[str]:

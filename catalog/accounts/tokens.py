@@ -26,6 +26,7 @@ from catalog.records.user_tables import Token, User
 from catalog.text.account_name import check_name
 
 LOGIN_LASTS = timedelta(hours=1)
+_FIRST_ADMIN, _FIRST_LASTS = "admin", timedelta(days=1)
 """Life of a login's token, the same as Spectrum Discover's."""
 
 
@@ -39,7 +40,7 @@ _USE_NOTED = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Grant:
-    """A token that counts, and whose it is."""
+    """Valid token and its user."""
 
     token: Token
     user: User
@@ -129,6 +130,18 @@ def listed(records: RecordStore, user_name: str | None = None) -> list[tuple[Tok
         if user_name is not None:
             query = query.where(Token.user_id == users.get(session, user_name).id)
         return [(token, name) for token, name in session.execute(query)]
+
+
+def first_token(records: RecordStore) -> str | None:
+    """A token of a new user `admin`, who has no password; None where there is any user already."""
+    with records.reading() as session:
+        if session.scalar(select(User.id).limit(1)) is not None:
+            return None
+    try:
+        users.add(records, _FIRST_ADMIN, ["admin"], None)
+    except AlreadyExists:
+        return None  # another server, started at the same moment, has it
+    return create(records, _FIRST_ADMIN, "first-start", "admin", _FIRST_LASTS)[1]
 
 
 def recorded(records: RecordStore, number: int) -> tuple[Token, str]:

@@ -22,8 +22,8 @@ _DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
-    """A frame that another one may be the same as.
+class DuplicateCandidate:
+    """Frame that may be a duplicate of another.
 
     Attributes:
         fkey: Its image's.
@@ -44,14 +44,14 @@ class Alike:
     image: str | None
 
 
-def alike(cursor: Cursor) -> list[Alike]:
+def alike(cursor: Cursor) -> list[DuplicateCandidate]:
     """Frames whose labels show the same and whose images are of the same size, those together.
 
     Args:
         cursor: Of WritableCatalog.inspecting: the tables of scans are not held in memory.
     """
     rows = cursor.execute(f"{_alike()} SELECT * FROM alike ORDER BY label, size, fkey").fetchall()
-    return [Alike(*row) for row in rows]
+    return [DuplicateCandidate(*row) for row in rows]
 
 
 def mark(connection: duckdb.DuckDBPyConnection, images: Mapping[str, str]) -> int:
@@ -89,7 +89,7 @@ def are_marked(cursor: Cursor) -> bool:
 
 
 def _alike() -> str:
-    """The common table expression `alike`, with Alike's columns."""
+    """The common table expression `alike`, with DuplicateCandidate's columns."""
     digests, files = f"{LAKE}.main.{FILE_DIGESTS}", f"{LAKE}.main.{FILES}"
     return f"""
         WITH shared AS (

@@ -137,7 +137,7 @@ def _merged(cluster: str, datasource: str, rows: pa.Table) -> str:
         *(f"coalesce(h.{name}, o.{name}) AS {name}" for name in _OF_ANY_TREE),
     ]
     by_tree = "has_image AND labelled = 1 DESC, has_image DESC, labelled DESC, fkey"
-    others = ", ".join(f"arg_min({name}, fkey) AS {name}" for name in _OF_ANY_TREE)
+    of_any_tree = ", ".join(f"arg_min({name}, fkey) AS {name}" for name in _OF_ANY_TREE)
     return f"""
         WITH ranked AS (
             SELECT *, label_file IS NULL OR fkey <> {prefix} || label_file AS has_image
@@ -148,7 +148,7 @@ def _merged(cluster: str, datasource: str, rows: pa.Table) -> str:
         ), label AS (
             FROM ranked QUALIFY
             row_number() OVER (PARTITION BY {_IDENTITY} ORDER BY labelled DESC, {by_tree}) = 1
-        ), others AS (SELECT {_IDENTITY}, {others} FROM rows_of_trees GROUP BY {_IDENTITY})
+        ), others AS (SELECT {_IDENTITY}, {of_any_tree} FROM rows_of_trees GROUP BY {_IDENTITY})
         SELECT {", ".join(columns)}
         FROM head AS h JOIN label AS l USING ({_IDENTITY}) JOIN others AS o USING ({_IDENTITY})
     """
@@ -156,5 +156,5 @@ def _merged(cluster: str, datasource: str, rows: pa.Table) -> str:
 
 def _counted(rows: pa.Table) -> list[str]:
     """The columns of rows_of_trees that are numbers of pixels."""
-    others = {*FRAME_TAGS_COLUMNS, *CLASS_PIXELS_COLUMNS, "trees"} - {"unknown_pixels"}
-    return [name for name in rows.column_names if name not in others]
+    excluded = {*FRAME_TAGS_COLUMNS, *CLASS_PIXELS_COLUMNS, "trees"} - {"unknown_pixels"}
+    return [name for name in rows.column_names if name not in excluded]

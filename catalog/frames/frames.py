@@ -25,7 +25,6 @@ from catalog.lake.schema import (
     OF_SCANS,
     UNKNOWN_PIXELS,
 )
-from catalog.lake.snapshot import Snapshot
 from catalog.lake.views import tag_columns
 from catalog.tags import confusion_cells, kept_tags
 from catalog.tags.extractions import extracted_families
@@ -35,7 +34,6 @@ from catalog.values import (
     FKEY_CHARACTERS,
     OBJECT_PLATFORMS,
     CatalogInfo,
-    ClassShare,
     File,
     Frame,
     KnownFile,
@@ -253,7 +251,7 @@ def _give_back(connection: duckdb.DuckDBPyConnection, files: str) -> None:
 
     A value that its tag no longer takes stays where it is kept.
     """
-    tags = kept_tags.tags_kept_of(connection, files)
+    tags = kept_tags.tags_with_kept_values(connection, files)
     for column in tag_columns(connection) if tags else ():
         if column.tag not in tags:
             continue
@@ -287,70 +285,6 @@ def info(store: Catalog) -> CatalogInfo:
         ).fetchone()
         files, frames = counts or (0, 0)
         return CatalogInfo(snapshot.number, files, frames, len(snapshot.tags))
-
-
-def class_shares(store: Catalog, at: int | None = None) -> list[ClassShare]:
-    """For every class its frames and its share of all pixels, classes in catalog order.
-
-    Args:
-        at: The snapshot to ask; the newest when None.
-    """
-    with store.reading(at) as snapshot:
-        classes = snapshot.classes
-        measures = snapshot.once("class measures", lambda: _measures(snapshot))
-    return [
-        ClassShare(
-            tag,
-            name,
-            of.frames,
-            of.pixels,
-            _share(of.pixels, measures.pixels),
-            _share(of.pixels, of.pixels_of_frames),
-        )
-        for tag, name in classes.items()
-        if (of := measures.classes.get(tag)) is not None
-    ]
-
-
-@dataclass(frozen=True)
-class _OfClass:
-    """Frames with a pixel of a class, its pixels, and all pixels of those frames."""
-
-    frames: int
-    pixels: int
-    pixels_of_frames: int
-
-
-@dataclass(frozen=True)
-class _Measures:
-    """All pixels of a snapshot, and what is of each class tag."""
-
-    pixels: int
-    classes: dict[str, _OfClass]
-
-
-def _measures(snapshot: Snapshot) -> _Measures:
-    # A label's pixels are its classes' and those of no class: asking tags_frame for its size
-    # would join by fkey. With FILTER in place of the products: 9 times the time, either way.
-    tags = snapshot.pixel_tags
-    counted = [f'coalesce("{tag}", 0)' for tag in tags]
-    sums = "".join(
-        f', coalesce(sum(("{tag}" > 0)::INTEGER), 0), coalesce(sum("{tag}"), 0), '
-        f'coalesce(sum(pixels * ("{tag}" > 0)::INTEGER), 0)'
-        for tag in tags
-    )
-    row = snapshot.execute(
-        f"SELECT coalesce(sum(pixels), 0){sums} "
-        f"FROM (SELECT *, 0::BIGINT + {' + '.join(counted)} AS pixels "
-        f"FROM {LAKE}.main.{CLASS_PIXELS})"
-    ).fetchone()
-    pixels, *values = map(int, row or [0] * (1 + 3 * len(tags)))
-    of_classes = zip(tags, zip(*[iter(values)] * 3, strict=True), strict=True)
-    return _Measures(pixels, {tag: _OfClass(*of) for tag, of in of_classes})
-
-
-def _share(count: int, whole: int) -> float:
-    return count / whole if whole else 0.0
 
 
 def _file_row(source: SourceNames, file: File, scan: int) -> dict[str, object]:

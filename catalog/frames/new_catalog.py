@@ -40,12 +40,12 @@ def make_catalog(location: CatalogLocation, limits: dict[str, str]) -> None:
     if not isinstance(location.metadata, Path):
         _make(location, limits)
         return
-    aside = location.metadata.with_suffix(".part")
-    for left_over in aside.parent.glob(f"{aside.name}*"):
+    partial = location.metadata.with_suffix(".part")
+    for left_over in partial.parent.glob(f"{partial.name}*"):
         left_over.unlink(missing_ok=True)
-    _make(replace(location, metadata=aside), limits)
-    aside.rename(location.metadata)
-    to_disk(aside.parent)
+    _make(replace(location, metadata=partial), limits)
+    partial.rename(location.metadata)
+    to_disk(partial.parent)
 
 
 def _make(location: CatalogLocation, limits: dict[str, str]) -> None:

@@ -41,8 +41,8 @@ class Catalog(Protocol):
     def snapshot(self) -> int:
         """Number of the newest committed snapshot."""
 
-    def kept_still(self, activity: str) -> AbstractContextManager[Callable[[], None]]:
-        """A block during which nothing is written, and no snapshot expires.
+    def quiesced(self, activity: str) -> AbstractContextManager[Callable[[], None]]:
+        """The catalog quiesced for the block: nothing is written, and no snapshot expires.
 
         Yields:
             A check that raises StorageError where the lock was lost meanwhile.

@@ -49,7 +49,7 @@ def _remember() -> None:
 
 
 class Extensions:
-    """Those that a connection needs, in the order of loading.
+    """DuckDB's extensions that a connection needs, in the order of loading.
 
     Attributes:
         settings: What DuckDB is to be connected with.

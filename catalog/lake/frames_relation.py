@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from catalog.lake.layouts import MADE, Asked, TableLayout, Tags
+from catalog.lake.layouts import MADE, QueriedSnapshot, TableLayout, Tags
 from catalog.lake.schema import FILES_COLUMNS, LABELLED
 from catalog.lake.wide_names import FKEY_HASH
 
@@ -26,7 +26,7 @@ class FramesRelation:
         columns: DuckDB type of each column: metaocean's, every tag of every family, image_size
             [bytes], image_file (key below the source's root), fkey_hash, and the layout's.
         tags: The column behind every tag, by its name.
-        whole: No frames were chosen out of them.
+        is_unfiltered: Whether it has all of these frames, and not a choice of them.
         every: It has the frames without a label, too.
     """
 
@@ -34,7 +34,7 @@ class FramesRelation:
     sql: str
     columns: dict[str, str]
     tags: Tags
-    whole: bool = True
+    is_unfiltered: bool = True
     every: bool = False
 
     @staticmethod
@@ -60,17 +60,19 @@ class FramesRelation:
         return self.layout.encoded(self.tags[name]) if name in self.tags else f'"{name}"'
 
     @contextmanager
-    def only(self, snapshot: Asked, hashes: "npt.NDArray[np.uint64]") -> Iterator["FramesRelation"]:
+    def only(
+        self, snapshot: QueriedSnapshot, hashes: "npt.NDArray[np.uint64]"
+    ) -> Iterator["FramesRelation"]:
         """The frames of those fkey_hash alone, for the block.
 
         Args:
             hashes: fkey_hash of each frame wanted.
         """
         rows = pa.table({FKEY_HASH: pa.array(hashes, pa.uint64())})
-        with self.layout.laid_beside(snapshot, rows) as table:
+        with self.layout.temporary_table(snapshot, rows) as table:
             labelled = _leaves_out(self.tags, every=self.every)
             sql = self.layout.chosen(self.tags, table, labelled=labelled)
-            yield replace(self, sql=sql, whole=False)
+            yield replace(self, sql=sql, is_unfiltered=False)
 
     def sql_for(self, *parts: str) -> str:
         """``sql`` without the tables of which these parts of a statement name no column.
@@ -78,7 +80,7 @@ class FramesRelation:
         Args:
             parts: DuckDB's SQL, with tags in double quotes.
         """
-        if not self.whole:
+        if not self.is_unfiltered:
             return self.sql
         labelled = _leaves_out(self.tags, every=self.every)
         return self.layout.needed(self.tags, " ".join(parts), labelled=labelled)

@@ -52,8 +52,8 @@ _CHOSEN = "chosen_frames"
 _CHOSEN_FKEYS = "chosen_fkeys"
 
 
-class Asked(Protocol):
-    """A snapshot that is being read, as far as layouts need it."""
+class QueriedSnapshot(Protocol):
+    """Queries of a snapshot that layouts need."""
 
     def once(self, name: str, find: Callable[[], Found]) -> Found:
         """The value that ``find`` finds out of it, once for all of its readers."""
@@ -126,18 +126,22 @@ class TableLayout(Protocol):
         """`frames` without the tables of which a statement names no column."""
 
     def chosen(self, tags: Tags, table: str, *, labelled: bool) -> str:
-        """`frames` with those alone that a table of `laid_beside` names."""
+        """`frames` with those alone that a table of `temporary_table` names."""
 
-    def laid_beside(self, snapshot: Asked, rows: pa.Table) -> AbstractContextManager[str]:
+    def temporary_table(
+        self, snapshot: QueriedSnapshot, rows: pa.Table
+    ) -> AbstractContextManager[str]:
         """A table beside the catalog, for the block, that names frames by their fkey_hash."""
 
     def encoded(self, tag: TagColumn) -> str:
         """A tag's column for SELECT, a text of few values as the ENUM that memory holds it as."""
 
-    def present(self, snapshot: Asked, kind: str, names: Sequence[str]) -> Collection[str]:
+    def present(
+        self, snapshot: QueriedSnapshot, kind: str, names: Sequence[str]
+    ) -> Collection[str]:
         """Those of some cameras or scenes that the snapshot has, and maybe others."""
 
-    def names(self, snapshot: Asked, kind: str) -> set[str]:
+    def names(self, snapshot: QueriedSnapshot, kind: str) -> set[str]:
         """Every camera, or every scene."""
 
 
@@ -190,7 +194,7 @@ class Joined:
         return _joined(tags, labelled, self.collection, few)
 
     @contextmanager
-    def laid_beside(self, snapshot: Asked, rows: pa.Table) -> Iterator[str]:
+    def temporary_table(self, snapshot: QueriedSnapshot, rows: pa.Table) -> Iterator[str]:
         """See TableLayout."""
         with snapshot.with_table(_CHOSEN, rows):
             fkeys = snapshot.table(
@@ -204,7 +208,9 @@ class Joined:
         """See TableLayout."""
         return f'"{tag.tag}"'
 
-    def present(self, snapshot: Asked, kind: str, names: Sequence[str]) -> Collection[str]:
+    def present(
+        self, snapshot: QueriedSnapshot, kind: str, names: Sequence[str]
+    ) -> Collection[str]:
         """See TableLayout: Parquet's statistics leave most of a large catalog unread."""
         marks = ", ".join("?" * len(names))
         rows = snapshot.execute(
@@ -213,7 +219,7 @@ class Joined:
         )
         return {row[0] for row in rows.fetchall()}
 
-    def names(self, snapshot: Asked, kind: str) -> set[str]:
+    def names(self, snapshot: QueriedSnapshot, kind: str) -> set[str]:
         """See TableLayout."""
         return _names(snapshot, kind, f"{LAKE}.main.{FRAME_TAGS}")
 
@@ -277,7 +283,7 @@ class Wide:
         return f"{frames} AND f.{FKEY_HASH} IN (SELECT {FKEY_HASH} FROM {table})"
 
     @contextmanager
-    def laid_beside(self, snapshot: Asked, rows: pa.Table) -> Iterator[str]:
+    def temporary_table(self, snapshot: QueriedSnapshot, rows: pa.Table) -> Iterator[str]:
         """See TableLayout."""
         with snapshot.with_table(_CHOSEN, rows):
             yield _CHOSEN
@@ -286,16 +292,18 @@ class Wide:
         """See TableLayout."""
         return f'"{_KEPT}{tag.tag}" AS "{tag.tag}"' if tag.type == "VARCHAR" else f'"{tag.tag}"'
 
-    def present(self, snapshot: Asked, kind: str, _names: Sequence[str]) -> Collection[str]:
+    def present(
+        self, snapshot: QueriedSnapshot, kind: str, _names: Sequence[str]
+    ) -> Collection[str]:
         """See TableLayout."""
         return snapshot.once(f"every {kind}", lambda: self.names(snapshot, kind))
 
-    def names(self, snapshot: Asked, kind: str) -> set[str]:
+    def names(self, snapshot: QueriedSnapshot, kind: str) -> set[str]:
         """See TableLayout."""
         return _names(snapshot, kind, self.rows)
 
 
-class WideInPart(Wide):
+class LimitedWide(Wide):
     """Those of the rows for which a condition holds: for frames alone, not for views and tables."""
 
     def __init__(self, condition: str, collection: str = "") -> None:
@@ -310,9 +318,9 @@ class WideInPart(Wide):
         self.rows = f"(SELECT {_columns(collection)} FROM {every})"
 
     @override
-    def naming(self, collection: str) -> "WideInPart":
+    def naming(self, collection: str) -> "LimitedWide":
         """See TableLayout."""
-        return WideInPart(self._condition, collection)
+        return LimitedWide(self._condition, collection)
 
 
 def with_collection(rows: str, collection: str) -> str:
@@ -331,7 +339,7 @@ def _columns(collection: str) -> str:
 JOINED, WIDE = Joined(), Wide()
 
 
-def _names(snapshot: Asked, kind: str, rows: str) -> set[str]:
+def _names(snapshot: QueriedSnapshot, kind: str, rows: str) -> set[str]:
     statement = f"SELECT DISTINCT CAST({kind} AS VARCHAR) FROM {rows} AS f WHERE {kind} IS NOT NULL"
     return {row[0] for row in snapshot.execute(statement).fetchall()}
 

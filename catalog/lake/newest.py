@@ -13,7 +13,7 @@ _TRUSTED_S = 1.0
 
 
 class NewestSnapshot:
-    """Asks the metadata; while its SQLite files have not changed, the last answer is the answer.
+    """Number of the newest snapshot, cached while the metadata's SQLite files do not change.
 
     Looking at the files takes 0.02 ms, asking 0.9. A commit writes SQLite's write-ahead log first
     and is seen by others a moment later. So an answer is kept only where nothing has been written

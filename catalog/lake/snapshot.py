@@ -66,8 +66,8 @@ class FactsOfSnapshots:
         self._kept.clear()
 
 
-class Opened(Protocol):
-    """A catalog, as far as its snapshots ask it: CatalogStore.
+class SnapshotSettings(Protocol):
+    """Settings that snapshots take from their catalog (CatalogStore).
 
     Attributes:
         timeout_s: How long a statement of a question may take [s].
@@ -99,7 +99,7 @@ class Snapshot(CursorRows):
         cursor: SelectOnly,
         layout: TableLayout,
         facts: Callable[[int], Facts],
-        catalog: Opened,
+        catalog: SnapshotSettings,
         number: int | None = None,
     ) -> None:
         """Ask nothing yet.

@@ -91,8 +91,8 @@ class SelectOnly(CursorRows):
         if name == "":
             name = f"plan_{next(_numbers)}"
             self._cursor.execute(f"PREPARE {name} AS {query}")
-        if given_up := self._plans.put(query, name or ""):
-            self._cursor.execute(f"DEALLOCATE {given_up}")
+        if evicted := self._plans.put(query, name or ""):
+            self._cursor.execute(f"DEALLOCATE {evicted}")
         return f"EXECUTE {name}" if name else query
 
     def interrupt(self) -> None:

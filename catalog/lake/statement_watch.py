@@ -98,9 +98,7 @@ class StatementWatch:
         """Watch nothing yet.
 
         Args:
-            cursor: What runs the statement.
             timeout_s: How long it may take.
-            cancellation: Ends it earlier.
             began: From when that counts [s of time.monotonic]; from the block's beginning when
                 None.
         """

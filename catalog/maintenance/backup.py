@@ -36,7 +36,7 @@ from catalog.maintenance.backup_files import (
     writing_backup,
 )
 from catalog.records.artifacts import Artifacts
-from catalog.records.home_places import local_file
+from catalog.records.home_layout import local_file
 from catalog.records.store import RecordStore
 from catalog.records.tables import Base
 from catalog.storage.location import CatalogLocation
@@ -100,7 +100,7 @@ def back_up(
     made_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     with disk(target), cleared(scratch), writing_backup(target) as backup:
         make_private_folder(scratch)
-        with store.kept_still("the catalog is being backed up"), store.inspecting() as cursor:
+        with store.quiesced("the catalog is being backed up"), store.inspecting() as cursor:
             snapshot = snapshot_of(cursor)
             needed = data_files(cursor)
             _copy_metadata(cursor, scratch / _METADATA)
@@ -114,7 +114,7 @@ def back_up(
         artifacts = Artifacts.of(records)
         for artifact in (*artifacts.datasets.values(), *artifacts.jobs):
             for name in artifact.names:
-                with local_file(artifact.place, name, scratch) as path:
+                with local_file(artifact.location, name, scratch) as path:
                     backup.add(f"{artifact.folder}/{name}", path)
         header = {
             "format": FORMAT,
@@ -141,28 +141,27 @@ def restore(source: Path, home: Path) -> Backup:
     Raises:
         AlreadyExists: The home has a catalog or records; nothing is overwritten.
         BadFile: The backup is none, lacks a file, or one is not as it was written.
-        CatalogDamaged: Catalog or records are of a format that is not read.
     """
     for name in _PARTS:
         if (home / name).exists():
             raise AlreadyExists(name, str(home / name), "move it away before restoring")
-    aside = home / "restoring"
-    with disk(home), cleared(aside):
-        make_private_folder(aside)
-        unpacked = unpack(source, aside)
-        header = _header(aside, source)
+    restoring = home / "restoring"
+    with disk(home), cleared(restoring):
+        make_private_folder(restoring)
+        unpacked = unpack(source, restoring)
+        header = _header(restoring, source)
         _verify({name: tuple(entry) for name, entry in header["files"].items()}, unpacked, source)
-        (aside / "catalog" / "data").mkdir(parents=True, exist_ok=True)
-        restored = CatalogStore(CatalogLocation.in_folder(aside / "catalog"))
+        (restoring / "catalog" / "data").mkdir(parents=True, exist_ok=True)
+        restored = CatalogStore(CatalogLocation.in_folder(restoring / "catalog"))
         snapshot = restored.snapshot()
         restored.close()
-        RecordStore(aside / _RECORDS).engine.dispose()  # refuses a schema that is not read
+        RecordStore(restoring / _RECORDS).engine.dispose()  # refuses a schema that is not read
         if snapshot != header["snapshot"]:
             raise BadFile(f"holds snapshot {snapshot}, not {header['snapshot']}", str(source))
-        tree_to_disk(aside)  # a rename must not come before what it names
+        tree_to_disk(restoring)  # a rename must not come before what it names
         for name in _PARTS:
-            if (aside / name).exists():
-                (aside / name).rename(home / name)
+            if (restoring / name).exists():
+                (restoring / name).rename(home / name)
         to_disk(home)
     return _summary(header)
 
@@ -237,7 +236,7 @@ def _for_sqlite(value: object) -> object:
 
 
 def _copy_records(records: RecordStore, path: Path) -> None:
-    copy = RecordStore(path, places=records.places)  # so that paths stay as they are
+    copy = RecordStore(path, home_layout=records.home_layout)  # so that paths stay as they are
     with records.reading() as session, copy.session() as copied:
         for table in Base.metadata.sorted_tables:
             rows = session.execute(select(table)).mappings()

@@ -51,11 +51,11 @@ class BackupWriter:
 def writing_backup(target: Path) -> Iterator[BackupWriter]:
     """A writer of what becomes ``target`` at the end of the block, whole or not at all."""
     if target.suffix == ".tar":
-        with atomic_path(target, mode=0o600) as aside, tarfile.open(aside, mode="w") as archive:
+        with atomic_path(target, mode=0o600) as partial, tarfile.open(partial, mode="w") as archive:
             yield BackupWriter(archive)
     else:
-        with atomic_path(target, is_folder=True, mode=0o700) as aside:
-            yield BackupWriter(aside)
+        with atomic_path(target, is_folder=True, mode=0o700) as partial:
+            yield BackupWriter(partial)
 
 
 def unpack(source: Path, folder: Path) -> Digests:

@@ -66,7 +66,7 @@ def check(
 
 
 def _strays(store: CatalogStore, repair: bool) -> list[Finding]:
-    with store.kept_still("the catalog is being checked"), store.inspecting() as cursor:
+    with store.quiesced("the catalog is being checked"), store.inspecting() as cursor:
         strays = orphans(cursor, store.location)
         if repair:
             store.location.delete(strays)
@@ -98,10 +98,10 @@ def _snapshots(store: CatalogStore, named: Mapping[str, int]) -> list[Finding]:
     return [
         Finding(
             "snapshot_gone",
-            f"{who} names snapshot {number}, which is not there",
+            f"{holder} names snapshot {number}, which is not there",
             "its frames are in its manifest; the question can be asked of other snapshots only",
         )
-        for who, number in named.items()
+        for holder, number in named.items()
         if number not in there
     ]
 

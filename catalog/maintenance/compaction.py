@@ -65,7 +65,6 @@ def compact(
     """Bring the catalog's files in order while others read and write.
 
     Args:
-        store: The catalog.
         needed: Gives the snapshots that must stay, such as those that datasets name; asked once,
             under the write lock.
         keep: Every state of the catalog within this time can be asked afterwards.

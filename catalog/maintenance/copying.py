@@ -30,7 +30,7 @@ from catalog.lake.metadata.own_tables import (
     tables_in,
 )
 from catalog.records.artifacts import Artifact, Artifacts
-from catalog.records.home_places import HomePlaces, local_file, names_in, put_file
+from catalog.records.home_layout import HomeLayout, local_file, names_in, put_file
 from catalog.records.store import RecordStore
 from catalog.records.tables import Base
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
@@ -132,16 +132,16 @@ def _files_place(
     target: CatalogLocation, records: tuple[RecordStore, RecordStore] | None
 ) -> Path | S3Prefix | None:
     """Where manifests and models go; None where no records are copied, or no place is beside."""
-    if records is None or records[0].places is None:
+    if records is None or records[0].home_layout is None:
         return None
-    return HomePlaces.of(records[0].places.home, target).files
+    return HomeLayout.of(records[0].home_layout.home, target).files
 
 
 def _copy_artifacts(artifacts: Sequence[Artifact], folder: Path | S3Prefix) -> None:
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(_AT_ONCE) as pool:
 
         def copy(artifact: Artifact, name: str) -> None:
-            with local_file(artifact.place, name, Path(scratch)) as path:
+            with local_file(artifact.location, name, Path(scratch)) as path:
                 put_file(path, folder, f"{artifact.team_folder}/{name}")
 
         copies = [
@@ -173,7 +173,7 @@ def _refuse_what_is_there(
             for table in Base.metadata.sorted_tables:
                 if session.execute(select(table).limit(1)).first() is not None:
                     raise AlreadyExists(
-                        "records", str(records[1].place), "copy to an empty database"
+                        "records", str(records[1].location), "copy to an empty database"
                     )
 
 
@@ -332,8 +332,8 @@ def _digest(cursor: Cursor, table: str) -> tuple[int, str]:
 def _copy_records(source: RecordStore, target: RecordStore) -> dict[str, int]:
     """Every record with its number, in one transaction; rows of each table."""
     copied = {}
-    # By the same places, so that paths are copied as the database has them.
-    target = RecordStore(target.place, places=source.places)
+    # In the same folders, so that paths are copied as the database has them.
+    target = RecordStore(target.location, home_layout=source.home_layout)
     with source.reading() as session, target.session() as new:
         for table in Base.metadata.sorted_tables:
             rows = session.execute(select(table)).mappings()
@@ -341,9 +341,9 @@ def _copy_records(source: RecordStore, target: RecordStore) -> dict[str, int]:
                 new.execute(insert(table), [dict(row) for row in some])
             before, after = _record_digest(session, table), _record_digest(new, table)
             if before != after:
-                raise CatalogDamaged(f"{target.place}: {table.name} differ from the original")
+                raise CatalogDamaged(f"{target.location}: {table.name} differ from the original")
             copied[table.name] = before[0]
-        if isinstance(target.place, Postgres):
+        if isinstance(target.location, Postgres):
             _continue_numbers(new)
     return copied
 

@@ -143,7 +143,7 @@ def _of_data(
     connection: duckdb.DuckDBPyConnection, location: CatalogLocation, lock_wait_s: float
 ) -> Damage:
     # Under the write lock, so that no writer's or compaction's file comes or goes in between.
-    with location.kept_still(lock_wait_s, "the catalog is being checked"):
+    with location.quiesced(lock_wait_s, "the catalog is being checked"):
         there = location.parquet_files()
         files = data_files(connection)
         lost = {file.path for file in files if there.get(file.path) != file.size}
@@ -152,7 +152,7 @@ def _of_data(
     if unreadable:  # and not compacted away meanwhile
         snapshots |= snapshots_that_need(connection, unreadable)
         unreadable &= snapshots.keys()
-    whole = {commit.number for commit in commits(connection)}.difference(*snapshots.values())
+    complete = {commit.number for commit in commits(connection)}.difference(*snapshots.values())
     findings = []
     for kind, how, bad in (
         ("missing_file", "missing or of another size", lost),
@@ -164,19 +164,19 @@ def _of_data(
                 needing = {number for file in some for number in snapshots.get(file.path, ())}
                 paths = listed([f"{file.path} ({how})" for file in some])
                 what = f"{len(some)} data files of {whose}: {paths}; in {_ranges(needing)}"
-                findings.append(Finding(kind, what, _remedy(newest, max(whole, default=None))))
+                findings.append(Finding(kind, what, _remedy(newest, max(complete, default=None))))
     tables = {one.table for one in files if one.newest and one.path in lost | unreadable}
     return Damage(findings, frozenset(tables))
 
 
-def _remedy(newest: bool, whole: int | None) -> str:
+def _remedy(newest: bool, complete: int | None) -> str:
     if not newest:
         return "restore them from a backup, or let these snapshots go: framesift compact"
-    if whole is None:
+    if complete is None:
         return f"{_FROM_BACKUP}, or move it away and ingest again: no snapshot is whole"
     return (
         "restore them or the catalog from a backup, or go back to the newest whole snapshot: "
-        f"framesift catalog restore --to-snapshot {whole}"
+        f"framesift catalog restore --to-snapshot {complete}"
     )
 
 

@@ -62,11 +62,11 @@ def export_parquet(store: CatalogStore, folder: Path, at: int | None = None) -> 
     with (
         _new(folder),
         _wide(store, at) as wide,
-        atomic_path(folder, is_folder=True, parents=True) as aside,
+        atomic_path(folder, is_folder=True, parents=True) as partial,
     ):
         rows = 0
         for number, table in enumerate(wide.parts()):
-            pq.write_table(table, aside / f"part-{number:05}.parquet", compression="zstd")
+            pq.write_table(table, partial / f"part-{number:05}.parquet", compression="zstd")
             rows += table.num_rows
     return Export(wide.snapshot, rows, len(wide.columns), str(folder))
 
@@ -88,16 +88,16 @@ def export_iceberg(store: CatalogStore, folder: Path, at: int | None = None) -> 
         from pyiceberg.catalog.sql import SqlCatalog
     except ImportError as error:
         raise not_installed("Iceberg", "iceberg") from error
-    place = str(folder.absolute())
-    if odd := next((sign for sign in place if sign in _NO_PATH_IN_A_URI), None):
+    path = str(folder.absolute())
+    if odd := next((sign for sign in path if sign in _NO_PATH_IN_A_URI), None):
         raise InvalidInput(
-            f"{place}: its path has a {odd!r}, which means something else in the URIs by which "
+            f"{path}: its path has a {odd!r}, which means something else in the URIs by which "
             "Iceberg names files; choose a folder without"
         )
     with _new(folder), _wide(store, at) as wide, _undone(folder):
         folder.mkdir(parents=True)
-        uri = f"sqlite:///{place}/catalog.db"
-        root = f"file://{place}"
+        uri = f"sqlite:///{path}/catalog.db"
+        root = f"file://{path}"
         catalog = SqlCatalog(_NAMESPACE, uri=uri, warehouse=root)
         try:
             catalog.create_namespace(_NAMESPACE)

@@ -9,7 +9,7 @@ EXAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong.
+    """Fault that a check found.
 
     Attributes:
         kind: "damaged_metadata", "damaged_records", "records_gone", "missing_file",

@@ -196,13 +196,13 @@ def _rows(family: _Family, before: int, after: int) -> tuple[str, str]:
     earlier, later = states if before <= after else states[::-1]
     # What was there at the earlier one and still is at the later one has the same row number, and
     # came with the earlier one at the latest.
-    gone = (
+    removed = (
         f"SELECT * FROM {earlier} ANTI JOIN (SELECT rowid AS number, snapshot_id AS since "
         f"FROM {later} WHERE snapshot_id <= {min(before, after)}) AS other "
         "ON number = state.rowid AND since = state.snapshot_id"
     )
-    came = f"SELECT * FROM {later} WHERE snapshot_id > {min(before, after)}"
-    return (gone, came) if before <= after else (came, gone)
+    added = f"SELECT * FROM {later} WHERE snapshot_id > {min(before, after)}"
+    return (removed, added) if before <= after else (added, removed)
 
 
 def _load(cursor: Cursor, portion: _Portion, family: _Family) -> None:

@@ -20,12 +20,12 @@ import pyarrow as pa
 
 from catalog.errors import FramesiftError
 from catalog.lake.layouts import WIDE
-from catalog.lake.snapshot import Facts, Opened, Snapshot
+from catalog.lake.snapshot import Facts, Snapshot, SnapshotSettings
 from catalog.lake.sql_guard import SelectOnly
 from catalog.lake.statement_watch import Cancellation, cancelled_by
 from catalog.memory.interruptible import Interruptible
-from catalog.memory.refresh import MustLoad
-from catalog.memory.snapshot import Moved, SnapshotInMemory, TooLarge
+from catalog.memory.refresh import ReloadNeeded
+from catalog.memory.snapshot import SnapshotInMemory, SnapshotReplaced, TooLarge
 
 _LOG = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ _ENGINE_FAILS = (duckdb.Error, pa.ArrowException, OSError)
 there."""
 
 
-class Files(Opened, Protocol):
+class Files(SnapshotSettings, Protocol):
     """The catalog's own files, which memory is filled from: CatalogStore."""
 
     def reading_files(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
@@ -120,7 +120,7 @@ class MemoryKeeper:
     @contextmanager
     def reading(self, at: int | None = None) -> Iterator[Snapshot]:
         """See Catalog: from memory where the snapshot is there, else from the catalog's files."""
-        with self.held(at) as pinned:
+        with self.pinned(at) as pinned:
             if pinned is not None:
                 cursor, in_memory = pinned
                 yield Snapshot(
@@ -131,13 +131,13 @@ class MemoryKeeper:
             yield snapshot
 
     @contextmanager
-    def held(self, at: int | None) -> Iterator[tuple[SelectOnly, SnapshotInMemory] | None]:
+    def pinned(self, at: int | None) -> Iterator[tuple[SelectOnly, SnapshotInMemory] | None]:
         """A cursor on the snapshot of that number, or the newest, where it is in memory."""
         in_memory = self.at(at)
         with ExitStack() as stack:
             cursor = None
             if in_memory is not None:
-                with suppress(Moved):
+                with suppress(SnapshotReplaced):
                     cursor = stack.enter_context(in_memory.reading())
             yield None if in_memory is None or cursor is None else (cursor, in_memory)
 
@@ -189,7 +189,7 @@ class MemoryKeeper:
         return time.monotonic() < self._not_before
 
     @property
-    def held_bytes(self) -> int:
+    def loaded_bytes(self) -> int:
         """Memory that the tables of the snapshot that is held take; 0 while there is none."""
         snapshot = self._held
         return 0 if snapshot is None else snapshot.table_bytes
@@ -261,11 +261,11 @@ class MemoryKeeper:
             self._become(at_rest if fits else State.REFUSED)
             # From here on another thread may load what comes next.
             try:
-                self._prepare_held(before)
+                self._prepare_loaded(before)
             finally:
                 self.tried = True
 
-    def _prepare_held(self, before: Facts | None) -> None:
+    def _prepare_loaded(self, before: Facts | None) -> None:
         """Prepare what is held, but for what comes while another one is being prepared."""
         if self._prepare is None or not self._preparing.acquire(blocking=False):
             return
@@ -293,7 +293,7 @@ class MemoryKeeper:
             return False
         try:
             self._held = snapshot.refreshed(cursor, loading)
-        except (MustLoad, *_ENGINE_FAILS) as reason:
+        except (ReloadNeeded, *_ENGINE_FAILS) as reason:
             if loading.ended:
                 raise
             _LOG.info(

@@ -15,11 +15,11 @@ class NoMemory:
 
     Attributes:
         tried: True: answers are as fast as they will be.
-        held_bytes: 0.
+        loaded_bytes: 0.
     """
 
     tried: Final = True
-    held_bytes: Final = 0
+    loaded_bytes: Final = 0
 
     def __init__(self, files: "Files") -> None:
         """Hold nothing."""
@@ -29,7 +29,7 @@ class NoMemory:
         """See Catalog: from the catalog's files."""
         return self._files.reading_files(at)
 
-    def held(self, _at: int | None) -> AbstractContextManager[None]:
+    def pinned(self, _at: int | None) -> AbstractContextManager[None]:
         """No snapshot."""
         return nullcontext()
 

@@ -21,7 +21,7 @@ _CHANGED = "changed_files"
 _IS_CHANGED = f"fkey IN (FROM temp.{_CHANGED})"
 
 
-class MustLoad(Exception):
+class ReloadNeeded(Exception):
     """The later snapshot has to be loaded as a whole; the text says why."""
 
 
@@ -45,18 +45,18 @@ def refresh(
         How many files were taken out or put in.
 
     Raises:
-        MustLoad: Other things than rows changed, or too many rows.
+        ReloadNeeded: Other things than rows changed, or too many rows.
         duckdb.OutOfMemoryException: It does not fit into the target's memory limit.
     """
     written = written_since(source, before)
     if until < before:
-        raise MustLoad(f"the catalog went back to snapshot {until}")
+        raise ReloadNeeded(f"the catalog went back to snapshot {until}")
     if written is None or Layout.of(source) != layout:
-        raise MustLoad("the catalog's tables are others")
+        raise ReloadNeeded("the catalog's tables are others")
     changed = _changed(source, target, layout, written, before, until)
     if changed > most:
-        raise MustLoad(f"{changed:,} files changed")
-    for table in set(written) & set(layout.others):
+        raise ReloadNeeded(f"{changed:,} files changed")
+    for table in set(written) & set(layout.plain_tables):
         rows = source.execute(f'SELECT * FROM {LAKE}.main."{table}"').to_arrow_table()
         target.execute(f'DELETE FROM {LAKE}.main."{table}"')
         _put(target, table, rows)
@@ -80,7 +80,7 @@ def _changed(
     until: int,
 ) -> int:
     """Note the fkeys of changed files on both sides; how many there are."""
-    of_files = [table for table in written if table not in (*layout.others, *NOT_IN_MEMORY)]
+    of_files = [table for table in written if table not in (*layout.plain_tables, *NOT_IN_MEMORY)]
     statements = [changed_fkeys(table, before, until) for table in of_files]
     none = "SELECT NULL::VARCHAR AS fkey WHERE false"
     changes = source.execute(" UNION ".join([none, *statements])).to_arrow_table()
@@ -123,7 +123,7 @@ def _extend_enums(target: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
         ).fetchone() or ([],)
         values = set(pc.unique(rows[tag]).to_pylist()) - {None} | set(known)
         if len(values) > 2 * MOST_VALUES:  # a load counts approximately
-            raise MustLoad(f"{tag} has {len(values):,} values")
+            raise ReloadNeeded(f"{tag} has {len(values):,} values")
         if len(values) > len(known):
             target.execute(
                 f'ALTER TABLE {LAKE}.main.{TAGGED_FILES} ALTER COLUMN "{tag}" '
@@ -144,4 +144,4 @@ def _compare(
     )
     here, there = (dict(side.execute(counts).fetchall()) for side in (target, source))
     if here[FILES] != there[FILES] or any(here[table] > there[table] for table in here):
-        raise MustLoad(f"rows {here} where the catalog has {there}")
+        raise ReloadNeeded(f"rows {here} where the catalog has {there}")

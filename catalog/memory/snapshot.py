@@ -20,7 +20,7 @@ from catalog.lake.snapshot import Facts
 from catalog.lake.sql_guard import SelectOnly
 from catalog.memory import wide_tables
 from catalog.memory.interruptible import Interruptible
-from catalog.memory.refresh import MustLoad, refresh
+from catalog.memory.refresh import ReloadNeeded, refresh
 from catalog.memory.wide_tables import Layout
 from catalog.storage.spill_folder import new_spill_folder
 
@@ -37,8 +37,8 @@ _FEW = 1_000
 """So many may always have changed."""
 
 
-class Moved(Exception):
-    """The tables hold a later snapshot by now."""
+class SnapshotReplaced(Exception):
+    """A refresh has put a later snapshot into the tables."""
 
 
 class TooLarge(Exception):
@@ -137,7 +137,7 @@ class SnapshotInMemory:
             source: A cursor of WritableCatalog.inspecting.
 
         Raises:
-            MustLoad: It has to be loaded as a whole.
+            ReloadNeeded: It has to be loaded as a whole.
             duckdb.Error: It failed, or was ended; the tables are as they were.
         """
         later = copy(self)
@@ -153,7 +153,7 @@ class SnapshotInMemory:
         later._may_change -= exchanged
         later.table_bytes = self._held_bytes()
         if later.table_bytes > self._budget:
-            raise MustLoad(f"the tables have grown to {later.table_bytes // 10**6} MB")
+            raise ReloadNeeded(f"the tables have grown to {later.table_bytes // 10**6} MB")
         return later
 
     def retire(self) -> None:
@@ -170,7 +170,7 @@ class SnapshotInMemory:
         it keeps the plans of long statements.
 
         Raises:
-            Moved: The tables have been refreshed, and it is there no more.
+            SnapshotReplaced: The tables have been refreshed, and it is there no more.
         """
         try:
             cursor = self._idle.pop()
@@ -193,7 +193,7 @@ class SnapshotInMemory:
         # What a transaction sees is decided with its first look.
         if snapshot_of(cursor) != self.number:
             cursor.close()
-            raise Moved
+            raise SnapshotReplaced
         return cursor
 
 

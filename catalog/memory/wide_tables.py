@@ -64,12 +64,12 @@ class Layout:
     Attributes:
         tags: Its tags, in the order of their columns.
         families: The tables that they are of.
-        others: Tables that are laid out as they are: the catalog's format, the kinds of its tags.
+        plain_tables: Tables that are as in the catalog: its format, the kinds of its tags.
     """
 
     tags: tuple[TagColumn, ...]
     families: tuple[str, ...]
-    others: tuple[str, ...]
+    plain_tables: tuple[str, ...]
 
     @staticmethod
     def of(source: duckdb.DuckDBPyConnection) -> "Layout":
@@ -128,7 +128,7 @@ def load(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection) -
     target.execute(f"ATTACH ':memory:' AS {LAKE} (COMPRESS)")
     target.execute(f"USE {LAKE}.main")
     layout = Layout.of(source)
-    for table in layout.others:
+    for table in layout.plain_tables:
         _copy(source, f'SELECT * FROM {LAKE}.main."{table}"', target, table)
     definitions = ", ".join(column.definition(source) for column in _columns(layout))
     target.execute(f"CREATE TABLE {TAGGED_FILES} ({definitions})")

@@ -2,49 +2,27 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from catalog.errors import AlreadyExists, InvalidInput, NotFound
+from catalog.errors import InvalidInput
 from catalog.policies import runs as policy_runs
 from catalog.records.expected_version import ExpectedVersion, to_change
+from catalog.records.named import Named
 from catalog.records.policy_tables import Policy
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
-from catalog.text.account_name import check_name, is_name
 
-_LISTED = "framesift policy list, GET /v1/policies and GET /policyengine/v1/policies list them"
+_POLICIES = Named(
+    "policy",
+    Policy,
+    Policy.name,
+    "framesift policy list, GET /v1/policies and GET /policyengine/v1/policies list them",
+    "change it by PUT, or delete it first",
+)
+add, listed, recorded = _POLICIES.add, _POLICIES.listed, _POLICIES.recorded
 
-
-def add(records: RecordStore, policy: Policy) -> Policy:
-    """Keep a new policy.
-
-    Raises:
-        AlreadyExists: Its name is taken.
-    """
-    check_name("policy", policy.name)
-    with records.session() as session:
-        if session.scalar(select(Policy.id).where(Policy.name == policy.name)) is not None:
-            raise AlreadyExists("policy", policy.name, "change it by PUT, or delete it first")
-        session.add(policy)
-    return policy
-
-
-def listed(records: RecordStore) -> list[Policy]:
-    """Every policy, by name."""
-    with records.reading() as session:
-        return list(session.scalars(select(Policy).order_by(Policy.name)))
-
-
-def recorded(records: RecordStore, name: str) -> Policy:
-    """The policy of that name."""
-    with records.reading() as session:
-        return _get(session, name)
-
-
-def none_named(name: str) -> NotFound:
-    """The error of a policy that is not there, or not shown: nobody can tell which."""
-    return NotFound("policy", name[:140], _LISTED)
+none_named = _POLICIES.missing
+"""The error of a policy that is not there, or not shown: nobody can tell which."""
 
 
 def change(
@@ -60,7 +38,7 @@ def change(
         changes: New values by column of Policy.
     """
     with records.session() as session:
-        policy = to_change("policy", name, expected, lambda: _get(session, name))
+        policy = to_change("policy", name, expected, lambda: _POLICIES.get(session, name))
         _check_idle(session, policy)
         for column, value in changes.items():
             setattr(policy, column, value)
@@ -71,7 +49,7 @@ def change(
 def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = None) -> None:
     """Forget a policy and its runs; the tags that it set stay."""
     with records.session() as session:
-        policy = to_change("policy", name, expected, lambda: _get(session, name))
+        policy = to_change("policy", name, expected, lambda: _POLICIES.get(session, name))
         _check_idle(session, policy)
         session.delete(policy)
 
@@ -81,11 +59,3 @@ def _check_idle(session: Session, policy: Policy) -> None:
         raise InvalidInput(
             f"policy '{policy.name}' is running: wait for its end, or kill it, and ask again"
         )
-
-
-def _get(session: Session, name: str) -> Policy:
-    query = select(Policy).where(Policy.name == name)
-    policy = session.scalar(query) if is_name(name) else None
-    if policy is None:
-        raise none_named(name)
-    return policy

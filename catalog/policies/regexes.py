@@ -3,16 +3,20 @@
 from contextlib import closing
 
 import duckdb
-from sqlalchemy import select
-from sqlalchemy.orm import Session
 
-from catalog.errors import AlreadyExists, InvalidInput, NotFound
+from catalog.errors import InvalidInput
+from catalog.records.named import Named
 from catalog.records.policy_tables import Regex
 from catalog.records.store import RecordStore
-from catalog.text.account_name import check_name, is_name
+from catalog.text.account_name import check_name
 
 LONGEST = 4_096
 """Characters of a pattern."""
+
+_REGEXES = Named(
+    "regex", Regex, Regex.name, "GET /policyengine/v1/regex lists them", "change it by PUT"
+)
+listed, recorded, remove = _REGEXES.listed, _REGEXES.recorded, _REGEXES.remove
 
 
 def check_pattern(pattern: str) -> None:
@@ -47,45 +51,13 @@ def add(records: RecordStore, name: str, pattern: str, description: str) -> Rege
     """
     check_name("regex", name)
     check_pattern(pattern)
-    regex = Regex(name=name, pattern=pattern, description=description)
-    with records.session() as session:
-        if session.get(Regex, name) is not None:
-            raise AlreadyExists("regex", name, "change it by PUT")
-        session.add(regex)
-    return regex
-
-
-def listed(records: RecordStore) -> list[Regex]:
-    """Every one, by name."""
-    with records.reading() as session:
-        return list(session.scalars(select(Regex).order_by(Regex.name)))
-
-
-def recorded(records: RecordStore, name: str) -> Regex:
-    """The one of that name."""
-    with records.reading() as session:
-        return _get(session, name)
+    return _REGEXES.add(records, Regex(name=name, pattern=pattern, description=description))
 
 
 def change(records: RecordStore, name: str, pattern: str | None, description: str | None) -> Regex:
     """Give it another pattern or description; None keeps what it has."""
     if pattern is not None:
         check_pattern(pattern)
-    with records.session() as session:
-        regex = _get(session, name)
-        regex.pattern = regex.pattern if pattern is None else pattern
-        regex.description = regex.description if description is None else description
-        return regex
-
-
-def remove(records: RecordStore, name: str) -> None:
-    """Forget it."""
-    with records.session() as session:
-        session.delete(_get(session, name))
-
-
-def _get(session: Session, name: str) -> Regex:
-    regex = session.get(Regex, name) if is_name(name) else None
-    if regex is None:
-        raise NotFound("regex", name[:140], "GET /policyengine/v1/regex lists them")
-    return regex
+    values = {"pattern": pattern, "description": description}
+    columns = {column: text for column, text in values.items() if text is not None}
+    return _REGEXES.change(records, name, **columns)

@@ -97,8 +97,8 @@ def want(records: RecordStore, number: int, order: Wanted) -> None:
         session.get_one(PolicyRun, number).wanted = order
 
 
-def wanted_of(records: RecordStore, number: int) -> str:
-    """The order that a run was given."""
+def requested_state(records: RecordStore, number: int) -> str:
+    """The state that users ask of a run: "run", "pause" or "kill"."""
     with records.reading() as session:
         return session.get_one(PolicyRun, number).wanted
 

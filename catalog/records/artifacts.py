@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.records.datasets import recorded_datasets
-from catalog.records.home_places import HomePlaces, below, names_in
+from catalog.records.home_layout import HomeLayout, below, names_in
 from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
@@ -24,13 +24,13 @@ class Artifact:
 
     Attributes:
         folder: Where they lie in a home, such as "datasets/city/v1".
-        place: Where they lie now.
+        location: Where they lie now.
         names: Their paths below it.
         is_model: Whether it is a finished model.
     """
 
     folder: str
-    place: Path | S3Prefix
+    location: Path | S3Prefix
     names: tuple[str, ...]
     is_model: bool = False
 
@@ -58,13 +58,13 @@ class Artifacts:
     @classmethod
     def of(cls, records: RecordStore) -> "Artifacts":
         """Those of some records; none where it is not known which home they are of."""
-        home_places = records.places
-        if home_places is None:
+        home_layout = records.home_layout
+        if home_layout is None:
             return cls({}, (), ())
         datasets, missing = {}, []
         for dataset in recorded_datasets(records):
             name = f"{dataset.name}@{dataset.version}"
-            manifest = manifest_of(home_places, dataset)
+            manifest = manifest_of(home_layout, dataset)
             if manifest is None:
                 missing.append(name)
             else:
@@ -72,22 +72,22 @@ class Artifacts:
         job_files = []
         for job in recorded_jobs(records):
             folder = Path(job.paths.get("folder", ""))
-            if folder != home_places.home / "jobs" / job.name:
+            if folder != home_layout.home / "jobs" / job.name:
                 continue
             for kind in ("model", "report"):
                 names = tuple(names_in(folder / kind))
                 if names:
-                    whole = kind == "model" and MODEL_FILE in names
+                    is_model = kind == "model" and MODEL_FILE in names
                     job_files.append(
-                        Artifact(f"jobs/{job.name}/{kind}", folder / kind, names, whole)
+                        Artifact(f"jobs/{job.name}/{kind}", folder / kind, names, is_model)
                     )
         return cls(datasets, tuple(job_files), tuple(missing))
 
 
-def manifest_of(home_places: HomePlaces, dataset: Dataset) -> Artifact | None:
+def manifest_of(home_layout: HomeLayout, dataset: Dataset) -> Artifact | None:
     """A dataset's manifest, where there is one."""
     folder = f"{_name_of_folder(dataset)}/v{dataset.version}"
-    for location in manifest_places(home_places, dataset):
+    for location in manifest_locations(home_layout, dataset):
         if isinstance(location, Path):
             there = all((location / name).is_file() for name in MANIFEST_FILES)
         else:
@@ -97,23 +97,23 @@ def manifest_of(home_places: HomePlaces, dataset: Dataset) -> Artifact | None:
     return None
 
 
-def manifest_places(home_places: HomePlaces, dataset: Dataset) -> list[Path | S3Prefix]:
+def manifest_locations(home_layout: HomeLayout, dataset: Dataset) -> list[Path | S3Prefix]:
     """Where a dataset's manifest may lie: where it is recorded, where datasets lie, in the home."""
-    own = place_of(home_places, dataset)
-    in_home = home_places.home / "datasets" / _name_of_folder(dataset) / f"v{dataset.version}"
+    own = manifest_location(home_layout, dataset)
+    in_home = home_layout.home / "datasets" / _name_of_folder(dataset) / f"v{dataset.version}"
     recorded = Path(dataset.manifest)
     return list(dict.fromkeys([*([recorded] if recorded.is_absolute() else []), own, in_home]))
 
 
-def place_of(home_places: HomePlaces, dataset: Dataset) -> Path | S3Prefix:
+def manifest_location(home_layout: HomeLayout, dataset: Dataset) -> Path | S3Prefix:
     """Where the manifest of a dataset belongs; a name that it was given later moves no file."""
-    return own_place(home_places, _name_of_folder(dataset), dataset.version)
+    return new_manifest_location(home_layout, _name_of_folder(dataset), dataset.version)
 
 
 def _name_of_folder(dataset: Dataset) -> str:
     return dataset.first_name or dataset.name
 
 
-def own_place(home_places: HomePlaces, name: str, version: int) -> Path | S3Prefix:
+def new_manifest_location(home_layout: HomeLayout, name: str, version: int) -> Path | S3Prefix:
     """Where the manifest of a new dataset goes."""
-    return below(below(home_places.datasets, name), f"v{version}")
+    return below(below(home_layout.datasets, name), f"v{version}")

@@ -29,18 +29,18 @@ def recorded_datasets(
     query = query.order_by(Dataset.name, Dataset.version).limit(limit)
     if name is not None:
         query = query.where(Dataset.name == name)
-    seen: list[Dataset] = []
+    datasets: list[Dataset] = []
     while True:
         rest = query
         if after is not None:
             rest = query.where(tuple_(Dataset.name, Dataset.version) > tuple_(*after))
         with records.reading() as session:
             recorded = list(session.scalars(rest))
-        seen += [
+        datasets += [
             visible for dataset in recorded if (visible := records.as_seen(dataset)) is not None
         ]
-        if limit is None or len(seen) >= limit or len(recorded) < limit:
-            return seen[:limit]
+        if limit is None or len(datasets) >= limit or len(recorded) < limit:
+            return datasets[:limit]
         after = (recorded[-1].name, recorded[-1].version)  # the user sees less than was read
 
 
@@ -54,14 +54,14 @@ def newest_datasets(records: RecordStore, *, limit: int, holding: str = "") -> l
     query = query.order_by(Dataset.id.desc()).limit(limit)
     if holding:
         query = query.where(func.lower(Dataset.name).contains(holding.lower(), autoescape=True))
-    seen: list[Dataset] = []
+    datasets: list[Dataset] = []
     rest = query
     while True:
         with records.reading() as session:
             recorded = list(session.scalars(rest))
-        seen += filter(None, map(records.as_seen, recorded))
-        if len(seen) >= limit or len(recorded) < limit:
-            return seen[:limit]
+        datasets += filter(None, map(records.as_seen, recorded))
+        if len(datasets) >= limit or len(recorded) < limit:
+            return datasets[:limit]
         rest = query.where(Dataset.id < recorded[-1].id)  # the user sees less than was read
 
 
@@ -74,31 +74,31 @@ def datasets_by_id(records: RecordStore, ids: Collection[int | None]) -> dict[in
 
 def recorded_dataset(records: RecordStore, name: str) -> Dataset:
     """A dataset by "name" (the newest version that the user sees) or "name@version"."""
-    return _found(records, name)[1]
+    return _recorded_and_visible(records, name)[1]
 
 
-def whole_dataset(records: RecordStore, name: str) -> Dataset:
+def complete_dataset(records: RecordStore, name: str) -> Dataset:
     """Do as `recorded_dataset`, for what needs each of its frames.
 
     Raises:
         NotAllowed: The user does not see all of its frames.
     """
-    whole, seen = _found(records, name)
-    if seen.frames < whole.frames:
+    recorded, visible = _recorded_and_visible(records, name)
+    if visible.frames < recorded.frames:
         raise NotAllowed(
-            f"dataset {whole.name}@{whole.version}: this needs all of its frames, and of those "
-            f"user '{records.user}' sees {seen.frames:,} only: {_OWN}"
+            f"dataset {recorded.name}@{recorded.version}: this needs all of its frames, and of "
+            f"those user '{records.user}' sees {visible.frames:,} only: {_OWN}"
         )
-    return whole
+    return recorded
 
 
 def own_dataset(records: RecordStore, name: str) -> Dataset:
-    """Do as `whole_dataset`, for what makes another version of it.
+    """Do as `complete_dataset`, for what makes another version of it.
 
     Raises:
         NotAllowed: The user does not see all of its frames, or did not make it.
     """
-    dataset = whole_dataset(records, name)
+    dataset = complete_dataset(records, name)
     if records.user and Owner(dataset.owner, dataset.account) != records.owner:
         raise NotAllowed(
             f"dataset {dataset.name}@{dataset.version}: user '{records.user}' did not make it: "
@@ -107,24 +107,26 @@ def own_dataset(records: RecordStore, name: str) -> Dataset:
     return dataset
 
 
-def ids_of_whole(records: RecordStore, query: Select[Dataset]) -> list[int]:
+def ids_of_complete(records: RecordStore, query: Select[Dataset]) -> list[int]:
     """The ids of those datasets whose every frame the user sees."""
     with records.reading() as session:
         recorded = list(session.scalars(query))
-    seen = ((dataset, records.as_seen(dataset)) for dataset in recorded)
-    return [one.id for one, visible in seen if visible is not None and visible.frames == one.frames]
+    pairs = ((dataset, records.as_seen(dataset)) for dataset in recorded)
+    return [
+        one.id for one, visible in pairs if visible is not None and visible.frames == one.frames
+    ]
 
 
-def _found(records: RecordStore, name: str) -> tuple[Dataset, Dataset]:
+def _recorded_and_visible(records: RecordStore, name: str) -> tuple[Dataset, Dataset]:
     """A dataset as it is recorded, and as the user sees it."""
     for version in _versions(records, name):
-        seen = records.as_seen(version)
-        if seen is not None:
-            return version, seen
+        visible = records.as_seen(version)
+        if visible is not None:
+            return version, visible
     if records.user:
         raise NotFound("dataset", name, "GET /v1/datasets lists those that you see")
     with records.reading() as session:
-        raise NotFound("dataset", name, _datasets_there_are(session, name))
+        raise NotFound("dataset", name, _known_datasets(session, name))
 
 
 def _versions(records: RecordStore, name: str) -> Iterator[Dataset]:
@@ -151,7 +153,7 @@ def _named(name: str) -> Select[Dataset]:
     return query.order_by(Dataset.version.desc())
 
 
-def _datasets_there_are(session: Session, name: str) -> str:
+def _known_datasets(session: Session, name: str) -> str:
     """The end of an error where there is no such dataset: its versions, else the others' names."""
     base, mark, _ = name.rpartition("@")
     if mark:

@@ -18,7 +18,7 @@ LEASE = timedelta(seconds=60)
 
 
 @dataclass(frozen=True)
-class Keyed:
+class KeyedRequest:
     """A request with a key.
 
     Attributes:
@@ -30,14 +30,14 @@ class Keyed:
     digest: str
 
     @classmethod
-    def of(cls, who: str, header: str, request: bytes) -> "Keyed":
+    def of(cls, caller: str, header: str, request: bytes) -> "KeyedRequest":
         """The request that somebody gave a key."""
         secret = header.encode()
-        key = hashlib.sha256(who.encode() + b"\0" + secret).hexdigest()
+        key = hashlib.sha256(caller.encode() + b"\0" + secret).hexdigest()
         return cls(key, hmac.new(secret, request, hashlib.sha256).hexdigest())
 
 
-def begin(records: RecordStore, keyed: Keyed) -> IdempotencyKey | None:
+def begin(records: RecordStore, keyed: KeyedRequest) -> IdempotencyKey | None:
     """The key's record, of whatever request; None where there was none, and the request is ours.
 
     Of several that ask at once, one gets None.
@@ -53,7 +53,7 @@ def begin(records: RecordStore, keyed: Keyed) -> IdempotencyKey | None:
         return answer
 
 
-def still_busy(records: RecordStore, keyed: Keyed) -> None:
+def still_busy(records: RecordStore, keyed: KeyedRequest) -> None:
     """Say that the request is under way."""
     with records.session() as session:
         session.execute(
@@ -64,7 +64,7 @@ def still_busy(records: RecordStore, keyed: Keyed) -> None:
 
 
 def keep(
-    records: RecordStore, keyed: Keyed, status: int, headers: dict[str, str], body: str
+    records: RecordStore, keyed: KeyedRequest, status: int, headers: dict[str, str], body: str
 ) -> None:
     """Keep the answer."""
     with records.session() as session:
@@ -80,7 +80,7 @@ def keep(
         )
 
 
-def forget(records: RecordStore, keyed: Keyed) -> None:
+def forget(records: RecordStore, keyed: KeyedRequest) -> None:
     """Keep nothing of a request that failed: it may be made again."""
     with records.session() as session:
         session.execute(delete(IdempotencyKey).where(IdempotencyKey.key == keyed.key))

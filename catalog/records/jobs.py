@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Select, func, select
 
 from catalog.errors import NotFound
-from catalog.records.datasets import ids_of_whole
+from catalog.records.datasets import ids_of_complete
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job, TaskMove
 
@@ -95,5 +95,5 @@ def jobs_of_user(records: RecordStore) -> Select[Job]:
     owner = records.owner
     is_own = (Job.owner == owner.name) & (Job.account == owner.account)
     own = select(Job.dataset_id).where(is_own)
-    whole = ids_of_whole(records, select(Dataset).where(Dataset.id.in_(own)))
-    return select(Job).where(is_own, Job.dataset_id.in_(whole))
+    complete = ids_of_complete(records, select(Dataset).where(Dataset.id.in_(own)))
+    return select(Job).where(is_own, Job.dataset_id.in_(complete))

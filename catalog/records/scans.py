@@ -20,12 +20,13 @@ def recorded_scans(
     kind: str | None = None,
     state: str | None = None,
     before: int | None = None,
-    limit: int = 100,
+    limit: int | None = None,
 ) -> list[tuple[Scan, str]]:
     """Scans with their source's name, newest first.
 
     Args:
         before: Only those with a smaller number.
+        limit: At most this many; all when None.
     """
     query = select(Scan, Source.name).join(Source).order_by(Scan.id.desc()).limit(limit)
     if source is not None:

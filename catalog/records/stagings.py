@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from sqlalchemy import Select, select
 
 from catalog.errors import FramesiftError, NotFound, StagingCancelled
-from catalog.records.datasets import ids_of_whole
+from catalog.records.datasets import ids_of_complete
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Staging
 
@@ -78,4 +78,4 @@ def _stagings_of_user(records: RecordStore) -> Select[Staging, Dataset]:
     if not records.user:
         return query
     staged = select(Dataset).where(Dataset.id.in_(select(Staging.dataset_id)))
-    return query.where(Dataset.id.in_(ids_of_whole(records, staged)))
+    return query.where(Dataset.id.in_(ids_of_complete(records, staged)))

@@ -23,7 +23,7 @@ from catalog.records.engine import (
     sqlite_engine,
     translated,
 )
-from catalog.records.home_places import HomePlaces
+from catalog.records.home_layout import HomeLayout
 from catalog.records.paths import use
 from catalog.records.tables import Dataset
 from catalog.storage.postgres import Postgres
@@ -62,47 +62,48 @@ class RecordStore:
         as_seen: Gives a dataset as that user sees it; None where the user sees no frame of it.
         seen_manifest: Gives the manifest (pipeline.manifest) of the part that the user sees, of a
             dataset as it is recorded.
-        places: Where the datasets, jobs and caches that they name lie; None where that is not
+        home_layout: Where the datasets, jobs and caches that they name lie; None where that is not
             known, and paths are as the database has them.
     """
 
     def __init__(
         self,
-        place: Path | Postgres,
+        location: Path | Postgres,
         *,
-        places: HomePlaces | None = None,
+        home_layout: HomeLayout | None = None,
         lock_wait_s: float = 60.0,
     ) -> None:
         """Open the database, made or migrated first where needed.
 
         Args:
-            places: Where what they name lies; by default the home that has the file at
+            home_layout: Where what they name lies; by default the home that has the file at
                 records/records.sqlite.
             lock_wait_s: How long to wait for another process that is migrating it.
 
         Raises:
             StorageError: The folder or file cannot be written, or the server not be reached.
-            CatalogDamaged: It is no such database, or one of a version that is not read.
         """
-        self.place = place
+        self.location = location
         self.owner = NOBODY
         self.as_seen: Callable[[Dataset], Dataset | None] = _whole
         self.seen_manifest: Callable[[Dataset], Any] = _whole
-        if places is None and isinstance(place, Path) and place.parent.name == "records":
-            places = HomePlaces(place.parent.parent)
-        self.places = places
-        if isinstance(place, Path):
+        if home_layout is None and isinstance(location, Path) and location.parent.name == "records":
+            home_layout = HomeLayout(location.parent.parent)
+        self.home_layout = home_layout
+        if isinstance(location, Path):
             try:
-                make_private_folder(place.parent)
+                make_private_folder(location.parent)
             except OSError as error:
                 raise StorageError(
-                    f"{place.parent}: cannot be made: {error.strerror}", str(place.parent)
+                    f"{location.parent}: cannot be made: {error.strerror}", str(location.parent)
                 ) from error
             with suppress(OSError):  # SQLite says what is wrong
-                make_private_file(place)
-        self.engine = sqlite_engine(place) if isinstance(place, Path) else postgres_engine(place)
-        use(self.engine.dialect, places)
-        with translated(place):
+                make_private_file(location)
+        self.engine = (
+            sqlite_engine(location) if isinstance(location, Path) else postgres_engine(location)
+        )
+        use(self.engine.dialect, home_layout)
+        with translated(location):
             self._migrate(lock_wait_s)
 
     def limited_to(
@@ -136,14 +137,14 @@ class RecordStore:
         kind = WRITES if waits else WRITES_AT_ONCE
         engine = self.engine.execution_options(**{KIND: kind})
         new_session = Session(engine, expire_on_commit=False)
-        with translated(self.place), new_session as session, session.begin():
+        with translated(self.location), new_session as session, session.begin():
             yield session
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """One transaction that only reads, of one state, and waits for no other."""
         engine = self.engine.execution_options(**{KIND: READS})
-        with translated(self.place), Session(engine, expire_on_commit=False) as session:
+        with translated(self.location), Session(engine, expire_on_commit=False) as session:
             yield session
 
     def _migrate(self, lock_wait_s: float) -> None:
@@ -156,22 +157,22 @@ class RecordStore:
 
         activity = "the records are being migrated"
         with (
-            write_lock(self.place.with_suffix(".migrating"), lock_wait_s, activity)
-            if isinstance(self.place, Path)
-            else self.place.lock("records-migration", lock_wait_s, activity)
+            write_lock(self.location.with_suffix(".migrating"), lock_wait_s, activity)
+            if isinstance(self.location, Path)
+            else self.location.lock("records-migration", lock_wait_s, activity)
         ):
             revision = self._revision()
             if revision is not None and revision > NEWEST:
                 raise CatalogDamaged(
-                    f"{self.place}: written by a later version of Framesift (schema {revision}); "
-                    "use that version"
+                    f"{self.location}: written by a later version of Framesift (schema "
+                    f"{revision}); use that version"
                 )
             try:
                 upgrade(self.engine)
             except CommandError as error:
                 raise CatalogDamaged(
-                    f"{self.place}: its schema {revision} is none that this version of Framesift "
-                    f"reads; {EXPORT_AND_IMPORT}"
+                    f"{self.location}: its schema {revision} is none that this version of "
+                    f"Framesift reads; {EXPORT_AND_IMPORT}"
                 ) from error
 
     def _revision(self) -> str | None:

@@ -29,7 +29,7 @@ def now() -> datetime:
 
 
 class Base(DeclarativeBase):
-    """Every record."""
+    """Base of all tables of records."""
 
     type_annotation_map = {dict[str, Any]: JSON, list[Any]: JSON, datetime: DateTime}  # noqa: RUF012
 

@@ -11,7 +11,7 @@ from catalog.records.versions import VersionedRecord
 
 
 class User(VersionedRecord, Base):
-    """Somebody who may ask."""
+    """Account of a person or a program."""
 
     __tablename__ = "users"
 
@@ -54,7 +54,7 @@ class Token(VersionedRecord, Base):
 
 
 class Collection(VersionedRecord, Base):
-    """Some of the catalog's rows."""
+    """Rows of the catalog that a rule selects, for the users in it."""
 
     __tablename__ = "collections"
 

@@ -6,7 +6,6 @@ however it dies: a part whose lock is free belongs to nobody. A leaf, standard l
 training imports it.
 """
 
-import fcntl
 import glob
 import os
 import shutil
@@ -16,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from catalog.errors import StorageError
+from catalog.storage.file_lock import open_locked
 from catalog.storage.to_disk import to_disk, tree_to_disk
 
 _HEX = "[0-9a-f]" * 32
@@ -34,19 +34,17 @@ def atomic_write(
     """Write a file whole, in place of an earlier one.
 
     Args:
-        target: The file.
         content: Its bytes, or its text, which is encoded as UTF-8.
         mode: Its permissions, less the process's umask.
         fsync: Wait until file and name are on the disk; else a power cut may leave it empty.
-        parents: Make the folders above it that are missing.
         clear: As of `atomic_path`.
 
     Raises:
         StorageError: The disk refuses; an earlier file is as it was.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    with atomic_path(target, mode=mode, fsync=fsync, parents=parents, clear=clear) as aside:
-        aside.write_bytes(data)
+    with atomic_path(target, mode=mode, fsync=fsync, parents=parents, clear=clear) as partial:
+        partial.write_bytes(data)
 
 
 @contextmanager
@@ -74,11 +72,11 @@ def atomic_path(
     try:
         if parents:
             target.parent.mkdir(parents=True, exist_ok=True)
-        with part_of(target, is_folder=is_folder, mode=mode, clear=clear) as aside:
-            yield aside
+        with part_of(target, is_folder=is_folder, mode=mode, clear=clear) as partial:
+            yield partial
             if fsync:
-                tree_to_disk(aside)
-            aside.replace(target)
+                tree_to_disk(partial)
+            partial.replace(target)
             if fsync:
                 to_disk(target.parent)
     except OSError as error:
@@ -102,59 +100,48 @@ def part_of(
     """
     if clear:
         clear_parts(target.parent.glob(f"{glob.escape(target.name)}.{_HEX}.part"))
-    aside, handle = _new_aside(target, is_folder, mode)
+    partial, handle = _new_partial(target, is_folder, mode)
     try:
-        yield aside
+        yield partial
     finally:
         with suppress(OSError):
-            _remove(aside)
+            _remove(partial)
         if handle is not None:
             os.close(handle)
 
 
 def clear_parts(paths: Iterable[Path]) -> None:
     """Remove those parts that no living process writes."""
-    for aside in paths:
+    for partial in paths:
         try:
-            handle = _locked(aside)
+            handle = open_locked(partial, os.O_RDONLY, wait_s=0)
         except OSError:
-            continue  # somebody writes it or has just renamed it, or it is another user's
-        with suppress(OSError):
-            _remove(aside)
-        os.close(handle)
+            continue  # somebody has just renamed it, or it is another user's
+        if handle is not None:
+            with suppress(OSError):
+                _remove(partial)
+            os.close(handle)
 
 
-def _new_aside(target: Path, is_folder: bool, mode: int | None) -> tuple[Path, int | None]:
+def _new_partial(target: Path, is_folder: bool, mode: int | None) -> tuple[Path, int | None]:
     while True:
-        aside = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
+        partial = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
         if is_folder:
-            aside.mkdir(_FOLDER_MODE if mode is None else mode)
+            partial.mkdir(_FOLDER_MODE if mode is None else mode)
         else:
-            aside.touch(_FILE_MODE if mode is None else mode, exist_ok=False)
+            partial.touch(_FILE_MODE if mode is None else mode, exist_ok=False)
         try:
-            handle = _locked(aside)
-        except (BlockingIOError, FileNotFoundError):
-            continue  # somebody who clears took it in that moment
+            handle = open_locked(partial, os.O_RDONLY, wait_s=0)
+        except FileNotFoundError:
+            continue  # a process that clears removed it in that moment
         except OSError:
-            return aside, None  # a file system without locks: nobody else can clear it either
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(handle), aside.stat()):
-                return aside, handle
-        os.close(handle)
+            return partial, None  # a file system without locks: nobody else can clear it either
+        if handle is not None:
+            return partial, handle
 
 
-def _locked(aside: Path) -> int:
-    handle = os.open(aside, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise
-    return handle
-
-
-def _remove(aside: Path) -> None:
-    if aside.is_dir():
-        shutil.rmtree(aside, ignore_errors=True)
+def _remove(partial: Path) -> None:
+    if partial.is_dir():
+        shutil.rmtree(partial, ignore_errors=True)
     else:
-        aside.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)

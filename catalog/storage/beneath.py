@@ -4,7 +4,7 @@ Whoever may write into a source's folder could otherwise put a link to any file 
 process may read, after a scan as well as before it. No path is checked and then opened, as it may
 be changed in between: what was opened is asked where it lies.
 
-``real`` is the folder without a link on its way, as `real_place` gives it.
+``real`` is the folder without a link on its way, as `real_path` gives it.
 """
 
 import errno
@@ -18,7 +18,7 @@ from catalog.errors import StorageError
 _ELSEWHERE = "is a link that leads out of the source's folder, or lies behind one"
 
 
-def real_place(path: Path, within: str) -> str:
+def real_path(path: Path, within: str) -> str:
     """Where a folder or archive lies, links followed.
 
     Raises:

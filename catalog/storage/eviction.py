@@ -47,7 +47,7 @@ def entries_in(paths: Iterable[Path]) -> Iterator[Entry]:
         yield Entry(path, status.st_mtime, status.st_size)
 
 
-def given_up(
+def entries_to_evict(
     entries: Iterable[Entry], bounds: Bounds, owner: Callable[[Entry], str] | None = None
 ) -> list[Entry]:
     """The entries that must go for the others to keep to the bounds.

@@ -35,7 +35,7 @@ def fits(status: os.stat_result, size: int, version: str | None) -> bool:
     return status.st_size == size and version in (None, SIZE_ALONE, version_of(status))
 
 
-def shown(size: int, version: str | None) -> str:
+def version_text(size: int, version: str | None) -> str:
     """Size and version for a message."""
     kind, _, value = (version or "").partition(":")
     if kind == "etag":

@@ -10,12 +10,12 @@ from catalog.errors import InvalidInput, StorageError
 from catalog.storage.postgres import Postgres
 from catalog.storage.private_files import make_private_folder
 from catalog.storage.s3_prefix import S3Prefix
-from catalog.storage.write_lock import still_lock, write_lock
+from catalog.storage.write_lock import quiescing_lock, write_lock
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogLocation:
-    """Where a catalog lies.
+    """Location of a catalog: its metadata and its data.
 
     Attributes:
         metadata: SQLite file or PostgreSQL database of DuckLake's metadata.
@@ -45,13 +45,11 @@ class CatalogLocation:
             return self.metadata.lock(name, wait_s, activity)
         return write_lock(self.metadata.with_name(f"{name}.lock"), wait_s, activity)
 
-    def kept_still(
-        self, wait_s: float, activity: str
-    ) -> AbstractContextManager[Callable[[], None]]:
+    def quiesced(self, wait_s: float, activity: str) -> AbstractContextManager[Callable[[], None]]:
         """`lock` of WRITE_LOCK for a block that writes nothing, on a read-only file system too."""
         if isinstance(self.metadata, Postgres):
             return self.metadata.lock(WRITE_LOCK, wait_s, activity)
-        return still_lock(self.metadata.with_name(f"{WRITE_LOCK}.lock"), wait_s, activity)
+        return quiescing_lock(self.metadata.with_name(f"{WRITE_LOCK}.lock"), wait_s, activity)
 
     def make_folders(self) -> None:
         """Make the folders that metadata and data lie in, where they are local.

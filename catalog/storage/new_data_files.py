@@ -30,21 +30,21 @@ class NewDataFiles:
         self._data = data if isinstance(data, Path) else None
         self._before: frozenset[str] = frozenset()
         if self._data is not None:
-            with _told(self._data):
+            with _reported(self._data):
                 self._before = frozenset(below(self._data))
 
     def to_disk(self) -> None:
         """Have the new files, and the folders that name them, written to the disk."""
         if self._data is None:
             return
-        with _told(self._data):
+        with _reported(self._data):
             new = [Path(path) for path in below(self._data) if path not in self._before]
             for path in (*new, *{path.parent for path in new}):
                 to_disk(path)
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _reported(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

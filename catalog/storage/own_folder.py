@@ -7,13 +7,14 @@ The kernel frees a lock when its holder dies, however it dies; a folder whose lo
 to nobody.
 """
 
-import fcntl
 import os
 import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from catalog.storage.file_lock import locked, open_locked, unlock
 
 _LOCK = "lock"
 
@@ -25,24 +26,21 @@ def own_folder(parent: Path) -> Iterator[Path]:
     Raises:
         OSError: It cannot be made.
     """
-    own, handle = _new_folder(parent)
+    own, file = _new_folder(parent)
     try:
         yield own
     finally:
         shutil.rmtree(own, ignore_errors=True)
-        os.close(handle)
+        unlock(file)
 
 
-def _new_folder(parent: Path) -> tuple[Path, int]:
+def _new_folder(parent: Path) -> tuple[Path, int | None]:
     parent.mkdir(parents=True, exist_ok=True)
     own = parent / uuid.uuid4().hex
-    together = _lock(parent / _LOCK, fcntl.LOCK_EX)
-    try:
+    with locked(parent / _LOCK):
         _clear(parent)
         own.mkdir()
-        return own, _lock(own / _LOCK, fcntl.LOCK_EX)
-    finally:
-        os.close(together)
+        return own, open_locked(own / _LOCK)
 
 
 def _clear(parent: Path) -> None:
@@ -50,18 +48,9 @@ def _clear(parent: Path) -> None:
         if not folder.is_dir():
             continue
         try:
-            handle = _lock(folder / _LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file = open_locked(folder / _LOCK, wait_s=0)
         except OSError:
-            continue  # somebody uses it, or it is another user's
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(handle)
-
-
-def _lock(path: Path, how: int) -> int:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        fcntl.flock(handle, how)
-    except OSError:
-        os.close(handle)
-        raise
-    return handle
+            continue  # it is another user's
+        if file is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(file)

@@ -16,7 +16,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class S3Access:
-    """Where an S3 server answers, and who asks. Holds no secret.
+    """Address of an S3 server and the profile whose keys sign requests. Holds no secret.
 
     Credentials come from boto3's chain: environment, ~/.aws/credentials and config (SSO, role,
     process), container and instance metadata.

@@ -7,13 +7,14 @@ living process is before its own. The kernel frees a killed process's ticket, an
 removes it.
 """
 
-import fcntl
 import itertools
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from catalog.storage.file_lock import is_locked, lock
 
 _PART = ".part"
 _numbers = itertools.count()
@@ -38,20 +39,20 @@ class WaitingLine:
         tries without order.
         """
         name = f"{time.time_ns():020}-{os.getpid()}-{next(_numbers)}"
-        aside = self._folder / f"{name}{_PART}"
+        partial = self._folder / f"{name}{_PART}"
         try:
             self._folder.mkdir(exist_ok=True)
-            handle = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         except OSError:
             yield ""
             return
         try:
             # Locked before others see it: a free ticket is a dead one.
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            aside.rename(self._folder / name)
+            lock(handle, wait_s=0)
+            partial.rename(self._folder / name)
             yield name
         finally:
-            for path in (self._folder / name, aside):
+            for path in (self._folder / name, partial):
                 path.unlink(missing_ok=True)
             os.close(handle)
 
@@ -76,23 +77,8 @@ class WaitingLine:
         for name in names:
             if name.endswith(_PART):
                 continue
-            if _is_alive(self._folder / name):
+            if is_locked(self._folder / name):
                 yield name
             else:
                 with suppress(OSError):
                     (self._folder / name).unlink()
-
-
-def _is_alive(ticket: Path) -> bool:
-    try:
-        handle = os.open(ticket, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(handle)

@@ -7,7 +7,6 @@ catalog.storage.waiting_line.
 """
 
 import errno
-import fcntl
 import json
 import os
 import socket
@@ -18,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from catalog.errors import CatalogBusy, StorageError
+from catalog.storage.file_lock import lock
 from catalog.storage.waiting_line import WaitingLine
 
 _POLL_S = 0.02
@@ -41,7 +41,7 @@ def write_lock(
         StorageError: The lock file cannot be opened.
     """
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise StorageError(f"{path}: cannot be opened: {error.strerror}", str(path)) from error
     try:
@@ -60,7 +60,7 @@ def write_lock(
 
 
 @contextmanager
-def still_lock(path: Path, wait_s: float, activity: str) -> Iterator[Callable[[], None]]:
+def quiescing_lock(path: Path, wait_s: float, activity: str) -> Iterator[Callable[[], None]]:
     """Keep writers out for a block that writes nothing; `write_lock`, where that can be had.
 
     Where the lock file cannot be written, as on a read-only file system, its shared lock keeps out
@@ -75,18 +75,15 @@ def still_lock(path: Path, wait_s: float, activity: str) -> Iterator[Callable[[]
             yield still_held
         return
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         yield lambda: None
         return
     except OSError as error:
         raise StorageError(f"{path}: cannot be opened: {error.strerror}", str(path)) from error
     try:
-        deadline = time.monotonic() + wait_s
-        while not _is_taken(handle, fcntl.LOCK_SH):
-            if time.monotonic() >= deadline:
-                raise _busy(handle, path, wait_s, activity)
-            time.sleep(_POLL_S)
+        if not lock(handle, shared=True, wait_s=wait_s):
+            raise _busy(handle, path, wait_s, activity)
         yield lambda: None
     finally:
         os.close(handle)
@@ -95,7 +92,7 @@ def still_lock(path: Path, wait_s: float, activity: str) -> Iterator[Callable[[]
 def _can_be_written(path: Path) -> bool:
     """Return whether it can be opened to write, made where it is missing."""
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o644))
     except OSError as error:
         return error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM)
     return True
@@ -104,13 +101,13 @@ def _can_be_written(path: Path) -> bool:
 def _acquire(handle: int, path: Path, wait_s: float, activity: str) -> None:
     line = WaitingLine(path)
     # Without a wait the only try is made at once; else only where nobody would be overtaken.
-    if (wait_s <= 0 or line.is_empty()) and _is_taken(handle):
+    if (wait_s <= 0 or line.is_empty()) and lock(handle, wait_s=0):
         return
     deadline = time.monotonic() + wait_s
     if wait_s > 0:
         with line.ticket() as ticket:
             while time.monotonic() < deadline:
-                if line.is_turn(ticket) and _is_taken(handle):
+                if line.is_turn(ticket) and lock(handle, wait_s=0):
                     return
                 time.sleep(_POLL_S)
     raise _busy(handle, path, wait_s, activity)
@@ -121,15 +118,6 @@ def _busy(handle: int, path: Path, wait_s: float, activity: str) -> CatalogBusy:
         f"{activity} by {_holder(handle)}; waited {wait_s:g} s. "
         f"Try again when it has finished (lock: {path})"
     )
-
-
-def _is_taken(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
-    """Return whether the lock is this handle's now."""
-    try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _holder(handle: int) -> str:

@@ -134,10 +134,10 @@ class Extraction:
             "YYYYMMDDhhmmss"), {camera} (as file names write it, "frontcenter"), {number} and
             {scene}, such as "{stamp}_label3D_{camera}_{number:09}.json".
         version: The extractor's version; another one reads every frame again.
-        others: Cluster and datasource of the data set's other sources, where the file is looked
-            for as well; the source's own goes before theirs.
-        whole: Whether the columns are all that the extractor gives; else a run writes these only,
-            and does not count as having read the frames.
+        other_sources: Cluster and datasource of the data set's other sources, where the file is
+            looked for as well; the source's own goes before theirs.
+        has_all_columns: Whether the columns are all that the extractor gives; else a run writes
+            these only, and does not count as having read the frames.
     """
 
     cluster: str
@@ -146,8 +146,8 @@ class Extraction:
     columns: Mapping[str, str]
     reads: str
     version: int = 1
-    others: tuple[tuple[str, str], ...] = ()
-    whole: bool = True
+    other_sources: tuple[tuple[str, str], ...] = ()
+    has_all_columns: bool = True
 
     @property
     def prefix(self) -> str:
@@ -157,7 +157,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Where an extraction stands.
+    """Progress of an extraction over its source.
 
     Attributes:
         frames: Labelled frames of the source.
@@ -178,14 +178,14 @@ def begin(store: WritableCatalog, extraction: Extraction) -> None:
     with store.reading() as cursor:
         ready = _has_table(cursor) and family_columns(cursor, extraction.family)
         missing = missing_columns(cursor, extraction.family, extraction.columns)
-        gone = f"{_gone(extraction)} LIMIT 1"
-        if ready and not missing and not cursor.execute(gone).fetchall():
+        vanished = f"{_vanished_fkeys(extraction)} LIMIT 1"
+        if ready and not missing and not cursor.execute(vanished).fetchall():
             return
     reason = f"tag family {extraction.family}: made ready"
     with store.writing(reason, author="extract") as connection:
         _make_table(connection)
         define(connection, extraction.family, extraction.columns)
-        gone_rows = connection.execute(_gone(extraction)).to_arrow_table()
+        gone_rows = connection.execute(_vanished_fkeys(extraction)).to_arrow_table()
         connection.register("gone_rows", gone_rows)
         for table, condition in (
             (table_of(extraction.family), "true"),
@@ -237,7 +237,7 @@ def commit(store: WritableCatalog, extraction: Extraction, done: Sequence[Extrac
     Frames that a scan removed meanwhile are left out. A bad file's frame loses its older tags; one
     whose file could not be read keeps those that were read from the file as it is now.
     """
-    done = _without_standing(store, extraction, done)
+    done = _without_still_valid(store, extraction, done)
     if not done:
         return 0
     good = [item for item in done if item.reason is None]
@@ -257,14 +257,14 @@ def commit(store: WritableCatalog, extraction: Extraction, done: Sequence[Extrac
         connection.register("done_rows", _done_table(extraction, done))
         table = f"{LAKE}.main.{table_of(extraction.family)}"
         bad = "WHERE fkey IN (SELECT fkey FROM done_rows WHERE reason IS NOT NULL)"
-        if extraction.whole:
+        if extraction.has_all_columns:
             connection.execute(f"DELETE FROM {table} {bad}")
         else:
             unknown = ", ".join(f'"{tag}" = NULL' for tag in columns)
             connection.execute(f"UPDATE {table} SET {unknown} {bad}")
         # Of a part of the tags only what was bad is noted: the others are still to be read.
-        noted = "" if extraction.whole else " WHERE reason IS NOT NULL"
-        void = "" if extraction.whole else " AND reason IS NOT NULL"
+        noted = "" if extraction.has_all_columns else " WHERE reason IS NOT NULL"
+        void = "" if extraction.has_all_columns else " AND reason IS NOT NULL"
         connection.execute(
             f"DELETE FROM {LAKE}.main.{TABLE} "
             f"WHERE family = ? AND fkey IN (SELECT fkey FROM done_rows{noted}){void}",
@@ -276,7 +276,7 @@ def commit(store: WritableCatalog, extraction: Extraction, done: Sequence[Extrac
         return written.rows
 
 
-def _without_standing(
+def _without_still_valid(
     store: Catalog, extraction: Extraction, done: Sequence[Extracted]
 ) -> Sequence[Extracted]:
     """What was done, but for frames whose file could not be read, and was before, as it is now."""
@@ -393,7 +393,7 @@ def _frames_with_file(extraction: Extraction) -> str:
         f" (SELECT fkey FROM {LAKE}.main.{FILES} WHERE {source}) USING (fkey))"
     )
     partner = PARTNERS.get(extraction.reads)
-    pattern = NAMES.get(extraction.reads) if extraction.others else None
+    pattern = NAMES.get(extraction.reads) if extraction.other_sources else None
     if partner is not None and pattern is None:
         key, best = f"p.fkey = {prefix} || frame.{partner}", ""
         frame += (
@@ -405,7 +405,7 @@ def _frames_with_file(extraction: Extraction) -> str:
         sources = ", ".join(
             f"({_text(cluster)}, {_text(datasource)})"
             for cluster, datasource in (
-                (extraction.cluster, extraction.datasource), *extraction.others
+                (extraction.cluster, extraction.datasource), *extraction.other_sources
             )
         )  # fmt: skip
         frame += (
@@ -474,7 +474,7 @@ def _pending(extraction: Extraction, full: bool) -> str:
     )
 
 
-def _gone(extraction: Extraction) -> str:
+def _vanished_fkeys(extraction: Extraction) -> str:
     """The statement for fkeys whose frame or file is no longer there."""
     return (
         f"WITH {_frames_with_file(extraction)} SELECT e.fkey FROM {LAKE}.main.{TABLE} AS e"

@@ -15,7 +15,7 @@ from catalog.values import TagColumn
 TABLE = "kept_tags"
 
 
-def keep(connection: duckdb.DuckDBPyConnection, columns: Iterable[TagColumn], gone: str) -> None:
+def keep(connection: duckdb.DuckDBPyConnection, columns: Iterable[TagColumn], removed: str) -> None:
     """Keep the values of some files inside the caller's transaction, before their rows go.
 
     Args:
@@ -34,7 +34,7 @@ def keep(connection: duckdb.DuckDBPyConnection, columns: Iterable[TagColumn], go
         names = ", ".join(f'"{tag}"' for tag in tags)
         parts.append(
             f"SELECT fkey, tag, value FROM (SELECT fkey, {texts} FROM {LAKE}.main.{table} "
-            f"WHERE fkey IN ({gone})) UNPIVOT (value FOR tag IN ({names}))"
+            f"WHERE fkey IN ({removed})) UNPIVOT (value FOR tag IN ({names}))"
         )
     rows = " UNION ALL ".join(parts)
     if not connection.execute(f"SELECT 1 FROM ({rows}) LIMIT 1").fetchall():
@@ -52,7 +52,7 @@ def keep(connection: duckdb.DuckDBPyConnection, columns: Iterable[TagColumn], go
     connection.execute(f"INSERT INTO {LAKE}.main.{TABLE} {rows}")
 
 
-def tags_kept_of(connection: duckdb.DuckDBPyConnection, files: str) -> list[str]:
+def tags_with_kept_values(connection: duckdb.DuckDBPyConnection, files: str) -> list[str]:
     """The tags of which a value of one of some files is kept.
 
     Args:

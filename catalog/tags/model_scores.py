@@ -55,7 +55,6 @@ def write_scores(
     A frame's former scores are replaced. Those of other weights of the model go, of every frame.
 
     Args:
-        store: The catalog.
         model: The model's name.
         sha256: Digest of its weights.
         scores: fkey, and some of SCORES.
@@ -65,7 +64,6 @@ def write_scores(
 
     Raises:
         InvalidInput: Another model's tags have these names, or an fkey comes twice.
-        CatalogBusy: The write lock was not free in time.
     """
     prefix = _prefix(model)
     scored = ScoredModel(model, _FAMILY + prefix, prefix, sha256)

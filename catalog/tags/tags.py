@@ -84,7 +84,7 @@ def drop_tag(store: WritableCatalog, tag: str, expected: ExpectedVersion | None 
     with store.writing(f"tag {tag} dropped", author="tags") as connection:
         before = discover_views.tag_columns(connection)
         column = _to_change(connection, tag, expected)
-        _refuse_given(connection, column)
+        _refuse_derived(connection, column)
         table = f'{LAKE}.main."{column.table}"'
         row = connection.execute(f'SELECT count("{tag}") FROM {table}').fetchone()
         connection.execute(f'DROP VIEW {LAKE}.{DISCOVER}."t_{tag}"')
@@ -100,7 +100,7 @@ def drop_tag(store: WritableCatalog, tag: str, expected: ExpectedVersion | None 
         return int(row[0]) if row else 0
 
 
-def _refuse_given(cursor: Cursor, column: TagColumn) -> None:
+def _refuse_derived(cursor: Cursor, column: TagColumn) -> None:
     """Refuse to remove a tag that a scan or an extractor would not give again.
 
     Both read only what is new or has changed since they read it.
@@ -174,8 +174,8 @@ def _missing(cursor: Cursor, tags: Sequence[str]) -> list[str]:
             CLASS_PIXELS,
             "INTEGER",
         )
-        taken = tag in CLASS_PIXELS_COLUMNS or tag in FILES_COLUMNS or tag in VIEW_COLUMNS
-        if other_family or taken:
+        is_column = tag in CLASS_PIXELS_COLUMNS or tag in FILES_COLUMNS or tag in VIEW_COLUMNS
+        if other_family or is_column:
             raise InvalidInput(
                 f"class tag '{tag}' would collide with a column of that name that the catalog "
                 "already has; rename the class in class_list.json"

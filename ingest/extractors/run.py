@@ -78,8 +78,8 @@ def extraction_of(
         columns=selected,
         reads=extractor.reads,
         version=extractor.version,
-        others=tuple((other.cluster, other.datasource) for other in others),
-        whole=len(selected) == len(columns),
+        other_sources=tuple((other.cluster, other.datasource) for other in others),
+        has_all_columns=len(selected) == len(columns),
     )
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 
 from catalog.errors import FramesiftError
 from catalog.frames import duplicates
-from catalog.frames.duplicates import Alike
+from catalog.frames.duplicates import DuplicateCandidate
 from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.store import CatalogStore
@@ -56,7 +56,7 @@ class _Sources:
         self._records = {(s.cluster, s.datasource): s for s in recorded_sources(records)}
         self._opened: dict[tuple[str, str], SourceFiles | None] = {**opened}
 
-    def read(self, frame: Alike) -> bytes | None:
+    def read(self, frame: DuplicateCandidate) -> bytes | None:
         """A frame's image, as it is catalogued; None where it cannot be read."""
         pair = frame.cluster, frame.datasource
         if pair not in self._opened:
@@ -81,7 +81,9 @@ class _Sources:
             return None
 
 
-def _digests(alike: list[Alike], unknown: list[Alike], sources: _Sources) -> dict[str, str]:
+def _digests(
+    alike: list[DuplicateCandidate], unknown: list[DuplicateCandidate], sources: _Sources
+) -> dict[str, str]:
     """Digest of the images that have none yet, by fkey."""
     told = Counter((frame.label, frame.size, frame.etag) for frame in alike)
     digests = {}

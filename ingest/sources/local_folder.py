@@ -14,7 +14,7 @@ from typing import BinaryIO
 from urllib.parse import unquote
 
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError, UnreadableFile
-from catalog.storage.beneath import Folders, open_beneath, real_place, status_beneath
+from catalog.storage.beneath import Folders, open_beneath, real_path, status_beneath
 from catalog.storage.file_version import listed_version
 from catalog.values import File, Problem
 from ingest.sources.exclude import Excluded
@@ -92,7 +92,7 @@ class LocalFolder:
         """
         self.folder = root
         self.root = str(root)
-        self._real = real_place(root, options.within)
+        self._real = real_path(root, options.within)
         self.excluded = Excluded(options.exclude)
         if root.is_file():
             raise StorageError(
@@ -293,7 +293,7 @@ class LocalArchive:
         """
         self.uri = str(path)
         # As it is found now: a link put in its place later leads nowhere else.
-        self._folder, self._name = os.path.split(real_place(path, within))
+        self._folder, self._name = os.path.split(real_path(path, within))
         try:
             with open_beneath(self._folder, self._name) as file:
                 status = os.fstat(file.fileno())

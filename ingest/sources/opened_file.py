@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from catalog.errors import OtherVersion, StorageError, UnreadableFile
-from catalog.storage.file_version import listed_version, shown
+from catalog.storage.file_version import listed_version, version_text
 from ingest.sources.source_files import FileReader, SourceFiles
 
 PIECE_BYTES = 8 * 2**20
@@ -88,7 +88,7 @@ def check_version(key: str, size: int, present: str, expected: str | None) -> No
         OtherVersion: It is another one.
     """
     if expected not in (None, present):
-        raise OtherVersion(f"another version is there: {shown(size, present)}", key)
+        raise OtherVersion(f"another version is there: {version_text(size, present)}", key)
 
 
 def changed_meanwhile(key: str) -> UnreadableFile:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from catalog.storage.file_version import fits, shown, version_of
+from catalog.storage.file_version import fits, version_of, version_text
 from ingest.sources.local_folder import is_stub
 from pipeline.afm import mmafmcosctl, mmafmctl
 from pipeline.manifest import FrameFile
@@ -59,8 +59,8 @@ def _fault(file: FrameFile) -> str:
     if not fits(status, file.size, file.version):
         return (
             "has changed since the dataset was made: it has "
-            f"{shown(status.st_size, version_of(status))}; the dataset's has "
-            f"{shown(file.size, file.version)}"
+            f"{version_text(status.st_size, version_of(status))}; the dataset's has "
+            f"{version_text(file.size, file.version)}"
         )
     return "is not cached" if is_stub(status) else ""
 

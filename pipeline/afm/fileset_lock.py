@@ -1,11 +1,11 @@
 """One command of ours at a time on an AFM fileset."""
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from catalog.errors import StorageError
+from catalog.storage.file_lock import open_locked, unlock
 from pipeline.afm.target import Fileset
 
 
@@ -22,9 +22,10 @@ def fileset_lock(folder: Path, fileset: Fileset) -> Iterator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / f"{fileset.device}.{fileset.name}.lock").open("ab")
+        lock = open_locked(folder / f"{fileset.device}.{fileset.name}.lock")
     except OSError as error:
         raise StorageError(f"list folder {folder}: {error.strerror}", str(folder)) from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
         yield
+    finally:
+        unlock(lock)

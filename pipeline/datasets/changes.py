@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlalchemy import or_, select
 
 from catalog.errors import AlreadyExists, InUse
-from catalog.records.artifacts import manifest_places
+from catalog.records.artifacts import manifest_locations
 from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job, now
@@ -96,7 +96,7 @@ def _own_versions(records: RecordStore, name: str) -> list[Dataset]:
 
 
 def _remove_manifest(records: RecordStore, dataset: Dataset) -> None:
-    paths = manifest_places(records.places, dataset) if records.places else []
+    paths = manifest_locations(records.home_layout, dataset) if records.home_layout else []
     for path in paths or [Path(dataset.manifest)]:
         if isinstance(path, Path):
             shutil.rmtree(path, ignore_errors=True)

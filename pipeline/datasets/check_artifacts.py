@@ -6,9 +6,9 @@ from pathlib import Path
 
 from catalog.errors import BadFile
 from catalog.maintenance.check import Finding
-from catalog.records.artifacts import MODEL_FILE, manifest_of, place_of
+from catalog.records.artifacts import MODEL_FILE, manifest_location, manifest_of
 from catalog.records.datasets import recorded_datasets
-from catalog.records.home_places import local_file, put_file
+from catalog.records.home_layout import local_file, put_file
 from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
@@ -35,7 +35,7 @@ def _datasets(records: RecordStore, repair: bool) -> Iterator[Finding]:
         try:
             read_manifest(records, dataset)
         except BadFile as error:
-            there = manifest_of(records.places, dataset) if records.places else None
+            there = manifest_of(records.home_layout, dataset) if records.home_layout else None
             kind = "missing_manifest" if there is None else "damaged_manifest"
             reason = "its manifest is not there" if there is None else str(error)
             yield Finding(kind, f"{name}: {reason}", rebuild)
@@ -47,19 +47,19 @@ def _elsewhere(
     records: RecordStore, dataset: Dataset, name: str, repair: bool
 ) -> Iterator[Finding]:
     """A manifest in the home of a catalog whose datasets lie beside a team's data."""
-    home_places = records.places
-    artifact = manifest_of(home_places, dataset) if home_places else None
-    if home_places is None or home_places.files is None or artifact is None:
+    home_layout = records.home_layout
+    artifact = manifest_of(home_layout, dataset) if home_layout else None
+    if home_layout is None or home_layout.files is None or artifact is None:
         return
-    own = place_of(home_places, dataset)
-    if artifact.place == own:
+    own = manifest_location(home_layout, dataset)
+    if artifact.location == own:
         return
     if repair:
         with tempfile.TemporaryDirectory() as scratch:
             for file in artifact.names:
-                with local_file(artifact.place, file, Path(scratch)) as path:
+                with local_file(artifact.location, file, Path(scratch)) as path:
                     put_file(path, own, file)
-    what = f"{name}: its manifest lies in {artifact.place}, where other hosts do not find it"
+    what = f"{name}: its manifest lies in {artifact.location}, where other hosts do not find it"
     yield Finding("manifest_elsewhere", what, "framesift catalog check --repair", repair)
 
 

@@ -25,5 +25,5 @@ def naming(catalog: Catalog, snapshot: int, name: str) -> Iterator[None]:
     if snapshot == catalog.snapshot():
         yield
         return
-    with catalog.kept_still(f"dataset {name} is being saved"), catalog.reading(snapshot):
+    with catalog.quiesced(f"dataset {name} is being saved"), catalog.reading(snapshot):
         yield

@@ -31,7 +31,7 @@ from catalog.lake.schema import FILES
 from catalog.limited_store import LimitedStore
 from catalog.records.tables import Dataset
 from catalog.storage.atomic_write import atomic_write
-from catalog.storage.eviction import Bounds, entries_in, given_up
+from catalog.storage.eviction import Bounds, entries_in, entries_to_evict
 from catalog.storage.lru import Lru
 from catalog.values import Owner
 from pipeline.datasets.datasets import class_matrix
@@ -177,7 +177,7 @@ class SeenDatasets:
         self._looks += 1
         if self._looks % _CLEARED_EVERY == 1:
             counts = entries_in(file.parent.glob("*"))
-            for entry in given_up(counts, Bounds(entries=_COUNTED)):
+            for entry in entries_to_evict(counts, Bounds(entries=_COUNTED)):
                 entry.path.unlink(missing_ok=True)
         return seen
 
@@ -207,7 +207,9 @@ class SeenDatasets:
 
     def _forget_old(self) -> None:
         """Make room for one more; where one is wanted again, it is made again."""
-        for manifest in given_up(entries_in(self._folder.glob(_HEX)), Bounds(entries=_KEPT - 1)):
+        for manifest in entries_to_evict(
+            entries_in(self._folder.glob(_HEX)), Bounds(entries=_KEPT - 1)
+        ):
             shutil.rmtree(manifest.path, ignore_errors=True)
 
 

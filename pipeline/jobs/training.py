@@ -40,6 +40,9 @@ _FIRST = (
 )  # fmt: skip
 """Flags of a training in the order in which recorded command lines have them; others follow."""
 
+_ALWAYS = ("batch_size", "seed")
+"""Flags that a command line has with their defaults, too."""
+
 SETTINGS = ("workers", "prepare", *(row.name for row in rows(TrainingSettings)))
 """Settings of a training, as its record has them."""
 
@@ -156,7 +159,9 @@ def _training_stage(
         "--exec_mode", mode, "--split", split,
     ]  # fmt: skip
     values: dict[str, Any] = {
-        row.name: getattr(order, row.name) for row in rows(TrainingSettings) if row.setting.flag
+        row.name: getattr(order, row.name)
+        for row in rows(TrainingSettings)
+        if row.setting.flag and (row.name in _ALWAYS or getattr(order, row.name) != row.default)
     }
     values |= {"split": None, "num_workers": order.workers, "continue_from": parent}
     values["classes"] = None if classes is None else json.dumps(classes.as_json())
@@ -164,7 +169,7 @@ def _training_stage(
         values["augment"] = ",".join(checked_augmentations(order.augment)) or NONE
     values["horovod"] = Exchange.of(order.horovod or {}).text or None
     for flag in dict.fromkeys((*_FIRST, *values)):
-        if values[flag] is not None:
+        if values.get(flag) is not None:
             command += [f"--{flag}", str(values[flag])]
     return Stage("train", (tuple(command),), ranks=order.workers)
 

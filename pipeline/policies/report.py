@@ -44,7 +44,7 @@ class Report:
             order = policy_runs.update(self.records, self.number, "paused", self.counts)
             while order == "pause":
                 time.sleep(_LOOK_S)
-                order = policy_runs.wanted_of(self.records, self.number)
+                order = policy_runs.requested_state(self.records, self.number)
             if order == "run":
                 policy_runs.update(self.records, self.number, "running", self.counts)
         self._recorded = time.monotonic()

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from PIL import Image
 
 from catalog.errors import BadFile
-from catalog.storage.beneath import open_beneath, real_place, status_beneath
-from catalog.storage.file_version import fits, shown, version_of
+from catalog.storage.beneath import open_beneath, real_path, status_beneath
+from catalog.storage.file_version import fits, version_of, version_text
 from ingest.labels.label_image import decode_image, decode_label
 from ingest.labels.palette import Palette
 from pipeline.manifest import FrameFile, Manifest, ManifestHeader
@@ -47,7 +47,7 @@ class DecodedFrames:
         within = frames.header.within
         # Asked once, and every file that is opened is held to it.
         self._real = {
-            source: real_place(Path(root), within.get(source, ""))
+            source: real_path(Path(root), within.get(source, ""))
             for source, root in frames.header.roots.items()
         }
         self._repair = _repair(frames.header)
@@ -119,9 +119,10 @@ class DecodedFrames:
                 if file.version is not None and not fits(status, file.size, file.version):
                     raise BadFile(
                         "has changed since the dataset was made: it has "
-                        f"{shown(status.st_size, version_of(status))}; the dataset's has "
-                        f"{shown(file.size, file.version)}. Put that one back, or make a dataset "
-                        "of what is there now: framesift ingest, then framesift dataset create",
+                        f"{version_text(status.st_size, version_of(status))}; the dataset's has "
+                        f"{version_text(file.size, file.version)}. Put that one back, or make "
+                        "a dataset of what is there now: framesift ingest, then framesift dataset "
+                        "create",
                         file.path,
                     )
                 return opened.read()

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from catalog.errors import BadFile, FramesiftError, OtherVersion, StorageError, UnreadableFile
-from catalog.storage.file_version import shown
+from catalog.storage.file_version import version_text
 from ingest.sources.opened_file import OpenedFile, open_file
 from ingest.sources.source_files import SourceFiles
 from pipeline.cache.aligned_buffer import Buffers
@@ -358,7 +358,7 @@ class _Done:
 
 def _check_size(opened: OpenedFile, item: WantedFile) -> None:
     if opened.size != item.size:
-        there = shown(opened.size, opened.version)
+        there = version_text(opened.size, opened.version)
         raise OtherVersion(f"another version is there: {there}", item.key)
 
 
@@ -370,8 +370,8 @@ def _reason(error: FramesiftError, item: WantedFile) -> str:
     if isinstance(error, OtherVersion):
         return (
             f"has changed since the dataset was made: {reason}; the dataset's has "
-            f"{shown(item.size, item.version)}. Put that one back, or make a dataset of what is "
-            "there now: framesift ingest, then framesift dataset create"
+            f"{version_text(item.size, item.version)}. Put that one back, or make a dataset of "
+            "what is there now: framesift ingest, then framesift dataset create"
         )
     if isinstance(error, UnreadableFile):
         return (

@@ -1,13 +1,11 @@
 """Conditions as a command line writes them."""
 
 import re
-from collections.abc import Callable
-from typing import TypeVar
 
 from catalog.errors import InvalidInput
 from query.question.condition import ShareRange, TagIs, TimeRange
 from query.question.operators import OPERATORS
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import input_errors
 
 _SHARE = re.compile(r"(?P<tag>.+)=(?P<low>[0-9.]*)(?P<colon>:?)(?P<high>[0-9.]*)", re.DOTALL)
 _MOMENT = r"\d{4}(?:-\d\d(?:-\d\d(?:[T ]\d\d(?::\d\d(?::\d\d)?)?)?)?)?"
@@ -20,7 +18,6 @@ _TAG = re.compile(
     r"\s*(?P<value>.*)",
     re.DOTALL,
 )
-_Made = TypeVar("_Made")
 
 
 def parse_share(text: str) -> ShareRange:
@@ -35,13 +32,10 @@ def parse_share(text: str) -> ShareRange:
             f"share '{text}': expected CLASS=LOWEST:HIGHEST of the frame's pixels, 0 to 1, such as "
             "car=0.01:0.2; either end may be left out"
         )
-
-    def made() -> ShareRange:
+    with input_errors(text=text):
         low = float(match["low"]) if match["low"] else None
         high = float(match["high"]) if match["high"] else (None if match["colon"] else low)
         return ShareRange(kind="share", tag=match["tag"].strip(), lowest=low, highest=high)
-
-    return _checked(text, made)
 
 
 def parse_time(text: str) -> TimeRange:
@@ -57,7 +51,8 @@ def parse_time(text: str) -> TimeRange:
             "be left out, and of a time what comes after the year"
         )
     start, end = (match[name] or match["only"] for name in ("start", "end"))
-    return _checked(text, lambda: TimeRange(kind="time", start=start, end=end))
+    with input_errors(text=text):
+        return TimeRange(kind="time", start=start, end=end)
 
 
 def parse_tag(text: str) -> TagIs:
@@ -79,11 +74,5 @@ def parse_tag(text: str) -> TagIs:
         operand = tuple(element.strip() for element in value.split(",") if element.strip())
     elif not value:
         operand = None if shape == "none" else ""
-    return _checked(text, lambda: TagIs(kind="tag", tag=match["tag"], op=name, value=operand))
-
-
-def _checked(text: str, make: Callable[[], _Made]) -> _Made:
-    try:
-        return make()
-    except ValueError as error:
-        raise InvalidInput(validation_message(error, text)) from error
+    with input_errors(text=text):
+        return TagIs(kind="tag", tag=match["tag"], op=name, value=operand)

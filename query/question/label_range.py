@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from catalog.errors import InvalidInput
 from catalog.text.bounded import Name
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import checked
 
 _RANGE = re.compile(
     r"(?P<tag>.+)=(?P<low>[0-9]{0,18})(?P<colon>:?)(?P<high>[0-9]{0,18})", re.DOTALL
@@ -48,10 +48,7 @@ class LabelRange(BaseModel):
             )
         low = int(match["low"]) if match["low"] else None
         high = int(match["high"]) if match["high"] else (None if match["colon"] else low)
-        try:
-            return cls(tag=match["tag"].strip(), lowest=low, highest=high)
-        except ValueError as error:
-            raise InvalidInput(validation_message(error)) from error
+        return checked(cls, tag=match["tag"].strip(), lowest=low, highest=high)
 
     def to_text(self) -> str:
         """The range as `parse` reads it."""

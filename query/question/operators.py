@@ -73,6 +73,9 @@ OPERATORS: dict[str, Operator] = {
         Operator(">=", _ORDERED, "one", "{x} >= {v}", "is at least {v}"),
         Operator("between", _ORDERED, "two", "{x} between {v} and {w}", "is {v} to {w}"),
         Operator("in", ("number", "text", "time"), "many", "{x} in ({many})", "is {many}"),
+        Operator(
+            "not_in", ("number", "text", "time"), "many", "{x} not in ({many})", "is none of {many}"
+        ),
         Operator("starts_with", _TEXT, "one", "{x} like {v}", "starts with {v}", "{}%"),
         Operator("contains", _TEXT, "one", "{x} like {v}", "contains {v}", "%{}%"),
         Operator("like", _TEXT, "one", "{x} like {v}", "is like {v}"),

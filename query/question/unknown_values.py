@@ -1,4 +1,4 @@
-"""Frames that ``!=`` leaves out because their value is not known."""
+"""Frames that ``!=`` and ``not_in`` leave out because their value is not known."""
 
 from catalog.lake.catalog import Catalog
 from query.question.condition import Group, TagIs
@@ -10,7 +10,7 @@ from query.run.run_sql import execute
 
 
 def unknown_values(store: Catalog, question: Question, at: int | None = None) -> str:
-    """Say in one line how many frames fulfil all but a ``!=``, whose tag they do not have.
+    """Say in one line how many frames a ``!=`` or ``not_in`` leaves out that fulfil all others.
 
     The catalog is asked only where the question has such a condition.
 
@@ -41,11 +41,19 @@ def unknown_values(store: Catalog, question: Question, at: int | None = None) ->
         row = [column[0].as_py() for column in table.columns]
     return "; ".join(
         f"{count:,} frames have no {condition.tag}, so they are left out: "
-        f"'{condition.tag} {NOT_KNOWN_TO_BE} {condition.value}' chooses them, too"
+        f"{_with_them(condition)}, too"
         for count, condition in zip(row, differing, strict=True)
         if count
     )
 
 
 def _differs(condition: object) -> bool:
-    return isinstance(condition, TagIs) and condition.op == "!="
+    return isinstance(condition, TagIs) and condition.op in ("!=", "not_in")
+
+
+def _with_them(condition: TagIs) -> str:
+    value = condition.value if condition.op == "!=" else "VALUE"
+    operator = f"'{condition.tag} {NOT_KNOWN_TO_BE} {value}'"
+    return (
+        f"{operator} chooses them" if condition.op == "!=" else f"{operator} for each chooses them"
+    )

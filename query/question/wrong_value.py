@@ -1,9 +1,16 @@
 """Messages for values that pydantic refuses: given and expected, on one line."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from catalog.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_Model = TypeVar("_Model", bound="BaseModel")
 _Error = Mapping[str, Any]
 
 _KINDS = {
@@ -14,6 +21,33 @@ _KINDS = {
 
 _SHOWN = 80
 """Characters of what was given."""
+
+
+def checked(kind: type[_Model], /, **values: Any) -> _Model:
+    """A model of these values.
+
+    Raises:
+        InvalidInput: It refuses one of them.
+    """
+    with input_errors():
+        return kind(**values)
+
+
+@contextmanager
+def input_errors(before: str = "", text: str = "") -> Iterator[None]:
+    """Translate pydantic's errors, and other ValueErrors, of the block.
+
+    Args:
+        before: What the message begins with.
+        text: See `validation_message`.
+
+    Raises:
+        InvalidInput: The block raised one.
+    """
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidInput(f"{before}{validation_message(error, text)}") from error
 
 
 def validation_message(error: ValueError, text: str = "") -> str:

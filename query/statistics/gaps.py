@@ -130,7 +130,7 @@ def _classes(members: Population, listed: str) -> _Known:
 
 def _groups(members: Population, kind: GapKind, listed: str) -> _Known:
     rows = members.ask(
-        f"SELECT {kind} AS value, count(*) AS frames,"
+        f'SELECT "{kind}" AS value, count(*) AS frames,'
         f" sum((fkey NOT IN (SELECT fkey FROM {listed}))::INTEGER)::BIGINT AS new"
         f" FROM {POPULATION} WHERE {kind} IS NOT NULL GROUP BY {kind} ORDER BY {kind}"
     )

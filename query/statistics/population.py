@@ -1,10 +1,11 @@
 """The frames that statistics are of: a question's, a dataset's, a snapshot's, or all."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
+import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
@@ -12,13 +13,12 @@ from catalog.lake.catalog import Catalog
 from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.schema import LABELLED
 from catalog.lake.snapshot import Snapshot
-from query.question.conditions import question_where, relation_for
-from query.question.of_model import asking
 from query.question.question import Question
-from query.run.run_sql import execute
 
 POPULATION = "population"
 """Name of the relation with the population's frames in `Population.ask`."""
+
+_Value = TypeVar("_Value")
 
 _LISTED = "listed_frames"
 _BESIDE = "frames_beside"
@@ -73,17 +73,27 @@ class Population:
         """The rows of a statement over the relation POPULATION.
 
         Args:
-            body: What follows ``WITH frames AS (...), population AS (...)``.
+            body: What follows ``WITH frames AS (...), population AS (...)``, tags in double quotes.
             values: Bound to its question marks.
 
         Raises:
             SqlError: It fails on the data or takes too long.
         """
         statement = (
-            f"WITH frames AS ({self.relation.sql}), "
+            f"WITH frames AS ({self.relation.sql_for(self._condition, body)}), "
             f"{POPULATION} AS (SELECT * FROM frames WHERE {self._condition}) {body}"
         )
-        return execute(self._asked, statement, [*self._values, *values])
+        try:
+            return self._asked.table(statement, [*self._values, *values])
+        except duckdb.Error:
+            from query.db2.errors import in_db2s_words
+
+            with in_db2s_words():
+                raise
+
+    def once(self, name: str, find: Callable[[], _Value]) -> _Value:
+        """The value of ``find``; of all frames, all readers of the snapshot share it."""
+        return self._asked.once(name, find) if self._condition == "true" else find()
 
     @contextmanager
     def beside(self, fkeys: pa.ChunkedArray) -> Iterator[str]:
@@ -105,7 +115,7 @@ def refuse_unlabelled(members: Population, question: Question, what: str) -> Non
     """
     if not question.decides_on_labels:
         return
-    (row,) = members.ask(f"SELECT count(*) AS frames FROM {POPULATION} WHERE {LABELLED} = 0")
+    (row,) = members.ask(f'SELECT count(*) AS frames FROM {POPULATION} WHERE "{LABELLED}" = 0')
     if row["frames"]:
         raise InvalidInput(
             f"{what} are of labels, and {row['frames']:,} of the question's frames have none; "
@@ -130,12 +140,26 @@ def population(
         UnknownName: A class, camera, scene or column that the catalog does not have.
         SqlError: The WHERE body is wrong.
     """
+    with _questioned(store, frames) as members:
+        if frames.fkeys is None:
+            yield members
+            return
+        condition = f"({members._condition}) AND fkey IN (SELECT fkey FROM {_LISTED})"
+        with members._asked.with_table(_LISTED, pa.table({"fkey": frames.fkeys})):
+            yield replace(members, _condition=condition)
+
+
+@contextmanager
+def _questioned(store: Catalog, frames: Frames) -> Iterator[Population]:
+    """The frames of the question."""
+    if frames.question == Question():
+        with store.reading(frames.at) as snapshot:
+            yield Population(snapshot.relation, snapshot.number, snapshot, "true", ())
+        return
+    from query.question.conditions import question_where, relation_for
+    from query.question.of_model import asking
+
     with asking(store, frames.question, frames.at) as (snapshot, question):
         relation = relation_for(snapshot, question)
         condition, values = question_where(question, relation, snapshot)
-        if frames.fkeys is None:
-            yield Population(relation, snapshot.number, snapshot, condition, tuple(values))
-            return
-        condition = f"({condition}) AND fkey IN (SELECT fkey FROM {_LISTED})"
-        with snapshot.with_table(_LISTED, pa.table({"fkey": frames.fkeys})):
-            yield Population(relation, snapshot.number, snapshot, condition, tuple(values))
+        yield Population(relation, snapshot.number, snapshot, condition, tuple(values))

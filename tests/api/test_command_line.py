@@ -5,11 +5,15 @@ import shutil
 import struct
 import subprocess
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
+from typer.main import get_command
 
+from api.cli.main import app
 from catalog.records.datasets import recorded_datasets
 from catalog.records.jobs import recorded_jobs
 from catalog.records.sources import recorded_sources
@@ -19,33 +23,15 @@ from tests.pipeline.test_datasets import make
 from tests.pipeline.test_staging import as_nobody, needs_root, readable
 from tests.zygote import run_python
 
-COMMANDS = (
-    "", "demo", "info", "source", "source add", "source list", "source remove", "ingest", "watch",
-    "sample-data", "show", "sql", "select", "classes", "histogram", "facets",
-    "correlate", "gaps", "duplicates", "tags", "tags list", "tags extract",
-    "tags import", "tags import-map", "tags import-scores", "tags families", "tags drop",
-    "tags remove", "tags add",
-    "tags set",
-    "dataset", "dataset create",
-    "dataset list", "dataset show", "dataset split", "dataset extend", "dataset diff",
-    "dataset export", "stage", "cache", "cache verify", "cache status", "cache limit", "cache pin",
-    "cache unpin", "cache evict", "cache contents",
-    "stagings", "stagings list", "stagings running", "stagings cancel", "train",
-    "validate", "predict", "improve", "jobs", "jobs list", "jobs usage",
-    "jobs show", "jobs logs", "jobs wait", "jobs cancel", "jobs resume", "models",
-    "models list", "models show", "serve",
-    "compact", "catalog",
-    "catalog copy", "catalog log", "catalog diff", "catalog check", "catalog export",
-    "catalog backup", "catalog restore",
-    "user", "user add", "user list", "user passwd", "user disable", "user remove", "user roles",
-    "user quota",
-    "token", "token create", "token list", "token revoke", "collection", "collection add",
-    "collection list", "collection assign", "collection remove", "audit",
-    "policy", "policy list", "policy run", "policy due",
-    "trigger", "trigger add", "trigger list", "trigger show", "trigger remove", "trigger enable",
-    "trigger disable", "webhook", "webhook add", "webhook list", "webhook show", "webhook remove",
-    "mcp", "login", "logout", "context",
-)  # fmt: skip
+
+def commands_below(group: Any, name: str = "") -> Iterator[str]:
+    """A command's name and those of all below it; the program's own is empty."""
+    yield name
+    for word in getattr(group, "commands", {}):
+        yield from commands_below(group.get_command(None, word), f"{name} {word}".strip())
+
+
+COMMANDS = tuple(commands_below(get_command(app)))
 
 
 def one_error(run: "subprocess.CompletedProcess[str]", *parts: str) -> None:

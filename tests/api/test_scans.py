@@ -14,7 +14,7 @@ from catalog.records.jobs import recorded_jobs
 from catalog.records.sources import add_source
 from catalog.records.tables import Source
 from ingest.scan.scan import scan_source
-from tests.api.servers import framesift, wait_until
+from tests.api.servers import framesift, serving, several, wait_until
 from tests.ingest.scene_folders import SCENE, frame_key, make_tree, put
 from tests.pipeline.homes import copy_home, open_home
 
@@ -36,6 +36,28 @@ def scanned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scan_source(workspace.whole_catalog, workspace.records, source)
     workspace.close()
     return folder / "home"
+
+
+def test_the_command_lists_scans_of_a_home_and_of_a_server(scanned: Path) -> None:
+    """Newest first, those of one source, those in a state; both say the same."""
+    home = ["scans", "list"]
+    with serving(scanned) as (url, _):
+        on_server = [*home, "--server", url]
+        for words in ([], ["two"], ["two", "--state", "done"], ["one", "--state", "failed"]):
+            runs = several(scanned, [*home, *words, "--json"], [*on_server, *words, "--json"])
+            (_, of_home, _), (_, of_server, _) = runs
+            assert json.loads(of_home) == json.loads(of_server)
+        (_, of_two, _), (_, table, _), missing = several(
+            scanned, [*on_server, "two", "--json"], [*home, "two"], [*home, "tw"]
+        )
+    assert [(scan["scan"], scan["counts"]["bad_files"]) for scan in json.loads(of_two)] == [
+        (3, 1), (2, 0),
+    ]  # fmt: skip
+    assert [line.split()[:4] for line in table.splitlines()[1:]] == [
+        ["3", "two", "scan", "done"],
+        ["2", "two", "scan", "done"],
+    ]
+    assert missing[0] == 1
 
 
 @pytest.fixture

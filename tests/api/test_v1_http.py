@@ -24,7 +24,7 @@ from api.services.accounts.callers import Caller
 from api.settings import Settings
 from catalog.accounts import tokens, users
 from catalog.records import idempotency_keys
-from catalog.records.idempotency_keys import Keyed
+from catalog.records.idempotency_keys import KeyedRequest
 from catalog.records.store import RecordStore
 from catalog.records.tables import IdempotencyKey, now
 
@@ -127,7 +127,7 @@ def test_answers_are_kept_for_a_day(served: Served) -> None:
     """Then the key is free."""
     served.ask("POST", "/v1/collections", "k-5", json=collection("daily"))
     with served.records.session() as session:
-        key = Keyed.of(served.view(ANNA), "k-5", b"").key
+        key = KeyedRequest.of(served.view(ANNA), "k-5", b"").key
         lifetime = session.get_one(IdempotencyKey, key).until - now()
         assert timedelta(hours=23, minutes=59) < lifetime <= timedelta(hours=24)
         session.execute(update(IdempotencyKey).values(until=now() - timedelta(seconds=1)))
@@ -156,7 +156,7 @@ def test_a_request_whose_worker_died_is_made_again(served: Served) -> None:
     fingerprint = (
         b"/v1/datasets\0\0" + httpx.Request("POST", "http://x", json=dataset("dead")).content
     )
-    keyed = Keyed.of(served.view(ANNA), "k-7", fingerprint)
+    keyed = KeyedRequest.of(served.view(ANNA), "k-7", fingerprint)
     assert idempotency_keys.begin(served.records, keyed) is None
     busy = served.ask("POST", "/v1/datasets", "k-7", json=dataset("dead"))
     assert (busy.status_code, busy.json()["title"]) == (409, "RequestUnderWay")

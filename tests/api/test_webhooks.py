@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import framesift as client_package
 from api.app import create_app
 from api.cli.commands.automation.webhook import webhook_app
-from api.services.automation.delivering import AGAIN_S, tell_webhooks
+from api.services.automation.delivering import AGAIN_S, notify_webhooks
 from api.services.session import Session
 from api.settings import Settings
 from api.workspace import Workspace
@@ -99,11 +99,11 @@ def test_an_end_is_told_once_and_signed(home: Workspace, receiver: Receiver) -> 
     ended(home, "before")
     webhooks = Session(home).webhooks
     secret = webhooks.add("ci", receiver.url, states=["failed"]).secret
-    assert tell_webhooks(home) == 0
+    assert notify_webhooks(home) == 0
     ended(home, "well")
     ended(home, "badly", "failed", error="error: no memory")
-    assert tell_webhooks(home) == 1
-    assert tell_webhooks(home) == 0
+    assert notify_webhooks(home) == 1
+    assert notify_webhooks(home) == 0
     ((path, headers, body),) = receiver.got
     assert path == "/hook?team=a"
     parts = dict(part.split("=") for part in headers["X-Framesift-Signature"].split(","))
@@ -117,7 +117,7 @@ def test_an_end_is_told_once_and_signed(home: Workspace, receiver: Receiver) -> 
     (row,) = webhooks.deliveries("ci")
     assert (row.job, row.state, row.tries, row.status) == ("badly", "delivered", 1, 204)
     assert headers["X-Framesift-Delivery"] == row.delivery == told["delivery"]
-    assert secret not in str(home.records.place.read_bytes())  # type: ignore[union-attr]
+    assert secret not in str(home.records.location.read_bytes())  # type: ignore[union-attr]
 
 
 def test_it_is_tried_again_and_given_up(home: Workspace, receiver: Receiver) -> None:
@@ -126,22 +126,22 @@ def test_it_is_tried_again_and_given_up(home: Workspace, receiver: Receiver) -> 
     webhooks.add("ci", receiver.url)
     receiver.answers = [(500, {})]
     ended(home, "one")
-    assert tell_webhooks(home) == 0
+    assert notify_webhooks(home) == 0
     (row,) = webhooks.deliveries("ci")
     assert (row.state, row.status, row.error) == (
         "pending", 500, "the receiver answered 500; expected 2xx",
     )  # fmt: skip
-    assert tell_webhooks(home) == 0
+    assert notify_webhooks(home) == 0
     assert len(receiver.got) == 1  # not due yet
     let_time_pass(home)
-    assert tell_webhooks(home) == 1
+    assert notify_webhooks(home) == 1
     first, second = (headers["X-Framesift-Delivery"] for _, headers, _ in receiver.got)
     assert first == second
     receiver.answers = [(503, {})] * 20
     ended(home, "two")
     lines: list[str] = []
     for _ in range(len(AGAIN_S) + 3):
-        tell_webhooks(home, lines.append)
+        notify_webhooks(home, lines.append)
         let_time_pass(home)
     (row, _) = webhooks.deliveries("ci")
     assert (row.state, row.tries, row.due) == ("failed", len(AGAIN_S) + 1, None)
@@ -155,7 +155,7 @@ def test_a_redirect_is_not_followed(home: Workspace, receiver: Receiver) -> None
     webhooks.add("ci", receiver.url)
     receiver.answers = [(307, {"Location": f"http://{receiver.host}/other"})]
     ended(home, "one")
-    assert tell_webhooks(home) == 0
+    assert notify_webhooks(home) == 0
     assert [path for path, _, _ in receiver.got] == ["/hook?team=a"]
     assert "which is not followed" in webhooks.deliveries("ci")[0].error
 
@@ -177,7 +177,7 @@ def test_only_allowed_hosts(home: Workspace, receiver: Receiver) -> None:
     webhooks.add("ci", receiver.url)
     ended(home, "one")
     strict = Workspace(Settings(home=home.home, cache=None))
-    assert tell_webhooks(strict) == 0
+    assert notify_webhooks(strict) == 0
     assert receiver.got == []
     assert "is not allowed" in webhooks.deliveries("ci")[0].error
 

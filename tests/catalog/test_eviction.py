@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.storage.eviction import Bounds, Entry, entries_in, given_up
+from catalog.storage.eviction import Bounds, Entry, entries_in, entries_to_evict
 
 
 def entry(name: str, used: float, size: int = 1) -> Entry:
@@ -41,20 +41,20 @@ def owner(one: Entry) -> str:
 def test_the_least_recently_used_go(bounds: Bounds, gone: list[str]) -> None:
     """By age, by number, by size, and whatever the order in which they are listed."""
     entries = [entry("a/4", 4, 4), entry("a/1", 1, 1), entry("a/3", 3, 3), entry("b/2", 2, 2)]
-    assert names(given_up(entries, bounds)) == gone
+    assert names(entries_to_evict(entries, bounds)) == gone
 
 
 def test_they_go_from_the_owner_who_has_most() -> None:
     """Of bytes while there are too many bytes, else of entries; no owner is asked for in vain."""
     entries = [entry("a/1", 1, 9), entry("b/2", 2), entry("b/3", 3), entry("b/4", 4)]
-    assert names(given_up(entries, Bounds(entries=2), owner)) == ["b/2", "b/3"]
-    assert names(given_up(entries, Bounds(size=11), owner)) == ["a/1"]
-    assert names(given_up(entries, Bounds(entries=2, size=11), owner)) == ["a/1", "b/2"]
+    assert names(entries_to_evict(entries, Bounds(entries=2), owner)) == ["b/2", "b/3"]
+    assert names(entries_to_evict(entries, Bounds(size=11), owner)) == ["a/1"]
+    assert names(entries_to_evict(entries, Bounds(entries=2, size=11), owner)) == ["a/1", "b/2"]
 
     def refused(_: Entry) -> str:
         raise AssertionError("nothing is too much")
 
-    assert given_up(entries, Bounds(entries=4, size=12), refused) == []
+    assert entries_to_evict(entries, Bounds(entries=4, size=12), refused) == []
 
 
 @given(
@@ -67,7 +67,7 @@ def test_what_stays_keeps_to_the_bounds(
 ) -> None:
     """And no entry goes that would have fitted: the last one to go was one too many."""
     entries = [entry(f"{who}/{n}", used, size) for n, (who, used, size) in enumerate(drawn)]
-    gone = given_up(entries, Bounds(most, size), owner)
+    gone = entries_to_evict(entries, Bounds(most, size), owner)
     stays = [one for one in entries if one not in gone]
     assert len(gone) + len(stays) == len(entries)
     assert len(stays) <= most

@@ -27,6 +27,18 @@ def make_two_commits(folder: Path) -> None:
     store.close()
 
 
+def make_two_commits_and_orphan(folder: Path) -> None:
+    """The same, and a file that no commit knows."""
+    make_two_commits(folder)
+    add_orphan(folder)
+
+
+def make_damaged(folder: Path) -> None:
+    """The same, with its newest file damaged."""
+    make_two_commits_and_orphan(folder)
+    damage(open_store(folder))
+
+
 def add_orphan(home: Path) -> Path:
     """A file that no commit knows, as a killed writer leaves it."""
     orphan = home / "catalog" / "data" / "main" / "files" / "orphan.parquet"
@@ -39,8 +51,7 @@ def test_only_its_own_files_go(templates: Templates, tmp_path: Path, odd: str) -
     """Compaction deletes its orphan; other homes keep all, and so does a folder behind a link."""
     others: dict[Path, bytes] = {}
     for name in OTHERS:
-        templates.copy(make_two_commits, tmp_path / name / "home")
-        add_orphan(tmp_path / name / "home")
+        templates.copy(make_two_commits_and_orphan, tmp_path / name / "home")
         others |= {path: path.read_bytes() for path in (tmp_path / name).rglob("*.parquet")}
     templates.copy(make_two_commits, tmp_path / odd / "home")
     store = open_store(tmp_path / odd / "home")
@@ -57,9 +68,7 @@ def test_only_its_own_files_go(templates: Templates, tmp_path: Path, odd: str) -
 def test_only_its_own_files_are_checked(templates: Templates, tmp_path: Path, odd: str) -> None:
     """Nothing is wrong with a whole one beside damaged ones; its own damage and orphan show."""
     for name in OTHERS:
-        templates.copy(make_two_commits, tmp_path / name / "home")
-        add_orphan(tmp_path / name / "home")
-        damage(open_store(tmp_path / name / "home"))
+        templates.copy(make_damaged, tmp_path / name / "home")
     templates.copy(make_two_commits, tmp_path / odd / "home")
     store = open_store(tmp_path / odd / "home")
     assert check(store, {}) == []

@@ -15,13 +15,15 @@ import pyarrow as pa
 import pytest
 
 from catalog.errors import NotFound, SqlError
-from catalog.frames.frames import class_shares, info, known_files, register
+from catalog.frames.frames import info, known_files, register
 from catalog.lake import newest as newest_snapshot
 from catalog.lake.newest import NewestSnapshot
 from catalog.memory import keeper, wide_tables
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
+from query.statistics.class_statistics import class_report
+from query.statistics.population import Frames
 from tests.catalog.some_rows import file, frame, source_names
 from tests.templates import Templates
 from tests.zygote import run_python
@@ -81,7 +83,7 @@ def test_the_same_rows(stores: tuple[CatalogStore, CatalogStore]) -> None:
     for statement in STATEMENTS:
         assert rows(hot, statement) == rows(plain, statement) != []
     assert info(hot) == info(plain)
-    assert class_shares(hot) == class_shares(plain)
+    assert class_report(hot).classes == class_report(plain).classes
     with hot.reading() as one, plain.reading() as other:
         assert list(known_files(one, source_names())) == list(known_files(other, source_names()))
     databases = "SELECT path IS NULL FROM duckdb_databases() WHERE database_name = 'lake'"
@@ -422,7 +424,7 @@ def test_it_is_locked_down(stores: tuple[CatalogStore, CatalogStore], statement:
     assert not Path("/tmp/framesift-hot-other.db").exists()
 
 
-def test_class_shares_of_many_frames(tmp_path: Path) -> None:
+def test_classes_of_many_frames(tmp_path: Path) -> None:
     """The same of memory as of the catalog; a later commit is seen, an older snapshot stays."""
     location = CatalogLocation.in_folder(tmp_path)
     names = {"car": "Cars", "sky": "Sky", "bicycle": "Bicycle"}
@@ -434,6 +436,10 @@ def test_class_shares_of_many_frames(tmp_path: Path) -> None:
             "SELECT 'local:a:' || i || '.png' AS fkey FROM range(50000) t(i)"
         )
         connection.execute(
+            "INSERT INTO tags_frame BY NAME SELECT 'local:a:' || i || '.png' AS fkey, "
+            "1 AS labelled FROM range(50000) t(i)"
+        )
+        connection.execute(
             "INSERT INTO class_pixels BY NAME SELECT 'local:a:' || i || '.png' AS fkey, "
             "(hash(i) % 5 * 1000)::INTEGER AS car, 2000000 AS sky, 7 AS unknown_pixels, "
             "CASE WHEN i % 3 = 0 THEN i::INTEGER END AS bicycle FROM range(50000) t(i)"
@@ -442,16 +448,18 @@ def test_class_shares_of_many_frames(tmp_path: Path) -> None:
     hot.snapshot()
     assert isinstance(hot.memory, keeper.MemoryKeeper)
     assert hot.memory.wait(300)
-    shares = class_shares(hot)
-    assert shares == class_shares(plain) == class_shares(hot)
+    shares = class_report(hot).classes
+    assert shares == class_report(plain).classes == class_report(hot).classes
     assert [share.frames for share in shares][1:] == [50_000, 16_666]
     before = plain.snapshot()
     with plain.writing("fewer") as connection:
-        connection.execute("DELETE FROM class_pixels WHERE fkey = 'local:a:3.png'")
-    later = class_shares(plain)
+        for table in ("tags_frame", "class_pixels"):
+            connection.execute(f"DELETE FROM {table} WHERE fkey = 'local:a:3.png'")
+    later = class_report(plain).classes
     assert [share.frames for share in later][1:] == [49_999, 16_665]
-    assert class_shares(hot) == later
-    assert class_shares(hot, before) == class_shares(plain, before) == shares
+    assert class_report(hot).classes == later
+    for store in (hot, plain):
+        assert class_report(store, Frames(at=before)).classes == shares
 
 
 def test_the_newest_is_asked_again_only_when_it_may_have_changed(

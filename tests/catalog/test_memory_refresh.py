@@ -16,8 +16,8 @@ from catalog.memory import refresh as wide_refresh
 from catalog.memory import snapshot as memory_snapshot
 from catalog.memory.interruptible import Interruptible
 from catalog.memory.keeper import MemoryKeeper
-from catalog.memory.refresh import MustLoad
-from catalog.memory.snapshot import Moved, SnapshotInMemory
+from catalog.memory.refresh import ReloadNeeded
+from catalog.memory.snapshot import SnapshotInMemory, SnapshotReplaced
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore, snapshot_of
 from catalog.tags import families, tag_kinds
@@ -133,7 +133,7 @@ def test_random_histories(store: CatalogStore, seed: int) -> None:
         try:
             memory = refreshed(memory, store)
             refreshes += 1
-        except MustLoad:
+        except ReloadNeeded:
             memory = loaded(store)
         assert content(memory) == content(loaded(store))
     assert refreshes >= 3
@@ -216,7 +216,7 @@ def test_what_has_moved_on_is_not_read(store: CatalogStore) -> None:
     memory = loaded(store)
     put(store, [KEYS[5]])
     later = refreshed(memory, store)
-    with pytest.raises(Moved), memory.reading():
+    with pytest.raises(SnapshotReplaced), memory.reading():
         pass
     snapshots = MemoryKeeper(store, lambda: memory.number, 200, LIMITS)
     snapshots._held = memory  # as in the moment before the later one takes its place
@@ -246,14 +246,14 @@ def test_what_has_to_be_loaded(store: CatalogStore, monkeypatch: pytest.MonkeyPa
     memory = loaded(store)
     before = content(memory)
     put(store, KEYS[:3])
-    with pytest.raises(MustLoad, match="files changed"):
+    with pytest.raises(ReloadNeeded, match="files changed"):
         refreshed(memory, store)
     assert content(memory) == before
     memory = loaded(store)
     put(store, KEYS[:1])
     put(store, KEYS[:1], car=3)
     compact(store, tuple, keep=timedelta(0), in_use=timedelta(0))
-    with pytest.raises(MustLoad, match="tables are others"):
+    with pytest.raises(ReloadNeeded, match="tables are others"):
         refreshed(memory, store)
     for change in (
         lambda: add_class_tags(store, ["bus"]),
@@ -263,7 +263,7 @@ def test_what_has_to_be_loaded(store: CatalogStore, monkeypatch: pytest.MonkeyPa
         memory = loaded(store)
         before = content(memory)
         change()
-        with pytest.raises(MustLoad, match="tables are others"):
+        with pytest.raises(ReloadNeeded, match="tables are others"):
             refreshed(memory, store)
         assert content(memory) == before
 
@@ -276,7 +276,7 @@ def test_changes_add_up(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) ->
         put(store, KEYS[:1], car=car)
         memory = refreshed(memory, store)
     put(store, KEYS[:1], car=9)
-    with pytest.raises(MustLoad, match="1 files changed"):
+    with pytest.raises(ReloadNeeded, match="1 files changed"):
         refreshed(memory, store)
 
 
@@ -294,7 +294,7 @@ def test_a_row_too_many_is_noticed(
     # The file that lost its row is not seen among the changed ones.
     changed = f"SELECT 'c1:d1:{KEYS[4]}' AS fkey".replace("it's", "it''s")
     monkeypatch.setattr(wide_refresh, "changed_fkeys", lambda *_: changed)
-    with pytest.raises(MustLoad, match="where the catalog has"):
+    with pytest.raises(ReloadNeeded, match="where the catalog has"):
         refreshed(memory, store)
 
 
@@ -306,7 +306,7 @@ def test_a_refresh_that_fails_is_undone(
     before = content(memory)
     put(store, [KEYS[4]], scene="new")
     monkeypatch.setattr(wide_refresh, "changed_fkeys", lambda *_: "SELECT 'none' AS fkey")
-    with pytest.raises(MustLoad, match="where the catalog has"):
+    with pytest.raises(ReloadNeeded, match="where the catalog has"):
         refreshed(memory, store)
     assert content(memory) == before
     monkeypatch.undo()

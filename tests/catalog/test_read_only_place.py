@@ -10,7 +10,7 @@ import pytest
 
 from catalog.errors import CatalogBusy, StorageError
 from catalog.storage.location import CatalogLocation
-from catalog.storage.write_lock import still_lock, write_lock
+from catalog.storage.write_lock import quiescing_lock, write_lock
 from catalog.store import CatalogStore
 from tests.api.servers import framesift
 from tests.disks import mount, small_disk, unmount
@@ -74,15 +74,15 @@ def test_writers_are_kept_out(homes: tuple[Path, Path]) -> None:
     """Who may write it, at its other place, waits for who looks, and the other way round."""
     written, home = (each / "catalog" / "catalog.lock" for each in homes)
     busy = pytest.raises(CatalogBusy, match="looked at by process")
-    with write_lock(written, 0.0), busy, still_lock(home, 0.1, "looked at"):
+    with write_lock(written, 0.0), busy, quiescing_lock(home, 0.1, "looked at"):
         pass
-    with still_lock(home, 0.0, "looked at"), still_lock(home, 0.0, "looked at"):
+    with quiescing_lock(home, 0.0, "looked at"), quiescing_lock(home, 0.0, "looked at"):
         with pytest.raises(CatalogBusy), write_lock(written, 0.1):
             pass
         with pytest.raises(StorageError, match="Read-only file system"), write_lock(home, 0.0):
             pass
     written.unlink()
-    with still_lock(home, 0.0, "looked at"):
+    with quiescing_lock(home, 0.0, "looked at"):
         assert not written.exists()
 
 

@@ -274,7 +274,7 @@ def test_other_schemas_are_refused(records: RecordStore, revision: str, words: s
     with records.session() as session:
         session.execute(text("UPDATE alembic_version SET version_num = :r"), {"r": revision})
     with pytest.raises(CatalogDamaged, match=words):
-        RecordStore(records.place)
+        RecordStore(records.location)
     with records.session() as session:
         assert session.scalar(text("SELECT version_num FROM alembic_version")) == revision
 
@@ -305,7 +305,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
 def test_what_only_postgresql_refuses(records: RecordStore) -> None:
     """A text longer than its column is InvalidInput in one line there; both keep large numbers."""
     long_name = source("n" * 200)
-    if isinstance(records.place, Postgres):
+    if isinstance(records.location, Postgres):
         with pytest.raises(InvalidInput, match="too long") as error:
             add_source(records, long_name)
         assert "\n" not in str(error.value)

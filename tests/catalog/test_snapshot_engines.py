@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.accounts.caller import asked_by
+from catalog.accounts.caller import acting_for
 from catalog.errors import CatalogBusy, NotFound
 from catalog.frames.frames import register
 from catalog.lake import snapshot_engines
@@ -54,7 +54,7 @@ def test_all_engines_together_keep_the_limit(store: CatalogStore, numbers: list[
     most = []
 
     def ask(position: int) -> int:
-        with asked_by(f"user {position}"), store.reading(numbers[position]) as cursor:
+        with acting_for(f"user {position}"), store.reading(numbers[position]) as cursor:
             most.append(len(store.engines))
             time.sleep(0.05)
             row = cursor.execute(COUNT).fetchone()
@@ -78,7 +78,7 @@ def test_one_snapshot_is_one_engine_for_everybody(store: CatalogStore, numbers: 
         for number in numbers[:PLACES]:
             readers.enter_context(store.reading(number))
         for caller in ("a", "b", "c"):
-            with asked_by(caller), store.reading(numbers[0]) as cursor:
+            with acting_for(caller), store.reading(numbers[0]) as cursor:
                 assert cursor.execute(COUNT).fetchone() == (1,)
         assert len(store.engines) == PLACES
 
@@ -109,7 +109,7 @@ def test_a_caller_leaves_places_to_others(
     came, ended = [], threading.Event()
 
     def ask(caller: str, number: int) -> None:
-        with asked_by(caller), store.reading(number):
+        with acting_for(caller), store.reading(number):
             came.append((caller, number))
             ended.wait(300)
 

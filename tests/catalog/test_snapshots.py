@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from catalog.errors import NotFound
-from catalog.frames.frames import class_shares, register
+from catalog.frames.frames import register
 from catalog.lake.metadata.own_tables import expire
 from catalog.lake.snapshot_engines import KEPT_OPEN
 from catalog.lake.snapshots import log
@@ -18,6 +18,8 @@ from catalog.maintenance.snapshot_diff import TagChange, changes, diff
 from catalog.store import CatalogStore, snapshot_of
 from catalog.tags import families
 from catalog.tags.tags import add_class_tags
+from query.statistics.class_statistics import class_report
+from query.statistics.population import Frames
 from tests.catalog.histories import AT_ONCE, SEEDS, History, State, held
 from tests.catalog.some_rows import file, frame, open_store, source_names
 
@@ -52,8 +54,8 @@ def test_an_old_snapshot_has_the_tags_of_its_time(store: CatalogStore) -> None:
     add_class_tags(store, ["sky"])
     families.write(store, "weather", {"weather": "VARCHAR"})
     store.class_names = {"car": "Car", "sky": "Sky"}.copy
-    assert [share.tag for share in class_shares(store, before)] == ["car"]
-    assert [share.tag for share in class_shares(store)] == ["car", "sky"]
+    assert [share.tag for share in class_report(store, Frames(at=before)).classes] == ["car"]
+    assert [share.tag for share in class_report(store).classes] == ["car", "sky"]
     store.class_names = {"truck": "Truck", "sky": "Sky", "car": "Cars", "weather": "Rain"}.copy
     for at, named in ((before, {"car": "Cars"}), (None, {"sky": "Sky", "car": "Cars"})):
         with store.reading(at) as snapshot:  # those that it has, in the order of the names

@@ -20,7 +20,6 @@ from catalog.errors import (
     StorageError,
 )
 from catalog.frames.frames import (
-    class_shares,
     info,
     register,
     remove,
@@ -37,6 +36,7 @@ from catalog.store import CatalogStore, snapshot_of
 from catalog.tags import families
 from catalog.tags.tags import add_class_tags
 from catalog.values import key_of, make_fkey
+from query.statistics.class_statistics import class_report
 from tests.catalog.backends import EACH, clone, new_location, open_at, variables
 from tests.catalog.replacing import FRAMES, fill, replace
 from tests.catalog.some_rows import FILES_OF_A_COMMIT, file, frame, source_names
@@ -183,7 +183,7 @@ def test_rows_replace_rows(store: CatalogStore) -> None:
         wide = cursor.execute("SELECT filename, car, front FROM metaocean_view ORDER BY fkey")
         assert wide.fetchall() == [("a", "2", "1"), ("b", "2", "1")]
     store.class_names = {"car": "Car"}.copy
-    assert class_shares(store)[0].pixels == 4
+    assert class_report(store).classes[0].pixels == 4
     with pytest.raises(InvalidInput, match="listed twice"):
         add(store, "c", "c")
     with store.writing("r") as connection:

@@ -104,7 +104,7 @@ def test_settings_name_the_places(tmp_path: Path) -> None:
     assert str(workspace.catalog_location.metadata) == "postgresql://u@h/d"
     data = S3Prefix("b", "p/", S3Access("http://h:1"))
     assert workspace.catalog_location.data == data
-    assert workspace.records.place == tmp_path / "r.sqlite"
+    assert workspace.records.location == tmp_path / "r.sqlite"
     assert "hidden" not in repr(settings) + repr(workspace.catalog_location)
     with pytest.raises(InvalidInput) as error:
         _ = Workspace(Settings(catalog_metadata=SecretStr("db2://u:hidden@h/d"))).catalog

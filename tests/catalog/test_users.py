@@ -12,7 +12,6 @@ from sqlalchemy import delete, select, text, update
 
 from catalog.accounts import (
     audit_log,
-    first_admin,
     login_throttle,
     row_collections,
     tokens,
@@ -348,7 +347,7 @@ def test_guessing_gets_slower_and_slower(records: RecordStore) -> None:
     fail(records, "anna", address, 5)
     assert 0 < wait_of(records, "anna", address) <= 1
     fail(records, "anna", address, 3)
-    again = RecordStore(records.place)
+    again = RecordStore(records.location)
     assert 7 < wait_of(again, "anna", address) <= 8
     assert 7 < wait_of(again, "anna", "198.51.100.9") <= 8  # from wherever
     assert wait_of(again, "otto", address) == 0
@@ -438,7 +437,7 @@ def test_the_audit_log_is_read_page_by_page(records: RecordStore) -> None:
         pages.append([entry.target for entry in page])
         before = page[-1].id
     assert pages == [["6", "5", "4"], ["3", "2", "1"], ["0"]]
-    assert [entry.target for entry in audit_log.entries(records, who="b")] == ["5", "3", "1"]
+    assert [entry.target for entry in audit_log.entries(records, user="b")] == ["5", "3", "1"]
     assert [entry.target for entry in audit_log.entries(records, outcome="202")] == ["5", "2"]
     audit_log.add(records, "\udcff\0", "x" * 100, "/" + "y" * 5000, "'; drop table audit; --")
     newest = audit_log.entries(records, limit=1)[0]
@@ -499,7 +498,7 @@ def test_a_collection_s_rule_and_users_are_its_own(records: RecordStore) -> None
 def test_one_first_admin(records: RecordStore) -> None:
     """Servers that start at once on an empty home give one token between them, and later none."""
     with ThreadPoolExecutor(4) as pool:
-        secrets = [t for t in pool.map(lambda _: first_admin.first_token(records), range(4)) if t]
+        secrets = [t for t in pool.map(lambda _: tokens.first_token(records), range(4)) if t]
     (secret,) = secrets
     holder = tokens.holder(records, secret)
     assert holder is not None
@@ -510,7 +509,7 @@ def test_one_first_admin(records: RecordStore) -> None:
     )
     assert holder.token.expires - now() <= timedelta(days=1)
     assert users.with_password(records, "admin", "") is None
-    assert first_admin.first_token(records) is None
+    assert tokens.first_token(records) is None
 
 
 def test_reading_waits_for_no_writer(records: RecordStore) -> None:

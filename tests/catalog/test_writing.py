@@ -7,7 +7,6 @@ import pytest
 
 from catalog.errors import InvalidInput
 from catalog.frames.frames import (
-    class_shares,
     info,
     register,
     remove,
@@ -16,7 +15,8 @@ from catalog.frames.frames import (
 from catalog.lake import views as discover_views
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
-from catalog.values import ClassShare, key_of, make_fkey
+from catalog.values import key_of, make_fkey
+from query.statistics.class_statistics import class_report
 from tests.catalog.some_rows import file, frame, open_store, source_names
 
 
@@ -122,20 +122,25 @@ def test_a_store_sees_what_another_changed(store: CatalogStore, folder: Path) ->
         assert fkeys(store, f"t_{tag}") == fkeys(other, f"t_{tag}") == ["a"]
 
 
-def test_class_shares(store: CatalogStore) -> None:
+def test_shares_of_classes(store: CatalogStore) -> None:
     """Share of all pixels, and of the frames that contain the class, over all frames."""
     names = {"car": "Car", "sky": "Sky", "truck": "Truck"}
     store.class_names = names.copy
-    assert class_shares(store) == []
+
+    def shares() -> list[tuple[object, ...]]:
+        keys = ("tag", "name", "frames", "pixels", "share", "share_where_present")
+        return [tuple(getattr(one, key) for key in keys) for one in class_report(store).classes]
+
+    assert shares() == []
     add_class_tags(store, list(names))
-    assert class_shares(store) == [ClassShare(t, n, 0, 0, 0.0, 0.0) for t, n in names.items()]
+    assert shares() == [(tag, name, 0, 0, 0.0, 0.0) for tag, name in names.items()]
     frames = [frame("a", car=1, sky=3, truck=0), frame("b", car=0, sky=4, truck=0)]
     with store.writing("r") as connection:
         register(connection, source_names(), [file("a"), file("b")], frames, 1)
-    assert class_shares(store) == [
-        ClassShare("car", "Car", 1, 1, 1 / 8, 1 / 4),
-        ClassShare("sky", "Sky", 2, 7, 7 / 8, 7 / 8),
-        ClassShare("truck", "Truck", 0, 0, 0.0, 0.0),
+    assert shares() == [
+        ("car", "Car", 1, 1, 1 / 8, 1 / 4),
+        ("sky", "Sky", 2, 7, 7 / 8, 7 / 8),
+        ("truck", "Truck", 0, 0, 0.0, 0.0),
     ]
     assert replace(info(store), snapshot=0, tags=0) == replace(info(store), files=2, frames=2, snapshot=0, tags=0)  # fmt: skip  # noqa: E501
 
@@ -147,7 +152,7 @@ def test_sums_do_not_overflow(store: CatalogStore) -> None:
     with store.writing("r") as connection:
         register(connection, source_names(), many, [frame(f.key, car=2**31 - 1) for f in many], 1)
     store.class_names = {"car": "Car"}.copy
-    assert class_shares(store)[0].pixels == 3 * (2**31 - 1)
+    assert class_report(store).classes[0].pixels == 3 * (2**31 - 1)
 
 
 def test_fkeys_keep_the_key() -> None:

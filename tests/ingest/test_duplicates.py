@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catalog.frames.duplicates import Alike
+from catalog.frames.duplicates import DuplicateCandidate
 from ingest.scan.change_source import remove_source
 from ingest.scan.find_duplicates import _digests, _Sources
 from ingest.sources.local_folder import LocalFolder
@@ -115,8 +115,8 @@ def test_equal_labels_of_other_images_are_no_duplicates(
 def test_etags_of_an_object_store_need_no_read(home: Home, tmp_path: Path) -> None:
     """Two images of one MD5 are the same; other marks of content say nothing."""
 
-    def frame(fkey: str, etag: str) -> Alike:
-        return Alike(fkey, "host1", "gone", 7, etag, "0" * 16, None)
+    def frame(fkey: str, etag: str) -> DuplicateCandidate:
+        return DuplicateCandidate(fkey, "host1", "gone", 7, etag, "0" * 16, None)
 
     md5 = "0123456789abcdef" * 2
     frames = [frame("a", md5), frame("b", f'"{md5}"'), frame("c", md5), frame("d", f"{md5}-2")]

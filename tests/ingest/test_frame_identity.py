@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from catalog.frames.frames import class_shares, info
+from catalog.frames.frames import info
 from catalog.store import CatalogStore
+from query.statistics.class_statistics import class_report
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import (
     BICYCLE,
@@ -124,7 +125,7 @@ def test_frames_without_a_label_are_frames(home: Home, tmp_path: Path) -> None:
     root = make_tree(tmp_path / "tree")
     source = home.add(root)
     home.scan(source)
-    before = class_shares(home.store)
+    before = class_report(home.store).classes
     for number in (8, 9):
         put(root, frame_key("camera", number, camera="side_left"), encode(Picture([[SKY]])))
     result = home.scan(source)
@@ -138,11 +139,11 @@ def test_frames_without_a_label_are_frames(home: Home, tmp_path: Path) -> None:
         assert home.rows(f"SELECT count(*) FROM {table}") == [(3,)]
     assert info(home.store).frames == 3
     assert [share.name for share in before] == ["Car", "Bicycle", "Sky"]
-    assert class_shares(home.store) == before
+    assert class_report(home.store).classes == before
     hot = CatalogStore(
         home.store.location, threads=1, snapshot_memory_mb=200, class_names=home.store.class_names
     )
-    assert class_shares(hot) == before
+    assert class_report(hot).classes == before
     hot.close()
     assert home.scan(source).counts.commits == 0
 

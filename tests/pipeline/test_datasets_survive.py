@@ -17,7 +17,7 @@ from catalog.errors import BadFile, InvalidInput
 from catalog.maintenance.backup import back_up, restore
 from catalog.maintenance.copying import copy_catalog
 from catalog.records.datasets import recorded_dataset
-from catalog.records.home_places import HomePlaces
+from catalog.records.home_layout import HomeLayout
 from catalog.records.jobs import recorded_job
 from catalog.records.sources import recorded_source
 from catalog.records.store import RecordStore
@@ -115,7 +115,9 @@ def team_home(home: Path, location: CatalogLocation, records: RecordStore) -> Wo
     """A home of another host whose catalog and records are a team's."""
     workspace = Workspace(Settings(home=home, cache=None))
     workspace.__dict__["catalog_location"] = location
-    workspace.__dict__["records"] = RecordStore(records.place, places=HomePlaces.of(home, location))
+    workspace.__dict__["records"] = RecordStore(
+        records.location, home_layout=HomeLayout.of(home, location)
+    )
     return workspace
 
 
@@ -136,7 +138,7 @@ def test_a_second_host_reads_what_was_copied_to_a_team(
     assert (copied.datasets, copied.models, copied.missing) == (1, 1, ())
     shutil.rmtree(workspace.home)
     second = team_home(tmp_path / "second", location, RecordStore(database))
-    files = second.places.files
+    files = second.home_layout.files
     assert files is not None
     if isinstance(files, S3Prefix):
         names = {key.removeprefix(files.prefix) for key, _ in files.objects()}

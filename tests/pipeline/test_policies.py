@@ -400,13 +400,13 @@ def test_a_run_pauses_goes_on_and_is_killed_between_batches(
         return now().completed > than
 
     looks: list[int] = []
-    wanted_of = policy_runs.wanted_of
+    requested_state = policy_runs.requested_state
 
     def looked(*of: Any) -> Any:
         looks.append(1)
-        return wanted_of(*of)
+        return requested_state(*of)
 
-    slow.setattr(policy_runs, "wanted_of", looked)
+    slow.setattr(policy_runs, "requested_state", looked)
     try:
         for _ in range(2):
             before = now().completed

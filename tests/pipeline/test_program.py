@@ -13,7 +13,7 @@ import framesift
 from api.services.jobs.files import report_file
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound
-from catalog.records.datasets import whole_dataset
+from catalog.records.datasets import complete_dataset
 from catalog.records.tables import Job
 from framesift.data import Classes, open_frames
 from pipeline.jobs.backends.launch import on_this_machine
@@ -53,7 +53,7 @@ def run(workspace: Workspace, name: str, *words: str, **settings: Any) -> Job:
     job = submit_order(
         workspace.records,
         JobQueue(workspace.jobs, workers=8),
-        whole_dataset(workspace.records, "all"),
+        complete_dataset(workspace.records, "all"),
         Program(command=str(CommandLine.of(words)), name=name, **settings),
     )
     eventually(lambda: refresh(workspace.records, job).state in FINISHED)
@@ -146,7 +146,7 @@ def test_what_cannot_be_is_refused_before_anything_runs(workspace: Workspace) ->
             submit_order(
                 workspace.records,
                 JobQueue(workspace.jobs, workers=8),
-                whole_dataset(workspace.records, "all"),
+                complete_dataset(workspace.records, "all"),
                 Program(command=text, **settings),
             )
         return str(error.value)
@@ -172,7 +172,7 @@ def test_what_cannot_be_is_refused_before_anything_runs(workspace: Workspace) ->
 def test_prepared_arrays_of_a_split(workspace: Workspace) -> None:
     """Proves a program opens the rows of its split, which are those of the form in the cache."""
     make(workspace, "all", split=SPLIT)
-    dataset = whole_dataset(workspace.records, "all")
+    dataset = complete_dataset(workspace.records, "all")
     stage_dataset(workspace.records, dataset, workspace.cache)
     job = run(
         workspace, "arrays", "cp", "{prepared}/rows.npy", "{job}",
@@ -197,7 +197,7 @@ def test_prepared_arrays_of_a_split(workspace: Workspace) -> None:
 def test_prepared_arrays_of_folders_of_this_machine(workspace: Workspace) -> None:
     """Proves that frames need no staging to be prepared: the cache gets their form, and no copy."""
     make(workspace, "all", split=SPLIT)
-    whole = whole_dataset(workspace.records, "all")
+    whole = complete_dataset(workspace.records, "all")
     line = "cp {prepared}/rows.npy {job}"
     order = Program(command=line, split="train", prepare="48x30", name="arrays")
     records, queue = workspace.records, workspace.job_queue

@@ -162,6 +162,7 @@ def _compared(condition: TagIs, actual: Held) -> bool | None:
         ">=": lambda: actual >= first,
         "between": lambda: first <= actual <= values[1],
         "in": lambda: actual in values,
+        "not_in": lambda: actual not in values,
     }
     return ways[condition.op]()
 
@@ -176,4 +177,4 @@ def _text_compared(op: str, text: str, values: list[str]) -> bool:
         pattern = "".join(signs.get(sign, re.escape(sign)) for sign in values[0])
         return re.fullmatch(pattern, text, re.DOTALL) is not None
     equal = text.rstrip(" ") in [value.rstrip(" ") for value in values]
-    return not equal if op == "!=" else equal
+    return not equal if op in ("!=", "not_in") else equal

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from catalog.errors import NotFound, SqlError, UnknownName
-from catalog.frames.frames import class_shares
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
@@ -91,13 +90,20 @@ def test_reports(spread_out: CatalogStore, by: Grouping | None, quantiles: bool)
         assert group.classes == all_expected(frames, quantiles=quantiles)
 
 
-def test_the_same_as_the_fast_way(spread_out: CatalogStore) -> None:
-    """What class_shares gives for a whole snapshot."""
-    report = class_report(spread_out)
-    keys = ("tag", "name", "frames", "pixels", "share", "share_where_present")
-    assert [[getattr(c, key) for key in keys] for c in report.classes] == [
-        [getattr(share, key) for key in keys] for share in class_shares(spread_out)
+def test_all_frames_are_counted_once(spread_out: CatalogStore) -> None:
+    """The measures of a snapshot are kept; the classes' names are the records', asked each time."""
+    first = class_report(spread_out)
+    names = spread_out.class_names
+    spread_out.class_names = lambda: dict(reversed([(t, f"{n} 2") for t, n in names().items()]))
+    try:
+        second = class_report(spread_out)
+    finally:
+        spread_out.class_names = names
+    assert [one.model_copy(update={"name": f"{one.name} 2"}) for one in first.classes][::-1] == [
+        *second.classes
     ]
+    with spread_out.reading() as snapshot:
+        assert snapshot.once(f"class measures {', '.join(names())}", lambda: None) is not None
 
 
 def test_frames_of_one_size(store: CatalogStore, frames: list[DrawnFrame]) -> None:

@@ -108,7 +108,7 @@ def test_each_facet_is_the_histogram_under_the_other_conditions(
     tags = ("camera", "scene", "car", "bicycle", "sky", "speed", "gear", "weather", "wet", "ego")
     for tag in tags:
         (facet,) = (facet for facet in report.facets if facet.tag == tag)
-        assert list(facet.counts) == expected(cold, report, question, tag), tag
+        assert list(facet.counts) == expected(hot, report, question, tag), tag
 
 
 def test_users_of_a_part_count_in_memory_and_see_no_more(hot: CatalogStore, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Questions about a model's scores and what it took for what, against plain Python."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,20 +67,27 @@ def write(store: CatalogStore, model: str = "demo-train", sha256: str = "aa") ->
     return write_scores(store, model, sha256, scores, pa.Table.from_pylist(rows))
 
 
+@pytest.fixture(scope="module")
+def scored(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a catalog that has a model's scores; tests copy it."""
+    folder = tmp_path_factory.mktemp("scored")
+    store = catalogs.drawn(catalogued, folder)
+    written = write(store)
+    assert (written.frames, written.unknown) == (20, 1)
+    assert written.cells == sum(1 + bool(pixels(n)) for n in range(20))
+    store.close()
+    return folder
+
+
 @pytest.fixture(params=[0, 256])
-def store(
-    catalogued: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> Iterator[CatalogStore]:
-    """A catalog with a model's scores, read from its files or held in memory."""
-    catalogs.drawn(catalogued, tmp_path).close()
+def store(scored: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[CatalogStore]:
+    """A copy of it, read from its files or held in memory."""
+    shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
     opened = CatalogStore(
         CatalogLocation.in_folder(tmp_path),
         snapshot_memory_mb=request.param,
         class_names=catalogs.class_names,
     )
-    written = write(opened)
-    assert (written.frames, written.unknown) == (20, 1)
-    assert written.cells == sum(1 + bool(pixels(n)) for n in range(20))
     if request.param:
         assert opened.memory.wait(60)
     yield opened
@@ -135,11 +143,11 @@ def test_scores_that_come_again_are_refreshed_in_memory(store: CatalogStore) -> 
     """What was written again is answered, and memory takes in the rows alone."""
     if isinstance(store.memory, NoMemory):
         return
-    held = store.memory.held_bytes
+    held = store.memory.loaded_bytes
     assert write(store).frames == 20
     assert store.memory.wait(60)
     # A load holds nothing until it ends; a refresh goes on holding the tables.
-    assert store.memory.held_bytes >= held > 0
+    assert store.memory.loaded_bytes >= held > 0
     with store.inspecting() as cursor:
         assert written_since(cursor, store.snapshot() - 1) is not None
     assert asked(store, where="confusion(car, bicycle) = 0") == SCORED

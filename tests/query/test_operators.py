@@ -59,7 +59,8 @@ def questions(op: str, tag: str) -> Iterator[TagIs]:
     if shape == "none":
         yield asked(tag, op)
     elif shape == "one":
-        for value in values[:4] if op != "like" else PATTERNS:
+        few = values[: 4 if isinstance(values[0], str) else 2]
+        for value in few if op != "like" else PATTERNS:
             yield asked(tag, op, value)
     elif shape == "two":
         ends = sorted(values)  # type: ignore[type-var]

@@ -65,6 +65,10 @@ def test_frames_without_the_tag_are_named(store: CatalogStore) -> None:
     # Of frame 3 neither tag is known.
     of_both = unknown_values(store, asked("quality!=bad", "quality_2!=x", where="number = 1"))
     assert of_both == f"{unknown - 1} {told}"
+    assert unknown_values(store, asked("quality not_in bad,dark")) == (
+        f"{unknown} frames have no quality, so they are left out: 'quality not_known_to_be VALUE' "
+        "for each chooses them, too"
+    )
     assert unknown_values(store, asked("number!=2")) == ""
     assert unknown_values(store, asked("quality=bad")) == ""
     assert unknown_values(store, asked("quality not_known_to_be bad")) == ""

@@ -72,7 +72,7 @@ FRAMES_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class FrameCells:
-    """Cells of frames, a row each.
+    """Cells of frames' confusion matrices that have pixels, a row each.
 
     Attributes:
         frame: (n,) int32, the frame's position in its shard, from 0, ascending.

@@ -24,11 +24,11 @@ _SHOWN = ("fkey", "row", "scene", "camera", "miou", "uncertainty", "accuracy", "
 
 @dataclass
 class FrameSummary:
-    """Frames, and those at the ends of a score.
+    """Count of a validation's frames, with the worst and the most uncertain of them.
 
     Attributes:
-        frames: Their number.
-        ignored_pixels: Of theirs.
+        frames: Number of frames.
+        ignored_pixels: Of all frames.
     """
 
     frames: int = 0

@@ -10,7 +10,6 @@ are the same file, so locks save work and no score depends on them. A shard's re
 its rows once, and is byte by byte that of a worker that scored all of them.
 """
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from catalog.errors import BadFile, StorageError
+from catalog.storage.file_lock import is_locked, open_locked
 from training.validation.frame_cells import FrameCells, FrameScore
 from training.validation.frame_pictures import FramePictures, PictureSelection
 from training.validation.metrics.table import METRICS
@@ -84,59 +84,36 @@ class ShardLocks:
         try:
             yield
         finally:
-            os.close(file)
+            if file is not None:
+                os.close(file)
             with suppress(OSError):  # other files are left: the worker did not remove them
                 self._folder.rmdir()
 
-    def _worker_lock(self) -> int:
+    def _worker_lock(self) -> int | None:
         while True:
             with suppress(FileNotFoundError):  # an earlier worker removes the folder at its end
                 self._folder.mkdir(parents=True, exist_ok=True)
-                path = self._path(_WORKER)
-                file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-                _lock(file, fcntl.LOCK_EX)
-                with suppress(FileNotFoundError):
-                    if os.path.samestat(os.fstat(file), path.stat()):
-                        return file
-                os.close(file)
+                return open_locked(self._path(_WORKER), is_optional=True)
 
     def has_worker(self) -> bool:
         """Return whether a process is the shard's worker now."""
-        try:
-            file = os.open(self._path(_WORKER), os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            return not _lock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        finally:
-            os.close(file)
+        return is_locked(self._path(_WORKER))
 
     @contextmanager
     def claim(self, piece: Piece) -> Iterator[bool]:
         """Hold a piece for the block; False where another worker holds it, or the shard is done."""
         try:
-            file = os.open(self._path(str(piece)), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            file = open_locked(self._path(str(piece)), wait_s=0, is_optional=True)
         except OSError:
-            yield False
-            return
+            file = None
         try:
-            yield _lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield file is not None
         finally:
-            os.close(file)
+            if file is not None:
+                os.close(file)
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.lock"
-
-
-def _lock(file: int, how: int) -> bool:
-    """Lock an open file; False where another process does. True where there are no locks."""
-    try:
-        fcntl.flock(file, how)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def joined_pieces(pieces: Sequence[ShardResult], rows: Sequence[int], path: Path) -> ShardResult:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a shard that is there already does without TensorFlow
 
 @dataclass
 class ShardSums:
-    """Sums over the frames of a shard, and what is kept of each."""
+    """Sums over the frames of a shard, and the scores and cells of each frame."""
 
     metrics: dict[str, Metric]
     frames: list[FrameScore] = field(default_factory=list)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel
@@ -27,7 +27,7 @@ from api.cli.terminal import JsonFlag, emit_json, emit_text, stdout
 from api.schemas.datasets import NewDataset, NewExtension, NewReduction, NewSplit
 from catalog.errors import InvalidInput, StorageError
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import checked
 from query.sets.as_written import parse_demands
 
 _MOST_FRAMES = 1_000_000
@@ -60,7 +60,7 @@ def create(
     """Choose frames and save them as a dataset's new version, divided into splits."""
     method, conditions = method_of(how, options)
     question = question_of(conditions)
-    body = _checked(
+    body = checked(
         NewDataset,
         name=name,
         question=question,
@@ -90,7 +90,7 @@ def split_(
     as_json: JsonFlag = False,
 ) -> None:
     """Divide a dataset's frames again, as a new version of it."""
-    body = _checked(NewSplit, split=split, seed=seed, **division_of(division))
+    body = checked(NewSplit, split=split, seed=seed, **division_of(division))
     data = _data(body)
     _show(target().datasets.divide(name, data.pop("split"), **data), as_json)
 
@@ -125,7 +125,7 @@ def extend(
     demands = parse_demands(gap or (), gap_where or ())
     if not demands:
         raise InvalidInput("dataset extend: say with --gap or --gap-where what is missing")
-    body = _checked(NewExtension, demands=demands, split=grow, seed=seed, **asdict(apart))
+    body = checked(NewExtension, demands=demands, split=grow, seed=seed, **asdict(apart))
     data = _data(body)
     dataset = target().datasets.extend(name, *data.pop("demands"), at=at, **data)
     _show(dataset, as_json)
@@ -147,7 +147,7 @@ def reduce(
     as_json: JsonFlag = False,
 ) -> None:
     """Keep the most informative frames of a training split, as a new version."""
-    data = _data(_checked(NewReduction, frames=frames, model=model, split=split, seed=seed))
+    data = _data(checked(NewReduction, frames=frames, model=model, split=split, seed=seed))
     _show(target().datasets.reduce(name, data.pop("frames"), **data), as_json)
 
 
@@ -272,17 +272,6 @@ def show(
 ) -> None:
     """Show a dataset: its question, snapshot, splits and classes."""
     _show(target().datasets.get(name), as_json)
-
-
-_Wanted = TypeVar("_Wanted", bound=BaseModel)
-
-
-def _checked(kind: type[_Wanted], **options: Any) -> _Wanted:
-    """The body for options; a value that cannot be used is the user's mistake."""
-    try:
-        return kind(**options)
-    except ValueError as error:
-        raise InvalidInput(validation_message(error)) from error
 
 
 def _data(body: BaseModel) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def _to_read(workspace: "Workspace") -> Iterator[tuple["Workspace", dict[str, st
                 continue
             wait_s = workspace.settings.lock_wait_s
             is_made = not isinstance(location.metadata, Path) or location.metadata.exists()
-            still = location.kept_still(wait_s, "the catalog is being written")
+            still = location.quiesced(wait_s, "the catalog is being written")
             with still if is_made else nullcontext():
                 copy = stack.enter_context(readable(place))
             if copy != place:
@@ -118,7 +118,7 @@ def log(
     as_json: JsonFlag = False,
 ) -> None:
     """List the catalog's snapshots: when, by whom, what for, and how much there was."""
-    from api.schemas.snapshots import SnapshotBody
+    from api.schemas.catalog import SnapshotBody
     from catalog.lake import snapshots
 
     commits = [SnapshotBody.of(one) for one in snapshots.log(open_workspace().whole_catalog, limit)]
@@ -140,7 +140,7 @@ def diff(
     as_json: JsonFlag = False,
 ) -> None:
     """Show what differs between two snapshots: files, frames and tags."""
-    from api.schemas.snapshots import TagChangeBody
+    from api.schemas.catalog import TagChangeBody
     from catalog.maintenance import snapshot_diff
 
     catalog = open_workspace().whole_catalog

@@ -73,7 +73,7 @@ def serve(
     from api.server.worker import Serving, serve_on
     from api.settings import read_settings
     from api.workspace import Workspace
-    from catalog.accounts.first_admin import first_token
+    from catalog.accounts.tokens import first_token
 
     loopback = is_loopback(host)
     if no_auth and not loopback:

@@ -15,7 +15,7 @@ from catalog.errors import InvalidInput
 from catalog.values import PLATFORMS
 from ingest.sources.mount import MOUNT
 from ingest.sources.schemes import PLACES
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import checked
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -167,7 +167,7 @@ def set_(
     Moved files are compared first, and datasets follow. Options that are not given change nothing.
     """
     left_out = [] if exclude == [""] else exclude
-    change = _valid(
+    change = checked(
         SourceChange,
         uri=root,
         differing=differing,
@@ -263,7 +263,7 @@ def _checked(**fields: Any) -> NewSource:
             f"source name '{fields['name']}': expected letters, digits, '.', '_' and '-', and "
             "a letter, a digit or '_' first"
         )
-    return _valid(NewSource, **fields)
+    return checked(NewSource, **fields)
 
 
 def _sent_fields(source: NewSource) -> dict[str, Any]:
@@ -272,10 +272,3 @@ def _sent_fields(source: NewSource) -> dict[str, Any]:
     if "secret_key" in fields:
         fields["secret_key"] = source.secret_key.get_secret_value()
     return fields
-
-
-def _valid(model: type[_Model], **fields: Any) -> _Model:
-    try:
-        return model(**fields)
-    except ValueError as error:
-        raise InvalidInput(validation_message(error)) from error

@@ -17,7 +17,7 @@ from query.question.condition_text import parse_share, parse_tag, parse_time
 from query.question.label_range import LabelRange
 from query.question.operators import OPERATORS
 from query.question.question import Question
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import input_errors
 
 _Texts = list[str] | None
 
@@ -114,13 +114,11 @@ def question_of(options: QuestionOptions) -> Question:
         "seed": base.seed if options.seed is None else options.seed,
         "model": base.model if options.model is None else options.model,
     }
-    try:
+    with input_errors():
         if options.question is None:
             names = {"cameras": options.camera or (), "scenes": options.scene or ()}
             return Question.model_validate(added | names)
         return Question.model_validate(dict(base) | added)
-    except ValueError as error:
-        raise InvalidInput(validation_message(error)) from error
 
 
 with_question = with_options("options", QuestionOptions)
@@ -184,7 +182,5 @@ def _from_file(name: str) -> Question:
         raise StorageError(f"{name}: cannot be read: {error.strerror}", name) from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{name}: is no text: expected a question as JSON") from error
-    try:
+    with input_errors(f"{name}: is no question: "):
         return Question.model_validate_json(text)
-    except ValueError as error:
-        raise InvalidInput(f"{name}: is no question: {validation_message(error)}") from error

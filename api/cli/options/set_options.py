@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from api.cli.options.question_options import QuestionOptions
 from catalog.errors import InvalidInput, StorageError
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import input_errors
 from query.sets.as_written import parse_allocation, parse_demands, parse_targets
 from query.sets.methods import MIN_GAP_S, Method
 from query.sets.stratifier import parse_stratifiers
@@ -158,10 +158,8 @@ def method_of(
     if len(methods) > 1:
         names = ", ".join(str(one["method"]) for one in methods)
         raise InvalidInput(f"{names}: a set is built by one method; make one dataset of each")
-    try:
+    with input_errors():
         return (_METHOD.validate_python(methods[0]) if methods else None), options
-    except ValueError as error:
-        raise InvalidInput(validation_message(error)) from error
 
 
 def _needed(value: int | None, option: str, missing: str) -> int:

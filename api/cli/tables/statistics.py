@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from api.cli.tables.bars import bar, columns_of
 from api.cli.tables.table import emit_table
 from api.cli.terminal import heading, stdout
-from catalog.values import ClassShare
 from query.statistics.class_report import (
     ClassGroup,
     ClassReport,
@@ -24,7 +23,7 @@ _WIDEST = 8
 _YEAR_9999_S = 253_370_764_800
 
 
-def emit_classes(classes: Iterable[ClassShare | ClassStatistics]) -> None:
+def emit_classes(classes: Iterable[ClassStatistics]) -> None:
     """Frames and share of every class."""
     rows = list(classes)
     largest = max((row.share for row in rows), default=0.0)

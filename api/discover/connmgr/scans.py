@@ -18,7 +18,7 @@ from api.http.dependencies import CurrentSession
 from api.http.openapi.discover import json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.schemas.home_orders import Scan
-from api.schemas.scans import ScanStanding
+from api.schemas.scans import ScanStatus
 from api.schemas.sources import SourceBody
 from api.services.session import Session
 from catalog.errors import InvalidInput, NotFound
@@ -80,7 +80,7 @@ def get_scans(session: CurrentSession) -> Response:
 def get_scan(connection: str, session: CurrentSession) -> Response:
     """Where the connection's newest scan stands, while it runs and afterwards."""
     source = _source(session, connection)
-    status = None if source is None else session.scans.standing(connection)
+    status = None if source is None else session.scans.status(connection)
     if status is None:
         return _not_found(f"No scan is in progress for {connection[:128]}.")
     return in_json(_document(status))
@@ -182,7 +182,7 @@ def _below_root(source: SourceBody, folder: str) -> str:
     return folder
 
 
-def _document(scan: ScanStanding) -> dict[str, Any]:
+def _document(scan: ScanStatus) -> dict[str, Any]:
     document = {
         "connection": scan.source,
         "status": _STATES[scan.state],

@@ -5,10 +5,8 @@
 <id>.csv.part    being written; whoever writes it holds a lock on it, which ends with the process
 """
 
-import fcntl
 import json
 import os
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from api.discover.db2whrest.task_files import is_task
 from catalog.errors import InvalidInput, NotFound, StorageError
 from catalog.storage.atomic_write import atomic_write
+from catalog.storage.file_lock import is_locked, open_locked
 from catalog.storage.private_files import make_private_folder
 from query.discover.search import Search
 
@@ -88,7 +87,8 @@ class ReportFiles:
         Raises:
             NotFound: There is none.
         """
-        running = is_task(id_) and self._is_running(id_)  # asked before: it writes its end first
+        # Before the report is read: a run writes its end first.
+        running = is_task(id_) and is_locked(self.folder / f"{id_}.csv.part")
         try:
             if not is_task(id_):
                 raise FileNotFoundError
@@ -144,10 +144,11 @@ class ReportFiles:
         temporary = self.folder / f"{report.id}.csv.part"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Not truncated before it is locked: another run may be writing it.
-            with os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT, 0o600), "rb+") as file:
-                if not _locked(file, temporary):
-                    raise InvalidInput(f"report {report.id} is running already")
+            # A process that asks whether the report is running holds the lock for a moment.
+            handle = open_locked(temporary, mode=0o600, wait_s=0.1)
+            if handle is None:
+                raise InvalidInput(f"report {report.id} is running already")
+            with os.fdopen(handle, "rb+") as file:
                 file.truncate()
                 yield file
                 file.flush()
@@ -158,35 +159,9 @@ class ReportFiles:
         except OSError as error:
             raise self._refused(error) from error
 
-    def _is_running(self, id_: str) -> bool:
-        try:
-            file = (self.folder / f"{id_}.csv.part").open("rb")
-        except OSError:
-            return False
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-            return False
-
     def _refused(self, error: OSError) -> StorageError:
         where = str(self.folder)
         return StorageError(f"{where}: a report cannot be written: {error.strerror}", where)
-
-
-def _locked(file: IO[bytes], temporary: Path) -> bool:
-    """Return whether the file is this process's alone, and still lies where it was opened."""
-    for _ in range(5):  # who only looks whether it is locked holds it for a moment
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.02)
-            continue
-        with suppress(OSError):
-            return os.path.samestat(os.fstat(file.fileno()), temporary.stat())
-        return False
-    return False
 
 
 def document(report: Report) -> dict[str, Any]:

@@ -5,7 +5,6 @@ computed when they are asked for, so nothing runs by the schedule that clients m
 and shown again.
 """
 
-import fcntl
 import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,6 +21,7 @@ from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.services.session import Session
 from catalog.errors import NotFound, StorageError
 from catalog.storage.atomic_write import atomic_write
+from catalog.storage.file_lock import locked
 
 router = discover_router("db2whrest")
 
@@ -129,8 +129,7 @@ def _configure(session: Session, table: str, fields: dict[str, Any]) -> None:
     file = _file(session)
     try:
         # One process at a time: each writes what it read, of all tables.
-        with file.with_name(f"{file.name}.lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(file.with_name(f"{file.name}.lock")):
             stored = _configurations(file)
             stored[table] = read_as(Configuration, {**stored[table].model_dump(), **fields})
             atomic_write(file, json.dumps({name: one.model_dump() for name, one in stored.items()}))

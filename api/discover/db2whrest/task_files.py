@@ -7,7 +7,6 @@ A .part without a lock was left by a process that ended: whoever sees it first m
 of a task that failed.
 """
 
-import fcntl
 import json
 import os
 import time
@@ -19,7 +18,8 @@ from typing import IO
 
 from api.discover.replies import failure
 from catalog.errors import InvalidInput, StorageError
-from catalog.storage.eviction import Bounds, entries_in, given_up
+from catalog.storage.eviction import Bounds, entries_in, entries_to_evict
+from catalog.storage.file_lock import lock, open_locked
 
 _LOST = "the server ended while the task was running; send the request again"
 _JSON = "application/json"
@@ -81,7 +81,7 @@ class Output:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Without a buffer: what a full disk refused must not be tried again at the end.
             self._file = self._part.open("xb", buffering=0)
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+            lock(self._file)
             _write_all(self._file, _head(view, 200, content_type))
         except OSError as error:
             raise _refused(error, self._part) from error
@@ -149,19 +149,15 @@ class TaskFiles:
         """Return whether somebody still writes it."""
         temporary = self.folder / f"{task}.part"
         try:
-            file = temporary.open("rb+", buffering=0)
+            handle = open_locked(temporary, os.O_RDWR, wait_s=0)
         except OSError:
-            return False
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-            # It may have become the result since it was opened, or another took care of it.
-            if temporary.exists():
-                _rewrite(file, _view(file), 500, failure(_LOST))
-                temporary.rename(temporary.with_suffix(".result"))
-            return False
+            return False  # it became the result, or another took care of it
+        if handle is None:
+            return True
+        with FileIO(handle, "rb+") as file:
+            _rewrite(file, _view(file), 500, failure(_LOST))
+            temporary.rename(temporary.with_suffix(".result"))
+        return False
 
     def result(self, task: str, *, take: bool = False) -> Result | None:
         """The result of a task; None where there is no such task, or it runs.
@@ -191,7 +187,7 @@ class TaskFiles:
         limits = self.limits
         bounds = Bounds(limits.kept, limits.kept_bytes, since=time.time() - limits.kept_s)
         results = entries_in(self.folder.glob("*.result"))
-        for result in given_up(results, bounds, lambda one: self.view(one.path.stem) or ""):
+        for result in entries_to_evict(results, bounds, lambda one: self.view(one.path.stem) or ""):
             result.path.unlink(missing_ok=True)
 
 

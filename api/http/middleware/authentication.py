@@ -25,7 +25,7 @@ from api.server.shared import Changes
 from api.services.accounts.callers import NOBODY_ASKED, Caller
 from catalog.accounts import login_links, login_throttle, row_collections, tokens, users
 from catalog.accounts.accounts import SCOPES
-from catalog.accounts.caller import asked_by
+from catalog.accounts.caller import acting_for
 from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated, StorageError
 from catalog.records.store import RecordStore
 from catalog.records.user_tables import User
@@ -80,7 +80,7 @@ class Authentication:
             await refusal(scope, error)(scope, receive, noting)
             return
         try:
-            with asked_by(caller_of(scope)):
+            with acting_for(caller_of(scope)):
                 await self._app(scope, receive, noting)
         except Exception:
             # Answered outside of here, with 500.

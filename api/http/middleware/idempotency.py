@@ -19,7 +19,7 @@ from api.http.errors import problem
 from api.http.middleware.read_again import read_again, whole_body
 from api.http.routing import rule_of
 from catalog.records import idempotency_keys
-from catalog.records.idempotency_keys import LEASE, Keyed
+from catalog.records.idempotency_keys import LEASE, KeyedRequest
 from catalog.records.store import RecordStore
 from catalog.records.tables import IdempotencyKey
 
@@ -66,7 +66,7 @@ class Idempotency:
         records: RecordStore = scope["app"].state.workspace.records
         view = scope["state"]["context"].caller.view
         content = b"\0".join((scope["path"].encode(), scope["query_string"], body))
-        keyed = Keyed.of(view, key, content)
+        keyed = KeyedRequest.of(view, key, content)
         earlier = await run_in_threadpool(idempotency_keys.begin, records, keyed)
         if earlier is not None:
             await _again(earlier, keyed)(scope, receive, send)
@@ -87,7 +87,7 @@ class Idempotency:
             await send(message)
 
 
-def _again(answer: IdempotencyKey, keyed: Keyed) -> Response:
+def _again(answer: IdempotencyKey, keyed: KeyedRequest) -> Response:
     """The answer to a request whose key is known."""
     if answer.digest != keyed.digest:
         why = "Idempotency-Key: it was given to another request; give each request one of its own"
@@ -98,7 +98,7 @@ def _again(answer: IdempotencyKey, keyed: Keyed) -> Response:
     return Response(answer.body, answer.status, {**answer.headers, "Idempotency-Replayed": "true"})
 
 
-async def _renewing(records: RecordStore, keyed: Keyed) -> None:
+async def _renewing(records: RecordStore, keyed: KeyedRequest) -> None:
     while True:
         await asyncio.sleep(LEASE.total_seconds() / 3)
         with suppress(Exception):  # the next one may succeed; without any the key is free again

@@ -3,7 +3,7 @@
 from api.http.dependencies import CurrentSession
 from api.http.routing import Router
 from api.http.rules import READ
-from api.schemas.info import InfoAnswer
+from api.schemas.catalog import InfoAnswer
 
 router = Router(prefix="/v1/info", tags=["server"])
 

@@ -62,8 +62,8 @@ class Caller:
     def view(self) -> str:
         """A text for the rows that the caller sees: an answer to one view is not for another."""
         rows = "\0".join(self.rules).encode()
-        seen = "all" if self.sees_all else hashlib.sha256(rows).hexdigest()
-        return f"{self.user} {self.account} {seen}"
+        visible = "all" if self.sees_all else hashlib.sha256(rows).hexdigest()
+        return f"{self.user} {self.account} {visible}"
 
     @property
     def level(self) -> str:

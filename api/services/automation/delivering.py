@@ -25,8 +25,8 @@ from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, StorageErr
 from catalog.records.automation import webhooks as records_of
 from catalog.records.automation.tables import Webhook, WebhookDelivery
 from catalog.records.tables import Job, now
+from catalog.storage.file_lock import open_locked
 from ingest.sources.sealed_keys import unseal
-from pipeline.jobs.backends.turn import locked
 
 if TYPE_CHECKING:
     from api.workspace import Workspace
@@ -36,7 +36,7 @@ AGAIN_S = (10, 60, 300, 1_800, 7_200, 21_600)
 
 _TIMEOUT_S = 10.0
 _AT_ONCE = 100
-_TOLD = (
+_FIELDS = (
     "name", "kind", "state", "backend", "dataset", "split", "error", "attempt", "created",
     "started", "finished", "seconds", "metrics",
 )  # fmt: skip
@@ -45,8 +45,8 @@ _TOLD = (
 _log = logging.getLogger(__name__)
 
 
-def tell_webhooks(workspace: "Workspace", tell: Callable[[str], None] = _log.warning) -> int:
-    """Record the ends that webhooks were not told of, and try what is due; how many were told.
+def notify_webhooks(workspace: "Workspace", warn: Callable[[str], None] = _log.warning) -> int:
+    """Record the ends that webhooks do not know, and send what is due; the number delivered.
 
     One process does so at a time; another's call returns at once.
 
@@ -59,7 +59,7 @@ def tell_webhooks(workspace: "Workspace", tell: Callable[[str], None] = _log.war
         return 0
     try:
         workspace.jobs.mkdir(parents=True, exist_ok=True)
-        lock = locked(workspace.jobs / ".webhooks.lock")
+        lock = open_locked(workspace.jobs / ".webhooks.lock", mode=0o600, wait_s=0)
     except OSError as error:
         raise StorageError(f"{workspace.jobs}: {error.strerror}", str(workspace.jobs)) from error
     if lock is None:
@@ -68,7 +68,7 @@ def tell_webhooks(workspace: "Workspace", tell: Callable[[str], None] = _log.war
         for webhook in every:
             records_of.note_ends(records, webhook, partial(_delivery, webhook))
         rows = records_of.due(records, now(), _AT_ONCE)
-        return sum(_try(workspace, webhook, delivery, tell) for webhook, delivery in rows)
+        return sum(_try(workspace, webhook, delivery, warn) for webhook, delivery in rows)
     except CatalogBusy:
         return 0  # the next look is soon
     finally:
@@ -82,8 +82,8 @@ def signature(secret: str, at_s: int, body: bytes) -> str:
 
 
 def _delivery(webhook: Webhook, job: Job) -> WebhookDelivery:
-    delivery, told = uuid4().hex, JobBody.of(job).model_dump(mode="json", include={*_TOLD})
-    document = {"delivery": delivery, "event": f"job.{job.state}", "job": told}
+    delivery, fields = uuid4().hex, JobBody.of(job).model_dump(mode="json", include={*_FIELDS})
+    document = {"delivery": delivery, "event": f"job.{job.state}", "job": fields}
     return WebhookDelivery(
         webhook_id=webhook.id,
         delivery=delivery,
@@ -98,7 +98,7 @@ def _try(
     workspace: "Workspace",
     webhook: Webhook,
     delivery: WebhookDelivery,
-    tell: Callable[[str], None],
+    warn: Callable[[str], None],
 ) -> bool:
     """Try a delivery once, and record what came of it; whether it was delivered."""
     status, error = None, ""
@@ -117,7 +117,7 @@ def _try(
         changes["state"] = records_of.DELIVERED
     elif tries > len(AGAIN_S):
         changes["state"] = records_of.FAILED
-        tell(f"webhook {webhook.name}: job {delivery.job}: {error}; given up after {tries} tries")
+        warn(f"webhook {webhook.name}: job {delivery.job}: {error}; given up after {tries} tries")
     else:
         changes["due"] = now() + timedelta(seconds=AGAIN_S[tries - 1])
     records_of.keep(

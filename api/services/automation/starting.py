@@ -11,13 +11,16 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from api.services.automation.owners import session_of
+from api.services.accounts.callers import NOBODY_ASKED
+from api.services.accounts.owners import caller_of
+from api.services.session import Session
 from catalog.errors import CatalogBusy, FramesiftError, NotFound, StorageError
 from catalog.records.automation import triggers as records_of
 from catalog.records.automation.tables import Trigger, TriggerRun
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Job, now
-from pipeline.jobs.backends.turn import locked
+from catalog.storage.file_lock import open_locked
+from catalog.values import COMMAND, Owner
 from pipeline.jobs.follow import refresh
 from pipeline.jobs.state import FINISHED
 from pipeline.policies.schedule import is_due, last_of
@@ -25,7 +28,6 @@ from query.frames.count_frames import count_frames
 from query.question.question import Question
 
 if TYPE_CHECKING:
-    from api.services.session import Session
     from api.workspace import Workspace
 
 _AT_MOST = 10
@@ -34,7 +36,7 @@ _AT_MOST = 10
 _log = logging.getLogger(__name__)
 
 
-def start_triggers(workspace: "Workspace", tell: Callable[[str], None] = _log.warning) -> int:
+def start_triggers(workspace: "Workspace", warn: Callable[[str], None] = _log.warning) -> int:
     """Go on with the runs of a home's triggers, and begin those that are due; how many began.
 
     One process does so at a time; another's call returns at once. A trigger that cannot be looked
@@ -43,7 +45,7 @@ def start_triggers(workspace: "Workspace", tell: Callable[[str], None] = _log.wa
     with _alone(workspace) as is_alone:
         if not is_alone:
             return 0
-        return sum(_looked_at(workspace, trigger, tell) for trigger in _triggers(workspace))
+        return sum(_started(workspace, trigger, warn) for trigger in _triggers(workspace))
 
 
 @contextmanager
@@ -51,7 +53,7 @@ def _alone(workspace: "Workspace") -> Iterator[bool]:
     """True when no other process does so within the block."""
     try:
         workspace.jobs.mkdir(parents=True, exist_ok=True)
-        lock = locked(workspace.jobs / ".triggers.lock")
+        lock = open_locked(workspace.jobs / ".triggers.lock", mode=0o600, wait_s=0)
     except OSError as error:
         raise StorageError(f"{workspace.jobs}: {error.strerror}", str(workspace.jobs)) from error
     try:
@@ -69,7 +71,7 @@ def _triggers(workspace: "Workspace") -> list[Trigger]:
     return [trigger for trigger in every if trigger.enabled and trigger.id not in busy]
 
 
-def _looked_at(workspace: "Workspace", trigger: Trigger, tell: Callable[[str], None]) -> bool:
+def _started(workspace: "Workspace", trigger: Trigger, warn: Callable[[str], None]) -> bool:
     error = ""
     try:
         run = _due(workspace, trigger)
@@ -80,7 +82,7 @@ def _looked_at(workspace: "Workspace", trigger: Trigger, tell: Callable[[str], N
         return False  # the next look is soon
     except FramesiftError as problem:
         error = str(problem)
-        tell(f"trigger {trigger.name}: {error}")
+        warn(f"trigger {trigger.name}: {error}")
     finally:
         if error != trigger.error:
             _keep(workspace, trigger, error=error)
@@ -97,7 +99,7 @@ def _due(workspace: "Workspace", trigger: Trigger) -> TriggerRun | None:
     cause = "frames" if trigger.schedule is None else "schedule"
     if not trigger.condition:
         return TriggerRun(cause=cause)
-    session = session_of(workspace, trigger)
+    session = _session_of(workspace, trigger)
     if trigger.schedule is None and not _is_quiet(session, trigger):
         return None
     frames, snapshot = count_frames(session.workspace.catalog, Question(where=trigger.condition))
@@ -109,7 +111,7 @@ def _due(workspace: "Workspace", trigger: Trigger) -> TriggerRun | None:
     return TriggerRun(cause=cause, frames=frames, snapshot=snapshot) if enough else None
 
 
-def _is_quiet(session: "Session", trigger: Trigger) -> bool:
+def _is_quiet(session: Session, trigger: Trigger) -> bool:
     """True when the catalog has changed, and does so no more, or has for long."""
     if session.workspace.catalog.snapshot() == trigger.snapshot:
         return False
@@ -137,19 +139,19 @@ def _go_on(workspace: "Workspace", trigger: Trigger, run: TriggerRun) -> None:
         if len(run.jobs) == len(trigger.steps):
             records_of.end_run(records, run.id, records_of.DONE)
             return
-        _begin_next(session_of(workspace, trigger), trigger, run)
+        _begin_next(_session_of(workspace, trigger), trigger, run)
     except CatalogBusy:
         return  # the next look is soon
     except FramesiftError as error:
         records_of.end_run(records, run.id, records_of.FAILED, str(error))
 
 
-def _begin_next(session: "Session", trigger: Trigger, run: TriggerRun) -> None:
+def _begin_next(session: Session, trigger: Trigger, run: TriggerRun) -> None:
     step: dict[str, Any] = dict(trigger.steps[len(run.jobs)])
     kind = step.pop("kind")
     name = f"{trigger.name}-{run.id}-{kind}{len(run.jobs) + 1}"
     records = session.whole.records
-    if not _is_begun(records, name, run):
+    if not _is_started(records, name, run):
         if step.get("dataset") is None:
             step["dataset"] = run.dataset = run.dataset or _dataset(session, trigger, run)
             records_of.keep_run(records, run.id, dataset=run.dataset)
@@ -159,7 +161,7 @@ def _begin_next(session: "Session", trigger: Trigger, run: TriggerRun) -> None:
     records_of.keep_run(records, run.id, jobs=[*run.jobs, name])
 
 
-def _is_begun(records: Any, name: str, run: TriggerRun) -> bool:
+def _is_started(records: Any, name: str, run: TriggerRun) -> bool:
     """True when a process that was killed had begun the job already."""
     try:
         job: Job = recorded_job(records, name)
@@ -169,11 +171,11 @@ def _is_begun(records: Any, name: str, run: TriggerRun) -> bool:
 
 
 def _trained(trigger: Trigger, run: TriggerRun) -> str:
-    begun = zip(trigger.steps, run.jobs, strict=False)
-    return str([job for step, job in begun if step["kind"] == "train"][-1])
+    jobs = zip(trigger.steps, run.jobs, strict=False)
+    return str([job for step, job in jobs if step["kind"] == "train"][-1])
 
 
-def _dataset(session: "Session", trigger: Trigger, run: TriggerRun) -> str:
+def _dataset(session: Session, trigger: Trigger, run: TriggerRun) -> str:
     """The frames as they were counted, saved; NAME@VERSION."""
     from api.schemas.datasets import NewDataset
     from api.services.datasets.new_dataset import make_dataset
@@ -190,3 +192,19 @@ def _keep(workspace: "Workspace", trigger: Trigger, **columns: Any) -> None:
         stored = session.get(Trigger, trigger.id)  # it may have been removed meanwhile
         for column, value in columns.items() if stored is not None else ():
             setattr(stored, column, value)
+
+
+def _session_of(workspace: "Workspace", trigger: "Trigger") -> Session:
+    """The services of a home for a trigger's owner, with the rights of user and token as of now."""
+    if trigger.account == COMMAND:
+        return Session(workspace, is_command=True)
+    if not trigger.account:  # a server that does not authenticate
+        return Session(workspace, NOBODY_ASKED)
+    caller = caller_of(
+        workspace.records,
+        Owner(trigger.owner, trigger.account),
+        trigger.scope,
+        f"trigger {trigger.name}",
+        "remove it, and have another user add it",
+    )
+    return Session(workspace, caller)

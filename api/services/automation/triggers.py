@@ -4,8 +4,6 @@ import builtins
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import ValidationError
-
 from api.schemas.automation.triggers import NewTrigger, TriggerBody, TriggerRunBody
 from api.services.call import Call, Service
 from api.services.jobs.programs import need_programs
@@ -17,7 +15,7 @@ from pipeline.datasets.split import parse_split
 from pipeline.policies.schedule import check_schedule
 from query.frames.count_frames import as_condition, count_frames
 from query.question.question import Question
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import checked
 
 _MOST_RUNS = 1_000
 
@@ -39,10 +37,7 @@ class Triggers(Service):
         Raises:
             InvalidInput: Something of it cannot be used, or nothing would start it.
         """
-        try:
-            request = NewTrigger.model_validate({"name": name, "then": [*map(dict, then)], **more})
-        except ValidationError as error:
-            raise InvalidInput(validation_message(error)) from error
+        request = checked(NewTrigger, name=name, then=[*map(dict, then)], **more)
         _check(request)
         if any(step.kind == "run" for step in request.then):
             need_programs(self._session)

@@ -5,8 +5,6 @@ import secrets
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
-
 from api.schemas.automation.webhooks import (
     DeliveryBody,
     NewWebhook,
@@ -19,7 +17,7 @@ from catalog.records.automation import webhooks as records_of
 from catalog.records.automation.tables import Webhook
 from catalog.text.visible_text import without_user
 from ingest.sources.sealed_keys import AccessKeys, seal
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import checked
 
 _MOST = 1_000
 _PORTS = {"https": 443, "http": 80}
@@ -44,10 +42,7 @@ class Webhooks(Service):
         Raises:
             InvalidInput: The URL cannot be used, or its host is not allowed.
         """
-        try:
-            request = NewWebhook.model_validate({"name": name, "url": url, "states": [*states]})
-        except ValidationError as error:
-            raise InvalidInput(validation_message(error)) from error
+        request = checked(NewWebhook, name=name, url=url, states=[*states])
         check_url(request.url, self._session.whole.settings.webhook_hosts)
         secret = secrets.token_urlsafe(32)
         owner = self._session.owner

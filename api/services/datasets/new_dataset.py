@@ -60,7 +60,7 @@ def _chosen(
     """The frames that a dataset is asked to have, and how they were come by."""
     name_of_new(workspace.records, request.name)
     division = _division(request)
-    leakage_guard, others = _leakage_guard(workspace, request)
+    leakage_guard, disjoint = _leakage_guard(workspace, request)
     method, like = _with_targets(workspace, request.method)
     set_request = SetRequest(
         request.question, method, request.seed, leakage_guard, [*_columns(division)]
@@ -74,10 +74,10 @@ def _chosen(
     if method is not None:
         built["method"] = {**method.model_dump(mode="json"), **like}
         built["method_seed"] = request.seed
-    if others:
-        built["disjoint_from"] = [other.content_id for other in others]
+    if disjoint:
+        built["disjoint_from"] = [other.content_id for other in disjoint]
         built["disjoint_gap_s"] = request.min_gap_s
-        report = {**report, "disjoint_from": [f"{one.name}@{one.version}" for one in others]}
+        report = {**report, "disjoint_from": [f"{one.name}@{one.version}" for one in disjoint]}
     if left_out := unknown_values(workspace.catalog, selection.question):
         report = {**report, "left_out": left_out}
     return selection, Provenance(built=built, seed=request.seed, report=report, owner=owner)
@@ -103,11 +103,12 @@ def _columns(division: Division) -> list[str]:
 def _leakage_guard(
     workspace: Workspace, request: NewDataset
 ) -> tuple[LeakageGuard | None, list[Dataset]]:
-    others = [recorded_dataset(workspace.records, name) for name in request.disjoint_from]
+    disjoint = [recorded_dataset(workspace.records, name) for name in request.disjoint_from]
     parts = [
-        guard_of(workspace.catalog, workspace.records, other, request.min_gap_s) for other in others
+        guard_of(workspace.catalog, workspace.records, other, request.min_gap_s)
+        for other in disjoint
     ]
-    return union(parts, request.min_gap_s), others
+    return union(parts, request.min_gap_s), disjoint
 
 
 def _with_targets(

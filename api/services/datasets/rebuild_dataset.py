@@ -101,9 +101,9 @@ def _method(stored: Mapping[str, Any]) -> Method | None:
 
 def _leakage_guard(workspace: Workspace, stored: Mapping[str, Any]) -> LeakageGuard | None:
     gap_s = float(stored.get("disjoint_gap_s", 0))
-    others = [_with_manifest(workspace, one) for one in stored.get("disjoint_from", [])]
+    disjoint = [_with_manifest(workspace, one) for one in stored.get("disjoint_from", [])]
     return union(
-        [guard_of(workspace.catalog, workspace.records, other, gap_s) for other in others],
+        [guard_of(workspace.catalog, workspace.records, other, gap_s) for other in disjoint],
         gap_s,
     )
 

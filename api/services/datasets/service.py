@@ -6,10 +6,9 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
-from pydantic import BaseModel
 
 from api.schemas.datasets import (
     DatasetBody,
@@ -39,7 +38,7 @@ from pipeline.datasets.export import (
 from pipeline.datasets.export_formats import ExportFormat
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import checked
 
 _CHUNK_BYTES = 1 << 20
 
@@ -57,24 +56,24 @@ class Datasets(Service):
         Args:
             **how: More of api.schemas.datasets.NewDataset.
         """
-        request = _checked(NewDataset, name=name, **how)
+        request = checked(NewDataset, name=name, **how)
         return self._body(make_dataset(self._workspace, request, at, self._owner))
 
     def divide(self, name: str, split: str, **how: Any) -> DatasetBody:
         """Divide a dataset's frames into other splits, as a new version of it."""
-        request = _checked(NewSplit, split=split, **how)
+        request = checked(NewSplit, split=split, **how)
         return self._body(divide_dataset(self._workspace, name, request, self._owner))
 
     def extend(self, name: str, *demands: Any, at: int | None = None, **how: Any) -> DatasetBody:
         """Add as few frames as close a gap, as a new version; its report says what stays open."""
-        request = _checked(NewExtension, demands=demands, **how)
+        request = checked(NewExtension, demands=demands, **how)
         return self._body(grow_dataset(self._workspace, name, request, at, self._owner))
 
     def reduce(self, name: str, frames: int, **how: Any) -> DatasetBody:
         """Keep the most informative frames of a dataset's split, as a new version of it."""
         from api.services.datasets.reduced import make_smaller  # with those of models
 
-        request = _checked(NewReduction, frames=frames, **how)
+        request = checked(NewReduction, frames=frames, **how)
         return self._body(make_smaller(self._workspace, name, request, self._owner))
 
     def rebuild(self, name: str) -> DatasetBody:
@@ -184,22 +183,15 @@ class Datasets(Service):
         manifest = read_manifest(records, recorded_dataset(records, name)).split(split)
         tags = builtins.list(tags_of(manifest))
         if self._workspace.is_limited:
-            roots = {source: _told(source, root) for source, root in manifest.header.roots.items()}
+            roots = {
+                source: _root_for_limited(source, root)
+                for source, root in manifest.header.roots.items()
+            }
             manifest = Manifest(replace(manifest.header, roots=roots), manifest.frames)
         return manifest, tags
 
 
-_Wanted = TypeVar("_Wanted", bound=BaseModel)
-
-
-def _checked(kind: type[_Wanted], **values: Any) -> _Wanted:
-    try:
-        return kind(**values)
-    except ValueError as error:
-        raise InvalidInput(validation_message(error)) from error
-
-
-def _told(source: str, root: str) -> str:
+def _root_for_limited(source: str, root: str) -> str:
     """A source's root as users limited to collections are told it: its name for a folder."""
     return root if "://" in root else source
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
 
-from api.services.automation.delivering import tell_webhooks
+from api.services.automation.delivering import notify_webhooks
 from api.services.automation.starting import start_triggers
 from api.services.session import Session
 from api.workspace import Workspace
@@ -95,7 +95,7 @@ def begin_triggers(workspace: Workspace, tell: Callable[[str], None]) -> None:
 def tell_ends(workspace: Workspace, tell: Callable[[str], None]) -> None:
     """Tell webhooks of the jobs that have ended."""
     try:
-        tell_webhooks(workspace, tell)
+        notify_webhooks(workspace, tell)
     except FramesiftError as error:
         tell(f"webhooks: {error}")
 

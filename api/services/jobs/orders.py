@@ -10,7 +10,7 @@ from api.schemas.base import set_fields
 from api.schemas.datasets import NewDataset, NewSplit
 from api.services.jobs.programs import need_programs
 from catalog.errors import InvalidInput, NotFound
-from catalog.records.datasets import whole_dataset
+from catalog.records.datasets import complete_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
@@ -119,7 +119,7 @@ def go_on(call: "Call", job: Job, workers: int | None, bad_frames: str | None) -
     order = changed_order(job, workers, bad_frames)
     work = None
     if order is not None and job.request["stages"]:
-        dataset = whole_dataset(call.records, job.dataset or "")
+        dataset = complete_dataset(call.records, job.dataset or "")
         work = _work(call, job, dataset, order)
     return resume(call.records, call.job_queue, job, order, work)
 
@@ -143,11 +143,11 @@ def checked_order(call: "Call", order: Order) -> Checked:
         # With pyarrow, which those who list jobs do without.
         from api.services.jobs.trained_frames import notes_on, version_for
 
-        whole_dataset(call.records, name)  # before anything is said of the model
+        complete_dataset(call.records, name)  # before anything is said of the model
         scores = order.kind == "validate"
         notes = notes_on(call.workspace, order.model, name, order.split, scores=scores)
         name = version_for(call.workspace, order.model, name, order.split)
-    dataset = whole_dataset(call.records, name)
+    dataset = complete_dataset(call.records, name)
     return Checked(replace(order, dataset=name), dataset, None, notes)
 
 

@@ -9,7 +9,7 @@ from api.services.jobs.owners import session_of
 from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, NotFound
-from catalog.records.datasets import whole_dataset
+from catalog.records.datasets import complete_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset, Job
 from pipeline.archive.migrate import migrate_dataset
@@ -157,4 +157,4 @@ def _dataset(session: Session, job: Job) -> Dataset:
     Raises:
         NotFound: Somebody has removed it.
     """
-    return whole_dataset(session.records, job.dataset or "")
+    return complete_dataset(session.records, job.dataset or "")

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from api.services.jobs.validated_with import parents_of
 from api.workspace import Workspace
 from catalog.errors import BadFile, NotFound, StorageError, UnknownName
-from catalog.records.datasets import datasets_by_id, recorded_datasets, whole_dataset
+from catalog.records.datasets import complete_dataset, datasets_by_id, recorded_datasets
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Dataset, Job
 from pipeline.datasets.chosen_split import chosen_split
@@ -69,7 +69,7 @@ def notes_on(
 
 def _remembered(workspace: Workspace, model: str, dataset: str, split: str | None) -> list[str]:
     """What is to be said where a model was trained on frames of a split."""
-    whole = read_manifest(workspace.records, whole_dataset(workspace.records, dataset))
+    whole = read_manifest(workspace.records, complete_dataset(workspace.records, dataset))
     name = chosen_split(whole, split, "validation")
     asked = whole.split(name).frames["fkey"]
     known = pa.array([False] * len(asked))

@@ -54,7 +54,7 @@ def work_of(
     action = action_of(policy.action, policy.parameters)
     if isinstance(action, SetTags | TakeFromField):
         return lambda report: autotag.run(
-            store, _seen(workspace, policy), records, policy, action, report, batch_rows
+            store, _rows_of(workspace, policy), records, policy, action, report, batch_rows
         )
     if isinstance(action, ImportTags):
         return partial(_import, workspace, policy, action, batch_rows)
@@ -68,11 +68,11 @@ def _import(
     files = open_recorded(source, workspace.indexes)
     listed = next(iter(files.list(key)), None)
     content = files.read(key) if listed is None else read_listed(files, listed).content
-    seen = _seen(workspace, policy)
-    csv_import.run(workspace.whole_catalog, seen, policy, content, report, batch_rows)
+    catalog = _rows_of(workspace, policy)
+    csv_import.run(workspace.whole_catalog, catalog, policy, content, report, batch_rows)
 
 
-def _seen(workspace: Workspace, policy: Policy) -> Catalog:
+def _rows_of(workspace: Workspace, policy: Policy) -> Catalog:
     """The rows that a run of the policy may look at: all, or those of its collections."""
     if not policy.collections:
         return workspace.catalog
@@ -116,7 +116,7 @@ def _inspect(workspace: Workspace, policy: Policy, action: DeepInspect, report: 
     report.heed()
     extractor, counts = _extractor(action), report.counts
     tags = {tag.lower() for tag in action.extract_tags}
-    files = matching(_seen(workspace, policy), policy, ["fkey", "cluster", "datasource"])
+    files = matching(_rows_of(workspace, policy), policy, ["fkey", "cluster", "datasource"])
     counts.total = files.num_rows
     by_source: dict[tuple[str, str], set[str]] = {}
     for row in files.to_batches(max_chunksize=10_000):

@@ -41,8 +41,8 @@ class Policies(Service):
 
     def list(self) -> list[PolicyBody]:
         """The policies that the caller may see, by name, with their newest runs."""
-        seen = filter(self._rights.sees, policy_records.listed(self._workspace.records))
-        return [self._body(policy) for policy in seen]
+        policies = policy_records.listed(self._workspace.records)
+        return [self._body(policy) for policy in policies if self._rights.sees(policy)]
 
     def get(self, name: str) -> PolicyBody:
         """A policy, with its newest run."""
@@ -95,7 +95,6 @@ class Policies(Service):
         Args:
             columns: By column of catalog.records.policy_tables.Policy; None changes nothing.
             starts: Whether it begins to run at once where NOW is its schedule, and among them.
-            expected: The version that is changed; any when None.
         """
         policy, rights = self._idle_on_paper(name, expected), self._rights
         rights.check_change(policy)

@@ -230,7 +230,6 @@ def options_of(body: NewSource, sealed: str = "") -> SourceOptions:
     """The options by which the source is reached.
 
     Args:
-        body: What was sent.
         sealed: Keys that the source has, which stay where no others are sent.
 
     Raises:

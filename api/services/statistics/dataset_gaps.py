@@ -23,13 +23,13 @@ def dataset_gaps(
 ) -> GapReport:
     """Gaps of a dataset, or one of its splits, against the catalog: classes, cameras, scenes."""
     record = recorded_dataset(workspace.records, dataset)
-    whole = read_manifest(workspace.records, record)
-    portion = whole.split(split)
+    manifest = read_manifest(workspace.records, record)
+    portion = manifest.split(split)
     content = Content(
         dataset=f"{record.name}@{record.version}",
         split=split,
         frames=len(portion),
-        fkeys=whole.frames["fkey"],
+        fkeys=manifest.frames["fkey"],
         counts={
             "class": _frames_with_class(portion),
             "camera": Counter(portion.frames["camera"].to_pylist()),

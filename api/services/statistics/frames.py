@@ -2,8 +2,6 @@
 
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
-from catalog.records.datasets import recorded_dataset
-from pipeline.manifest_store import read_manifest
 from query.question.question import Question
 from query.statistics.population import Frames
 
@@ -20,7 +18,6 @@ def frames_of(
     Args:
         question: Its conditions and its snapshot.
         dataset: Only the frames of this one, NAME or NAME@VERSION.
-        split: Only those of this split of it.
         at: The snapshot to ask; the dataset's, or else the newest, when None.
 
     Raises:
@@ -37,6 +34,9 @@ def frames_of(
         if split is not None:
             raise InvalidInput(f"split {split}: of which dataset? give one, such as city@1")
         return Frames(question, at=at)
+    from catalog.records.datasets import recorded_dataset
+    from pipeline.manifest_store import read_manifest
+
     record = recorded_dataset(workspace.records, dataset)
     manifest = read_manifest(workspace.records, record).split(split)
     return Frames(question, manifest.frames["fkey"], record.snapshot if at is None else at)

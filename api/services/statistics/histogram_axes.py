@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from catalog.errors import InvalidInput, UnknownName
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import checked
 from query.statistics.histogram_report import AxisRequest
 
 _BINS = {1: 20, 2: 8}
@@ -38,7 +38,6 @@ def axes_of(
         zero: Those of the tags that have a bin for 0.
 
     Raises:
-        InvalidInput: Edges that are no rising numbers, or edges and scale together.
         UnknownName: An option names another tag.
     """
     for named in (*edges, *log, *zero):
@@ -47,19 +46,17 @@ def axes_of(
     default = _BINS[len(tags)]
     axes = []
     for tag in tags:
-        try:
-            axes.append(
-                AxisRequest(
-                    tag=tag,
-                    bins=bins or default,
-                    top=top or default,
-                    edges=tuple(edges[tag]) if tag in edges else None,
-                    log=tag in log,
-                    zero=tag in zero,
-                )
+        axes.append(
+            checked(
+                AxisRequest,
+                tag=tag,
+                bins=bins or default,
+                top=top or default,
+                edges=tuple(edges[tag]) if tag in edges else None,
+                log=tag in log,
+                zero=tag in zero,
             )
-        except ValueError as error:
-            raise InvalidInput(validation_message(error)) from error
+        )
     return axes
 
 

@@ -18,7 +18,6 @@ def class_rows(classes: tuple[ClassStatistics, ...], groups: Mapping[str, ClassT
 
     Args:
         classes: Of all frames; in their rows `group` is null.
-        groups: Those of each camera or scene.
     """
     of_all = [{"group": None, **_flat(statistic)} for statistic in classes]
     of_groups = [

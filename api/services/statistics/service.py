@@ -1,15 +1,13 @@
 """Statistics of frames: classes, histograms, facets, a validation's scores, a dataset's gaps.
 
-The shares of all classes are one statement; what the others need is imported where they begin.
+What a statistic needs is imported where it begins.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 
 from api.services.call import Service
-from catalog.frames.frames import class_shares
 from query.question.question import Question
-from query.statistics.class_report import ClassesAnswer, ClassReport, ClassStatistics, Grouping
+from query.statistics.class_report import ClassesAnswer, ClassReport, Grouping
 from query.statistics.correlations import Correlation
 from query.statistics.facet_report import FacetReport
 from query.statistics.gap_report import GapReport
@@ -32,14 +30,13 @@ class Statistics(Service):
         at: int | None = None,
     ) -> ClassesAnswer:
         """Frames and pixel share of every class: as `report`; of all frames the classes alone."""
-        if (question, dataset, split, by, quantiles) == (_ALL, None, None, None, False):
-            shares = class_shares(self._workspace.catalog, at)
-            return ClassesAnswer(
-                classes=tuple(ClassStatistics(**asdict(share)) for share in shares)
-            )
-        return self.report(
+        report = self.report(
             question=question, dataset=dataset, split=split, by=by, quantiles=quantiles, at=at
         )
+        if (question, dataset, split, by, quantiles) != (_ALL, None, None, None, False):
+            return report
+        classes = (one.model_copy(update={"presence": None}) for one in report.classes)
+        return ClassesAnswer(classes=tuple(classes))
 
     def report(
         self,
@@ -55,10 +52,6 @@ class Statistics(Service):
 
         Args:
             question: Whose frames; see api.services.statistics.frames.frames_of.
-            dataset: Only the frames of this one.
-            split: Only those of this split of it.
-            by: Also for each camera or scene.
-            quantiles: Also quantiles, where the class is present.
             at: The snapshot to ask; the dataset's, or else the newest, when None.
         """
         from api.services.statistics.frames import frames_of

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from catalog.errors import InvalidInput
 from query.question.operators import NOT_KNOWN_TO_BE
 from query.question.question import Question
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import input_errors
 
 _MOST = 2_000
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d")
@@ -111,7 +111,7 @@ class UrlQuestion:
         Raises:
             InvalidInput: It cannot be read.
         """
-        try:
+        with input_errors():
             base = Question.model_validate_json(self.get("question") or "{}")
             pixels = [dict(self._range(tag)) for tag in self.tags(*_ENDS) if tag in classes]
             others = [*self._conditions(classes)]
@@ -126,8 +126,6 @@ class UrlQuestion:
                 "condition": {"kind": "all", "of": others} if others else None,
             }
             return Question.model_validate(conditions)
-        except ValueError as error:
-            raise InvalidInput(validation_message(error)) from error
 
     def which(self, classes: Collection[str]) -> dict[str, Any]:
         """The frames to answer of, as arguments of a service.

@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from api.schemas.jobs import NewTraining, NewValidation
 from api.schemas.order_bodies import SimpleField, simple_fields
 from api.web.forms import Form, names
 from catalog.errors import InvalidInput
 from query.question.question import Question
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import checked
 
 _BODIES: Mapping[str, type[NewTraining] | type[NewValidation]] = {
     "train": NewTraining, "validate": NewValidation,
@@ -58,10 +56,7 @@ def new_job(form: Form, question: Question | None = None) -> NewTraining | NewVa
             body["save_as"] = name
     if resources := _resources(form):
         body["resources"] = resources
-    try:
-        return _BODIES[kind].model_validate(body)
-    except ValidationError as error:
-        raise InvalidInput(validation_message(error)) from error
+    return checked(_BODIES[kind], **body)
 
 
 def _resources(form: Form) -> dict[str, Any]:

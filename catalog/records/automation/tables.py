@@ -73,7 +73,7 @@ class TriggerRun(Base):
 
 
 class Webhook(Base):
-    """An address that is told of jobs' ends."""
+    """Address that gets a request at the end of each job."""
 
     __tablename__ = "webhooks"
 
@@ -92,7 +92,7 @@ class Webhook(Base):
 
 
 class WebhookDelivery(Base):
-    """One job's end, told to one webhook."""
+    """Delivery of one job's end to one webhook."""
 
     __tablename__ = "webhook_deliveries"
     __table_args__ = (UniqueConstraint("webhook_id", "job", "ended"),)

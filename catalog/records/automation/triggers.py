@@ -4,19 +4,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import select, update
-from sqlalchemy.orm import Session
 
-from catalog.errors import AlreadyExists, InvalidInput, NotFound
+from catalog.errors import InvalidInput
 from catalog.records.automation.tables import Trigger, TriggerRun
+from catalog.records.named import Named
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
-from catalog.text.account_name import check_name, is_name
+from catalog.text.account_name import check_name
 
 LONGEST_NAME = 96
 """Characters: the names of its jobs and datasets begin with a trigger's."""
 
 RUNNING, DONE, FAILED = "running", "done", "failed"
 """States of runs."""
+
+_TRIGGERS = Named(
+    "trigger", Trigger, Trigger.name, "framesift trigger list and GET /v1/triggers list them"
+)
+listed, recorded, change = _TRIGGERS.listed, _TRIGGERS.recorded, _TRIGGERS.change
+remove = _TRIGGERS.remove
+"""The triggers; with one, its runs are removed, and their jobs stay."""
 
 
 def add(records: RecordStore, trigger: Trigger) -> Trigger:
@@ -32,38 +39,7 @@ def add(records: RecordStore, trigger: Trigger) -> Trigger:
             f"trigger name '{trigger.name}' has {len(trigger.name)} characters; expected "
             f"{LONGEST_NAME} at most: the names of its jobs begin with it"
         )
-    with records.session() as session:
-        if session.scalar(select(Trigger.id).where(Trigger.name == trigger.name)) is not None:
-            raise AlreadyExists("trigger", trigger.name, "choose another name or remove it first")
-        session.add(trigger)
-    return trigger
-
-
-def listed(records: RecordStore) -> list[Trigger]:
-    """Every trigger, by name."""
-    with records.reading() as session:
-        return list(session.scalars(select(Trigger).order_by(Trigger.name)))
-
-
-def recorded(records: RecordStore, name: str) -> Trigger:
-    """The trigger of that name."""
-    with records.reading() as session:
-        return _get(session, name)
-
-
-def change(records: RecordStore, name: str, **columns: Any) -> Trigger:
-    """Give a trigger other values of columns."""
-    with records.session() as session:
-        trigger = _get(session, name)
-        for column, value in columns.items():
-            setattr(trigger, column, value)
-        return trigger
-
-
-def remove(records: RecordStore, name: str) -> None:
-    """Forget a trigger and its runs; their jobs stay."""
-    with records.session() as session:
-        session.delete(_get(session, name))
+    return _TRIGGERS.add(records, trigger)
 
 
 def begin_run(records: RecordStore, trigger: Trigger, run: TriggerRun) -> TriggerRun:
@@ -114,13 +90,3 @@ def runs_of(records: RecordStore, trigger: Trigger, limit: int) -> Sequence[Trig
 def last_run(records: RecordStore, trigger: Trigger) -> TriggerRun | None:
     """A trigger's newest run; None before the first."""
     return next(iter(runs_of(records, trigger, 1)), None)
-
-
-def _get(session: Session, name: str) -> Trigger:
-    query = select(Trigger).where(Trigger.name == name)
-    trigger = session.scalar(query) if is_name(name) else None
-    if trigger is None:
-        raise NotFound(
-            "trigger", name[:140], "framesift trigger list and GET /v1/triggers list them"
-        )
-    return trigger

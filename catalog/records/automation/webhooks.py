@@ -5,60 +5,35 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import exists, select
-from sqlalchemy.orm import Session
 
-from catalog.errors import AlreadyExists, NotFound
 from catalog.records.automation.tables import Webhook, WebhookDelivery
+from catalog.records.named import Named
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
-from catalog.text.account_name import check_name, is_name
 
 PENDING, DELIVERED, FAILED = "pending", "delivered", "failed"
 """States of deliveries."""
 
-
-def add(records: RecordStore, webhook: Webhook) -> Webhook:
-    """Keep a new webhook.
-
-    Raises:
-        AlreadyExists: Its name is taken.
-    """
-    check_name("webhook", webhook.name)
-    with records.session() as session:
-        if session.scalar(select(Webhook.id).where(Webhook.name == webhook.name)) is not None:
-            raise AlreadyExists("webhook", webhook.name, "choose another name or remove it first")
-        session.add(webhook)
-    return webhook
-
-
-def listed(records: RecordStore) -> list[Webhook]:
-    """Every webhook, by name."""
-    with records.reading() as session:
-        return list(session.scalars(select(Webhook).order_by(Webhook.name)))
-
-
-def recorded(records: RecordStore, name: str) -> Webhook:
-    """The webhook of that name."""
-    with records.reading() as session:
-        return _get(session, name)
-
-
-def remove(records: RecordStore, name: str) -> None:
-    """Forget a webhook and its deliveries; those that are pending are not made."""
-    with records.session() as session:
-        session.delete(_get(session, name))
+_WEBHOOKS = Named(
+    "webhook", Webhook, Webhook.name, "framesift webhook list and GET /v1/webhooks list them"
+)
+add, listed, recorded = _WEBHOOKS.add, _WEBHOOKS.listed, _WEBHOOKS.recorded
+remove = _WEBHOOKS.remove
+"""The webhooks; with one, its deliveries are removed, and those that are pending are not made."""
 
 
 def note_ends(
     records: RecordStore, webhook: Webhook, delivery_of: Callable[[Job], WebhookDelivery]
 ) -> int:
     """Keep a delivery for each end of a job that the webhook was not told of; how many."""
-    told = exists().where(
+    is_reported = exists().where(
         WebhookDelivery.webhook_id == webhook.id,
         WebhookDelivery.job == Job.name,
         WebhookDelivery.ended == Job.finished,
     )
-    query = select(Job).where(Job.finished >= webhook.created, Job.state.in_(webhook.states), ~told)
+    query = select(Job).where(
+        Job.finished >= webhook.created, Job.state.in_(webhook.states), ~is_reported
+    )
     with records.reading() as session:
         jobs = list(session.scalars(query.order_by(Job.finished)))
     if not jobs:
@@ -94,12 +69,3 @@ def deliveries_of(records: RecordStore, webhook: Webhook, limit: int) -> Sequenc
     query = select(WebhookDelivery).where(WebhookDelivery.webhook_id == webhook.id)
     with records.reading() as session:
         return session.scalars(query.order_by(WebhookDelivery.id.desc()).limit(limit)).all()
-
-
-def _get(session: Session, name: str) -> Webhook:
-    webhook = session.scalar(select(Webhook).where(Webhook.name == name)) if is_name(name) else None
-    if webhook is None:
-        raise NotFound(
-            "webhook", name[:140], "framesift webhook list and GET /v1/webhooks list them"
-        )
-    return webhook

@@ -33,7 +33,7 @@ from catalog.errors import (
     UnreadableFile,
 )
 from catalog.storage.file_version import listed_version
-from catalog.storage.file_version import shown as shown_version
+from catalog.storage.file_version import version_text as shown_version
 from catalog.storage.s3_keys import check_keys
 from ingest.sources.endpoint_proxy import REDIRECTED, Way, way_to
 from ingest.sources.opened_file import OpenedFile, check_version, end_of

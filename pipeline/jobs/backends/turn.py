@@ -4,19 +4,16 @@ A slot is a lock on a file. The job's runner and its commands hold it together, 
 the last of them has ended, however they end.
 """
 
-import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.errors import StorageError
+from catalog.storage.file_lock import open_locked, unlock
 from catalog.storage.waiting_line import WaitingLine
 from pipeline.jobs.queue import Slots
-
-_POLL_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -90,19 +87,15 @@ def exclusive(path: Path, wait_s: float = 0.0) -> Iterator[bool]:
     Raises:
         StorageError: It cannot be written.
     """
-    deadline = time.monotonic() + wait_s
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        while (lock := locked(path)) is None and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
+        lock = open_locked(path, mode=0o600, wait_s=wait_s)
     except OSError as error:
         raise StorageError(f"{path}: cannot be locked: {error.strerror}", str(path)) from error
     try:
         yield lock is not None
     finally:
-        if lock is not None:
-            fcntl.flock(lock, fcntl.LOCK_UN)
-            os.close(lock)
+        unlock(lock)
 
 
 def locked(path: Path) -> int | None:
@@ -111,13 +104,4 @@ def locked(path: Path) -> int | None:
     Raises:
         OSError: It cannot be opened, or has no locks.
     """
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(file)
-        return None
-    except OSError:
-        os.close(file)
-        raise
-    return file
+    return open_locked(path, mode=0o600, wait_s=0)

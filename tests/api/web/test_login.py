@@ -157,7 +157,7 @@ def test_other_sites_change_nothing(browser: TestClient, headers: dict[str, str]
     assert (answer.status_code, "set-cookie" in answer.headers) == (403, False)
     log_in(browser, name="root", password=PASSWORD)
     assert browser.post("/logout", headers=headers).status_code == 403
-    assert browser.get("/").status_code == 200
+    assert browser.get("/jobs").status_code == 200
 
 
 @pytest.mark.parametrize(

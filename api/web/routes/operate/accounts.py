@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 from fastapi import Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
-from pydantic import ValidationError
 
 from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.routing import Router
@@ -17,7 +16,7 @@ from api.web.forms import Form, form_of, names
 from api.web.operate import shown_to
 from api.web.pages import gone_on, page
 from catalog.errors import InvalidInput
-from query.question.wrong_value import validation_message
+from query.question.wrong_value import checked
 
 router = Router(api=Api.WEB, prefix="/operate", include_in_schema=False)
 
@@ -122,17 +121,11 @@ def get_audit_page(
 
 def _new_token(form: Form) -> NewToken:
     fields = {name: text for name in ("name", "user", "scope", "days") if (text := form.get(name))}
-    try:
-        return NewToken.model_validate(fields)
-    except ValidationError as error:
-        raise InvalidInput(validation_message(error)) from error
+    return checked(NewToken, **fields)
 
 
 def _new_user(form: Form) -> NewUser:
     fields: dict[str, object] = {"name": form.get("name"), "roles": names(form.get("roles"))}
     if password := form.get("password"):
         fields["password"] = password
-    try:
-        return NewUser.model_validate(fields)
-    except ValidationError as error:
-        raise InvalidInput(validation_message(error)) from error
+    return checked(NewUser, **fields)

@@ -1,11 +1,14 @@
-"""The answer of `framesift info` and /v1/info: where a home's parts lie, and their counts."""
+"""The catalog: its counts, where the home's parts lie, and its snapshots."""
 
+import builtins
 from datetime import datetime
 
-from api.schemas.info import InfoAnswer
+from api.schemas.catalog import InfoAnswer, SnapshotBody
+from api.services.call import Service
 from api.workspace import Workspace
 from catalog.frames.frames import info
 from catalog.lake.metadata.own_tables import commits
+from catalog.lake.snapshots import log
 
 
 def info_of(workspace: Workspace) -> InfoAnswer:
@@ -13,17 +16,17 @@ def info_of(workspace: Workspace) -> InfoAnswer:
     counts = info(workspace.catalog)
     sources, datasets, jobs = workspace.record_counts()
     location = workspace.catalog_location
-    locations = {
-        "home": workspace.home,
-        "metadata": location.metadata,
-        "data": location.data,
-        "records": workspace.records_place,
-        "cache": workspace.cache,
+    folders = {
+        "home": str(workspace.home),
+        "metadata": str(location.metadata),
+        "data": str(location.data),
+        "records": str(workspace.records_place),
+        "cache": str(workspace.cache),
     }
-    # Users limited to collections learn no folder of the machine.
-    told = {name: "" if workspace.is_limited else str(where) for name, where in locations.items()}
+    if workspace.is_limited:  # such a user learns no folder of the machine
+        folders = dict.fromkeys(folders, "")
     return InfoAnswer(
-        **told,
+        **folders,
         snapshot=counts.snapshot,
         files=counts.files,
         frames=counts.frames,
@@ -38,3 +41,11 @@ def last_commit(workspace: Workspace) -> datetime:
     """Time of the catalog's last change, naive UTC."""
     with workspace.whole_catalog.inspecting() as cursor:
         return commits(cursor, 1)[0].time
+
+
+class Snapshots(Service):
+    """The catalog's snapshots, of all its rows."""
+
+    def list(self, limit: int = 20) -> builtins.list[SnapshotBody]:
+        """The newest, newest first."""
+        return [SnapshotBody.of(one) for one in log(self._session.whole.whole_catalog, limit)]

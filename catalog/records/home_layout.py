@@ -7,7 +7,7 @@
 A catalog whose data lie elsewhere than in a home keeps its datasets and models beside the data, so
 that every host of the team has them: `<data>-files/datasets/NAME/vN/`, `<data>-files/models/NAME/`.
 
-In the records' database paths are relative to these places, behind a word that no path begins with:
+In the records' database paths are relative to these folders, after a word that begins no path:
 `@home/jobs/train-1`, `@datasets/city/v1`. So a home may be moved, restored and copied.
 """
 
@@ -26,8 +26,8 @@ HOME, DATASETS = "@home", "@datasets"
 
 
 @dataclass(frozen=True)
-class HomePlaces:
-    """Where what belongs to some records lies.
+class HomeLayout:
+    """Folders of a home's datasets, models and jobs.
 
     Attributes:
         home: The home's folder on this host.
@@ -39,13 +39,13 @@ class HomePlaces:
     files: Path | S3Prefix | None = None
 
     @classmethod
-    def of(cls, home: Path, location: CatalogLocation) -> "HomePlaces":
+    def of(cls, home: Path, location: CatalogLocation) -> "HomeLayout":
         """Those of a home whose catalog lies there."""
         data = location.data
         if isinstance(data, S3Prefix):
             # Below the whole of a bucket everything counts as the catalog's own.
-            beside = f"{data.prefix.removesuffix('/')}-files/"
-            return cls(home, replace(data, prefix=beside) if data.prefix else None)
+            prefix = f"{data.prefix.removesuffix('/')}-files/"
+            return cls(home, replace(data, prefix=prefix) if data.prefix else None)
         in_home = data.is_relative_to(home)
         return cls(home, None if in_home else data.with_name(f"{data.name}-files"))
 
@@ -62,7 +62,7 @@ class HomePlaces:
         return text
 
     def full(self, text: str) -> str:
-        """The text that `short` was given, at these places."""
+        """The path that `short` shortened, in these folders."""
         for word, root in self._roots().items():
             if text == word or text.startswith(f"{word}/"):
                 return root + text.removeprefix(word)
@@ -90,11 +90,7 @@ def names_in(folder: Path | S3Prefix) -> list[str]:
 
 @contextmanager
 def local_file(folder: Path | S3Prefix, name: str, scratch: Path) -> Iterator[Path]:
-    """The file of that name below a place as a local one, for the block.
-
-    Args:
-        scratch: Folder for a file that is fetched.
-    """
+    """The file of that name below a place as a local one, for the block."""
     if isinstance(folder, Path):
         yield folder / name
         return
@@ -110,5 +106,5 @@ def put_file(path: Path, folder: Path | S3Prefix, name: str) -> None:
     if isinstance(folder, S3Prefix):
         folder.put(name, path)
         return
-    with atomic_path(folder / name, parents=True) as aside:
-        shutil.copyfile(path, aside)
+    with atomic_path(folder / name, parents=True) as partial_path:
+        shutil.copyfile(path, partial_path)
