@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from catalog.store import CatalogStore
     from pipeline.afm.stage import AfmAccess
     from pipeline.archive.recall import ArchiveAccess
-    from pipeline.datasets.seen_datasets import Seen, SeenDatasets
+    from pipeline.datasets.visible_datasets import VisibleDatasets, VisiblePart
 
 
 def database_at(url: SecretStr | None) -> Path | Postgres | None:
@@ -93,9 +93,9 @@ class Workspace:
         self.settings, self.serves, self._processes = settings, serves, processes
         self.on_making = on_making
         self.home = settings.home.expanduser().absolute()
-        self._limited: Lru[_Rows, tuple[LimitedStore, SeenDatasets]] = Lru(_LIMITED)
+        self._limited: Lru[_Rows, tuple[LimitedStore, VisibleDatasets]] = Lru(_LIMITED)
         self._seen: LimitedStore | None = None
-        self._seen_parts: Lru[str, Seen | None] = Lru(_PARTS)
+        self._seen_parts: Lru[str, VisiblePart | None] = Lru(_PARTS)
         self._limiting = threading.Lock()
         key = settings.secret_key.get_secret_value() if settings.secret_key else ""
         sealed_keys.use(SecretKey(self.home / "secret.key", key))
@@ -179,7 +179,7 @@ class Workspace:
         """The same home for a user who sees the rows of collections with these rules, or none."""
         from catalog.accounts.row_collections import named_rules
         from catalog.limited_store import LimitedStore
-        from pipeline.datasets.seen_datasets import SeenDatasets, seen_by
+        from pipeline.datasets.visible_datasets import VisibleDatasets, visible_to
         from pipeline.manifest_store import read_manifest
         from query.question.collection_rule import collection_column, rows_of
 
@@ -196,12 +196,12 @@ class Workspace:
                 catalog = LimitedStore(self.whole_catalog, rows_of(rules), limits, column)
                 folder = self.home / "seen"
                 read = partial(read_manifest, self.records)
-                rows = catalog, SeenDatasets(catalog, folder, read, self._seen_parts)
+                rows = catalog, VisibleDatasets(catalog, folder, read, self._seen_parts)
                 self._limited.put((rules, named), rows)
         limited = copy(self)
         limited._seen, datasets = rows
         limited.records = self.records.limited_to(
-            owner, seen_by(owner, datasets), datasets.manifest
+            owner, visible_to(owner, datasets), datasets.manifest
         )
         return limited
 

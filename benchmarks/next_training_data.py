@@ -32,7 +32,7 @@ from api.schemas.datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset, stores_of
 from catalog.tags.model_scores import write_scores
 from pipeline.datasets.datasets import class_matrix
-from pipeline.datasets.improve import Held, Improvement, improve_dataset
+from pipeline.datasets.improve import HeldOutSplit, Improvement, improve_dataset
 from pipeline.datasets.reduce import Reduction, reduce_dataset
 from pipeline.manifest import Manifest
 from query.question.question import Question
@@ -137,7 +137,7 @@ def _seed(out: Path, seed: int) -> Mapping[str, float]:
     weak = {row["tag"]: 1 - (row["iou"] or 0) for row in report["per_class"]}
     cameras = {row["camera"]: 1 - (row["miou"] or 0) for row in report["slices"]["camera"]}
     wanted = Improvement(BUDGET, weak, {"camera": cameras}, "first_uncertainty", "all", seed=seed)
-    grown = improve_dataset(stores, small, wanted, [Held(whole, "validation")])
+    grown = improve_dataset(stores, small, wanted, [HeldOutSplit(whole, "validation")])
     of_grown = set(Manifest.read(Path(grown.manifest)).frames["fkey"].to_pylist())
     improved = np.array([row for row in train if names[row] in of_grown])
     assert len(improved) == FIRST + BUDGET

@@ -74,7 +74,6 @@ class Users:
         """Change a user; what is None stays.
 
         Args:
-            name: The user.
             roles: These, and no others.
             disabled: Whether the user and their tokens are refused.
             password: Ends logins with the one before.
@@ -255,7 +254,6 @@ class Audit:
         """Entries, newest first: ``id``, ``time``, ``who``, ``what``, ``target``, ``outcome``...
 
         Args:
-            who: Only of this user.
             outcome: Only with this outcome: a status such as "403"; "done", "failed" or
                 "interrupted" of commands.
             before: Only entries before this number.

@@ -227,7 +227,6 @@ class Client:
         """A model's prediction over a frame's camera image, as `Frame.prediction` has it.
 
         Args:
-            fkey: The frame.
             model: The newest by this one.
             job: The one that this prediction job made; with neither the newest of the frame.
             errors: In its place the pixels of another class than the label.

@@ -445,9 +445,7 @@ class Datasets:
 
         Args:
             name: NAME, or NAME@VERSION.
-            path: Where to.
             format: "files" is a path or URI per line.
-            split: Only this split.
             with_labels: With "files", the label's path after a tab.
 
         Raises:
@@ -476,7 +474,6 @@ class Datasets:
         Args:
             name: NAME, or NAME@VERSION.
             format: "files" is a path or URI per line.
-            split: Only this split.
             with_labels: With "files", the label's path after a tab.
 
         Raises:

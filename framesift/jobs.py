@@ -239,20 +239,8 @@ class Job(Record):
         return self._transport.send("GET", f"{self._path}/files/{quote(path)}").content
 
     def validate(self, dataset: "str | Mapping[str, Any]", **options: Any) -> "Job":
-        """Validate the model that this training job made; the new job.
-
-        Args:
-            dataset: NAME, NAME@VERSION or a Dataset.
-            **options: Of `framesift validate`: workers, split, name, stage, start_after;
-                fail_below, the least score by name, {"miou": 0.4}: the job's metrics say what was
-                not reached ("below"); bad_frames ("fail", "skip" or "skip:20"); compare (another
-                training job: the report says where this one's model is worse).
-
-        Raises:
-            FramesiftServerError: The server refuses, or does not answer.
-        """
-        request = {"kind": "validate", "model": self.name, "dataset": reference(dataset)}
-        return start(self._transport, "/v1/jobs", {**request, **options})
+        """Validate the model that this training job made; options as of `Jobs.validate`."""
+        return Jobs(self._transport).validate(self, dataset, **options)
 
     @property
     def _path(self) -> str:
@@ -396,8 +384,9 @@ class Jobs:
             question: In its place, as of `train`.
             **options: Of `framesift validate`: workers, split, name, backend, stage (False: read
                 files where their sources are mounted), start_after (percent of the split that is
-                staged before it begins), attempts, fail_below ({"miou": 0.4}), bad_frames
-                ("fail", "skip" or "skip:20": frames that cannot be read are left out, and named),
+                staged before it begins), attempts, fail_below ({"miou": 0.4}: the job's metrics
+                say what was not reached, "below"), bad_frames ("fail", "skip" or "skip:20": frames
+                that cannot be read are left out, and named),
                 compare (another training job, whose model is put through the same frames: the
                 report's "comparison" and the job's metrics say where this one is worse), slices
                 (tags by whose values the report scores parts, ["weather"], or ["all"]),
@@ -483,25 +472,13 @@ class Jobs:
         return self._transport.json("POST", "/v1/jobs/dry-run", body={"kind": kind, **options})
 
     def cancel(self, name: str) -> Job:
-        """Ask a job to end; the job.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """Ask a job to end: see `Job.cancel`."""
         return self._named(name).cancel()
 
     def resume(
         self, name: str, *, workers: int | None = None, bad_frames: str | None = None
     ) -> Job:
-        """Start the next attempt of a job that failed or was cancelled; the job.
-
-        Arguments as of `Job.resume`.
-
-        Raises:
-            NotFound: There is none of that name.
-            FramesiftServerError: It has not ended, is done, or cannot be changed so; or the server
-                does not answer.
-        """
+        """Start a job's next attempt; arguments as of `Job.resume`."""
         return self._named(name).resume(workers=workers, bad_frames=bad_frames)
 
     def wait(
@@ -515,47 +492,26 @@ class Jobs:
         return self.get(name).wait(progress=progress, timeout_s=timeout_s)
 
     def timeline(self, name: str) -> Mapping[str, Any]:
-        """`moves`: every change of the states of a job's tasks, the first one first.
-
-        Raises:
-            NotFound: There is no job of that name.
-        """
+        """`moves`: those of `Job.timeline`."""
         return {"moves": self._named(name).timeline()}
 
     def log_chunks(self, name: str) -> Iterator[bytes]:
-        """The output of a job's commands, each below a heading, as it arrives.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """The output of a job's commands: see `Job.log_chunks`."""
         return self._named(name).log_chunks()
 
     def log_sizes(self, name: str) -> Mapping[str, Any]:
-        """`logs`: name and bytes of each of a job's logs.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """`logs`: name and bytes of each of a job's logs."""
         sizes = self._named(name).log_sizes()
         return {"logs": [{"name": log, "bytes": size} for log, size in sizes.items()]}
 
     def log_part(self, name: str, log: str, offset: int) -> Iterator[bytes]:
-        """A log of a job as it is now, from a byte on.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """A log of a job as it is now, from a byte on."""
         path = f"/v1/jobs/{quote(name, safe='')}/logs?command={quote(log, safe='')}&offset={offset}"
         with self._transport.streaming("GET", path) as answer:
             yield from answer.iter_bytes()
 
     def remove(self, name: str) -> None:
-        """Remove a job that has ended: its record, and its model, report and logs.
-
-        Raises:
-            NotFound: There is none of that name.
-            FramesiftServerError: It has not ended, or the server does not answer.
-        """
+        """Remove a job that has ended: see `Job.remove`."""
         self._named(name).remove()
 
     def _named(self, name: str) -> Job:

@@ -95,7 +95,6 @@ class Policies:
         """Make a policy, which runs on its schedule or when it is told to.
 
         Args:
-            name: Its name.
             action: "AUTOTAG", "IMPORT_TAGS" or "DEEPINSPECT".
             parameters: Of the action: ``{"tags": {"project": "bikes"}}`` for AUTOTAG.
             **more: condition, a WHERE body; schedule, such as ``{"hour": 5, "minute": 15}``;

@@ -126,8 +126,8 @@ class Selection:
             return pa.Table.from_pylist([dict(frame) for frame in self.frames])
         # No value tells a type: JSON's integers are of 64 bits, as those of frames are.
         types = COLUMN_TYPES | dict.fromkeys(self.classes, "int64")
-        whole = {name: "string" if kind == "string" else "int64" for name, kind in types.items()}
-        fields = [(name, pa.type_for_alias(kind)) for name, kind in whole.items()]
+        kinds = {name: "string" if kind == "string" else "int64" for name, kind in types.items()}
+        fields = [(name, pa.type_for_alias(kind)) for name, kind in kinds.items()]
         return pa.schema(fields).empty_table()
 
     def to_pandas(self) -> "pd.DataFrame":

@@ -120,7 +120,6 @@ class Sources:
         """Add a source, as the server sees it: a path is one of its machine.
 
         Args:
-            name: Its name.
             uri: Folder or .tar archive: file:/// or s3:// URI.
             **more: platform, datasource, cluster, site, endpoint_url, anonymous, profile, region,
                 ca_bundle, exclude, part_of, mount, max_mb_per_s, max_requests_per_s, as
@@ -156,7 +155,6 @@ class Sources:
         """Change a source; what is None stays.
 
         Args:
-            name: The source.
             uri: Where its files lie now, as the server sees it; its datasets follow.
             differing: With ``uri``, also where catalogued files are missing or changed there.
             exclude: Names or paths to leave out from the next scan on, in place of the present

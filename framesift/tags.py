@@ -76,7 +76,6 @@ class Tags:
         """Give a tag another kind, or other values; the tag.
 
         Args:
-            tag: The tag.
             kind: "Open", "Restricted" or "Characteristics".
             values: All values of a Restricted tag.
 
@@ -100,7 +99,6 @@ class Tags:
         """The most frequent values of a tag: ``values`` (``value``, ``files``) and ``distinct``.
 
         Args:
-            tag: The tag.
             at: The catalog snapshot to ask; the newest when None.
             limit: At most so many, and at most 1,000.
 
@@ -137,7 +135,6 @@ class Tags:
         """Read tags from the files of a source's frames, only new and changed ones; the job.
 
         Args:
-            source: The source.
             *extractors: Of those that are installed on the server, such as "image" and "bus".
             full: Also read frames that were read before.
             workers: Frames read at once.
@@ -198,7 +195,6 @@ class Tags:
         """Give frames values of tags, in one commit; ``imported`` counts the frames.
 
         Args:
-            fkeys: The frames.
             values: Value of each tag, as text; "" takes the tag from the frames. A new tag becomes
                 one of the users' own.
 

@@ -1,4 +1,4 @@
-"""Where versions of files and prepared forms lie in a cache. A leaf of the standard library."""
+"""Paths of versions of files and of prepared forms in a cache. A leaf of the standard library."""
 
 import hashlib
 import re
@@ -19,13 +19,13 @@ def source_folder(datasource: str) -> str:
     return quote(datasource, safe=":@+ ")
 
 
-def is_kept_key(key: str) -> bool:
-    """True for a path that `kept_key` gave."""
+def is_versioned_key(key: str) -> bool:
+    """True for a path that `versioned_key` gave."""
     return _MARKED.search(key) is not None
 
 
-def kept_key(key: str, size: int, version: str) -> str:
-    """Where one version of a file lies below its source's folder in a cache.
+def versioned_key(key: str, size: int, version: str) -> str:
+    """The path of one version of a file below its source's folder in a cache.
 
     Versions of one file lie beside each other, so that staging one dataset changes no other's.
     """

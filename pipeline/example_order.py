@@ -23,12 +23,12 @@ class Example:
     Attributes:
         row: The frame's row in the split.
         epoch: From 0.
-        place: In the order of that epoch, from 0.
+        position: In the order of that epoch, from 0.
     """
 
     row: int
     epoch: int
-    place: int
+    position: int
 
 
 def epoch_order(frames: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:
@@ -43,10 +43,8 @@ def examples(
 
     Args:
         frames: Of the split, at least 1.
-        seed: Of the run.
         batch_size: Examples of a rank in a step.
         rank: From 0.
-        ranks: How many there are.
         begin: Examples that the whole job has read before.
 
     >>> of_rank_1 = examples(6, 1, 1, rank=1, ranks=2)

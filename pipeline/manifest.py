@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from catalog.errors import EXPORT_AND_IMPORT, BadFile, InvalidInput, StorageError, UnknownName
 from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
-from pipeline.entry_name import kept_key
+from pipeline.entry_name import versioned_key
 from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA
 from pipeline.runs.shard_order import shard_rows
 
@@ -41,7 +41,6 @@ class ManifestHeader:
     """The dataset and the locations of its files.
 
     Attributes:
-        name: The dataset's name.
         version: Its version, from 1.
         id: Hash of its content: question, snapshot, split, frames.
         question: The question that chose the frames, as data.
@@ -88,9 +87,8 @@ class FrameFile:
     """One file of a frame, and where it lies.
 
     Attributes:
-        source: Name of its source.
-        root: Folder or URI of that source, or its folder in a cache.
-        key: Its path below it.
+        root: Folder or URI of its source, or its folder in a cache.
+        key: Its path below the root.
         size: As catalogued [bytes].
         version: Which version it must be (catalog.storage.file_version); None where that is not
             known, or where its name in a cache says it.
@@ -106,7 +104,7 @@ class FrameFile:
 
     @property
     def path(self) -> str:
-        """Where it lies."""
+        """Its path or URI."""
         return f"{self.root}/{self.key}"
 
 
@@ -115,7 +113,6 @@ class Manifest:
     """A manifest read from disk, or about to be written.
 
     Attributes:
-        header: What the dataset is.
         frames: One row per frame, schema FRAMES_SCHEMA.
         folder: Where it was read from or written to; None before.
     """
@@ -167,7 +164,7 @@ class Manifest:
         return int(self.frames["label"].null_count)
 
     def need_labels(self) -> "Manifest":
-        """Itself, where every frame has a label, as training and validation need.
+        """The manifest itself, where every frame has a label, as training and validation need.
 
         Raises:
             InvalidInput: Some have none.
@@ -206,12 +203,12 @@ class Manifest:
             if key is None:
                 yield None
                 continue
-            location = kept_key(key, size, version) if header.staged else key
+            location = versioned_key(key, size, version) if header.staged else key
             known = None if header.staged else version
             yield FrameFile(source, header.roots[source], location, size, known, digest)
 
     def write(self, folder: Path) -> "Manifest":
-        """Write both files into ``folder``, the header last, each aside and then renamed.
+        """Write both files into ``folder``, the header last, each by a temporary file.
 
         Raises:
             StorageError: The folder cannot be written.
@@ -227,8 +224,8 @@ class Manifest:
                 pq.write_table(table, frames_part, compression="zstd")
                 header = replace(self.header, frames_sha256=_sha256(frames_part), format=FORMAT)
                 header_part.write_text(json.dumps(asdict(header), indent=2), encoding="utf-8")
-                for aside in (frames_part, header_part):
-                    to_disk(aside)
+                for temporary in (frames_part, header_part):
+                    to_disk(temporary)
                 frames_part.replace(folder / FRAMES_FILE)
                 header_part.replace(folder / HEADER_FILE)
                 to_disk(folder)

@@ -21,16 +21,13 @@ from catalog.storage.own_folder import own_folder
 from catalog.storage.s3_prefix import S3Prefix
 from catalog.storage.spill_folder import user_folder
 from pipeline.manifest import HEADER_FILE, Manifest
-from pipeline.source_places import Places
+from pipeline.source_locations import SourceLocations
 
 
-def keep_manifest(records: RecordStore, manifest: Manifest) -> str:
+def store_manifest(records: RecordStore, manifest: Manifest) -> str:
     """Keep a new dataset's manifest where datasets lie; its place, as a record has it.
 
     Leftovers of a creation that was killed before its record was committed are written over.
-
-    Raises:
-        StorageError: It cannot be written.
     """
     home = _home_places(records)
     folder = new_manifest_location(home, manifest.header.name, manifest.header.version)
@@ -52,31 +49,27 @@ def read_manifest(records: RecordStore, dataset: Dataset) -> Manifest:
 
     Raises:
         BadFile: It is missing or damaged, or that of another dataset.
-        StorageError: It is there and cannot be read.
     """
-    manifest = _as_kept(records, dataset)
+    manifest = _as_written(records, dataset)
     if manifest.header.id != dataset.content_id:
         raise BadFile(
             f"is not the manifest of dataset {dataset.name}@{dataset.version}", dataset.manifest
         )
     header = manifest.header
-    now = Places.of(
+    now = SourceLocations.of(
         source
         for source in recorded_sources(records)
         if header.datasources.get(source.name) == f"{source.cluster}:{source.datasource}"
     )
-    source_places = Places.in_header(header).and_of(now)
+    source_locations = SourceLocations.in_header(header).and_of(now)
     return replace(
-        manifest, header=replace(header, roots=source_places.roots, within=source_places.within)
+        manifest,
+        header=replace(header, roots=source_locations.roots, within=source_locations.within),
     )
 
 
 def manifest_folder(records: RecordStore, dataset: Dataset) -> Path:
-    """A folder of this host that holds what `read_manifest` gives, for a job to read.
-
-    Raises:
-        BadFile, StorageError: As `read_manifest`.
-    """
+    """A folder of this host that holds what `read_manifest` gives, for a job to read."""
     manifest = read_manifest(records, dataset)
     header = manifest.header
     if manifest.folder is not None:
@@ -86,13 +79,13 @@ def manifest_folder(records: RecordStore, dataset: Dataset) -> Path:
     return placed_manifest(records, dataset, manifest)
 
 
-def place_of_new(records: RecordStore, dataset: Dataset) -> Path:
+def folder_of_new(records: RecordStore, dataset: Dataset) -> Path:
     """The folder of this host where a job finds the manifest of a dataset once it is saved."""
     folder = new_manifest_location(_home_places(records), dataset.name, dataset.version)
     return folder if isinstance(folder, Path) else _fetched(records, dataset)
 
 
-def place_of(records: RecordStore, dataset: Dataset, manifest: Manifest, *how: str) -> Path:
+def folder_of(records: RecordStore, dataset: Dataset, manifest: Manifest, *how: str) -> Path:
     """The folder of `placed_manifest`, whether it is there or not."""
     header = manifest.header
     where = json.dumps([dict(header.roots), dict(header.within), *how], sort_keys=True)
@@ -104,28 +97,22 @@ def placed_manifest(records: RecordStore, dataset: Dataset, manifest: Manifest, 
     """A folder of this host that holds a dataset's manifest with its sources at these places.
 
     Args:
-        records: The records.
-        dataset: The dataset.
-        manifest: Its manifest.
         how: What else tells manifests with the same places apart.
-
-    Raises:
-        StorageError: It cannot be written.
     """
-    folder = place_of(records, dataset, manifest, *how)
-    if not _is_whole(folder, dataset):
+    folder = folder_of(records, dataset, manifest, *how)
+    if not _is_complete(folder, dataset):
         manifest.write(folder)
     return folder
 
 
-def _as_kept(records: RecordStore, dataset: Dataset) -> Manifest:
+def _as_written(records: RecordStore, dataset: Dataset) -> Manifest:
     """The manifest as it was written, or the part of it that the records' user sees."""
     if records.user and dataset.id:
         with records.reading() as session:
-            whole = session.get(Dataset, dataset.id)
-        if whole is not None and whole.content_id != dataset.content_id:
-            seen: Manifest = records.seen_manifest(whole)
-            return seen
+            unlimited = session.get(Dataset, dataset.id)
+        if unlimited is not None and unlimited.content_id != dataset.content_id:
+            visible: Manifest = records.seen_manifest(unlimited)
+            return visible
     return Manifest.read(_folder(records, dataset))
 
 
@@ -137,7 +124,7 @@ def _folder(records: RecordStore, dataset: Dataset) -> Path:
                 return location
             continue
         fetched = _fetched(records, dataset)
-        if _is_whole(fetched, dataset):
+        if _is_complete(fetched, dataset):
             return fetched
         with suppress(BadFile):
             return _fetch(location, fetched)
@@ -155,13 +142,13 @@ def _fetch(prefix: S3Prefix, folder: Path) -> Path:
         raise BadFile("no manifest there", str(prefix))
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with part_of(folder, is_folder=True) as aside:
+        with part_of(folder, is_folder=True) as temporary_folder:
             for name in MANIFEST_FILES:
-                with local_file(prefix, name, aside) as path:
-                    put_file(path, aside, name)
+                with local_file(prefix, name, temporary_folder) as path:
+                    put_file(path, temporary_folder, name)
             shutil.rmtree(folder, ignore_errors=True)
             with suppress(OSError):  # another process has fetched the same
-                aside.rename(folder)
+                temporary_folder.rename(folder)
     except OSError as error:
         raise StorageError(f"{folder}: {error.strerror or error}", str(folder)) from error
     return folder
@@ -172,7 +159,7 @@ def _fetched(records: RecordStore, dataset: Dataset, mark: str = "") -> Path:
     return _home_places(records).home / "cache" / "manifests" / name
 
 
-def _is_whole(folder: Path, dataset: Dataset) -> bool:
+def _is_complete(folder: Path, dataset: Dataset) -> bool:
     try:
         return Manifest.read(folder).header.id == dataset.content_id
     except FramesiftError:

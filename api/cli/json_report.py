@@ -51,7 +51,7 @@ def failures(*, as_json: bool) -> "Callable[[FailedFile], None]":
         if printed > _MOST_FAILURES:
             return
         if as_json:
-            _emit({"failed": failure.place, "reason": failure.reason})
+            _emit({"failed": failure.origin, "reason": failure.reason})
         else:
             emit_text(f"failed: {failure}", err=True, end="\n")
 

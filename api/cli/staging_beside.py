@@ -28,8 +28,8 @@ def beside(
     signal.signal(signal.SIGTERM, _end)
 
     def stage(session: "Session") -> None:
-        from pipeline.staging.beside import BesideTold
-        from pipeline.staging.stage_beside import SplitReading
+        from pipeline.staging.concurrent import ConcurrentCallbacks
+        from pipeline.staging.stage_concurrently import SplitReading
 
         reading = SplitReading(
             options.split,
@@ -51,7 +51,7 @@ def beside(
                 reading,
                 job_folder=folder,
                 cache=options.cache,
-                reports=BesideTold(
+                callbacks=ConcurrentCallbacks(
                     ready,
                     lambda progress: report.progress(progress.to_json()),
                     lambda failure: say(f"failed: {failure}"),  # the job may not need it

@@ -11,7 +11,7 @@ from api.workspace import Workspace
 from catalog.errors import NotFound, UnknownName
 from catalog.records.tables import Source
 from ingest.labels.palette import Palette
-from query.frames.one_frame import FoundFrame, find_frame
+from query.frames.one_frame import SnapshotFrame, find_frame
 
 _CACHE_BYTES = 2**30
 """Made images kept, of all processes together."""
@@ -81,7 +81,7 @@ def _cache_in(folder: pathlib.Path) -> ImageCache:
     return ImageCache(folder, _CACHE_BYTES)
 
 
-def _file(workspace: Workspace, frame: FoundFrame, key: str | None, kind: str) -> SourceFile:
+def _file(workspace: Workspace, frame: SnapshotFrame, key: str | None, kind: str) -> SourceFile:
     if key is None:
         raise NotFound(kind, frame.fkey, f"the frame has no {kind}")
     source = source_of(workspace, frame.file["cluster"], frame.file["datasource"])

@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from itertools import chain
+from typing import Protocol
 
 import anyio
 from anyio import CapacityLimiter, from_thread, to_thread
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from api.discover.db2whrest.task_files import Output
-from api.discover.db2whrest.tasks import PATIENCE_S, Task
 from api.http.disconnect_watcher import DisconnectWatcher
 from api.http.errors import headers_of
 from api.http.fair_queue import FairQueue, Slot, caller_of
@@ -33,8 +32,34 @@ CONTENT_TYPES = {
 }
 """Format -> the Content-Type of an answer in it."""
 
+PATIENCE_S = 10.0
+"""Time after which an operation goes on as a task [s], as Spectrum Discover documents it."""
+
 _detached: set["asyncio.Future[None]"] = set()
 """Statements that run on after their answer; nothing else refers to them."""
+
+
+class Output(Protocol):
+    """The result of a task."""
+
+    def write(self, data: bytes, /) -> None:
+        """Add to the body."""
+
+
+class Task(Protocol):
+    """A statement that goes on without its request.
+
+    Attributes:
+        slot: Of the statement, where it waits for one.
+    """
+
+    slot: Slot | None
+
+    def abandon(self) -> None:
+        """Stop it and leave nothing of it."""
+
+    def run(self, work: Callable[[Output, Cancellation], None], /) -> None:
+        """Write the result."""
 
 
 class SqlResponse(Response):

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from api.schemas.base import Schema
-from query.frames.one_frame import FoundFrame
+from query.frames.one_frame import SnapshotFrame
 
 
 class FramesAnswer(Schema):
@@ -42,7 +42,7 @@ class FrameAnswer(Schema):
     links: Links
 
 
-def document_of(frame: FoundFrame, links: Mapping[str, str | None]) -> dict[str, Any]:
+def document_of(frame: SnapshotFrame, links: Mapping[str, str | None]) -> dict[str, Any]:
     """A frame as `FrameAnswer` has it; values at hand as JSON are checked no second time."""
     return {
         "fkey": frame.fkey,

@@ -57,7 +57,7 @@ class SourceBody(Versioned):
             datasource=source.datasource,
             site=source.site,
             part_of=data_set_of(source),
-            options=SourceOptions.from_json(source.options).shown(),
+            options=SourceOptions.from_json(source.options).public(),
         ).of_version(source.version)
 
 

@@ -25,7 +25,7 @@ from pipeline.cache.contents import staged_manifests
 from pipeline.cache.lease import Holder, leased
 from pipeline.cache.limits import Limits, change_limits, read_limits
 from pipeline.cache.pin import pin, unpin
-from pipeline.cache.room import Room
+from pipeline.cache.reservation import Reservation
 from pipeline.cache.status import CacheStatus, DatasetSpace, Space, cache_status
 from pipeline.entry_name import IN_PLACE
 from pipeline.manifest import FrameFile
@@ -112,7 +112,7 @@ class Cache(Service):
             return self._evict_from_afm(dataset, filesets)
         names, reference = self._staged(dataset)
         with leased(self._folder, "", Holder(reference)) as lease:
-            size, files = Room(self._folder, lease).evict_datasets(names)
+            size, files = Reservation(self._folder, lease).evict_datasets(names)
         return CacheEviction(dataset=reference, bytes=size, files=files)
 
     def _evict_from_afm(self, dataset: str, filesets: Sequence[str]) -> CacheEviction:

@@ -19,7 +19,7 @@ from ingest.extractors.registry import (
     known_extractors,
 )
 from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
-from ingest.sources.recorded import open_recorded, others_of_data_set
+from ingest.sources.recorded import open_recorded, other_sources_of_data_set
 
 
 class Extractions(Service):
@@ -60,7 +60,7 @@ class Extractions(Service):
         loaded = [extractor_named(name) for name in order.extractors]
         loaded += [extractor_in_file(file) for file in order.own]
         check_some(loaded)
-        other_sources = others_of_data_set(workspace.records, record)
+        other_sources = other_sources_of_data_set(workspace.records, record)
         for extractor in loaded:
             body = {"source": order.source, "family": extractor.family}
             if not order.errors:
@@ -69,7 +69,7 @@ class Extractions(Service):
                     record,
                     extractor,
                     open_files=partial(open_recorded, index_folder=workspace.indexes),
-                    others=other_sources,
+                    other_sources=other_sources,
                     full=order.full,
                     workers=order.workers,
                     progress=partial(progress, extractor.family),

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from api.services.call import Service
-from query.frames.frame_page import DEFAULT_COLUMNS, Page, Place, page_of
-from query.frames.one_frame import FoundFrame, find_frame
+from query.frames.frame_page import DEFAULT_COLUMNS, Page, PageStart, page_of
+from query.frames.one_frame import SnapshotFrame, find_frame
 from query.frames.select_frames import select_frames
 from query.question.question import Question
 
@@ -44,17 +44,19 @@ class Frames(Service):
             frames_of(self._workspace, question, dataset, split, at),
             [name.strip().lower() for name in columns if name.strip()],
             limit,
-            Place.parse(cursor, cursors_of) if cursor is not None else None,
+            PageStart.parse(cursor, cursors_of) if cursor is not None else None,
         )
-        follows = None if page.last is None else Place(page.snapshot, page.last).cursor(cursors_of)
+        follows = (
+            None if page.last is None else PageStart(page.snapshot, page.last).cursor(cursors_of)
+        )
         return page, follows
 
-    def get(self, fkey: str, *, at: int | None = None) -> FoundFrame:
+    def get(self, fkey: str, *, at: int | None = None) -> SnapshotFrame:
         """A frame with all columns and tags."""
         return find_frame(self._workspace.catalog, fkey, at)
 
     def neighbours(
-        self, frame: FoundFrame, most: int
+        self, frame: SnapshotFrame, most: int
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Frames of the same camera before and after one in its scene, nearest first.
 

@@ -23,7 +23,7 @@ from api.frame_images.predictions import (
 from api.frame_images.source_file import SourceFile, source_of
 from api.services.call import Service
 from ingest.labels.palette import Palette
-from query.frames.one_frame import FoundFrame
+from query.frames.one_frame import SnapshotFrame
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,11 @@ class Pictures(Service):
         """A model's prediction over the camera image, or the pixels that differ from the label."""
         return made_prediction(self._workspace, fkey, look, choice)
 
-    def predictions(self, frame: FoundFrame) -> list[Prediction]:
+    def predictions(self, frame: SnapshotFrame) -> list[Prediction]:
         """Models' predictions of a frame, the newest of each model's jobs that are done."""
         return predictions_of(self._workspace, frame.fkey)
 
-    def legend(self, frame: FoundFrame) -> list[LegendClass]:
+    def legend(self, frame: SnapshotFrame) -> list[LegendClass]:
         """The classes of a frame's label, most pixels first; none where it has no label."""
         if frame.label is None:
             return []

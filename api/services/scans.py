@@ -22,7 +22,7 @@ from catalog.values import Problem
 from ingest.scan.scan_counts import Progress, ScanCounts
 from ingest.scan.scan_lock import scan_lock
 from ingest.scan.scan_record import SCAN
-from ingest.sources.partial import Part
+from ingest.sources.partial import FolderSelection
 from ingest.sources.recorded import open_recorded
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.state import FINISHED
@@ -116,12 +116,12 @@ class Scans(Service):
             InvalidInput: A scan of it runs, or a folder is not there.
         """
         source = recorded_source(self._workspace.records, order.source)
-        if part := _part_of(order):
+        if selection := _selection_of(order):
             files = open_recorded(source, self._workspace.indexes)
-            for folder in (*part.whole, *part.flat):
+            for folder in (*selection.recursive, *selection.flat):
                 if next(iter(files.list(folder)), None) is None:
                     raise InvalidInput(f"partition '{folder[:200]}' of {source.name} is not found")
-            order = replace(order, folders=part.whole, flat_folders=part.flat)
+            order = replace(order, folders=selection.recursive, flat_folders=selection.flat)
         # One at a time, also of several servers: what is looked for is there before the next looks.
         with self._workspace.whole_catalog.lock(
             f"start-scan-{source.id}", "a scan is being started"
@@ -226,7 +226,7 @@ class Scans(Service):
             check_images=order.check_images,
             index_folder=self._workspace.indexes,
             recall=partial(recall_listed, self._workspace.archive_access),
-            part=_part_of(order),
+            selection=_selection_of(order),
             max_removed=order.max_removed,
         )
         return self._workspace.whole_catalog, options
@@ -326,8 +326,8 @@ def _ended(job: Job) -> str:
     return {"done": "done", "cancelled": "stopped"}.get(job.state, "failed")
 
 
-def _part_of(order: home_orders.Scan) -> Part | None:
-    """The part of the source that is scanned; None for all of it."""
+def _selection_of(order: home_orders.Scan) -> FolderSelection | None:
+    """The selection of the source that is scanned; None for all of it."""
     if not order.folders and not order.flat_folders:
         return None
-    return Part.of(order.folders, order.flat_folders)
+    return FolderSelection.of(order.folders, order.flat_folders)

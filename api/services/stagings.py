@@ -26,16 +26,16 @@ from catalog.records.tables import Dataset, Staging
 from pipeline.afm.stage import stage_to_afm
 from pipeline.afm.target import filesets_of
 from pipeline.cache.lease import Holder
-from pipeline.cache.reading import StagingPlace
+from pipeline.cache.reading import StagingLocation
 from pipeline.jobs.request import JobRequest
 from pipeline.manifest_store import read_manifest
 from pipeline.runs.size import Size
-from pipeline.staging.beside import BesideTold
+from pipeline.staging.concurrent import ConcurrentCallbacks
 from pipeline.staging.fetch import FailedFile
-from pipeline.staging.foresee import foresee_staging
+from pipeline.staging.preview import preview_staging
 from pipeline.staging.progress import Progress
 from pipeline.staging.stage import stage_dataset
-from pipeline.staging.stage_beside import BesideOptions, SplitReading, stage_beside
+from pipeline.staging.stage_concurrently import ConcurrentOptions, SplitReading, stage_concurrently
 
 
 class Stagings(Service):
@@ -82,11 +82,11 @@ class Stagings(Service):
     def begin(self, order: home_orders.Staging) -> JobBody:
         """Fetch a dataset's images and labels into the home's cache; the job that does it."""
         size = None if order.prepare is None else str(Size.parse(order.prepare))
-        record = complete_dataset(self._workspace.records, order.dataset)
-        self._check_targets(record, order.to, verify=order.verify, prepare=order.prepare)
-        order = replace(order, dataset=f"{record.name}@{record.version}", prepare=size)
+        whole = complete_dataset(self._workspace.records, order.dataset)
+        self._check_targets(whole, order.to, verify=order.verify, prepare=order.prepare)
+        order = replace(order, dataset=f"{whole.name}@{whole.version}", prepare=size)
         job = begin_order(
-            self._workspace, order, record.name, dataset=record, queue=self._session.job_queue
+            self._workspace, order, whole.name, dataset=whole, queue=self._session.job_queue
         )
         return JobBody.of(job, self._workspace.place)
 
@@ -98,7 +98,7 @@ class Stagings(Service):
         """
         records = self._workspace.records
         record = complete_dataset(records, dataset)
-        foresight = foresee_staging(
+        foresight = preview_staging(
             records,
             record,
             (cache or self._workspace.cache).expanduser().absolute(),
@@ -118,16 +118,17 @@ class Stagings(Service):
         *,
         job_folder: Path,
         cache: Path,
-        reports: BesideTold,
-        located: Callable[[StagingPlace], None],
+        callbacks: ConcurrentCallbacks,
+        located: Callable[[StagingLocation], None],
     ) -> None:
         """Fetch what a job reads, ahead of it, in this process, until that is told to end.
 
         Args:
+            dataset: NAME@VERSION.
             reading: What the job reads of it.
             job_folder: Of the job, or of a script that is no job of the home.
             cache: Folder to fetch into.
-            reports: Called as it goes.
+            callbacks: Called as it goes on.
             located: Called with where readers find the staging.
 
         Raises:
@@ -140,14 +141,14 @@ class Stagings(Service):
                 f"{readers - 1}"
             )
         records = self._workspace.records
-        options = BesideOptions(
+        options = ConcurrentOptions(
             indexes=self._workspace.indexes,
             job_folder=job_folder,
             user=self._user(job_folder),
             archives=self._workspace.archive_access,
         )
-        stage_beside(
-            records, recorded_dataset(records, dataset), cache, reading, options, reports, located
+        stage_concurrently(
+            records, recorded_dataset(records, dataset), cache, reading, options, callbacks, located
         )
 
     def run(
@@ -307,6 +308,6 @@ def _prepared(
         size=str(size),
         folder=str(form.folder),
         frames=form.frames,
-        made=form.made,
+        made=form.decoded,
         bytes=form.bytes,
     )

@@ -53,7 +53,6 @@ class Triggers:
         """Make a trigger, which begins jobs from here on.
 
         Args:
-            name: Its name.
             then: The jobs, one after another: ``[{"kind": "train", "max_steps": 300},
                 {"kind": "validate"}]``, with the options of `Jobs.train` and the others. Without
                 a dataset they get the frames that ``when`` finds; a validation without a model

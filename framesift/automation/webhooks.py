@@ -55,7 +55,6 @@ class Webhooks:
         """Make a webhook; its "secret", which signs what it is told, is shown this once.
 
         Args:
-            name: Its name.
             url: Of a host that the server's settings allow.
             states: States of ended jobs for which the server calls it.
 

@@ -96,13 +96,13 @@ def _files(
             files.append(None)
         elif header["staged"]:
             # A cache names a copy by its version, and holds whole copies only.
-            files.append(DatedFile(f"{roots[source]}/{kept_key(key, size, version)}"))
+            files.append(DatedFile(f"{roots[source]}/{versioned_key(key, size, version)}"))
         else:
             files.append(DatedFile(f"{roots[source]}/{key}", size, version))
     return files
 
 
-def kept_key(key: str, size: int, version: str) -> str:
+def versioned_key(key: str, size: int, version: str) -> str:
     """Where one version of a file lies below its source's folder in a cache.
 
     Source: docs/staging.md, names in a cache.

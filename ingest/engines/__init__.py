@@ -1,1 +1,1 @@
-"""Where a scan's frames are counted."""
+"""Engines that count a scan's frames."""

@@ -31,7 +31,6 @@ class DaskEngine:
         """Count with the workers of a client.
 
         Args:
-            client: Connected to the scheduler.
             frames_each: Frames of a unit. 1,000 to 5,000: seconds of counting each, against 1 to
                 3 ms that the scheduler spends on a task.
         """
@@ -49,9 +48,9 @@ class DaskEngine:
                     future = self._submit(task.unit(portion), f"count-{scan}-{number}")
                 pending.append((portion, future))
                 while pending and (pending[0][1] is None or len(pending) > self._most()):
-                    yield self._taken(*pending.popleft())
+                    yield self._counted(*pending.popleft())
             while pending:
-                yield self._taken(*pending.popleft())
+                yield self._counted(*pending.popleft())
         finally:
             for _, future in pending:
                 if future is not None:
@@ -62,15 +61,15 @@ class DaskEngine:
 
     def _most(self) -> int:
         """Units that may be under way: workers come and go."""
-        threads: dict[str, int] = self._asked(self.client.nthreads)
+        threads: dict[str, int] = self._answered(self.client.nthreads)
         return max(2, _AHEAD * sum(threads.values()))
 
-    def _taken(self, portion: Portion, future: "Future | None") -> Counted:
+    def _counted(self, portion: Portion, future: "Future | None") -> Counted:
         if future is None:
             return portion, []
-        return portion, read_counts(self._asked(future.result))
+        return portion, read_counts(self._answered(future.result))
 
-    def _asked(self, question: Any) -> Any:
+    def _answered(self, question: Any) -> Any:
         try:
             return question()
         except KilledWorker as error:

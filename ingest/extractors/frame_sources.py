@@ -24,7 +24,6 @@ class FrameSources:
             own: The frame's source.
             partner: The source of the file that the extractor reads; the frame's own, or another
                 of the data set.
-            frame: The frame, with that file as it is catalogued.
         """
         self.root = own.root
         self._own, self._partner, self._frame = own, partner, frame
@@ -65,7 +64,7 @@ class FrameSources:
         return self._own.list(below, unreadable)
 
     def problems(self) -> Iterable[Problem]:
-        """Those of the frame's own source."""
+        """The problems of the frame's own source."""
         return self._own.problems()
 
     def spans(self, keys: Iterable[str], /) -> dict[str, tuple[int, int]]:

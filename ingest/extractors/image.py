@@ -52,11 +52,7 @@ class Image(Extractor):
 
 
 def reduced_grey(png: bytes) -> npt.NDArray[np.float32]:
-    """Grey values (H, W) of the image, averaged down to at most LONGER_SIDE pixels.
-
-    Raises:
-        BadFile: Not a PNG, truncated or damaged.
-    """
+    """Grey values (H, W) of the image, averaged down to at most LONGER_SIDE pixels."""
     image = open_png(png)
     factor = max(1, -(-max(image.size) // LONGER_SIDE))
     return np.asarray(image.convert("L").reduce(factor), dtype=np.float32)

@@ -54,7 +54,6 @@ def extractor_named(name: str) -> Extractor:
     """A new extractor of that name.
 
     Raises:
-        UnknownName: There is none.
         InvalidInput: It cannot be imported, or is no extractor.
     """
     check_known(name)

@@ -37,9 +37,7 @@ class ExtractCounts:
         frames: Labelled frames of the source.
         without_file: Those that lack the file that the extractor reads.
         to_read: Frames that this run is to read; the others were done before.
-        read: Frames read.
-        tagged: Those of them that got at least one value.
-        bad_files: Frames whose file cannot be used.
+        tagged: Frames read that got at least one value.
         seconds: Time since the run began [s].
     """
 
@@ -58,15 +56,13 @@ Progress = Callable[[ExtractCounts], None]
 def extraction_of(
     source: Source,
     extractor: Extractor,
-    others: Iterable[Source] = (),
+    other_sources: Iterable[Source] = (),
     tags: Collection[str] = (),
 ) -> Extraction:
     """The extraction that an extractor writes for a source.
 
     Args:
-        source: Whose frames are read.
-        extractor: What reads them.
-        others: The data set's other sources, where the extractor's file is looked for as well.
+        other_sources: Those of the data set, where the extractor's file is looked for as well.
         tags: Those of its tags that are wanted; all where empty.
     """
     columns = extractor.columns
@@ -78,7 +74,7 @@ def extraction_of(
         columns=selected,
         reads=extractor.reads,
         version=extractor.version,
-        other_sources=tuple((other.cluster, other.datasource) for other in others),
+        other_sources=tuple((other.cluster, other.datasource) for other in other_sources),
         has_all_columns=len(selected) == len(columns),
     )
 
@@ -91,7 +87,7 @@ def run_extractor(
     full: bool = False,
     workers: int = 2,
     open_files: Callable[[Source], SourceFiles] = open_recorded,
-    others: Sequence[Source] = (),
+    other_sources: Sequence[Source] = (),
     tags: Collection[str] = (),
     progress: Progress | None = None,
     only: Container[str] | None = None,
@@ -104,15 +100,8 @@ def run_extractor(
     seconds: when it is killed, what was committed stays, and the next run continues there.
 
     Args:
-        store: The catalog.
-        source: Whose frames to read.
-        extractor: What reads them.
         full: Read every frame, also those done before.
         workers: Frames read at once, by threads.
-        open_files: Opens a source.
-        others: The data set's other sources: where the source lacks the file that the extractor
-            reads, it is looked for there.
-        tags: Those of the extractor's tags that are written; all where empty.
         progress: Called after every frame with the counts so far.
         only: fkeys of the frames to read, of those that would be read; all of them when None.
         goes_on: Asked after every frame; where it says no, the run ends with what was read.
@@ -120,18 +109,16 @@ def run_extractor(
     Raises:
         InvalidInput: The extractor's tags or pattern cannot be used, it gives a tag that it does
             not name, or there are no workers.
-        CatalogBusy: Another process runs this extractor on this source.
-        StorageError: The source or the catalog cannot be read or written.
     """
     if workers < 1:
         raise InvalidInput(f"workers: got {workers}, expected at least 1")
-    extraction = extraction_of(source, extractor, others, tags)
+    extraction = extraction_of(source, extractor, other_sources, tags)
     lock = f"extract-{source.id}-{extractor.family}"
     work = f"source {source.name} is being read for tag family {extractor.family}"
     table_of(extractor.family)
     with store.lock(lock, work, wait_s=0.0):
         extractions.begin(store, extraction)
-        opened = _Opened(source, others, open_files)
+        opened = _Opened(source, other_sources, open_files)
         run = _Run(store, extraction, extractor, opened, progress)
         run.run(full, workers, only, goes_on)
     return run.counts
@@ -141,9 +128,12 @@ class _Opened:
     """The sources of a data set, opened where a frame's file lies in one."""
 
     def __init__(
-        self, own: Source, others: Iterable[Source], open_files: Callable[[Source], SourceFiles]
+        self,
+        own: Source,
+        other_sources: Iterable[Source],
+        open_files: Callable[[Source], SourceFiles],
     ) -> None:
-        self._sources = {make_fkey(s.cluster, s.datasource, ""): s for s in (*others, own)}
+        self._sources = {make_fkey(s.cluster, s.datasource, ""): s for s in (*other_sources, own)}
         self._own, self._open = make_fkey(own.cluster, own.datasource, ""), open_files
         self._files: dict[str, SourceFiles] = {}
 

@@ -42,7 +42,6 @@ class MapJoin:
     """Counts and columns of a join.
 
     Attributes:
-        features: Features of the map.
         frames: Frames with a position, whose tags were written.
         near: Those within the distance of a feature.
         columns: The tags and their types.
@@ -72,10 +71,8 @@ def import_map(
     ``within_m``. Written in one commit; older values of these tags are replaced.
 
     Args:
-        store: The catalog.
         features: GeoJSON, or GeoParquet (.parquet), in WGS 84 longitude and latitude.
         family: Family to write, made where there is none.
-        within_m: How near counts [m].
         tag: Name within the tags; the family's when None.
         latitude: Tag of a frame's latitude [degrees, north positive].
         longitude: Tag of its longitude [degrees, east positive].
@@ -84,11 +81,8 @@ def import_map(
         stopped: Whether nobody waits for it any more; nothing is written then.
 
     Raises:
-        CatalogBusy: Others are read, and were not done in time.
         InvalidInput: The map cannot be used, or a name or the distance, or a position tag has no
             numbers; or it was stopped.
-        UnknownName: There are no such position tags.
-        StorageError: The map cannot be read.
     """
     if not 0 < within_m <= MAX_WITHIN_M:
         raise InvalidInput(f"within {within_m:g} m: expected more than 0, at most {MAX_WITHIN_M:g}")
@@ -101,7 +95,9 @@ def import_map(
     options = {"within_m": within_m}
     if is_sent:
         function = "ingest.imports.map_join:joined"
-        measured = read_in_process(function, features, options, beside=positions, stopped=stopped)
+        measured = read_in_process(
+            function, features, options, extra_table=positions, stopped=stopped
+        )
     else:
         measured = joined(features, positions, within_m)
     distances = measured["distance_m"].to_numpy()
@@ -125,13 +121,8 @@ def joined(features: Path, positions: pa.Table, within_m: float) -> pa.Table:
     """Distance [m] from each position to a map's nearest feature, and how many features it has.
 
     Args:
-        features: See import_map.
         positions: latitude and longitude [degrees].
         within_m: How near counts [m]; the distance is infinite beyond.
-
-    Raises:
-        InvalidInput: The map cannot be used.
-        StorageError: It cannot be read.
     """
     geometries = read_features(features)
     points = np.column_stack(
@@ -149,7 +140,6 @@ def nearest_distances(
     Args:
         points: (N, 2) longitude and latitude [degrees].
         geometries: (M,) shapely geometries in longitude and latitude [degrees].
-        within_m: How far to look [m].
     """
     import shapely
 

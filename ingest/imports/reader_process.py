@@ -41,18 +41,16 @@ def read_in_process(
     file: Path,
     options: Mapping[str, Any],
     *,
-    beside: pa.Table | None = None,
+    extra_table: pa.Table | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> pa.Table:
     """Return the table that a function makes of a file, in a process of its own.
 
     Args:
-        function: "module:name"; takes the file, ``options`` by name, and ``beside`` where there is
-            one; returns a pa.Table.
-        file: What somebody sent.
+        function: "module:name"; takes the file, ``options`` by name, and ``extra_table`` where
+            there is one; returns a pa.Table.
         options: Ready for JSON.
-        beside: A table to work on.
-        stopped: Whether nobody waits for it any more.
+        extra_table: A table to work on.
 
     Raises:
         InvalidInput, StorageError: As the function does, or it takes too much memory or time, or
@@ -64,8 +62,8 @@ def read_in_process(
     try:
         with tempfile.TemporaryDirectory(prefix="framesift-") as name:
             folder = Path(name)
-            if beside is not None:
-                _write(beside, folder / "beside.arrow")
+            if extra_table is not None:
+                _write(extra_table, folder / "beside.arrow")
             job = {"function": function, "file": str(file), "options": dict(options)}
             (folder / "job.json").write_text(json.dumps(job))
             status = _run(folder, stopped)
@@ -136,18 +134,18 @@ def _main(folder: Path) -> None:
     job = json.loads((folder / "job.json").read_text())
     module, _, name = job["function"].partition(":")
     function = getattr(importlib.import_module(module), name)
-    beside = folder / "beside.arrow"
+    extra_table = folder / "beside.arrow"
     more = []
-    if beside.exists():
-        with pa.OSFile(str(beside)) as file:
+    if extra_table.exists():
+        with pa.OSFile(str(extra_table)) as file:
             more.append(pa.ipc.open_file(file).read_all())
     _limit()
     try:
         _write(function(Path(job["file"]), *more, **job["options"]), folder / "table.arrow")
     except FramesiftError as error:
         kind = "StorageError" if isinstance(error, StorageError) else "InvalidInput"
-        said = json.dumps({"kind": kind, "message": str(error)})
-        atomic_write(folder / "error.json", said, fsync=False)
+        report = json.dumps({"kind": kind, "message": str(error)})
+        atomic_write(folder / "error.json", report, fsync=False)
     except (MemoryError, pa.ArrowException):  # the caller says so
         sys.exit(1)
 

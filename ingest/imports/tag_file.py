@@ -196,14 +196,14 @@ def _check_encoding(file: Path, content: bytes) -> None:
         begin = content.rfind(b"\n", 0, error.start) + 1
         near = content[max(begin, error.start - 40) : error.start + 40].partition(b"\n")[0]
         if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            name, shown = "UTF-16", "its first bytes say so"
+            name, evidence = "UTF-16", "its first bytes say so"
         else:
             name = "CP1252"
             text = near.decode("cp1252", "replace").strip()
-            shown = f"byte 0x{content[error.start]:02x}, '{text}' if it is Windows-1252"
+            evidence = f"byte 0x{content[error.start]:02x}, '{text}' if it is Windows-1252"
         number = content.count(b"\n", 0, begin) + 1
         raise InvalidInput(
-            f"{file}: cannot be read: line {number} is not UTF-8 ({shown}); save the file as "
+            f"{file}: cannot be read: line {number} is not UTF-8 ({evidence}); save the file as "
             f"UTF-8: iconv -f {name} -t UTF-8"
         ) from error
 

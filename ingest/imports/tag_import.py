@@ -45,13 +45,10 @@ class TagImport:
     """Counts, columns and problems of an import.
 
     Attributes:
-        rows: Rows of the file.
-        imported: Rows that became a file's tags.
         unmatched: Rows that name no file of the catalog.
         ambiguous: Rows that name several files.
         repeated: Rows that name a file that an earlier row named.
         unreadable: Rows with a wrong number of fields or a value of another type.
-        columns: The tags and their types.
         ignored: Columns that say where a file lies, or number the rows, and so became no tags.
         notes: What the import decided that a user may not expect: a column that is a text for
             one value, a column left out.
@@ -90,8 +87,6 @@ def import_tags(
     Names become lower-case. Rows replace older values of these tags.
 
     Args:
-        store: The catalog.
-        file: CSV (comma, semicolon or tab; UTF-8; a line of names first) or Parquet (.parquet).
         family: Family to write, made where there is none.
         key: What names a file: "filename" (base name, or the end of its path after a slash),
             "path" (path and file name, in one column or in columns path and filename) or "fkey";
@@ -103,13 +98,10 @@ def import_tags(
         datasource: Match files of this datasource only.
         most_bytes: What the values of a Parquet file may take, once decoded [bytes]; the file is
             read in a process of its own, with limits. None for any, and for none.
-        stopped: Whether nobody waits for it any more; nothing is written then.
 
     Raises:
         InvalidInput: The file is no such file or too large, a name or type cannot be used, or it
             was stopped.
-        StorageError: It cannot be read.
-        CatalogBusy: The write lock was not free in time.
     """
     table_of(family)
     content = read_tags(file, key, key_column, prefix, most_bytes, stopped)

@@ -25,8 +25,6 @@ class TagTable:
 
     Attributes:
         table: LINE, KEY, and text or typed columns by the names of the tags.
-        key: What the keys are.
-        tags: The tags.
         ignored: Columns that became no tags.
         notes: Why, where a user may not expect it.
         broken: Line and reason of the rows that had no place in the columns.
@@ -52,7 +50,6 @@ def read_tags(
 
     Raises:
         InvalidInput: The file is no such file or too large, or a name cannot be used.
-        StorageError: It cannot be read.
     """
     if most_bytes is None:
         table, broken = read_table(file)
@@ -68,12 +65,14 @@ def read_tags(
     if key is None:
         key = "fkey" if "fkey" in names and key_column in (None, "fkey") else "filename"
     keys = _key_columns(file, names, key, key_column)
-    places = [
+    location_columns = [
         name
         for name in names
         if name not in keys and (name in FILES_COLUMNS or name in VIEW_COLUMNS)
     ]
-    tags = {prefix + name: name for name in names if name not in keys and name not in places}
+    tags = {
+        prefix + name: name for name in names if name not in keys and name not in location_columns
+    }
     if not tags:
         raise InvalidInput(f"{file}: no column beside {', '.join(names)} that could be a tag")
     for tag, name in tags.items():
@@ -89,7 +88,7 @@ def read_tags(
         arranged.append_column(KEY, _key_texts(file, {name: table[name] for name in keys})),
         key,
         tuple(tags),
-        (*left_out, *places),
+        (*left_out, *location_columns),
         tuple(
             f"{name or 'the column without a name'}: left out, an index that only numbers the rows"
             for name in left_out
@@ -113,8 +112,8 @@ def _without_index(table: pa.Table, key_column: str | None) -> tuple[pa.Table, l
         and (_INDEX.fullmatch(name) or (_UNNAMED.fullmatch(name) and _numbers(table[position])))
     ]
     names = [table.column_names[position] for position in left_out]
-    kept = [position for position in range(table.num_columns) if position not in left_out]
-    return table.select(kept), names
+    remaining = [position for position in range(table.num_columns) if position not in left_out]
+    return table.select(remaining), names
 
 
 def _numbers(column: pa.ChunkedArray) -> bool:

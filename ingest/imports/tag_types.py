@@ -28,7 +28,6 @@ class TypedRows:
     """A file's rows with typed values.
 
     Attributes:
-        columns: Type of each tag.
         texts: What makes a tag a text, whose other values fit another type: "'N/A' in line 5".
         rows: line, key and the tags, of the rows whose values fit; AS_TEXT of some.
         problems: line, key, kind and reason of the others.
@@ -43,16 +42,14 @@ class TypedRows:
 def typed_rows(
     content: TagTable,
     requested: Mapping[str, str],
-    beside: set[str],
+    as_texts: set[str],
     stopped: Callable[[], bool],
 ) -> TypedRows:
     """Give each tag a type, and the rows values of it.
 
     Args:
-        content: The file's rows.
         requested: Types of some tags; others have the file's, or the narrowest that fits.
-        beside: Tags whose texts are wanted, too, where they are to be of another type.
-        stopped: Whether nobody waits for it any more.
+        as_texts: Tags whose texts are wanted, too, where they are to be of another type.
 
     Raises:
         InvalidInput: A requested type is none, a column has values of no type that a tag can have,
@@ -77,7 +74,7 @@ def typed_rows(
             else:
                 columns[tag] = _of_arrow(tag, kind)
         work.register("given", content.table)
-        rows, problems = _typed(work, columns, content.table.schema, beside)
+        rows, problems = _typed(work, columns, content.table.schema, as_texts)
         return TypedRows(columns, texts, rows, problems)
 
 
@@ -125,7 +122,10 @@ def _of_arrow(tag: str, kind: pa.DataType) -> str:
 
 
 def _typed(
-    work: duckdb.DuckDBPyConnection, columns: Mapping[str, str], schema: pa.Schema, beside: set[str]
+    work: duckdb.DuckDBPyConnection,
+    columns: Mapping[str, str],
+    schema: pa.Schema,
+    as_texts: set[str],
 ) -> tuple[pa.Table, pa.Table]:
     """Line, key and typed tags of the rows whose values fit, and the problems of the others."""
     wrong, values = [], []
@@ -141,7 +141,7 @@ def _typed(
         if kind != "VARCHAR":
             wrong.append(f"WHEN {text} NOTNULL AND NOT ({good}) THEN {_misfit(tag, kind, text)}")
         values.append(f", {value} AS {column}")
-        if tag in beside:
+        if tag in as_texts:
             values.append(f', {text} AS "{AS_TEXT.format(tag)}"')
     reason = f"CASE {' '.join(wrong)} END" if wrong else "CAST(NULL AS VARCHAR)"
     work.execute(
@@ -159,7 +159,7 @@ def _typed(
 
 
 def _or_nan(text: str, kind: str) -> str:
-    """Where numbers are expected, NaN is no value, in CSV as in Parquet."""
+    """NaN is no value where numbers are expected, in CSV as in Parquet."""
     return f" OR lower({text}) IN ('nan', '-nan')" if kind in _NUMBERS else ""
 
 

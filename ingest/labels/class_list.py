@@ -26,7 +26,6 @@ def read_class_list(files: SourceFiles, path: Path | None) -> dict[str, str]:
 
     Raises:
         ClassListMissing: Neither is there.
-        StorageError: The source's own cannot be read.
         InvalidInput: It is not JSON, or a class's name is too long or cannot be printed.
     """
     if path is not None:
@@ -116,9 +115,6 @@ def _twice_alike(files: SourceFiles, listed: File) -> bytes:
     """The file's bytes; where no checksum proves them, such as came twice.
 
     One byte that is another may make it another list, by which all labels are counted again.
-
-    Raises:
-        BadFile: It cannot be read, or other bytes come each time.
     """
     read = read_listed(files, listed)
     if not read.is_proven and read_listed(files, listed).content != read.content:

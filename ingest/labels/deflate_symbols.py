@@ -115,15 +115,15 @@ def _is_code(lengths: Any, first: int, many: int, long: Any) -> bool:
     for symbol in range(first, first + many):
         long[lengths[symbol]] += 1
     long[0] = 0
-    left = 1
+    free_codes = 1
     longest = 0
     for length in range(1, _LONGEST + 1):
-        left = 2 * left - long[length]
-        if left < 0:
+        free_codes = 2 * free_codes - long[length]
+        if free_codes < 0:
             return False
         if long[length]:
             longest = length
-    return left == 0 or longest <= 1
+    return free_codes == 0 or longest <= 1
 
 
 @compiled()
@@ -197,10 +197,10 @@ def _long_code(word: Any, long: Any) -> Any:
 
 
 @compiled()
-def _matches(taken: int, near: int, size: int) -> Any:
+def _matches(used_bits: int, near: int, size: int) -> Any:
     """The joint table's entry of matches alone."""
     turn = (size - 4) % PIXEL if near == PIXEL else 0
-    return np.uint64(taken | turn << 6 | size << 16)
+    return np.uint64(used_bits | turn << 6 | size << 16)
 
 
 @compiled()
@@ -212,13 +212,13 @@ def _behind(entry: Any) -> Any:
 
 
 @compiled()
-def _match_and(taken: int, near: int, size: int, rest: Any) -> Any:
+def _match_and(used_bits: int, near: int, size: int, rest: Any) -> Any:
     """The joint table's entry of a match, and of those at the same distance that follow it."""
     more = signed(rest >> np.uint64(16)) & 0xFFFF
     length = rest >> np.uint64(56)
-    length += np.uint64(taken) if length else np.uint64(0)
-    alone = _matches(taken, near, size)
-    both = _matches(taken + (signed(rest) & 63), near, size + more) | length << np.uint64(56)
+    length += np.uint64(used_bits) if length else np.uint64(0)
+    alone = _matches(used_bits, near, size)
+    both = _matches(used_bits + (signed(rest) & 63), near, size + more) | length << np.uint64(56)
     return alone if more == 0 or signed(rest >> np.uint64(8)) & 24 else both
 
 
@@ -229,19 +229,21 @@ def _length_and(
     """The joint table's entry of a length with a code of ``code`` bits, and of what follows it."""
     extra = _LENGTH_EXTRA[symbol - 257]
     size = _LENGTHS[symbol - 257]
-    taken = code + extra
-    if taken >= bits:
+    used_bits = code + extra
+    if used_bits >= bits:
         # Where the bit 0 is the code of distance 1, in a label of runs hardly another one is used.
         if near == 1 and distances[0] == 1 and extra > 0:
             where = np.uint64(code) | np.uint64(8 | extra) << np.uint64(4)
-            return _matches(taken + 1, near, size) | where << np.uint64(56)
+            return _matches(used_bits + 1, near, size) | where << np.uint64(56)
         return np.uint64(0)
-    far = distances[index >> taken]
+    far = distances[index >> used_bits]
     size += index >> code & ((1 << extra) - 1)
-    taken += far & 15
-    if far == 0 or taken > bits or (far >> 4) + 1 != near:
+    used_bits += far & 15
+    if far == 0 or used_bits > bits or (far >> 4) + 1 != near:
         return np.uint64(0)
-    return _match_and(taken, near, size, joint[(1 << (bits - taken)) + (index >> taken)])
+    return _match_and(
+        used_bits, near, size, joint[(1 << (bits - used_bits)) + (index >> used_bits)]
+    )
 
 
 @compiled()
@@ -513,23 +515,23 @@ def _copy(window: Any, at: int, distance: int, size: int) -> None:
 
 
 @compiled()
-def _match(word: Any, taken: int, symbol: int, distance_table: Any, long_distances: Any) -> Any:
+def _match(word: Any, used_bits: int, symbol: int, distance_table: Any, long_distances: Any) -> Any:
     """A match whose length has this symbol: bits taken, size, distance; or distance _WRONG."""
     if symbol > 285:
         return 0, 0, _WRONG
     extra = _LENGTH_EXTRA[symbol - 257]
-    size = _LENGTHS[symbol - 257] + _low(word >> np.uint64(taken), extra)
-    taken += extra
-    rest = word >> np.uint64(taken)
+    size = _LENGTHS[symbol - 257] + _low(word >> np.uint64(used_bits), extra)
+    used_bits += extra
+    rest = word >> np.uint64(used_bits)
     code = distance_table[signed(rest & _MASK)]
     if code == 0:
         code = _long_code(rest, long_distances)
     symbol = code >> 4
     if code == 0 or symbol > 29:
         return 0, 0, _WRONG
-    taken += code & 15
+    used_bits += code & 15
     extra = _DISTANCE_EXTRA[symbol]
-    return taken + extra, size, _DISTANCES[symbol] + _low(word >> np.uint64(taken), extra)
+    return used_bits + extra, size, _DISTANCES[symbol] + _low(word >> np.uint64(used_bits), extra)
 
 
 @compiled()
@@ -544,15 +546,15 @@ def _one_symbol(word: Any, tables: Any) -> Any:
     code = symbol_table[signed(word & _MASK)]
     if code == 0:
         code = _long_code(word, long)
-    taken = code & 15
+    used_bits = code & 15
     symbol = code >> 4
     if code == 0:
         return 0, 0, _WRONG
     if symbol < 256:
-        return taken, symbol, 0
+        return used_bits, symbol, 0
     if symbol == 256:
-        return taken, 0, _END_OF_BLOCK
-    return _match(word, taken, symbol, distance_table, long_distances)
+        return used_bits, 0, _END_OF_BLOCK
+    return _match(word, used_bits, symbol, distance_table, long_distances)
 
 
 @compiled()
@@ -646,9 +648,9 @@ def _decoder(near: int) -> Any:
                 word >> (entry >> np.uint64(56) & np.uint64(15)),
                 signed(entry >> np.uint64(60) & np.uint64(7)),
             )
-            taken = entry & np.uint64(63)
-            word >>= taken
-            loaded -= taken
+            used_bits = entry & np.uint64(63)
+            word >>= used_bits
+            loaded -= used_bits
             following = joint[signed(word & _MASK) + (1 << _BITS)]
 
             # Literals; then where the matches begin and end.

@@ -1,4 +1,4 @@
-"""What lies where a picture or a table was expected, in words. A leaf of the standard library."""
+"""Names the content of a file that is no picture or table. A leaf of the standard library."""
 
 import re
 
@@ -34,7 +34,7 @@ _CODE = re.compile(rb"<Code>(\w{1,64})</Code>")
 
 
 def kind_of_content(content: bytes) -> str:
-    """What a file is, as its beginning tells; nothing of a text is shown.
+    """The kind of a file's content by its beginning; nothing of a text is shown.
 
     >>> kind_of_content(b"version https://git-lfs.github.com/spec/v1")
     'a Git LFS pointer, which stands for the file: git lfs pull'

@@ -33,8 +33,6 @@ class PixelCounts:
         counts: (n_classes,) int64 [pixels], in the palette's class order.
         unknown: Pixels whose colour is not in the palette.
         unknown_colours: Those colours as "#rrggbb" with their pixels, at most the 16 largest.
-        width: Image width [pixels].
-        height: Image height [pixels].
         digest: 16 hexadecimal digits, the same for images of the same size and colours, however
             they are stored; 64 bits of no cryptographic strength.
     """
@@ -53,9 +51,6 @@ def count_pixels(png: bytes, palette: Palette) -> PixelCounts:
     Alpha is ignored and gamma is not applied. Images of samples of at most 8 bits that are not
     interlaced are counted by `ingest.labels.stretch_rows` where they are RGB, made of areas, and
     many, and otherwise by `ingest.labels.run_kernel`; all others through Pillow.
-
-    Raises:
-        BadFile: Not a PNG, truncated or damaged.
     """
     chunks = take_apart(png, crc32)
     width, height = chunks.header.width, chunks.header.height

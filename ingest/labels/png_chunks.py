@@ -104,7 +104,6 @@ class PngChunks:
     """The chunks of a PNG that make the picture.
 
     Attributes:
-        header: Size, bit depth, colour type.
         pixels: The zlib stream of all IDAT chunks.
         palette: PLTE's entries, three bytes each; None without one.
     """
@@ -128,7 +127,6 @@ def take_apart(png: bytes, crc32: Callable[[memoryview], int] = zlib.crc32) -> P
     """The chunks of a PNG that make the picture; the checksums of all chunks are checked.
 
     Args:
-        png: The file.
         crc32: The checksum; libdeflate's is 20 times as fast as zlib's.
 
     Raises:

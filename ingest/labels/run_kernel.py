@@ -51,11 +51,11 @@ def _word_loader(compared: bool) -> Any:
     @intrinsic
     def load(_typing: Any, array: Any, _index: Any, _left: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            array, index, left = values
+            array, index, distance = values
             here = _address(context, builder, signature.args[0], array, index)
             word = _load(builder, here, 0, _WORD)
             if compared:
-                before = builder.gep(here, [builder.neg(left)])
+                before = builder.gep(here, [builder.neg(distance)])
                 word = builder.xor(word, _load(builder, before, 0, _WORD))
             return word
 
@@ -68,9 +68,9 @@ def _block_loader(compared: bool) -> Any:
     @intrinsic
     def any_difference(_typing: Any, array: Any, _index: Any, _left: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            array, index, left = values
+            array, index, distance = values
             here = _address(context, builder, signature.args[0], array, index)
-            before = builder.gep(here, [builder.neg(left)])
+            before = builder.gep(here, [builder.neg(distance)])
             differences = None
             for offset in range(0, _BLOCK, _VECTOR_BYTES):
                 vector = _load(builder, here, offset, _VECTOR)
@@ -101,26 +101,26 @@ def _first_byte(_typing: Any, _word: Any) -> Any:
 def _run_ends(compared: bool) -> Any:
     """A function (raw, at, end, left) -> first byte from ``at`` on that ends a run, or ``end``.
 
-    A run is of zeros or, ``compared``, of bytes that equal those ``left`` before them.
+    A run is of zeros or, ``compared``, of bytes that equal those ``distance`` before them.
     """
     word, block = _word_loader(compared), _block_loader(compared)
 
     @nb.njit(nogil=True)
-    def run_end(raw: Any, at: int, end: int, left: int) -> Any:
+    def run_end(raw: Any, at: int, end: int, distance: int) -> Any:
         # Most runs are short: one word first, blocks only then.
         if at + 8 <= end:
-            difference = word(raw, at, left)
+            difference = word(raw, at, distance)
             if difference != 0:
                 return at + _first_byte(difference)  # type: ignore[call-arg]
             at += 8
-        while at + _BLOCK <= end and block(raw, at, left) == 0:
+        while at + _BLOCK <= end and block(raw, at, distance) == 0:
             at += _BLOCK
         while at + 8 <= end:
-            difference = word(raw, at, left)
+            difference = word(raw, at, distance)
             if difference != 0:
                 return at + _first_byte(difference)  # type: ignore[call-arg]
             at += 8
-        while at < end and (raw[at] == raw[at - left] if compared else raw[at] == 0):
+        while at < end and (raw[at] == raw[at - distance] if compared else raw[at] == 0):
             at += 1
         return at
 
@@ -319,7 +319,7 @@ def _count_bits(
 ) -> Any:  # fmt: skip
     """Count a row's runs of bytes that hold several samples of ``depth`` bits; the digest."""
     last, pending = np.uint64(0), 0
-    start, left = 0, width
+    start, remaining = 0, width
     mask = (1 << depth) - 1
     for run in range(many):
         value = np.int64(values[run])
@@ -330,12 +330,12 @@ def _count_bits(
             times, each = 1, size * (8 // depth)
         for _ in range(times):
             for shift in range(8 - depth, -1, -depth):
-                pixels = min(each, left)
+                pixels = min(each, remaining)
                 if pixels == 0:
                     break
                 sample = value >> shift & mask
                 counts[sample] += pixels
-                left -= pixels
+                remaining -= pixels
                 mark, last, pending = _joined(
                     mark, last, pending, np.uint64(colour_of[sample]), pixels
                 )
@@ -384,8 +384,6 @@ def count_rows(
 
     Args:
         raw: (height * (1 + bytes of a row),) uint8, inflated rows with their filter bytes.
-        height: Rows.
-        width: Pixels per row.
         samples: 3 or 4 for RGB and RGBA, 1 or 2 for palette or grey and grey with alpha; alpha is
             ignored.
         depth: Bits of a sample: 8, or 1, 2 or 4 where a pixel is one sample.

@@ -271,7 +271,6 @@ def _compiled(sources: int) -> Any:
         Args:
             stream: uint8, a zlib stream of filtered rows, PADDING bytes behind.
             stream_bytes: Bytes of the stream, without padding.
-            height: Rows.
             width: Pixels per row, at most WIDEST.
             class_of: (2**24,) uint8 [class id] by colour.
             counts: (256,) int64 [pixels] by class id, added to.
@@ -327,9 +326,9 @@ def is_compiled() -> bool:
 
     For another processor it is compiled all the same, which this does not tell.
     """
-    left = Path(count_rgb.stats.cache_path).glob(f"{Path(__file__).stem}.*.nbi")
+    indexes = Path(count_rgb.stats.cache_path).glob(f"{Path(__file__).stem}.*.nbi")
     changed = Path(__file__).stat().st_mtime
-    return any(index.stat().st_mtime >= changed for index in left)
+    return any(index.stat().st_mtime >= changed for index in indexes)
 
 
 _AHEAD = 1 << 18
@@ -355,8 +354,6 @@ def count(
 
     Args:
         stream: A zlib stream of filtered rows.
-        height: Rows.
-        width: Pixels per row.
         class_of: (2**24,) uint8 [class id] by colour.
         counts: (256,) int64 [pixels] by class id, added to; of no use where this is False.
         digest: (1,) uint64; set to the digest of the runs of colours.

@@ -27,14 +27,9 @@ def write_units(
     """List a source and write what is to be counted as units into a new folder; how many units.
 
     The scan stays open, as "running", until ``collect_units``, or until another scan begins.
-
-    Raises:
-        AlreadyExists: The folder is there.
-        RemovalRefused: More files are gone than may be removed; no units are written.
-        FramesiftError: As scan_source.
     """
     number = scan_record.begin(records, source)
-    with Scan.begun(store, records, source, options, number) as scan:
+    with Scan.started(store, records, source, options, number) as scan:
         try:
             with scan.portions(unit_frames, ("",), progress) as portions:
                 header = {"scan": number, "source": source.name, "class_list": scan.class_list}
@@ -60,7 +55,6 @@ def collect_units(
 
     Raises:
         InvalidInput: Units are not counted yet, or are another source's or an older scan's.
-        FramesiftError: As scan_source.
     """
     units = UnitFolder(folder)
     header = units.header()
@@ -81,12 +75,12 @@ def collect_units(
                 f"{folder}: another scan of {source.name} began, or these units were collected "
                 "already; write units again"
             )
-    with Scan.begun(store, records, source, options, number) as scan:
+    with Scan.started(store, records, source, options, number) as scan:
         if scan.class_list != header["class_list"]:
             raise InvalidInput(
                 f"{folder}: the source's class list changed after the units were written; "
                 "write them again"
             )
-        scan.commit(units.counted(scan.counts), progress)
+        scan.commit(units.results(scan.counts), progress)
         scan_record.finish(records, number, "done", scan.counts)
         return ScanResult(number, scan.counts)

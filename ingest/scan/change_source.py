@@ -23,9 +23,6 @@ class OptionChange:
         exclude: Patterns in place of those that it has, as ingest.sources.exclude takes them.
         part_of: Name of the data set; its own where empty.
         mount: Its root on a mounted file system, as ingest.sources.mount writes it; empty for none.
-        max_mb_per_s: Megabytes a second that a staging fetches from it at most; 0 for any number.
-        max_requests_per_s: Requests for its files that a staging sends a second at most; 0 for any
-            number.
     """
 
     exclude: Sequence[str] | None = None
@@ -35,11 +32,7 @@ class OptionChange:
     max_requests_per_s: float | None = None
 
     def changed(self, source: str, options: SourceOptions) -> SourceOptions:
-        """The options of the source of that name as they are to be.
-
-        Raises:
-            InvalidInput: A pattern or limit cannot be used, or the mount is none.
-        """
+        """The options of the source of that name as they are to be."""
         changes = {name: value for name, value in asdict(self).items() if value is not None}
         if self.exclude is not None:
             changes["exclude"] = tuple(self.exclude)
@@ -66,19 +59,6 @@ def change_options(
     """Have a source leave out other files, or have other options; its record.
 
     The catalog stays as it is until the source is scanned, or an extractor runs.
-
-    Args:
-        store: The catalog.
-        records: The records.
-        name: The source.
-        change: Its options that become others.
-        expected: The version that is changed, and no other.
-
-    Raises:
-        NotFound: There is no such source.
-        PreconditionFailed: It is another version.
-        InvalidInput: A pattern or limit cannot be used, or the mount is none.
-        CatalogBusy: The source is being scanned.
     """
     source = recorded_source(records, name)
     with scan_lock(store, source), records.session() as session:
@@ -97,11 +77,6 @@ def remove_source(
     """Take a source's files out of the current snapshot and forget it; how many files those were.
 
     Tags that people gave to them are kept, for when they are catalogued under these names again.
-
-    Raises:
-        NotFound: There is no such source.
-        PreconditionFailed: It is another version.
-        CatalogBusy: It is being scanned.
     """
     source = to_change("source", name, expected, lambda: recorded_source(records, name))
     with scan_lock(store, source):

@@ -30,7 +30,7 @@ READS_AT_ONCE = 4
 
 @dataclass(frozen=True)
 class UnitSource:
-    """A source as a worker needs it, beside the frames.
+    """Source of a unit, as a worker opens it.
 
     Attributes:
         uri: Where its files are; the worker must reach them under the same URI.
@@ -49,8 +49,6 @@ def write_unit(
     """A unit as bytes.
 
     Args:
-        source: Where the frames are.
-        frames: What of each frame is read.
         spans: What SourceFiles.spans gave for the frames' files.
     """
     return _packed(
@@ -66,19 +64,13 @@ def write_unit(
 
 
 def _key_file(options: SourceOptions) -> dict[str, str]:
-    """Where the worker may find what opens sealed keys: a path, and never the key."""
-    path = sealed_keys.place() if options.sealed_keys else ""
+    """The path of the file that opens sealed keys, for the worker; never the key."""
+    path = sealed_keys.key_path() if options.sealed_keys else ""
     return {"key_file": path} if path else {}
 
 
 def count_unit(unit: bytes, reads_at_once: int = READS_AT_ONCE) -> bytes:
-    """Count the frames of a unit; bytes for ``read_counts``.
-
-    Raises:
-        StorageError: The source cannot be reached from here.
-        InvalidInput: The source's keys are sealed, and what opens them is not to be had here.
-        CatalogDamaged: The unit is none.
-    """
+    """Count the frames of a unit; bytes for ``read_counts``."""
     content = _unpacked(unit)
     if key_file := content.get("key_file"):
         sealed_keys.learn(key_file)
@@ -95,11 +87,7 @@ def count_unit(unit: bytes, reads_at_once: int = READS_AT_ONCE) -> bytes:
 
 
 def read_counts(counts: bytes) -> list[FrameCount]:
-    """The counts that ``count_unit`` wrote, in the order of the unit's frames.
-
-    Raises:
-        CatalogDamaged: These are no counts.
-    """
+    """The counts that ``count_unit`` wrote, in the order of the unit's frames."""
     return [count_from_json(count) for count in _unpacked(counts)["counts"]]
 
 

@@ -17,12 +17,10 @@ Counted = tuple[Portion, list[FrameCount]]
 
 @dataclass(frozen=True)
 class CountTask:
-    """The task that all portions of one scan have in common.
+    """Source, classes and checks that all portions of one scan share.
 
     Attributes:
-        source: The source, as another process is told of it.
-        files: The source, opened here.
-        palette: The classes.
+        source: The source, as another process opens it.
         check_images: Open camera images to see that they fit their labels.
     """
 

@@ -32,8 +32,6 @@ def mark_duplicates(
     Images that cannot be read are left out: their frames count as no duplicates.
 
     Args:
-        store: The catalog.
-        records: The records.
         opened: Sources that are open already, by cluster and datasource.
     """
     with store.inspecting() as cursor:
@@ -85,11 +83,11 @@ def _digests(
     alike: list[DuplicateCandidate], unknown: list[DuplicateCandidate], sources: _Sources
 ) -> dict[str, str]:
     """Digest of the images that have none yet, by fkey."""
-    told = Counter((frame.label, frame.size, frame.etag) for frame in alike)
+    occurrences = Counter((frame.label, frame.size, frame.etag) for frame in alike)
     digests = {}
     for frame in unknown:
         etag = _MD5.fullmatch(frame.etag)
-        if etag is not None and told[frame.label, frame.size, frame.etag] > 1:
+        if etag is not None and occurrences[frame.label, frame.size, frame.etag] > 1:
             digests[frame.fkey] = etag[1]
             continue
         content = sources.read(frame)

@@ -1,4 +1,4 @@
-"""Compares a source's listing with the catalog, new, changed or gone: two sorted streams merged.
+"""Compares a source's listing with the catalog: new, changed, removed; two sorted streams merged.
 
 Neither the listing nor the catalog's files are ever held whole, so a source of millions of files
 costs no more memory than a small one, and the first new file is known at once.
@@ -85,8 +85,8 @@ def compare(
         if old is not None and old.key == file.key:
             change: Change = "changed"
             if _is_same(file, old):
-                told = (file.state, file.tier) == (old.state, old.tier)
-                change = "unchanged" if told else "restated"
+                is_same_state = (file.state, file.tier) == (old.state, old.tier)
+                change = "unchanged" if is_same_state else "restated"
             yield ScannedFile(
                 file, change, parse(file.key), old.carries_tags, old.state == ARCHIVED
             )

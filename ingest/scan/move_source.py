@@ -28,9 +28,6 @@ class Moved:
     """A source at its new place, and what lies there of what is catalogued.
 
     Attributes:
-        name: The source.
-        uri: Where it lies now.
-        same: Files that are as they are catalogued.
         changed: Files of another size, ETag or time of last change.
         missing: Files that are catalogued and not there.
         new: Files that are there and not catalogued.
@@ -61,21 +58,11 @@ def move_source(
     Its files are compared as the source was: what its patterns left out is not catalogued.
 
     Args:
-        store: The catalog.
-        records: The records.
-        name: The source.
         uri: Where it lies now, as open_source takes it.
-        options: How it is reached there.
-        index_folder: Where the indexes of tar archives are kept.
         differing: Do so although files are missing or changed there.
-        change: Its options that become others.
-        expected: The version that is changed, and no other.
 
     Raises:
-        NotFound: There is no such source.
-        PreconditionFailed: It is another version.
         InvalidInput: What lies there cannot be opened, or is not what is catalogued.
-        CatalogBusy: The source is being scanned.
     """
     source = to_change("source", name, expected, lambda: recorded_source(records, name))
     names = SourceNames(source.platform, source.cluster, source.datasource, uri, source.site)

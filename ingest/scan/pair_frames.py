@@ -10,15 +10,7 @@ from ingest.scan.listing_diff import ScannedFile
 
 @dataclass
 class FrameFiles:
-    """The files of one frame.
-
-    Attributes:
-        id: Which frame.
-        image: The camera image.
-        label: The label image.
-        lidar: The lidar file.
-        camera_json: The camera's description.
-    """
+    """The files of one frame."""
 
     id: FrameId
     image: File | None = None
@@ -28,7 +20,7 @@ class FrameFiles:
 
     @property
     def files(self) -> list[File]:
-        """Those that are there."""
+        """The files that are there."""
         files = (self.image, self.label, self.lidar, self.camera_json)
         return [file for file in files if file is not None]
 
@@ -52,14 +44,12 @@ class SceneFiles:
     """The files of one scene folder, or those that belong to no scene.
 
     Attributes:
-        files: All of them.
         scene: Path of the scene folder; empty for files of no scene.
         frames: Frames with a label, in order of camera and number. Where the scene has camera
             images at all, only those that have theirs: labels alone are enough, but a label whose
             image is missing among others is an orphan.
         unlabelled: Frames with a camera image and no label, in the same order.
         alone: Frames that have a label and no camera image, whether they are in ``frames`` or not.
-        images: The camera images.
         problems: Orphans and names that do not parse.
     """
 

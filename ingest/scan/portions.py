@@ -3,10 +3,10 @@
     listing, catalog -> compare -> pair_frames -> portions -> an engine counts -> commit
 
 A portion stands by itself: which of its frames were counted where and when makes no difference to
-what is committed. They must be committed in their order, because a gone file leaves the catalog no
-earlier than what has become of its frame is written.
+what is committed. They must be committed in their order, because a removed file leaves the
+catalog no earlier than what has become of its frame is written.
 
-What follows from files that are gone comes last: only then is it known whether so many are gone
+What follows from removed files comes last: only then is it known whether so many are removed
 that the source's disk is more likely away than emptied (ingest.scan.removal_guard).
 """
 
@@ -35,7 +35,7 @@ _BAD = ("bad_file", "unreadable")
 
 @dataclass
 class Portion:
-    """A part of a scan's work.
+    """Portion of a scan's work: frames to read, files to write, keys to remove.
 
     Attributes:
         frames: Frames to read; they are written together with their files.
@@ -44,7 +44,7 @@ class Portion:
         restated: Files of which only state and tier are written.
         examined: Keys whose earlier problems are void.
         problems: What was found wrong without reading.
-        gone: Keys of files that are no longer there.
+        removed: Keys of files that are no longer there.
         touched: The frames that have a file to write or to remove.
     """
 
@@ -53,7 +53,7 @@ class Portion:
     restated: list[File] = field(default_factory=list)
     examined: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
     unlabelled: list[FrameFiles] = field(default_factory=list)
     touched: set[Identity] = field(default_factory=set)
 
@@ -70,21 +70,21 @@ class Portion:
             self.touched.add(file.frame.identity)
 
     def remove(self, key: str, frame: Identity | None) -> None:
-        """Take a file that is gone, of this frame."""
-        self.gone.append(key)
+        """Take a removed file, of this frame."""
+        self.removed.append(key)
         if frame is not None:
             self.touched.add(frame)
 
 
 @dataclass
 class _Deferred:
-    """Work that follows from gone files, as a portion has it; these files by their frame."""
+    """Work that follows from removed files, deferred to the end of the scan."""
 
     frames: list[FrameFiles] = field(default_factory=list)
     files: list[ScannedFile] = field(default_factory=list)
     examined: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    gone: dict[Identity | None, list[str]] = field(default_factory=dict)
+    removed: dict[Identity | None, list[str]] = field(default_factory=dict)
 
 
 def count_problems(counts: ScanCounts, problems: Iterable[Problem]) -> None:
@@ -124,8 +124,8 @@ class Portions:
         *,
         frames_each: int,
         files_each: int,
-        told: Callable[[], None] = lambda: None,
-        standing: Iterable[Problem] = (),
+        listed: Callable[[], None] = lambda: None,
+        known_problems: Iterable[Problem] = (),
         full: bool = False,
         check_images: bool = True,
         recall: Recall = _recall_none,
@@ -135,24 +135,22 @@ class Portions:
 
         Args:
             counts: What was listed is counted here.
-            frames_each: Most frames of a portion.
             files_each: Most files of a portion that are written or removed without being read.
-            told: Called after each file that was listed.
-            standing: What was wrong with the source's files before this scan. What could not be
-                read last time is read again: it may be readable now, though nothing shows it.
+            listed: Called after each file that was listed.
+            known_problems: Those of the source's files before this scan. What could not be read
+                last time is read again: it may be readable now, though nothing shows it.
             full: Read everything again.
             check_images: Read frames whose image came back from an archive.
-            recall: Has an archive bring labels back.
-            guard: Says whether files that are gone may leave the catalog; all may when None.
+            guard: Decides whether removed files may leave the catalog; all may when None.
         """
         self.counts, self.frames_each, self.files_each = counts, frames_each, files_each
-        self._told, self._guard = told, guard or RemovalGuard()
+        self._listed, self._guard = listed, guard or RemovalGuard()
         self.full, self._check_images, self._recall = full, check_images, recall
         self._archived: list[FrameFiles] = []  # frames whose label is to be recalled
         self.bad, self.unreadable = set[str](), set[str]()
         self._orphans: dict[str, str] = {}
         self._unseen = set[str]()
-        for problem in standing:
+        for problem in known_problems:
             self._unseen.add(problem.key)
             if problem.kind == "bad_file":
                 self.bad.add(problem.key)
@@ -174,17 +172,17 @@ class Portions:
             self.counts.removed = 0
             self._unseen.clear()  # nobody knows what has become of these files
         else:
-            yield from self._follow_gone()
+            yield from self._follow_removed()
         # A scan that was broken off noted them, and they went before another saw them.
         self._unseen.difference_update(problem.key for problem in self.listing_problems)
         self._portion.examined += self._unseen
-        yield self._taken()
+        yield self._completed()
 
     def _noted(self, files: Iterable[ScannedFile]) -> Iterator[ScannedFile]:
         """The files that are there, once it is noted what has become of them."""
         for file in files:
             if file.change == "removed":
-                self._note_gone(file)
+                self._note_removed(file)
                 continue
             self._unseen.discard(file.key)
             if file.change == "unknown":
@@ -193,10 +191,10 @@ class Portions:
             noted = self._to_do(file)
             self.counts.files += 1
             setattr(self.counts, noted.change, getattr(self.counts, noted.change) + 1)
-            self._told()
+            self._listed()
             yield noted
 
-    def _note_gone(self, file: ScannedFile) -> None:
+    def _note_removed(self, file: ScannedFile) -> None:
         self.counts.removed += 1
         self._guard.count(file.key)
         frame = file.frame
@@ -204,7 +202,7 @@ class Portions:
             self._deferred = _Deferred()
         else:
             identity = None if frame is None else frame.identity
-            self._deferred.gone.setdefault(identity, []).append(file.key)
+            self._deferred.removed.setdefault(identity, []).append(file.key)
         if frame is not None:
             self._bereft.add(frame)
 
@@ -245,10 +243,10 @@ class Portions:
             self._portion.touched.add(frame.id.identity)
             yield from self._if_full()
 
-    def _follow_gone(self) -> Iterator[Portion]:
-        """Portions that follow from files that are gone, and last these themselves.
+    def _follow_removed(self) -> Iterator[Portion]:
+        """Portions that follow from removed files, and last these themselves.
 
-        Only as long as they are in the catalog does a scan see that they are gone.
+        Only as long as they are in the catalog does a scan see that they were removed.
         """
         deferred, self._deferred = self._deferred, _Deferred()
         self._portion.examined += deferred.examined
@@ -259,7 +257,7 @@ class Portions:
         for frame in deferred.frames:
             yield from self._with_frame(frame)
         yield from self._recalled()
-        for identity, keys in deferred.gone.items():
+        for identity, keys in deferred.removed.items():
             for key in keys:
                 self._portion.remove(key, identity)
                 yield from self._if_full()
@@ -275,15 +273,15 @@ class Portions:
             if frame.id in touched or frame.id in bereft
         ]
         with_tags = {file.key for frame in due for file in frame.files}
-        others = [
+        untagged = [
             file
             for file in scene.files
             if (file.is_fresh or file.frame in touched | bereft)
             and file.key not in with_tags
             and file.frame not in unlisted
         ]
-        free = [file for file in others if file.frame not in bereft]
-        deferred = [file for file in others if file.frame in bereft]
+        free = [file for file in untagged if file.frame not in bereft]
+        deferred = [file for file in untagged if file.frame in bereft]
         # All of it here: were a file examined by a later portion, that would void what is noted.
         self._portion.examined += [file.key for file in free]
         self._deferred.examined += [file.key for file in deferred]
@@ -361,12 +359,12 @@ class Portions:
 
     def _if_full(self) -> Iterator[Portion]:
         portion = self._portion
-        rows = len(portion.files) + len(portion.restated) + len(portion.gone)
+        rows = len(portion.files) + len(portion.restated) + len(portion.removed)
         rows += len(portion.unlabelled)
         if len(portion.frames) >= self.frames_each or rows >= self.files_each:
-            yield self._taken()
+            yield self._completed()
 
-    def _taken(self) -> Portion:
+    def _completed(self) -> Portion:
         portion, self._portion = self._portion, Portion()
         portion.problems += self.listing_problems
         self.listing_problems.clear()

@@ -26,10 +26,8 @@ class FrameCount:
 
     Attributes:
         width: Image width [pixels]; 0 where a file of the frame is bad.
-        height: Image height [pixels].
         pixels: Pixels of each class, in the palette's order; empty where a file is bad.
         unknown_pixels: Pixels in colours that are no class.
-        bytes_read: Bytes read from the source.
         problems: The bad file, or the colours that are no class.
         digest: PixelCounts.digest of the label; empty where a file is bad.
     """
@@ -50,12 +48,7 @@ def read_frame(source: FileReader, frame: FrameFiles, palette: Palette) -> Frame
     is a result, not an exception: the scan goes on.
 
     Args:
-        source: Where the files are.
         frame: What is read, as FrameFiles.to_read gives it; it has a label.
-        palette: The classes.
-
-    Raises:
-        StorageError: The source itself fails.
     """
     label, image = frame.label, frame.image
     if label is None:

@@ -16,7 +16,7 @@ ALWAYS_REMOVED = 19
 
 
 class RemovalGuard:
-    """Counts the files of a source that are gone, and refuses when they are too many.
+    """Counts the removed files of a source, and refuses when they are too many.
 
     Attributes:
         gone: Files counted so far.
@@ -48,7 +48,7 @@ class RemovalGuard:
         self._catalogued: int | None = None
 
     def count(self, key: str) -> None:
-        """One more is gone."""
+        """Count one more removed file."""
         if self._meant(key):
             return
         self.gone += 1

@@ -33,8 +33,8 @@ from ingest.scan.scan_counts import Progress, ScanCounts
 from ingest.scan.scan_lock import scan_lock
 from ingest.scan.thread_engine import ThreadEngine
 from ingest.sources.exclude import Excluded
-from ingest.sources.partial import Part
-from ingest.sources.recorded import data_set_of, open_recorded, others_of_data_set
+from ingest.sources.partial import FolderSelection
+from ingest.sources.recorded import data_set_of, open_recorded, other_sources_of_data_set
 from ingest.sources.source_files import SourceFiles
 from ingest.sources.source_options import SourceOptions
 
@@ -48,7 +48,7 @@ def _skip_none(_key: str) -> bool:
 
 
 RecallFiles = Callable[[SourceFiles, Sequence[File], Callable[[int], None]], Mapping[str, str]]
-"""Has an archive bring back files of a source, and waits: told how many are still to come.
+"""Has an archive bring back files, and waits; calls back with how many are still to come.
 
 The cause, by key, of those that it did not.
 """
@@ -71,8 +71,7 @@ class ScanOptions:
         full: Count every label again; a class list that has changed does the same.
         check_images: Open each camera image to see that it fits its label. Without, only labels
             are opened.
-        index_folder: Where the indexes of tar archives are kept; None keeps none.
-        part: Look at this part of the source only, unless its class list has changed.
+        selection: Folders to look at, unless the class list has changed; None for all.
         recall: Has an archive bring back the labels that are to be counted; None leaves them to be
             read where they lie.
         max_removed: Share of the source's catalogued files that may leave the catalog (0 to 1);
@@ -83,7 +82,7 @@ class ScanOptions:
     full: bool = False
     check_images: bool = True
     index_folder: Path | None = None
-    part: Part | None = None
+    selection: FolderSelection | None = None
     recall: RecallFiles | None = None
     max_removed: float = MOST_REMOVED
 
@@ -104,34 +103,21 @@ def scan_source(
     committed stays, and the next scan goes on from there and ends in the same state.
 
     Args:
-        store: The catalog.
-        records: The records.
-        source: What to scan.
-        options: How.
         engine: Where labels are counted; two threads when None.
         progress: Called after every file listed and every portion, with the counts so far.
-
-    Raises:
-        ClassListMissing: The source has no class_list.json, and none was given.
-        InvalidInput: The class list cannot be used.
-        NotFound: The source was removed meanwhile.
-        CatalogBusy: Another process scans this source.
-        StorageError: The source cannot be listed, or the catalog cannot be written.
-        EngineFailed: The engine's workers failed.
-        RemovalRefused: More files are gone than may be removed; what is new is catalogued.
     """
     options = options or ScanOptions()
-    with Scan.begun(store, records, source, options) as scan:
-        if options.part is None:
+    with Scan.started(store, records, source, options) as scan:
+        if options.selection is None:
             scan.run(engine or ThreadEngine(2), progress=progress)
         else:
-            portion = options.part
+            portion = options.selection
             scan.run(engine or ThreadEngine(2), portion.folders, progress, portion.leaves_out)
     return ScanResult(scan.number, scan.counts)
 
 
 class Scan:
-    """A scan that has begun: the source is locked and open, its classes are tags."""
+    """A started scan: the source is locked and open, its classes are tags."""
 
     def __init__(
         self,
@@ -146,7 +132,7 @@ class Scan:
         *,
         other_classes: bool,
     ) -> None:
-        """Used by ``begun``."""
+        """Used by ``started``."""
         self.store, self.records, self.source, self.options = store, records, source, options
         self.files, self.number, self.class_list = files, number, class_list
         self.before, self.other_classes = before, other_classes
@@ -159,7 +145,7 @@ class Scan:
 
     @classmethod
     @contextmanager
-    def begun(
+    def started(
         cls,
         store: CatalogStore,
         records: RecordStore,
@@ -171,15 +157,8 @@ class Scan:
         """A scan for the block; recorded as done at its end, as failed when it raises.
 
         Args:
-            store: The catalog.
-            records: The records.
-            source: What to scan.
-            options: How.
             number: A scan's record to use instead of a new one; its end is then the caller's.
             before: What that record has counted already.
-
-        Raises:
-            ClassListMissing, InvalidInput, NotFound, CatalogBusy, StorageError: See scan_source.
         """
         # Two scans of one source would each take the other's files for gone.
         with scan_lock(store, source):
@@ -188,7 +167,7 @@ class Scan:
             palette = Palette.from_class_list(class_list)
             add_class_tags(store, palette.tags)
             define_class_tags(records, dict(zip(palette.tags, palette.classes, strict=True)))
-            counted_with = scan_record.counted_with(records, source)
+            counted_with = scan_record.counted_classes(records, source)
             changed = bool(counted_with) and (
                 Palette.from_class_list(counted_with).tag_of_colour != palette.tag_of_colour
             )
@@ -222,13 +201,11 @@ class Scan:
         progress: Progress | None = None,
         skip: Callable[[str], bool] = _skip_none,
     ) -> None:
-        """Count everything that is new or has changed, drop what is gone, and commit.
+        """Count everything that is new or has changed, drop what was removed, and commit.
 
         Args:
-            engine: Where labels are counted.
             folders: Look only at these folders (each ends in a slash) and single keys, in order,
                 none below another; at everything where the class list has changed.
-            progress: Called after every file listed and every portion, with the counts so far.
             skip: Files to leave as the catalog has them, such as those still being written.
         """
         with self.portions(engine.frames_each, folders, progress, skip) as portions:
@@ -247,13 +224,13 @@ class Scan:
         )
         for item in counted:
             commits.add(item)
-            self._tell(progress)
+            self._report(progress)
         commits.commit()
         pair = self.names.cluster, self.names.datasource
         if mark_duplicates(self.store, self.records, {pair: self.files}):
             self.counts.commits += 1
         self.committed = True
-        self._tell(progress)
+        self._report(progress)
 
     @contextmanager
     def portions(
@@ -263,11 +240,7 @@ class Scan:
         progress: Progress | None,
         skip: Callable[[str], bool] = _skip_none,
     ) -> Iterator[Iterator[Portion]]:
-        """The portions to do, for the block; see run.
-
-        Raises:
-            RemovalRefused: At the end: more files are gone than may be removed.
-        """
+        """The portions to do, for the block; see run."""
         folders = ("",) if self.other_classes else tuple(folders)
         below = folders if len(folders) <= _FEW_FOLDERS else ("",)
         excluded = Excluded(SourceOptions.from_json(self.source.options).exclude)
@@ -278,13 +251,13 @@ class Scan:
             self.counts,
             frames_each=frames_each,
             files_each=4 * frames_each,
-            told=partial(self._tell, progress),
-            standing=[
+            listed=partial(self._report, progress),
+            known_problems=[
                 problem
                 for problem in recorded_problems(
                     self.records, source_id=self.source.id, below=below
                 )
-                if any(_lies_in(problem.key, folder) for folder in folders)
+                if any(_is_below(problem.key, folder) for folder in folders)
                 and not skip(problem.key)
             ],
             full=self.options.full,
@@ -312,7 +285,7 @@ class Scan:
                 return compare(
                     (file for file in listed if not skip(file.key)),
                     (file for file in known if not skip(file.key)),
-                    lambda key: any(_lies_in(key, below) for below in unlisted),
+                    lambda key: any(_is_below(key, below) for below in unlisted),
                 )
 
             yield portions.cut(chain.from_iterable(map(compared, folders)))
@@ -324,7 +297,7 @@ class Scan:
 
         def waiting(files: int) -> None:
             self.counts.recalling = files
-            self._tell(progress)
+            self._report(progress)
 
         causes = self.options.recall(self.files, labels, waiting)
         waiting(0)
@@ -369,7 +342,7 @@ class Scan:
         )
         return CountTask(source, self.files, self.palette, self.options.check_images)
 
-    def _tell(self, progress: Progress | None) -> None:
+    def _report(self, progress: Progress | None) -> None:
         now = time.monotonic()
         self.counts.seconds = now - self._began
         if now - self._recorded > _RECORD_EVERY_S:
@@ -393,9 +366,9 @@ def _class_list(
     except ClassListMissing:
         if chosen is not None:
             raise
-        others = others_of_data_set(records, source)
+        other_sources = other_sources_of_data_set(records, source)
         # That of the source that the data set is named after goes before any other.
-        for other in sorted(others, key=lambda other: other.name != data_set_of(source)):
+        for other in sorted(other_sources, key=lambda other: other.name != data_set_of(source)):
             if other.class_list:
                 return dict(other.class_list)
         raise
@@ -411,7 +384,7 @@ def _unlisted(key: str, reason: str) -> Problem:
     )
 
 
-def _lies_in(key: str, folder: str) -> bool:
+def _is_below(key: str, folder: str) -> bool:
     return key == folder or (key.startswith(folder) and folder[-1:] in ("", "/"))
 
 

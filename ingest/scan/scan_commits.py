@@ -21,7 +21,7 @@ BATCH_FILES = 4 * BATCH_FRAMES
 
 
 class ScanCommits:
-    """Portions fill a batch; a full batch is committed."""
+    """Batch of portions, committed when it is full."""
 
     def __init__(
         self,
@@ -34,17 +34,7 @@ class ScanCommits:
         scan: int,
         counts: ScanCounts,
     ) -> None:
-        """Prepare to commit.
-
-        Args:
-            store: The catalog.
-            records: The records, for the problems.
-            names: How the source's files are named.
-            palette: The classes.
-            source_id: Number of the source's record.
-            scan: Number of the scan.
-            counts: What was committed is counted here.
-        """
+        """Prepare to commit."""
         self.store, self.records, self.names, self.palette = store, records, names, palette
         self.source_id, self.scan, self.counts = source_id, scan, counts
         self._files: list[File] = []
@@ -61,7 +51,7 @@ class ScanCommits:
         counts = self.counts
         self._files += portion.files
         self._restated += portion.restated
-        self._gone += portion.gone
+        self._gone += portion.removed
         self._examined += portion.examined
         self._problems += portion.problems
         self._touched |= portion.touched

@@ -9,19 +9,15 @@ class ScanCounts:
     """Counts of a scan so far.
 
     Attributes:
-        files: Files listed.
         expected_files: Files that the listing is expected to have in the end; None while unknown.
-        added: Files that are new.
         changed: Files whose size, etag or time of last change differs, or all with ``full``.
         unchanged: Files that are as they were; they are not read again.
-        removed: Files that were catalogued before and are gone from the source.
         frames: Frames whose labels were counted.
         labels_alone: Those of them that have no camera image; the label's row carries the tags.
         images_archived: Camera images of them that an archive holds, and that were not opened.
         recalling: Labels that an archive is bringing back.
         unlabelled: Frames without a label that were written.
         bytes_read: Bytes read from the source, listings not counted.
-        bad_files: Files that could not be used.
         orphans: Files without their partner.
         unknown_pixels: Pixels in colours that are no class.
         commits: Snapshots of the catalog that it made.

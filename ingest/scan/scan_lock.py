@@ -9,11 +9,7 @@ from catalog.store import CatalogStore
 
 @contextmanager
 def scan_lock(store: CatalogStore, source: Source) -> Iterator[None]:
-    """Hold the source for the block; it is free when the process dies.
-
-    Raises:
-        CatalogBusy: Another process scans or removes the source; the message names it.
-    """
+    """Hold the source for the block; it is free when the process dies."""
     with store.lock(f"scan-{source.id}", f"source {source.name} is being scanned", wait_s=0.0):
         yield
 
@@ -24,9 +20,6 @@ def watch_lock(store: CatalogStore, source: Source) -> Iterator[Callable[[], Non
 
     Yields:
         A check that raises StorageError where the lock was lost meanwhile.
-
-    Raises:
-        CatalogBusy: Another process watches the source; the message names it.
     """
     reason = f"source {source.name} is being watched"
     with store.lock(f"watch-{source.id}", reason, wait_s=0.0) as still_held:

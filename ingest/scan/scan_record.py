@@ -1,4 +1,4 @@
-"""The record of a scan: begun, kept up to date, ended."""
+"""The record of a scan: created, updated, finished."""
 
 from sqlalchemy import select
 
@@ -11,7 +11,7 @@ SCAN, WATCH = "scan", "watch"
 """Kinds of scans: one that ends by itself, and a watcher's."""
 
 
-def counted_with(records: RecordStore, source: Source) -> dict[str, str]:
+def counted_classes(records: RecordStore, source: Source) -> dict[str, str]:
     """The class list of the source's last whole scan; empty before the first.
 
     Raises:

@@ -47,25 +47,23 @@ class UnitFolder:
         Written beside the folder and renamed: a folder that is there is whole.
 
         Args:
-            task: The scan.
-            portions: What there is to do.
-            counts: What was listed, complete once the portions have been taken.
             header: What else ``header`` is to give back.
 
         Raises:
             AlreadyExists: The folder is there.
-            StorageError: It cannot be written.
         """
         if self.folder.exists():
             raise AlreadyExists("folder", str(self.folder), "remove it, or name another")
-        with atomic_path(self.folder, is_folder=True, parents=True) as aside:
+        with atomic_path(self.folder, is_folder=True, parents=True) as temporary_folder:
             number = 0
             # Job arrays of LSF begin with 1, and those of Slurm may.
             for number, portion in enumerate(portions, start=1):
-                (aside / _name("portion", number)).write_bytes(_packed(_portion_json(portion)))
-                (aside / _name("unit", number)).write_bytes(task.unit(portion))
+                (temporary_folder / _name("portion", number)).write_bytes(
+                    _packed(_portion_json(portion))
+                )
+                (temporary_folder / _name("unit", number)).write_bytes(task.unit(portion))
             header = {"format": FORMAT, "units": number, "counts": counts.to_json(), **header}
-            (aside / HEADER).write_text(json.dumps(header, indent=2))
+            (temporary_folder / HEADER).write_text(json.dumps(header, indent=2))
         return number
 
     def header(self) -> dict[str, Any]:
@@ -93,7 +91,6 @@ class UnitFolder:
 
         Raises:
             InvalidInput: There is no such unit.
-            StorageError: The source or the folder fails.
         """
         unit = self.folder / _name("unit", number)
         try:
@@ -111,7 +108,7 @@ class UnitFolder:
         units = range(1, self.header()["units"] + 1)
         return [n for n in units if not (self.folder / _name("counts", n)).exists()]
 
-    def counted(self, counts: ScanCounts) -> Iterator[Counted]:
+    def results(self, counts: ScanCounts) -> Iterator[Counted]:
         """Every portion with its counts, in order; what was listed is added to ``counts``."""
         header = self.header()
         for name in ("files", "added", "changed", "unchanged", "removed", "bad_files", "orphans"):
@@ -145,7 +142,7 @@ def _portion_json(portion: Portion) -> dict[str, Any]:
         "restated": [file_json(file) for file in portion.restated],
         "examined": portion.examined,
         "problems": [asdict(problem) for problem in portion.problems],
-        "gone": portion.gone,
+        "gone": portion.removed,
         "touched": sorted(portion.touched),
     }
 
@@ -158,7 +155,7 @@ def _portion_from_json(content: dict[str, Any]) -> Portion:
         restated=[file_from_json(file) for file in content["restated"]],
         examined=content["examined"],
         problems=[Problem(**problem) for problem in content["problems"]],
-        gone=content["gone"],
+        removed=content["gone"],
         touched={(scene, camera, number) for scene, camera, number in content["touched"]},
     )
 

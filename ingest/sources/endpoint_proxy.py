@@ -36,8 +36,6 @@ class Way:
     """The addresses that one endpoint's sources may reach.
 
     Attributes:
-        host: The endpoint's.
-        port: The endpoint's.
         reach: PUBLIC or ENDPOINT.
         refused: What was refused last, as a sentence says it; empty for nothing.
         token: What a client of the proxy shows; other users of the machine do not have it.
@@ -51,7 +49,7 @@ class Way:
 
 
 class _Refused(Exception):
-    """A connection is not made."""
+    """The proxy refuses a connection."""
 
 
 _lock = threading.Lock()
@@ -152,14 +150,14 @@ class _Connection(socketserver.BaseRequestHandler):
         return None
 
 
-def _read_head(client: socket.socket, begun: bytes) -> tuple[bytes, bytes] | None:
+def _read_head(client: socket.socket, head_start: bytes) -> tuple[bytes, bytes] | None:
     """The next request's head and what came after it; None where no request comes any more."""
-    while b"\r\n\r\n" not in begun:
-        piece = client.recv(_LONGEST_HEAD) if len(begun) < _LONGEST_HEAD else b""
+    while b"\r\n\r\n" not in head_start:
+        piece = client.recv(_LONGEST_HEAD) if len(head_start) < _LONGEST_HEAD else b""
         if not piece:
             return None
-        begun += piece
-    head, _, rest = begun.partition(b"\r\n\r\n")
+        head_start += piece
+    head, _, rest = head_start.partition(b"\r\n\r\n")
     return head, rest
 
 

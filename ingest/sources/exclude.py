@@ -11,7 +11,7 @@ LONGEST_PATTERN = 1_000
 
 
 class Excluded:
-    """Tells which files and folders of a source are left out.
+    """Patterns of the files and folders of a source that are left out.
 
     A pattern without a slash is matched against the name of each file and folder, as "lost+found",
     ".snapshot" or "*.bak"; one with a slash against the whole path below the root, as

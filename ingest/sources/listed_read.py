@@ -21,7 +21,7 @@ _PAUSES_S = (0.1, 0.5)
 
 @runtime_checkable
 class KnowsChecksums(Protocol):
-    """A source whose listing tells checksums of its files."""
+    """A source whose listing has checksums of its files."""
 
     def has_content(self, file: File, content: bytes) -> bool | None:
         """Return whether a listed file has this content; None where no checksum tells.
@@ -51,7 +51,6 @@ def read_listed(source: FileReader, file: File) -> ListedContent:
     Raises:
         UnreadableFile: It cannot be read, vanished, or each time something else came.
         BadFile: It is larger than MAX_FILE_BYTES.
-        StorageError: The source itself fails.
     """
     if file.size > MAX_FILE_BYTES:
         raise BadFile(f"has {file.size:,} bytes; at most {MAX_FILE_BYTES:,} are read", file.key)
@@ -69,19 +68,15 @@ def read_listed(source: FileReader, file: File) -> ListedContent:
 
 
 def use_listed(source: FileReader, file: File, use: Callable[[bytes], _T]) -> tuple[_T, bytes]:
-    """What ``use`` makes of a listed file's bytes, and these.
+    """The result of ``use`` for a listed file's bytes, and these.
 
     Bytes that no checksum proves are called bad only when they come twice.
 
     Args:
-        source: Where the file is.
-        file: As it is listed.
         use: Raises BadFile where it cannot use them.
 
     Raises:
-        BadFile: As ``use`` does, and as `read_listed`.
         UnreadableFile: As `read_listed`, or what came the second time was other, and bad as well.
-        StorageError: The source itself fails.
     """
     read = read_listed(source, file)
     try:
@@ -103,12 +98,7 @@ def use_listed(source: FileReader, file: File, use: Callable[[bytes], _T]) -> tu
 
 
 def _read_once(source: FileReader, file: File) -> ListedContent | str:
-    """The file's bytes, or how what came differs from it.
-
-    Raises:
-        UnreadableFile: It cannot be read.
-        StorageError: The source itself fails.
-    """
+    """The file's bytes, or how what came differs from it."""
     try:
         content = source.read(file.key)
     except UnreadableFile:

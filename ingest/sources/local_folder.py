@@ -84,7 +84,6 @@ class LocalFolder:
         """Find the folder, which may be reached by links.
 
         Args:
-            root: The folder.
             options: A folder that it must lie below, and what is left out of it.
 
         Raises:
@@ -153,7 +152,7 @@ class LocalFolder:
         try:
             status = status_beneath(self._real, key)
         except OSError as error:
-            if error.errno in _GONE or _told(unreadable, key, error):
+            if error.errno in _GONE or _report(unreadable, key, error):
                 return
             raise _cannot_list(self.folder / key, error) from error
         if stat.S_IFMT(status.st_mode) in _FILES:
@@ -182,8 +181,8 @@ class LocalFolder:
                         status = status_beneath(self._real, key)
                 except OSError as error:
                     # A link that leads nowhere is passed over, too.
-                    told = is_link or _told(unreadable, folder + name, error)
-                    if told or error.errno in _GONE:
+                    reported = is_link or _report(unreadable, folder + name, error)
+                    if reported or error.errno in _GONE:
                         continue
                     raise _cannot_list(self.folder / key, error) from error
                 if stat.S_IFMT(status.st_mode) in _FILES:
@@ -199,7 +198,7 @@ class LocalFolder:
         except OSError as error:
             if error.errno in _GONE and (below or error.errno == errno.EXDEV):
                 return ()
-            if below and _told(unreadable, below, error):
+            if below and _report(unreadable, below, error):
                 return ()
             raise _cannot_list(self.folder / below, error) from error
         return entries
@@ -260,11 +259,11 @@ class LocalFolder:
     def _pieces(
         self, file: BinaryIO, status: os.stat_result, key: str, start: int, length: int | None
     ) -> Iterator[bytes]:
-        left = end_of(status.st_size, start, length) - start
+        remaining = end_of(status.st_size, start, length) - start
         with self._unchanged(file, status, key):
             file.seek(start)
-            while left > 0 and (piece := file.read(min(_PIECE_BYTES, left))):
-                left -= len(piece)
+            while remaining > 0 and (piece := file.read(min(_PIECE_BYTES, remaining))):
+                remaining -= len(piece)
                 yield piece
 
     @contextmanager
@@ -285,7 +284,6 @@ class LocalArchive:
         """Ask for its size and time.
 
         Args:
-            path: The archive.
             within: A folder that it must lie below, links followed; anywhere where empty.
 
         Raises:
@@ -326,8 +324,8 @@ def _check_unchanged(file: BinaryIO, status: os.stat_result, key: str) -> None:
         raise changed_meanwhile(key)
 
 
-def _told(unreadable: Unreadable | None, key: str, error: OSError) -> bool:
-    """Tell of what may not be looked at; whether that was it, and somebody listens."""
+def _report(unreadable: Unreadable | None, key: str, error: OSError) -> bool:
+    """Report what may not be read; True where that was the cause, and a callback takes it."""
     if unreadable is None or error.errno not in _NOT_ALLOWED:
         return False
     unreadable(key, str(error.strerror))

@@ -1,4 +1,4 @@
-"""Where a source's files can be read on a mounted file system, besides where they were ingested.
+"""The mount of a source: a file system that has its files, too.
 
 A bucket may be the home of an AFM fileset, an archive server's folder be exported: the source's
 root lies at a path of its own there, and at another one in a container or pod that mounts it.

@@ -59,8 +59,6 @@ def open_file(
     """A file of a source, opened to be read.
 
     Args:
-        files: The source.
-        key: The file.
         version: Which version it must be (catalog.storage.file_version); None for any.
         start: Read from this byte on.
         length: Read so many bytes, one or more, fewer at the file's end; all when None.
@@ -77,7 +75,7 @@ def open_file(
 
 
 def end_of(size: int, start: int, length: int | None) -> int:
-    """Where a part of a file of ``size`` bytes ends; see `open_file`."""
+    """The end of a part of a file of ``size`` bytes; see `open_file`."""
     return size if length is None else min(size, start + length)
 
 

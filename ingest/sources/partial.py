@@ -16,43 +16,43 @@ _IN_SCENE = re.compile(rf"((?:.*/)?{SCENE}/).+", re.ASCII | re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Part:
-    """Some folders of a source; each ends in a slash, and "" is the source itself.
+class FolderSelection:
+    """Selection of a source's folders; each ends in a slash, and "" is the source itself.
 
     Attributes:
-        whole: Folders with everything below them.
+        recursive: Folders with everything below them.
         flat: Folders with the files that lie in them and no deeper.
     """
 
-    whole: tuple[str, ...] = ()
+    recursive: tuple[str, ...] = ()
     flat: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, whole: Iterable[str], flat: Iterable[str] = ()) -> "Part":
-        """The part of some folders below the source's root, with or without a slash at the end.
+    def of(cls, recursive: Iterable[str], flat: Iterable[str] = ()) -> "FolderSelection":
+        """The selection of some folders below the root, with or without a slash at the end.
 
         Raises:
             InvalidInput: One leads out of the source, or none is given.
         """
-        deep, only = [*map(_folder, whole)], [*map(_folder, flat)]
+        deep, only = [*map(_folder, recursive)], [*map(_folder, flat)]
         if not deep and not only:
             raise InvalidInput("no folder given: expected one or more below the source's root")
         scenes = [scene for folder in (*deep, *only) if (scene := _scene_around(folder))]
-        whole = dict.fromkeys([f for f in deep if not _scene_around(f)] + scenes)
-        return cls(tuple(whole), tuple(f for f in only if not _scene_around(f)))
+        recursive = dict.fromkeys([f for f in deep if not _scene_around(f)] + scenes)
+        return cls(tuple(recursive), tuple(f for f in only if not _scene_around(f)))
 
     @property
     def folders(self) -> tuple[str, ...]:
         """The folders to list: in order, none below another."""
         top: list[str] = []
-        for folder in sorted({*self.whole, *self.flat}):
+        for folder in sorted({*self.recursive, *self.flat}):
             if not any(folder.startswith(other) for other in top):
                 top.append(folder)
         return tuple(top)
 
     def leaves_out(self, key: str) -> bool:
-        """Return whether a listed file is not of the part."""
-        inside = any(key.startswith(folder) for folder in self.whole) or any(
+        """Return whether a listed file is not in the selection."""
+        inside = any(key.startswith(folder) for folder in self.recursive) or any(
             key.startswith(folder) and "/" not in key[len(folder) :] for folder in self.flat
         )
         return not inside

@@ -1,4 +1,4 @@
-"""Tells addresses of the public internet from others."""
+"""Tests whether addresses are of the public internet."""
 
 import ipaddress
 

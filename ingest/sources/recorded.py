@@ -11,12 +11,7 @@ from ingest.sources.source_options import SourceOptions
 
 
 def open_recorded(source: Source, index_folder: Path | None = None) -> SourceFiles:
-    """The files of a recorded source; see open_source for what it raises.
-
-    Args:
-        source: Its record.
-        index_folder: Where the indexes of tar archives are kept; None keeps none.
-    """
+    """The files of a recorded source; see open_source for what it raises."""
     return open_source(source.uri, SourceOptions.from_json(source.options), index_folder)
 
 
@@ -25,7 +20,7 @@ def data_set_of(source: Source) -> str:
     return SourceOptions.from_json(source.options).part_of or source.name
 
 
-def others_of_data_set(records: RecordStore, source: Source) -> list[Source]:
+def other_sources_of_data_set(records: RecordStore, source: Source) -> list[Source]:
     """The other sources of a source's data set, by name."""
     name = data_set_of(source)
     return [

@@ -19,7 +19,7 @@ from ingest.sources.source_options import NO_OPTIONS, SourceOptions
 
 @dataclass(frozen=True)
 class Scheme:
-    """One kind of place.
+    """Kind of location: its URIs, and the module that opens them.
 
     Attributes:
         name: Of its URIs; "file" is that of plain paths, too.
@@ -28,7 +28,7 @@ class Scheme:
         extra: The extra of framesift that it needs; empty for none.
         is_local: Whether it names a folder of this machine; else a server, reached as the options
             say.
-        events: What tells of changes in its folders, as ingest.watch.choice names it; the first
+        events: What reports changes in its folders, as ingest.watch.choice names it; the first
             is taken where none is named.
     """
 
@@ -88,21 +88,12 @@ def scheme_of(uri: str) -> Scheme:
 
 
 def events_of(uri: str) -> tuple[str, ...]:
-    """The kinds of events that tell of changes; none for an archive, which changes as a whole.
-
-    Raises:
-        InvalidInput: As `is_archive`.
-    """
+    """The kinds of events that report changes; none for an archive, which changes as a whole."""
     return ("none",) if is_archive(uri) else scheme_of(uri).events
 
 
 def is_archive(uri: str) -> bool:
-    """Return whether a path or URI names an archive: its ending decides, unless it is a folder.
-
-    Raises:
-        InvalidInput: It names a compressed one, whose members cannot be read in place; or as
-            `scheme_of`.
-    """
+    """Return whether a path or URI names an archive: its ending decides, unless it is a folder."""
     return _archive_module(uri) is not None
 
 
@@ -113,7 +104,6 @@ def open_source(
 
     Args:
         uri: Where they are: a path, or a URI of one of the schemes.
-        options: How a server is reached, and what is left out.
         index_folder: Where the indexes of archives are kept; None keeps none.
 
     Raises:
@@ -136,12 +126,7 @@ def open_reader(
     """Read a source's files without listing it, as a worker on another machine does.
 
     Args:
-        uri: As open_source takes it.
-        options: How a server is reached.
         spans: What SourceFiles.spans gave for the files that will be read.
-
-    Raises:
-        InvalidInput, StorageError: As open_source.
     """
     if not spans:
         return open_source(uri, options)

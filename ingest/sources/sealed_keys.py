@@ -5,9 +5,9 @@ from the environment, or lies in a file that only its owner may read, made when 
 process that opens such a source is told by `use` where it is.
 
 A worker that counts units (a Dask worker, an element of a job array) is told nothing but what its
-unit says: the keys as they are sealed, and where the file lies (`place`, `learn`). It needs either
-FRAMESIFT_SECRET_KEY in its own environment or that file. So neither units nor the scheduler, its
-dashboard and its logs ever hold what opens the keys.
+unit says: the keys as they are sealed, and where the file lies (`key_path`, `learn`). It needs
+either FRAMESIFT_SECRET_KEY in its own environment or that file. So neither units nor the scheduler,
+its dashboard and its logs ever hold what opens the keys.
 """
 
 import json
@@ -56,7 +56,6 @@ class SecretKey:
 
         Raises:
             InvalidInput: There is no key, or it is none, or others may read its file.
-            StorageError: The file cannot be read or written.
         """
         from cryptography.fernet import Fernet
 
@@ -93,11 +92,11 @@ class SecretKey:
         from cryptography.fernet import Fernet
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with part_of(self.path, mode=0o600) as aside:
-            aside.write_bytes(Fernet.generate_key() + b"\n")
-            to_disk(aside)
+        with part_of(self.path, mode=0o600) as temporary_path:
+            temporary_path.write_bytes(Fernet.generate_key() + b"\n")
+            to_disk(temporary_path)
             with suppress(FileExistsError):  # of two that make one at once, the first one's is kept
-                os.link(aside, self.path)
+                os.link(temporary_path, self.path)
         to_disk(self.path.parent)
 
 
@@ -112,38 +111,29 @@ _learned: Lru[Path, SecretKey] = Lru(_LEARNED)
 
 
 def use(key: SecretKey) -> None:
-    """Tell this process where the key is."""
+    """Set the key of this process."""
     global _key  # a process has one home, and sources are opened deep below it
     _key = key
 
 
-def check_given() -> None:
-    """Refuse a key that is given and is none, before anything is to be opened by it.
-
-    Raises:
-        InvalidInput: It is none.
-    """
+def check_key() -> None:
+    """Refuse a key that is given and is none, before anything is to be opened by it."""
     if _key is not None and _key.text:
         _key.fernet()
 
 
-def place() -> str:
-    """Where this process's key file is, for a unit; empty where the key is given otherwise."""
+def key_path() -> str:
+    """The path of this process's key file, for a unit; empty where the key is given otherwise."""
     return str(_key.path) if _key is not None and not _key.text else ""
 
 
 def learn(path: str) -> None:
-    """Tell a worker where the key file is that a unit's keys were sealed by."""
+    """Add the key file that a unit's keys were sealed by, for a worker."""
     _learned.put(Path(path), SecretKey(Path(path)))
 
 
 def seal(keys: AccessKeys) -> str:
-    """Keys as text that may be kept in the records.
-
-    Raises:
-        InvalidInput: The key to encrypt them by cannot be used.
-        StorageError: It cannot be read or written.
-    """
+    """Keys as text that may be kept in the records."""
     return _known().fernet(make=True).encrypt(json.dumps(asdict(keys)).encode()).decode()
 
 

@@ -9,7 +9,7 @@ MAX_FILE_BYTES = 256 * 2**20
 """Label files larger than this are refused unread: A2D2's have 30 to 105 kB."""
 
 Unreadable = Callable[[str, str], None]
-"""Told the key of a folder (ends in a slash) or file that may not be looked at, and the reason."""
+"""Called with the key of a folder (ends in a slash) or file that cannot be read, and the reason."""
 
 
 class FileReader(Protocol):
@@ -46,7 +46,7 @@ class SourceFiles(FileReader, Protocol):
         Args:
             below: Only what lies in this folder (ends in a slash), or this one file; nothing
                 where it is not there.
-            unreadable: Told of a folder that may not be read, before what follows it is listed;
+            unreadable: Called for a folder that may not be read, before what follows is listed;
                 where None, that ends the listing.
 
         Raises:
@@ -59,7 +59,7 @@ class SourceFiles(FileReader, Protocol):
         ...
 
     def spans(self, keys: Iterable[str], /) -> dict[str, tuple[int, int]]:
-        """Where files lie in the one file that the source is: start and length [bytes] by key.
+        """The spans of files in the one file that the source is: start and length [bytes] by key.
 
         Empty where each is a file of its own. With them another process reads the files without
         an index.

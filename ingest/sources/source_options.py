@@ -15,7 +15,7 @@ _LEAST_RATE, _MOST_RATE = 0.001, 1_000_000.0
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """Where an object store answers and who asks. Holds no secret that can be read.
+    """Options of a source: its server, credentials and limits. Holds no secret that can be read.
 
     Credentials come from boto3's chain: environment, ~/.aws/credentials and config (SSO, role,
     process), container and instance metadata; or they are kept here, encrypted.
@@ -27,7 +27,6 @@ class SourceOptions:
         profile: Profile of ~/.aws/config; empty for the default one.
         region: Region of the bucket; empty to take the profile's, or to ask AWS.
         ca_bundle: PEM file of further authorities to trust; empty for the system's alone.
-        verify_tls: Check the server's certificate.
         sealed_keys: Keys of this source, as sealed_keys.seal gives them; empty for none.
         within: Folder that a folder or archive of this machine must lie below, links followed;
             empty for anywhere.
@@ -106,7 +105,7 @@ class SourceOptions:
             if (value := getattr(self, field.name)) != field.default
         }
 
-    def shown(self) -> dict[str, Any]:
+    def public(self) -> dict[str, Any]:
         """`to_json` without keys: only whether there are any; and without what fences it."""
         options = self.to_json()
         options.pop("within", None)
@@ -134,8 +133,8 @@ class SourceOptions:
                 raise InvalidInput(
                     f"source option {name}: got {value!r}, expected a {kind.__name__}"
                 )
-        taken = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
-        return cls(**taken)  # type: ignore[arg-type]  # checked above
+        values = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
+        return cls(**values)  # type: ignore[arg-type]  # checked above
 
 
 NO_OPTIONS = SourceOptions()

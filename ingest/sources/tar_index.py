@@ -1,4 +1,4 @@
-"""Where each member of a tar archive lies: found once from its headers, kept in SQLite.
+"""Index of a tar archive's members: read once from its headers, kept in SQLite.
 
 A tar is a chain: a header tells where the next one is. On S3 every step is a request, so several
 walks start at once, spread over the archive, each at the first header it finds from there. What a
@@ -119,7 +119,7 @@ class _Window(io.RawIOBase):
         return content
 
     def passed(self, span: int) -> None:
-        """Tell how far the last member reached [bytes]: the window follows the recent mean."""
+        """Set how far the last member reached [bytes]: the window follows the recent mean."""
         self.span += (span - self.span) / 4
 
 
@@ -141,7 +141,6 @@ class _Walk:
 
         Raises:
             BadFile: The archive is damaged or truncated.
-            StorageError: It cannot be reached.
         """
         archive = self._meter.archive
         window = _Window(self._meter, archive.size)
@@ -241,7 +240,7 @@ class TarIndex:
         self._connection = _connect_read_only(path)
 
     def find(self, key: str) -> tuple[int, int] | None:
-        """Where a member's data begin and how many bytes they are; None if there is none."""
+        """The start and size of a member's data [bytes]; None if there is none."""
         member = self.member(key)
         return None if member is None else member[:2]
 
@@ -275,7 +274,6 @@ def open_index(archive: ArchiveBytes, path: Path) -> TarIndex:
     """The archive's index: the one at ``path`` if it is of this very archive, else a new one.
 
     Raises:
-        BadFile: The archive is damaged or truncated, or changed while it was read.
         StorageError: It cannot be reached, or the index cannot be written.
     """
     if _fits(path, archive):
@@ -283,10 +281,10 @@ def open_index(archive: ArchiveBytes, path: Path) -> TarIndex:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # A folder, as SQLite puts locks of its own on the file, which NFS takes for the part's.
-        with part_of(path, is_folder=True) as aside:
-            cost = _build(archive, aside / path.name)
-            to_disk(aside / path.name)
-            (aside / path.name).replace(path)
+        with part_of(path, is_folder=True) as temporary_folder:
+            cost = _build(archive, temporary_folder / path.name)
+            to_disk(temporary_folder / path.name)
+            (temporary_folder / path.name).replace(path)
     except (OSError, sqlite3.Error) as error:
         raise StorageError(f"{path}: the index cannot be written: {error}", str(path)) from error
     return TarIndex(path, cost)
@@ -352,12 +350,7 @@ class _Builder:
         self._bounds = [even * number for number in range(walks)] + [max(archive.size, 1)]
 
     def build(self) -> None:
-        """Fill the table steps with exactly the archive's chain.
-
-        Raises:
-            BadFile: The archive is damaged or truncated.
-            StorageError: It cannot be reached.
-        """
+        """Fill the table steps with exactly the archive's chain."""
         regions = list(pairwise(self._bounds))
         with ThreadPoolExecutor(len(regions), thread_name_prefix="index") as pool:
             walks = [
@@ -391,7 +384,7 @@ class _Builder:
         """Drop what lies behind the end marker; walk on to it if no walk met it."""
         if not walk.ended:
             last = _Walk(self._meter, walk.at, self._meter.archive.size + 1)
-            self._keep(len(self._bounds), last)
+            self._store(len(self._bounds), last)
             walk = last
         self._run("DELETE FROM steps WHERE start >= ?", walk.at)
         archive = self._meter.archive
@@ -411,7 +404,7 @@ class _Builder:
 
     def _walk(self, region: int, start: int, stop: int) -> "_Walk":
         walk = _Walk(self._meter, start, stop)
-        self._keep(region, walk)
+        self._store(region, walk)
         return walk
 
     def _try_walk(self, region: int, start: int, stop: int) -> "_Walk | None":
@@ -420,9 +413,9 @@ class _Builder:
             header = _find_header(self._meter, start, min(stop, start + _SEARCH_BYTES))
             return None if header is None else self._walk(region, header, stop)
         except FramesiftError:
-            return None  # whoever arrives here reads it again, and tells if it is true
+            return None  # whoever arrives here reads it again, and reports if it is true
 
-    def _keep(self, region: int, walk: "_Walk") -> None:
+    def _store(self, region: int, walk: "_Walk") -> None:
         rows: list[tuple[object, ...]] = []
         for step in walk:
             rows.append((region, *step))

@@ -30,7 +30,6 @@ class TarReader:
         """Read members of an archive.
 
         Args:
-            archive: Its bytes.
             find: Start and length [bytes] of a member; None where there is none of that key.
         """
         self.archive, self._find = archive, find
@@ -40,8 +39,6 @@ class TarReader:
 
         Raises:
             BadFile: It is larger than MAX_FILE_BYTES.
-            UnreadableFile: There is none, or the archive changed.
-            StorageError: The archive cannot be reached.
         """
         data, size = self._span(key)
         if size > MAX_FILE_BYTES:
@@ -83,13 +80,8 @@ class TarSource(TarReader):
         """Open the archive and its index, which is made if it is not there.
 
         Args:
-            archive: Its bytes.
             index_folder: Where indexes are kept from one scan to the next; None keeps none.
             exclude: Patterns of members to leave out; see ingest.sources.exclude.
-
-        Raises:
-            BadFile: The archive is damaged or truncated.
-            StorageError: It is not there, cannot be reached, or the index cannot be written.
         """
         self.root = archive.uri
         self._excluded = Excluded(exclude)
@@ -144,7 +136,7 @@ class TarSource(TarReader):
                 yield Problem("bad_file", key, reason)
 
     def spans(self, keys: Iterable[str], /) -> dict[str, tuple[int, int]]:
-        """Where members lie; see SourceFiles."""
+        """The spans of members; see SourceFiles."""
         return {key: self._span(key) for key in keys}
 
 

@@ -22,12 +22,10 @@ class Batch:
     """Paths of a source where something has changed: keys, folders (with a slash), or WHOLE.
 
     Attributes:
-        paths: Where.
         since: When the first of it was noticed, on time.monotonic's clock.
     """
 
     def __init__(self) -> None:
-        """An empty batch."""
         self.paths: set[str] = set()
         self.since = inf
         self._first = self._last = 0.0
@@ -45,7 +43,7 @@ class Batch:
         self.paths |= changed
 
     @property
-    def whole(self) -> bool:
+    def is_whole_source(self) -> bool:
         """True where the whole source is to be looked at."""
         return WHOLE in self.paths
 
@@ -59,7 +57,7 @@ class Batch:
         """The time at which it closes, on the clock of ``add``; never while it is empty."""
         if not self.paths:
             return inf
-        if self.whole or self.full:
+        if self.is_whole_source or self.full:
             return self._first
         return min(self._last + QUIET_S, self._first + LONGEST_S)
 
@@ -79,7 +77,7 @@ def folders_to_scan(paths: Iterable[str]) -> list[str]:
 
 
 def belongs_to(keys: Collection[str]) -> Callable[[str], bool]:
-    """Tells whether a key is among these, or of the same frame as one of them."""
+    """A test whether a key is among these, or of the same frame as one of them."""
     catalogued = frozenset(keys)
     frames = {name.frame for name in map(parse, catalogued) if name is not None}
 

@@ -28,14 +28,13 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class EventChoice:
-    """Where changes are heard of.
+    """Choice of the events that report a source's changes.
 
     Attributes:
         url: "inotify", "none", or the URL of a queue or topic; empty for inotify where the source
             is a folder of this machine, and for none elsewhere.
         config: File of librdkafka's properties for a topic.
         group: Name that a topic's offsets are kept under, unless the file says another.
-        index_folder: Where the indexes of tar archives are kept.
     """
 
     url: str = ""
@@ -51,10 +50,7 @@ def open_events(
     """The events of a source, for the block.
 
     Args:
-        source: Which source.
-        choice: Where its changes are heard of.
         stop: Ends waits where nothing is heard of.
-        warn: Told in a line of what goes wrong.
 
     Raises:
         InvalidInput: The URL cannot be used, or does not fit the source.
@@ -147,7 +143,6 @@ class _Kind:
     """One kind of events, and how it is opened.
 
     Attributes:
-        open: Opens them.
         extra: The extra of framesift that this needs.
         refusal: What is said of a source that has none of them, after its name.
     """

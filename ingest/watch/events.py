@@ -1,4 +1,4 @@
-"""Where a watcher hears of changes."""
+"""Events that report changes to a watcher."""
 
 import threading
 from collections.abc import Collection
@@ -44,7 +44,7 @@ class Events(Protocol):
 
 
 class NoEvents:
-    """A source that tells nothing: it is listed now and then."""
+    """Events of a source that reports no changes: it is listed now and then."""
 
     def __init__(self, stop: threading.Event) -> None:
         """Wait until ``stop`` is set at the longest."""

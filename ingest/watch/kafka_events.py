@@ -41,10 +41,7 @@ class KafkaEvents:
 
         Args:
             servers: "host:port", several with commas.
-            topic: The topic.
             properties: librdkafka's, such as security.protocol; "group.id" names the offsets.
-            messages: Reads the messages.
-            warn: Told in a line of what goes wrong.
 
         Raises:
             InvalidInput: A property cannot be used.
@@ -70,7 +67,7 @@ class KafkaEvents:
             raise InvalidInput(f"{self._shown}: {_reason(error)}; see --events-config") from error
         try:
             self._partitions = self._find_partitions()
-            self._consumer.assign(self._places_to_go_on())
+            self._consumer.assign(self._resume_offsets())
         except KafkaException as error:
             self.close()
             raise self._trouble(error) from error
@@ -121,7 +118,7 @@ class KafkaEvents:
             raise KafkaException(topic.error)
         return sorted(topic.partitions)
 
-    def _places_to_go_on(self) -> list[TopicPartition]:
+    def _resume_offsets(self) -> list[TopicPartition]:
         partitions = [TopicPartition(self._topic, number) for number in self._partitions]
         committed = self._consumer.committed(partitions, timeout=_ANSWER_S)
         if any(partition.offset >= 0 for partition in committed):

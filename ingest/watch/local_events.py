@@ -6,7 +6,7 @@ second to pair them, which nobody needs here: a folder that is moved is gone in 
 in another.
 
 Each folder is watched before it is listed, so that what appears in between is met by one of both.
-inotify tells of this machine's changes only: what other hosts write to a network file system is
+inotify reports this machine's changes only: what other hosts write to a network file system is
 found by listing it.
 """
 
@@ -67,13 +67,11 @@ class LocalEvents:
         """Watch a folder and everything below it.
 
         Args:
-            root: The folder.
-            warn: Told in a line what cannot be watched from now on.
+            warn: Called with a line on what cannot be watched from now on.
             excluded: Whether a folder is left out, by its path below the root.
 
         Raises:
             InvalidInput: There are more folders than this machine may watch.
-            StorageError: The folder is not there.
         """
         self._folder, self._warn, self._excluded = root, warn, excluded
         self._root = f"{os.path.realpath(root)}/"
@@ -262,10 +260,10 @@ class LocalEvents:
             return [f"{folder}{e.name}/" for e in entries if e.is_dir(follow_symlinks=False)]
 
     def _forget(self, folder: str, *, below: bool) -> None:
-        gone = [folder]
+        forgotten = [folder]
         if below:
-            gone = [watched for watched in self._watches if watched.startswith(folder)]
-        watches = [self._watches.pop(watched, None) for watched in gone]
+            forgotten = [watched for watched in self._watches if watched.startswith(folder)]
+        watches = [self._watches.pop(watched, None) for watched in forgotten]
         known = [wd for wd in watches if wd is not None]
         for wd in known:
             self._folders.pop(wd, None)

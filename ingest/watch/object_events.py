@@ -9,15 +9,14 @@ _SHOWN_CHARACTERS = 120
 
 
 class ObjectMessages:
-    """Reads messages about the bucket of a source; tells of those that cannot be used."""
+    """Reads messages about the bucket of a source; warns of those that cannot be used."""
 
     def __init__(self, bucket: str, prefix: str, warn: Callable[[str], None]) -> None:
         """Read for a source.
 
         Args:
-            bucket: The source's bucket.
             prefix: What the source's keys begin with there; empty, or ends in a slash.
-            warn: Told in a line of each message that is passed over.
+            warn: Called with a line for each message that is passed over.
         """
         self.bucket, self.prefix, self._warn = bucket, prefix, warn
 

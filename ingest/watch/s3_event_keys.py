@@ -21,7 +21,6 @@ def changed_keys(message: str | bytes, bucket: str) -> set[str]:
     So both readings of such a key are given; looking at one that is not there changes nothing.
 
     Args:
-        message: As it was received.
         bucket: Messages of other buckets are refused.
 
     Raises:
@@ -79,9 +78,9 @@ def _is_key(key: str) -> bool:
         return False
 
 
-def _refusal(event: Any, others: set[str], bucket: str) -> str:
+def _refusal(event: Any, other_buckets: set[str], bucket: str) -> str:
     if _at(event, "Event") == "s3:TestEvent":
         return "S3's test of the notification"
-    if others:
-        return f"is about bucket {', '.join(sorted(others))}, expected {bucket}"
+    if other_buckets:
+        return f"is about bucket {', '.join(sorted(other_buckets))}, expected {bucket}"
     return f"names no object of bucket {bucket}"

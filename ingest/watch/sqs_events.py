@@ -38,8 +38,6 @@ class SqsEvents:
         Args:
             url: "sqs://NAME", a queue of the source's own account and region, or its https URL.
             options: The source's; profile, region and CA bundle are the queue's, too.
-            messages: Reads the messages.
-            warn: Told in a line of what goes wrong.
 
         Raises:
             InvalidInput: The URL or profile cannot be used.

@@ -35,13 +35,11 @@ class Batched:
 
     Attributes:
         folders: Folders and single keys that were looked at; the whole source counts as one.
-        whole: It was the whole source.
-        counts: What was found there.
         seconds: From the first change that was noticed to its commit [s].
     """
 
     folders: int
-    whole: bool
+    is_whole_source: bool
     counts: ScanCounts
     seconds: float
 
@@ -51,7 +49,6 @@ class WatchOptions:
     """Options of a watch.
 
     Attributes:
-        scan: How to scan.
         relist_s: The whole source is listed so long after the last time [s]; never when 0.
     """
 
@@ -64,7 +61,7 @@ class _Stopped(Exception):
 
 
 class Watcher:
-    """Keeps the catalog of one source up to date until it is told to stop."""
+    """Keeps the catalog of one source up to date until it is stopped."""
 
     def __init__(
         self,
@@ -76,41 +73,28 @@ class Watcher:
         *,
         events: Callable[[], AbstractContextManager[Events]],
         stop: threading.Event,
-        tell: Callable[[Batched], None],
+        report: Callable[[Batched], None],
         warn: Callable[[str], None],
     ) -> None:
         """Prepare to watch.
 
         Args:
-            store: The catalog.
-            records: The records.
-            source: What to watch.
-            options: How.
-            engine: Where labels are counted.
             events: Opens the source's events; opened again after they failed.
-            stop: Ends the watcher when it is set.
-            tell: Told of each batch when it is committed.
-            warn: Told in a line of what went wrong and will be tried again.
+            warn: Called with a line on what failed and will be retried.
         """
         self.store, self.records, self.source, self.options = store, records, source, options
         self.engine, self._events, self._stop = engine, events, stop
-        self._tell, self._warn = tell, warn
+        self._report, self._warn = report, warn
         self._number: int | None = None
         self._counts = ScanCounts()
         self._pause = _FIRST_PAUSE_S
-        self._begun = self._said_busy = False
+        self._started = self._reported_busy = False
 
     def run(self) -> None:
         """Watch until ``stop`` is set; the batch at hand is finished, a listing of all is not.
 
         What cannot work from the start is raised. Later on a source, queue or catalog that fails
         is said, and tried again after a pause that grows to a minute.
-
-        Raises:
-            CatalogBusy: Another process watches the source.
-            NotFound: The source was removed.
-            CatalogDamaged: The catalog cannot be used.
-            FramesiftError: Watching could not begin.
         """
         try:
             while not self._stop.is_set():
@@ -119,7 +103,7 @@ class Watcher:
                 except (NotFound, CatalogDamaged):
                     raise
                 except FramesiftError as error:
-                    if not self._begun:
+                    if not self._started:
                         raise
                     self._warn(f"{error}; again in {self._pause:g} s")
                     self._stop.wait(self._pause)
@@ -160,9 +144,9 @@ class Watcher:
                     self._wait_busy(events, batch)
                     continue
                 events.acknowledge()
-                if batch.whole:
+                if batch.is_whole_source:
                     listed = time.monotonic()
-                batch, self._pause, self._said_busy = Batch(), _FIRST_PAUSE_S, False
+                batch, self._pause, self._reported_busy = Batch(), _FIRST_PAUSE_S, False
 
     def _take_in(self, events: Events, batch: Batch, wait: float) -> None:
         changes = events.poll(wait)
@@ -184,30 +168,30 @@ class Watcher:
         """Scan what a batch names; False where another process holds the source or the catalog."""
         folders = folders_to_scan(batch.paths)
         skip = belongs_to(events.unfinished())
-        counts, whole = ScanCounts(), batch.whole
+        counts, is_whole_source = ScanCounts(), batch.is_whole_source
 
         def check(_counts: ScanCounts) -> None:
-            if whole and self._stop.is_set():
+            if is_whole_source and self._stop.is_set():
                 raise _Stopped
 
         try:
-            with Scan.begun(
+            with Scan.started(
                 self.store, self.records, self.source, self.options.scan, self._number, self._counts
             ) as scan:
-                self._begun, counts = True, scan.counts
-                whole = whole or scan.other_classes
+                self._started, counts = True, scan.counts
+                is_whole_source = is_whole_source or scan.other_classes
                 scan.run(self.engine, folders, check, skip)
         except CatalogBusy as error:
-            if not self._said_busy:
+            if not self._reported_busy:
                 self._warn(f"{error}; the changes wait")
-            self._said_busy = True
+            self._reported_busy = True
             return False
         finally:
             self._counts += counts
         seconds = time.monotonic() - batch.since
         if self._number is not None:
             scan_record.update(self.records, self._number, self._counts)
-        self._tell(Batched(len(folders), whole, counts, seconds))
+        self._report(Batched(len(folders), is_whole_source, counts, seconds))
         return True
 
     def _finish(self, state: str, error: str = "") -> None:

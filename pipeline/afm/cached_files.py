@@ -25,7 +25,7 @@ _AT_ONCE, _EACH = 16, 512
 
 
 def without_blocks(files: Iterable[FrameFile]) -> list[FrameFile]:
-    """Those that may have to be fetched: they take no block, or cannot be looked at."""
+    """The files that may have to be fetched: they take no block, or cannot be read."""
 
     def looked(some: Sequence[FrameFile]) -> list[FrameFile]:
         uncached = []
@@ -43,7 +43,7 @@ def without_blocks(files: Iterable[FrameFile]) -> list[FrameFile]:
 
 
 def faults(files: Iterable[FrameFile]) -> list[tuple[FrameFile, str]]:
-    """Those that are not as the dataset has them, or are not cached; and why."""
+    """The files that differ from the dataset's, or are not cached; and why."""
 
     def looked(some: Sequence[FrameFile]) -> list[tuple[FrameFile, str]]:
         return [(file, fault) for file in some if (fault := _fault(file))]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from pipeline.afm.mmafmctl import PrefetchStatistics, Queued, read_statistics, tell_queued
+from pipeline.afm.mmafmctl import PrefetchStatistics, Queued, read_statistics, report_queued
 from pipeline.afm.target import Fileset
 from pipeline.staging.storage_commands.command import running
 from pipeline.staging.storage_commands.list_file import check_plain
@@ -24,11 +24,6 @@ class Mmafmcosctl:
     """Runs mmafmcosctl through a prefix."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        """Run nothing yet.
-
-        Args:
-            command: The program, and what leads to it.
-        """
         self._command = tuple(command)
 
     def download(
@@ -43,15 +38,8 @@ class Mmafmcosctl:
         """Queue the objects of a list to be downloaded; AFM goes on with them afterwards.
 
         Args:
-            fileset: Where they lie.
             folder: In the fileset, above all of them.
             list_file: A path of a file a line.
-            threads: Objects downloaded at once.
-            queued: Told how far the queueing is.
-
-        Raises:
-            InvalidInput: The folder's name means something to a shell.
-            StorageError: The command is not there, or fails.
         """
         check_plain(folder, f"mount {folder}", "mount the fileset at another folder")
         arguments = (
@@ -59,25 +47,16 @@ class Mmafmcosctl:
             "--enable-failed-object-list",
         )  # fmt: skip
         with self._running(fileset, *arguments) as lines:
-            tell_queued(lines, queued)
+            report_queued(lines, queued)
 
     def statistics(self, fileset: Fileset) -> PrefetchStatistics:
-        """State of the last download into a fileset.
-
-        Raises:
-            StorageError: The command is not there, fails, or prints something else.
-        """
+        """State of the last download into a fileset."""
         with self._running(fileset, "--download-stats") as lines:
             printed = list(lines)
         return read_statistics(fileset, printed)
 
     def evict(self, fileset: Fileset, folder: str, list_file: Path) -> None:
-        """Release the blocks of the files of a list; the object storage has their content.
-
-        Raises:
-            InvalidInput: The folder's name means something to a shell.
-            StorageError: The command is not there, or fails.
-        """
+        """Release the blocks of the files of a list; the object storage has their content."""
         check_plain(folder, f"mount {folder}", "mount the fileset at another folder")
         with self._running(fileset, folder, "evict", "--object-list", str(list_file)) as lines:
             for _ in lines:

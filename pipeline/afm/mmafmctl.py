@@ -45,9 +45,6 @@ class Queued:
     """Files that a prefetch has queued so far.
 
     Attributes:
-        queued: Files.
-        total: Files of its list.
-        failed: Files that could not be queued.
         bytes: Of the queued files, about [bytes].
     """
 
@@ -63,9 +60,7 @@ class PrefetchStatistics:
 
     Attributes:
         pending: Files that are queued and not there yet.
-        failed: Files that could not be had.
         cached: Files that were there before.
-        total: Files.
         bytes: Fetched so far [bytes].
     """
 
@@ -93,21 +88,10 @@ class Mmafmctl:
         command: Sequence[str],
         options: PrefetchOptions = PrefetchOptions(),
     ) -> None:
-        """Run nothing yet.
-
-        Args:
-            command: The program, and what leads to it.
-            options: Of prefetches.
-        """
         self._command, self._options = tuple(command), options
 
     def check(self, fileset: Fileset) -> None:
-        """Ask for the state of a fileset, which only one that is there has.
-
-        Raises:
-            InvalidInput: The command is not there.
-            StorageError: It fails, as for a name that is no fileset's.
-        """
+        """Ask for the state of a fileset, which only one that is there has."""
         device = fileset.device
         advice = f"expected an AFM fileset: mmlsfileset {device} --afm -L lists those of {device}"
         with self._running([device, "getstate", "-j", fileset.name], advice) as lines:
@@ -126,15 +110,8 @@ class Mmafmctl:
         """Queue the files of a list to be fetched; AFM goes on with them afterwards.
 
         Args:
-            fileset: Where they lie.
             list_file: A path of a file a line.
-            threads: Files fetched at once.
             is_escaped: Whether the list is escaped as policies do it.
-            queued: Told how far the queueing is.
-
-        Raises:
-            InvalidInput: The command is not there.
-            StorageError: It fails.
         """
         arguments = [
             fileset.device, "prefetch", "-j", fileset.name, "--enable-failed-file-list",
@@ -144,26 +121,16 @@ class Mmafmctl:
             "--prefetch-threads", str(min(threads, MOST_THREADS)),
         ]  # fmt: skip
         with self._running(arguments) as lines:
-            tell_queued(lines, queued)
+            report_queued(lines, queued)
 
     def statistics(self, fileset: Fileset) -> PrefetchStatistics:
-        """State of the last prefetch of a fileset.
-
-        Raises:
-            InvalidInput: The command is not there.
-            StorageError: It fails, or prints something else.
-        """
+        """State of the last prefetch of a fileset."""
         with self._running([fileset.device, "prefetch", "-j", fileset.name]) as lines:
             printed = list(lines)
         return read_statistics(fileset, printed)
 
     def evict(self, fileset: Fileset, list_file: Path) -> None:
-        """Release the blocks of the files of a list; home has their content.
-
-        Raises:
-            InvalidInput: The command is not there.
-            StorageError: It fails.
-        """
+        """Release the blocks of the files of a list; home has their content."""
         arguments = [fileset.device, "evict", "-j", fileset.name, "--list-file", str(list_file)]
         with self._running(arguments) as lines:
             for _ in lines:
@@ -175,8 +142,8 @@ class Mmafmctl:
         return running([*self._command, *arguments], "FRAMESIFT_AFM_COMMAND", advice)
 
 
-def tell_queued(lines: Iterator[str], queued: Callable[[Queued], None]) -> None:
-    """Tell how far the queueing is, as a command prints it."""
+def report_queued(lines: Iterator[str], queued: Callable[[Queued], None]) -> None:
+    """Report the progress of the queueing, as a command prints it."""
     for line in lines:
         if match := _QUEUED.fullmatch(line):
             queued(Queued(*(int(number) for number in match.groups())))

@@ -6,8 +6,8 @@ time: its statistics and its list of failed files are those of the last one.
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,8 +16,8 @@ from catalog.records.jobs import recorded_jobs
 from catalog.records.stagings import staging_recorded
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Staging
+from catalog.storage.file_lock import open_locked, unlock
 from pipeline.afm.cached_files import failed_list, faults, without_blocks
-from pipeline.afm.fileset_lock import fileset_lock
 from pipeline.afm.mmafmcosctl import Mmafmcosctl
 from pipeline.afm.mmafmctl import Mmafmctl, PrefetchOptions, PrefetchStatistics, Queued
 from pipeline.afm.target import Fileset, filesets_of
@@ -40,14 +40,13 @@ _FIRST_LOOK_S, _LONGEST_LOOK_S = 0.2, 15.0
 
 @dataclass(frozen=True)
 class AfmAccess:
-    """The way to AFM.
+    """Access to AFM: its commands, folder of lists and options.
 
     Attributes:
         command: mmafmctl, and what leads to it.
         lists: Folder of list files, which this machine and the storage node have.
         in_container: Whether jobs read sources at their folders in containers.
         cos_command: mmafmcosctl, and what leads to it.
-        prefetch: Options of prefetches.
     """
 
     command: tuple[str, ...]
@@ -85,27 +84,14 @@ def stage_to_afm(
 
     Args:
         records: Of the dataset and its sources, whose mounts are where the filesets show them.
-        dataset: What to stage.
         targets: The filesets, as pipeline.afm.target writes them.
-        access: How AFM is reached.
         workers: Files that each fileset fetches at once.
-        progress: Told how far AFM is.
-        failed: Told of each file that cannot be had.
-        archives: How archives are reached that hold some of its files at home.
         cache: Where it is announced among the running stagings, and hears that a user cancels it;
             None for nowhere.
-        user: Who stages.
         job_folder: Of the job that does it; empty where a command does.
 
     Returns:
         The record, whose ``manifest`` has the files at their mounts.
-
-    Raises:
-        InvalidInput: A target is none, or a source has no mount.
-        StorageError: A mount or a fileset is not there, mmafmctl fails, or files could not be
-            had: the first is named.
-        StagingCancelled: A user asked it to end; AFM goes on with what is queued.
-        BadFile: The dataset's manifest is damaged.
     """
     brought = _Brought.of(records, dataset, targets)
     filesets = ", ".join(map(str, brought.files))
@@ -166,7 +152,7 @@ def _bring(
     )
     for fileset, files in missing.items():
         if files:
-            with fileset_lock(access.lists, fileset):
+            with _fileset_lock(access.lists, fileset):
                 _fetch(access, fileset, files, workers, watch)
         refused = failed_list(files[0].root) if files else set()
         bad = faults(brought.files[fileset])
@@ -179,7 +165,7 @@ def _bring(
         raise StorageError(
             f"dataset {dataset.name}@{dataset.version}: {len(failures):,} of {watch.files:,} "
             f"files could not be staged; the first is {failures[0]}",
-            failures[0].place,
+            failures[0].origin,
         )
     # Containers' folders are not of this host: it looked at the mounts of its own.
     manifest = brought.manifest
@@ -194,13 +180,7 @@ def _bring(
 def cached_in_afm(
     records: RecordStore, dataset: Dataset, targets: Sequence[str]
 ) -> tuple[list[FrameFile], list[FrameFile]]:
-    """A dataset's files that filesets have cached, and the others; their blocks tell.
-
-    Raises:
-        InvalidInput: A target is none, or a source has no mount.
-        StorageError: A mount is not there.
-        BadFile: The dataset's manifest is damaged.
-    """
+    """A dataset's files that filesets have cached, and the others; their blocks tell."""
     files = [
         file for some in _Brought.of(records, dataset, targets).files.values() for file in some
     ]
@@ -211,12 +191,7 @@ def cached_in_afm(
 
 @dataclass(frozen=True)
 class Evicted:
-    """The files that were evicted.
-
-    Attributes:
-        files: Files of the dataset that were cached.
-        bytes: Their size [bytes].
-    """
+    """The files that were evicted."""
 
     files: int
     bytes: int
@@ -228,16 +203,13 @@ def evict_from_afm(
     """Have AFM release the blocks of a dataset's files; a read fetches them from home again.
 
     Raises:
-        InUse: A job that has not ended reads them.
-        InvalidInput: A target is none, or a source has no mount.
         StorageError: A mount or a fileset is not there, mmafmctl fails, or a file stays cached.
-        BadFile: The dataset's manifest is damaged.
     """
     brought = _Brought.of(records, dataset, targets)
     _check_unused(records, dataset, brought.manifest)
     for fileset in brought.files:
         access.mmafmctl.check(fileset)
-    evicted = left = size = 0
+    evicted = still_cached = size = 0
     for fileset, files in brought.files.items():
         uncached = set(without_blocks(files))
         cached = [file for file in files if file not in uncached]
@@ -245,19 +217,19 @@ def evict_from_afm(
             continue
         paths = _listable([file.path for file in cached])
         if paths:
-            with fileset_lock(access.lists, fileset), list_file(access.lists, paths) as listed:
+            with _fileset_lock(access.lists, fileset), list_file(access.lists, paths) as listed:
                 if fileset.is_cos:
                     access.mmafmcosctl.evict(fileset, cached[0].root, listed)
                 else:
                     access.mmafmctl.evict(fileset, listed)
         stays = [file for file in cached if file not in set(without_blocks(cached))]
-        left += len(stays)
+        still_cached += len(stays)
         evicted, size = evicted + len(cached) - len(stays), size + _size(cached) - _size(stays)
-    if left:
+    if still_cached:
         raise StorageError(
-            f"dataset {dataset.name}@{dataset.version}: {left:,} files stay cached, {evicted:,} "
-            "were evicted; AFM evicts no file with changes that home has not got yet, and none "
-            "whose name has a line break or a backslash",
+            f"dataset {dataset.name}@{dataset.version}: {still_cached:,} files stay cached, "
+            f"{evicted:,} were evicted; AFM evicts no file with changes that home has not got "
+            "yet, and none whose name has a line break or a backslash",
             dataset.name,
         )
     return Evicted(evicted, size)
@@ -292,7 +264,7 @@ class _Brought:
 
 
 class _Watch:
-    """Tells how far a staging is, over all filesets."""
+    """Progress of a staging, over all filesets."""
 
     def __init__(
         self,
@@ -313,21 +285,21 @@ class _Watch:
         self._present = self.files - sum(count for count, _ in self._missing.values())
         self._there = self._present
         self._there_bytes = self.bytes - sum(size for _, size in self._missing.values())
-        self._tell()
+        self._report()
 
     def recalling(self, files: int) -> None:
-        """Tell how many files archives are bringing back."""
-        self._tell(recalling=files)
+        """Report how many files archives are bringing back."""
+        self._report(recalling=files)
 
     def queued(self, queued: Queued) -> None:
-        """Tell what AFM has taken; nothing of it counts as there."""
-        self._tell(failed=queued.failed)
+        """Report what AFM has queued; nothing of it counts as there."""
+        self._report(failed=queued.failed)
 
     def fetched(self, fileset: Fileset, statistics: PrefetchStatistics) -> None:
-        """Tell how far a fileset is."""
+        """Report the progress of a fileset."""
         count, size = self._missing[fileset]
         done = max(0, min(count, count - statistics.pending - statistics.failed))
-        self._tell(done, min(size, statistics.bytes), statistics.failed)
+        self._report(done, min(size, statistics.bytes), statistics.failed)
 
     def end(self, fileset: Fileset, bad: Sequence[FrameFile]) -> None:
         """Count a fileset whose files were checked; these of them are not there."""
@@ -337,9 +309,9 @@ class _Watch:
         self._fetched_bytes += max(0, size - _size(bad))
         self._failed += len(bad)
         self._failed_bytes += _size(bad)
-        self._tell()
+        self._report()
 
-    def _tell(self, files: int = 0, size: int = 0, failed: int = 0, recalling: int = 0) -> None:
+    def _report(self, files: int = 0, size: int = 0, failed: int = 0, recalling: int = 0) -> None:
         self._progress(
             Progress(
                 files=self._there + files,
@@ -384,7 +356,7 @@ def _fetch(
 
 
 def _listable(paths: Sequence[str]) -> list[str]:
-    """Those that a list without escapes can name; the others stay as they are, and are named."""
+    """The files that a list without escapes can name; others stay as they are, and are reported."""
     return [path for path in paths if not needs_escapes([path])]
 
 
@@ -411,3 +383,24 @@ def _check_unused(records: RecordStore, dataset: Dataset, mounted: Manifest) -> 
 
 def _size(files: Iterable[FrameFile]) -> int:
     return sum(file.size for file in files)
+
+
+@contextmanager
+def _fileset_lock(folder: Path, fileset: Fileset) -> Iterator[None]:
+    """Hold a fileset for the block; others of this folder wait.
+
+    Args:
+        folder: Of the lock's file, which all who use the fileset share.
+
+    Raises:
+        StorageError: The folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open_locked(folder / f"{fileset.device}.{fileset.name}.lock")
+    except OSError as error:
+        raise StorageError(f"list folder {folder}: {error.strerror}", str(folder)) from error
+    try:
+        yield
+    finally:
+        unlock(lock)

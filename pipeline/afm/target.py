@@ -20,7 +20,6 @@ class Fileset:
 
     Attributes:
         device: Its file system, as mmafmctl takes it.
-        name: Its name.
         is_cos: Whether objects of a cloud object storage come into it by mmafmcosctl.
     """
 
@@ -37,7 +36,6 @@ def filesets_of(targets: Sequence[str], sources: Sequence[str]) -> Mapping[str, 
 
     Args:
         targets: As TARGET shows; one without a source is for all that have none of their own.
-        sources: Names of a dataset's sources.
 
     Raises:
         InvalidInput: A target is none, names another source, or a source has none or two.

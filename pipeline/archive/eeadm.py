@@ -20,12 +20,8 @@ def recall(command: Sequence[str], lists: Path, paths: Sequence[str]) -> None:
     """Recall files from tape by one list; the command ends when they are on disk.
 
     Args:
-        command: `eeadm recall`, and what leads to it.
         lists: Folder of list files, which this machine and the archive's node have.
         paths: The files, as both have them; without line breaks.
-
-    Raises:
-        StorageError: The command is not there or fails.
     """
     _run(command, lists, paths, "FRAMESIFT_RECALL_COMMAND")
 
@@ -38,9 +34,6 @@ def migrate(command: Sequence[str], lists: Path, paths: Sequence[str]) -> None:
             which comes last where it does not.
         lists: Folder of list files, which this machine and the archive's node have.
         paths: The files, as both have them; without line breaks.
-
-    Raises:
-        StorageError: The command is not there or fails.
     """
     _run(command, lists, paths, "FRAMESIFT_MIGRATE_COMMAND")
 

@@ -23,16 +23,14 @@ class Migrated:
 
     Attributes:
         files: Files that are on tape alone now.
-        bytes: Their size [bytes].
         in_use: Files that stay on disk: they are in use, or no list can hold their names.
-        left: Files that the archive did not migrate.
         cause: What its command said where it failed.
     """
 
     files: int
     bytes: int
     in_use: int
-    left: int
+    remaining: int
     cause: str = ""
 
 
@@ -52,18 +50,7 @@ def check_migration(access: ArchiveAccess) -> None:
 def migrate_dataset(
     records: RecordStore, dataset: Dataset, access: ArchiveAccess, in_use: Container[str] = ()
 ) -> Migrated:
-    """Have the archive migrate a dataset's files that lie on disk in folders of this machine.
-
-    Args:
-        records: Of the dataset and its sources.
-        dataset: Whose files.
-        access: How the archive is reached.
-        in_use: Paths of files that stay on disk.
-
-    Raises:
-        InvalidInput: There is no command.
-        BadFile: The dataset's manifest is damaged.
-    """
+    """Have the archive migrate a dataset's files that lie on disk in folders of this machine."""
     check_migration(access)
     manifest = read_manifest(records, dataset)
     resident = {path: (files, file) for path, files, file in _resident(records, manifest)}
@@ -74,14 +61,16 @@ def migrate_dataset(
             migrate(access.migrate, access.lists, listed)
         except StorageError as error:  # it may have migrated some
             cause = str(error)
-    gone = [
+    migrated_bytes = [
         file.size
         for path in listed
         for files, file in (resident[path],)
         if any(not now.size_consumed for now in files.list(file.key))
     ]
-    left = len(listed) - len(gone)
-    return Migrated(len(gone), sum(gone), len(resident) - len(listed), left, cause)
+    remaining = len(listed) - len(migrated_bytes)
+    return Migrated(
+        len(migrated_bytes), sum(migrated_bytes), len(resident) - len(listed), remaining, cause
+    )
 
 
 def _resident(records: RecordStore, manifest: Manifest) -> Iterator[tuple[str, LocalFolder, File]]:

@@ -37,7 +37,7 @@ _STILL_IN_A_ROW = 64
 
 @dataclass(frozen=True)
 class ArchiveAccess:
-    """The ways to reach archives.
+    """Access to archives: their commands, folder of lists and requests.
 
     Attributes:
         command: `eeadm recall`, and what leads to it; empty leaves stubs to be recalled as they are
@@ -59,7 +59,6 @@ class Recalled:
 
     Attributes:
         files: Files that an archive held, and were asked for.
-        causes: Why some could not be recalled.
     """
 
     files: int = 0
@@ -80,9 +79,6 @@ def recall_archived(
     """Have archives bring back those of the files that they hold, and wait until they have.
 
     Args:
-        files: What will be read.
-        sources: Opens the sources.
-        access: How archives are reached.
         waiting: Told every second how many files are still to come; what it raises ends it.
     """
     archived = _archived(files, sources, access)
@@ -183,23 +179,23 @@ def _restore(
             causes[source, key] = str(error)
             return True
 
-    left = list(objects.items())
+    pending = list(objects.items())
     pause, is_first = _FIRST_PAUSE_S, True
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="restore") as pool:
-        while left:
+        while pending:
             still: list[tuple[SourceKey, SourceFiles]] = []
             at = 0
             # They come about in the order in which they were asked for: all are asked once, and
             # then only as many as it takes to see that the next ones are not there.
-            while at < len(left) and (is_first or len(still) < _STILL_IN_A_ROW):
-                some = left[at : at + _STILL_IN_A_ROW]
+            while at < len(pending) and (is_first or len(still) < _STILL_IN_A_ROW):
+                some = pending[at : at + _STILL_IN_A_ROW]
                 there = list(pool.map(is_there, some))
-                still += [item for item, came in zip(some, there, strict=True) if not came]
+                still += [item for item, restored in zip(some, there, strict=True) if not restored]
                 at += len(some)
-                waiting(len(still) + len(left) - at)
-            left, is_first = still + left[at:], False
+                waiting(len(still) + len(pending) - at)
+            pending, is_first = still + pending[at:], False
             until = time.monotonic() + pause
-            while left and (rest := until - time.monotonic()) > 0:
+            while pending and (rest := until - time.monotonic()) > 0:
                 time.sleep(min(rest, _TELL_EVERY_S))
-                waiting(len(left))
+                waiting(len(pending))
             pause = min(_LONGEST_PAUSE_S, pause * 1.5)

@@ -19,7 +19,6 @@ class AlignedBuffer:
     """Memory of a fixed capacity, which begins at a page.
 
     Attributes:
-        memory: All of it.
         address: Where it begins, for code that is not Python.
         size: What of it is the content [bytes]; the owner sets it.
     """
@@ -59,12 +58,12 @@ class Buffers:
                 self._free.remove(fitting[0])
             elif self._free:
                 self._free.pop(0)  # of a size that is out of use
-        taken = fitting[0] if fitting else AlignedBuffer(capacity)
-        taken.size = 0
+        buffer = fitting[0] if fitting else AlignedBuffer(capacity)
+        buffer.size = 0
         try:
-            yield taken
+            yield buffer
         finally:
             with self._changed:
                 self._used_bytes -= capacity
-                self._free.append(taken)
+                self._free.append(buffer)
                 self._changed.notify_all()

@@ -27,11 +27,7 @@ EXPIRES_S = 60.0
 
 @contextmanager
 def beating(path: Path) -> Iterator[None]:
-    """Keep a file's time fresh while the block runs; it stays, and its folder's owner removes it.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Keep a file's time fresh during the block; it stays, and its folder's owner removes it."""
     first_beat(path)
     stop = threading.Event()
 
@@ -50,11 +46,7 @@ def beating(path: Path) -> Iterator[None]:
 
 
 def first_beat(path: Path) -> None:
-    """Begin to beat; who does so without `beating` touches the file every `BEAT_S`.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Begin to beat; who does so without `beating` touches the file every `BEAT_S`."""
     path.write_text(json.dumps({"host": _host(), "process": _process(os.getpid())}))
 
 
@@ -64,7 +56,7 @@ def own_name() -> str:
 
 
 class Watch:
-    """Tells which processes have died; it must be asked again and again, as their beats stop."""
+    """Detector of dead processes: their beats stop, so it must be asked repeatedly."""
 
     def __init__(self) -> None:
         self._seen: dict[Path, tuple[int, float]] = {}
@@ -103,8 +95,8 @@ def _runs_here(path: Path) -> bool | None:
             _, mark, pid, start = path.name.split("-")
             host, process = mark == _host_mark(), f"{pid}:{start}"
         else:
-            said = json.loads(path.read_text())
-            host, process = said["host"] == _host(), said["process"]
+            record = json.loads(path.read_text())
+            host, process = record["host"] == _host(), record["process"]
         return _process(int(process.partition(":")[0])) == process if host else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None  # being written

@@ -44,11 +44,7 @@ class Checksums:
         self._file: int | None = None
 
     def record(self, entry: str, checksum: str, size: int) -> None:
-        """Append a line.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Append a line."""
         line = json.dumps([checksum, size, entry]).encode() + b"\n"
         with self._lock:
             if self._file is None:
@@ -59,11 +55,7 @@ class Checksums:
                 line = line[os.write(self._file, line) :]
 
     def to_disk(self) -> None:
-        """Have the lines on the disk.
-
-        Raises:
-            OSError: They cannot be written.
-        """
+        """Have the lines on the disk."""
         if self._file is not None:
             os.fsync(self._file)
 
@@ -97,11 +89,7 @@ def recording(cache: Path, name: str) -> Iterator[Checksums]:
 
 
 def recorded_checksums(cache: Path) -> dict[str, set[str]]:
-    """The checksums that the content of each entry may have, by its path below the cache.
-
-    Raises:
-        OSError: They cannot be read.
-    """
+    """The checksums that the content of each entry may have, by its path below the cache."""
     while True:
         checksums: dict[str, set[str]] = defaultdict(set)
         try:
@@ -127,10 +115,6 @@ def _compact(cache: Path) -> None:
     """Join the files of stagings that have ended, where there are many; without lines of no use.
 
     Whoever is killed meanwhile leaves lines twice, which is no harm, and so do two at once.
-
-    Raises:
-        OSError: The files cannot be read or removed.
-        StorageError: The cache cannot be written.
     """
     folder = cache / FOLDER
     ended = [path for path in folder.glob("*.jsonl") if not (cache / PARTS / path.stem).exists()]

@@ -34,10 +34,9 @@ class Content(Protocol):
 
 
 class HeldContent:
-    """A content that is in memory."""
+    """Content in memory."""
 
     def __init__(self, view: memoryview) -> None:
-        """Of all of a memory."""
         self._view = view
 
     @property
@@ -54,13 +53,7 @@ class FileContent:
     """The content of an open file."""
 
     def __init__(self, file: int, size: int, memory: memoryview) -> None:
-        """Read nothing yet.
-
-        Args:
-            file: Its descriptor.
-            size: Its size [bytes].
-            memory: For a piece at a time.
-        """
+        """Read nothing yet."""
         self._file, self._size, self._memory = file, size, memory
 
     @property

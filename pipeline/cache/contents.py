@@ -24,13 +24,11 @@ _MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """An entry, or a prepared form.
+class CachedItem:
+    """An entry of a cache, or a prepared form in it.
 
     Attributes:
         path: Below the cache.
-        bytes: Its size [bytes].
-        files: How many it consists of.
         used: When it came or was last used, by the file system's clock [s].
     """
 
@@ -45,9 +43,7 @@ class StagedManifest:
     """A manifest in a cache.
 
     Attributes:
-        folder: Where it lies.
         used: When a job or a staging last began or ended to use it [s].
-        pinned: Whether a user wants it kept.
     """
 
     folder: Path
@@ -107,7 +103,6 @@ class KnownEntries:
     """Entries that staged manifests name; a manifest that did not change is not read again."""
 
     def __init__(self) -> None:
-        """Read none yet."""
         self._known: dict[Path, tuple[tuple[int, int], frozenset[str]]] = {}
 
     def of(self, manifest: StagedManifest) -> frozenset[str]:
@@ -121,18 +116,14 @@ class KnownEntries:
             known = self._known[manifest.folder] = mark, manifest.entries
         return known[1]
 
-    def forget_others(self, manifests: Iterable[StagedManifest]) -> None:
-        """Keep those of these manifests alone."""
+    def retain(self, manifests: Iterable[StagedManifest]) -> None:
+        """Forget the entries of all manifests but these."""
         folders = {manifest.folder for manifest in manifests}
         self._known = {folder: known for folder, known in self._known.items() if folder in folders}
 
 
-def keep_stagers(folder: Path, users: Iterable[str]) -> None:
-    """Keep who has staged a manifest, in place of those who were kept before.
-
-    Raises:
-        StorageError: The cache cannot be written.
-    """
+def write_stagers(folder: Path, users: Iterable[str]) -> None:
+    """Record the users who have staged a manifest, in place of those recorded before."""
     atomic_write(folder / STAGERS_FILE, json.dumps(sorted(users)), clear=False)
 
 
@@ -147,11 +138,7 @@ def manifest_entries(manifest: Manifest) -> Iterator[str]:
 
 
 def staged_manifests(cache: Path) -> list[StagedManifest]:
-    """The staged manifests of a cache, least recently used first.
-
-    Raises:
-        StorageError: They cannot be read.
-    """
+    """The staged manifests of a cache, least recently used first."""
     manifests = []
     for folder in _below(cache / MANIFESTS):
         used = [mtime(folder / name) for name in (USED_FILE, HEADER_FILE)]
@@ -162,46 +149,33 @@ def staged_manifests(cache: Path) -> list[StagedManifest]:
     return sorted(manifests, key=lambda manifest: (manifest.used, manifest.name))
 
 
-def kept_entries(cache: Path) -> Iterator[Kept]:
-    """Every entry, in no order.
-
-    Raises:
-        StorageError: They cannot be read.
-    """
+def cached_entries(cache: Path) -> Iterator[CachedItem]:
+    """Every entry, in no order."""
     for folder in source_folders(cache):
         yield from _files(str(folder), len(str(cache)) + 1)
 
 
 def source_folders(cache: Path) -> list[Path]:
-    """The folders of sources, in which entries lie.
-
-    Raises:
-        StorageError: They cannot be read.
-    """
+    """The folders of sources, in which entries lie."""
     return [
         folder for folder in _below(cache) if ":" in folder.name and not folder.name.startswith(".")
     ]
 
 
-def some_entries(cache: Path, paths: Iterable[str]) -> Iterator[Kept]:
-    """Those of these entries that are there.
+def some_entries(cache: Path, paths: Iterable[str]) -> Iterator[CachedItem]:
+    """The entries of these paths that are there.
 
     Args:
-        cache: Folder of the cache.
         paths: Of entries, below the cache.
     """
     for path in paths:
         with suppress(OSError):
             status = (cache / path).stat()
-            yield Kept(path, status.st_size, 1, status.st_mtime)
+            yield CachedItem(path, status.st_size, 1, status.st_mtime)
 
 
-def kept_forms(cache: Path) -> Iterator[Kept]:
-    """Every prepared form, those that are being made included.
-
-    Raises:
-        StorageError: They cannot be read.
-    """
+def cached_forms(cache: Path) -> Iterator[CachedItem]:
+    """Every prepared form, those that are being made included."""
     folders = _below(cache / FORMS)
     if not folders:
         return
@@ -211,23 +185,19 @@ def kept_forms(cache: Path) -> Iterator[Kept]:
         files = list(_files(str(folder), len(str(cache)) + 1))
         used = mtime(folder / ABOUT_FILE) or max((file.used for file in files), default=0.0)
         size = sum(file.bytes for file in files)
-        yield Kept(f"{FORMS}/{folder.name}", size, len(files), used)
+        yield CachedItem(f"{FORMS}/{folder.name}", size, len(files), used)
 
 
-def form_sizes(forms: Iterable[Kept]) -> set[Size]:
+def form_sizes(forms: Iterable[CachedItem]) -> set[Size]:
     """The sizes that prepared forms have, as their names say."""
     names = {Path(form.path).name.partition("-")[0] for form in forms}
     return {Size.parse(name) for name in names if name.replace("x", "").isdigit()}
 
 
 def space(cache: Path) -> tuple[int, int]:
-    """Space of entries and prepared forms: bytes and files.
-
-    Raises:
-        StorageError: They cannot be read.
-    """
+    """Space of entries and prepared forms: bytes and files."""
     size = files = 0
-    for item in chain(kept_forms(cache), kept_entries(cache)):
+    for item in chain(cached_forms(cache), cached_entries(cache)):
         size, files = size + item.bytes, files + item.files
     return size, files
 
@@ -248,8 +218,8 @@ def free_bytes(cache: Path) -> int:
         StorageError: It does not say.
     """
     try:
-        place = next(folder for folder in (cache, *cache.parents) if folder.exists())
-        return shutil.disk_usage(place).free
+        existing = next(folder for folder in (cache, *cache.parents) if folder.exists())
+        return shutil.disk_usage(existing).free
     except OSError as error:
         raise StorageError(f"{cache}: {error.strerror}", str(cache)) from error
 
@@ -263,7 +233,7 @@ def _below(folder: Path) -> list[Path]:
         raise StorageError(f"{folder}: {error.strerror}", str(folder)) from error
 
 
-def _files(folder: str, skipped: int) -> Iterator[Kept]:
+def _files(folder: str, skipped: int) -> Iterator[CachedItem]:
     """The files below a folder; those that go meanwhile are none."""
     try:
         with os.scandir(folder) as listing:
@@ -273,7 +243,7 @@ def _files(folder: str, skipped: int) -> Iterator[Kept]:
                     continue
                 with suppress(FileNotFoundError):
                     status = entry.stat(follow_symlinks=False)
-                    yield Kept(entry.path[skipped:], status.st_size, 1, status.st_mtime)
+                    yield CachedItem(entry.path[skipped:], status.st_size, 1, status.st_mtime)
     except FileNotFoundError:
         return
     except OSError as error:

@@ -20,19 +20,19 @@ from pathlib import Path
 from catalog.errors import StorageError
 from catalog.storage.atomic_write import clear_parts
 from pipeline.cache.contents import (
-    Kept,
+    CachedItem,
     KnownEntries,
     StagedManifest,
+    cached_entries,
+    cached_forms,
     form_sizes,
-    kept_entries,
-    kept_forms,
     mtime,
     some_entries,
     staged_manifests,
 )
 from pipeline.cache.lease import LEASES, MANIFESTS, HeldLease
 from pipeline.cache.statistics import SourceCounts, counting
-from pipeline.entry_name import FORMS, is_kept_key
+from pipeline.entry_name import FORMS, is_versioned_key
 from pipeline.manifest import HEADER_FILE
 
 _EVICTED, _PART = ".evicted", ".part"
@@ -44,10 +44,9 @@ _FEW = 10_000
 
 @dataclass(frozen=True)
 class Holding:
-    """Something that keeps content from going.
+    """Holder of content that may not be evicted, and how much it holds.
 
     Attributes:
-        what: For messages.
         bytes: Of the content in the cache that it holds; what several hold counts for each [bytes].
     """
 
@@ -57,18 +56,14 @@ class Holding:
 
 @dataclass(frozen=True)
 class EvictionPlan:
-    """The content to evict to make room.
+    """Plan of an eviction: the manifests, entries and prepared forms to remove.
 
     Attributes:
-        manifests: Staged manifests, before all others.
-        kept: Entries and prepared forms, least recently used first.
-        bytes: Their size [bytes].
-        files: Their number.
         is_enough: Whether no more must go.
     """
 
     manifests: tuple[StagedManifest, ...]
-    kept: tuple[Kept, ...]
+    items: tuple[CachedItem, ...]
     bytes: int
     files: int
     is_enough: bool
@@ -81,7 +76,6 @@ class UserContents:
     Attributes:
         free: Those that may go, least recently used first.
         stays: Paths of what the others name.
-        contents: The cache's.
     """
 
     free: tuple[StagedManifest, ...]
@@ -95,8 +89,8 @@ class UserContents:
 
     def without(self, going: Collection[StagedManifest]) -> frozenset[str]:
         """Paths of what is left without some of them."""
-        left = [self.contents.paths(one) for one in self.free if one not in going]
-        return self.stays.union(*left)
+        remaining = [self.contents.paths(one) for one in self.free if one not in going]
+        return self.stays.union(*remaining)
 
 
 class CacheContents:
@@ -112,28 +106,23 @@ class CacheContents:
         """Read it.
 
         Args:
-            cache: Folder of the cache.
-            leases: Those that hold what they name.
             only: Entries that count, by their paths below the cache; None for all, and all
                 prepared forms.
             known: What manifests name, as far as it was read before.
-
-        Raises:
-            StorageError: It cannot be read.
         """
         self.cache, self._known = cache, known or KnownEntries()
         self.leases = tuple(leases)
         self.manifests = tuple(staged_manifests(cache))
-        entries = kept_entries(cache) if only is None else some_entries(cache, only)
+        entries = cached_entries(cache) if only is None else some_entries(cache, only)
         self.entries = {item.path: item for item in entries}
-        self.forms = tuple(kept_forms(cache)) if only is None else ()
+        self.forms = tuple(cached_forms(cache)) if only is None else ()
         self._sizes = form_sizes(self.forms)
         self._held: dict[str, frozenset[str]] = {}
         by_name = {manifest.name: manifest for manifest in self.manifests}
         own_manifests = [
             StagedManifest(lease.folder / "manifest", 0.0, pinned=False) for lease in self.leases
         ]
-        self._known.forget_others((*self.manifests, *own_manifests))
+        self._known.retain((*self.manifests, *own_manifests))
         for lease, own in zip(self.leases, own_manifests, strict=True):
             of = [own] if own.folder.is_dir() else []
             of += [by_name[lease.manifest]] if lease.manifest in by_name else []
@@ -167,10 +156,10 @@ class CacheContents:
 
     def size(self, paths: Collection[str]) -> int:
         """Size of these, as far as they are there [bytes]."""
-        return sum(item.bytes for item in self.kept if item.path in paths)
+        return sum(item.bytes for item in self.items if item.path in paths)
 
     @property
-    def kept(self) -> Iterable[Kept]:
+    def items(self) -> Iterable[CachedItem]:
         """Every entry and prepared form."""
         return chain(self.entries.values(), self.forms)
 
@@ -181,7 +170,7 @@ class CacheContents:
         staying = frozenset[str]().union(
             self.held, *(self.paths(one) for one in self.manifests if one.name not in names)
         )
-        evicted = tuple(one for one in self.kept if one.path in going and one.path not in staying)
+        evicted = tuple(one for one in self.items if one.path in going and one.path not in staying)
         size, files = sum(one.bytes for one in evicted), sum(one.files for one in evicted)
         return EvictionPlan(tuple(manifests), evicted, size, files, is_enough=True)
 
@@ -202,18 +191,17 @@ class CacheContents:
         return sorted(holdings, key=lambda holding: -holding.bytes)
 
     def plan(
-        self, size: int, files: int, among: Callable[[Kept], bool] = lambda _: True
+        self, size: int, files: int, among: Callable[[CachedItem], bool] = lambda _: True
     ) -> EvictionPlan:
         """The content to evict to make so much room, least recently used first.
 
         Args:
             size: To be made free [bytes].
-            files: The same in files.
             among: Whether an entry or a prepared form may go; what is held never does.
         """
         return self.order(among).take(size, files)
 
-    def order(self, among: Callable[[Kept], bool] = lambda _: True) -> "EvictionOrder":
+    def order(self, among: Callable[[CachedItem], bool] = lambda _: True) -> "EvictionOrder":
         """All that may go, least recently used first; see `plan`."""
         named = [self._known.of(one) for one in self.free]
         if len(self.entries) < _FEW:
@@ -221,7 +209,7 @@ class CacheContents:
         else:
             last = {path: index for index, of in enumerate(named) for path in of}
         held_paths, order = self.held, []
-        for candidate in self.kept:
+        for candidate in self.items:
             if candidate.path in held_paths or not among(candidate):
                 continue
             index = last.get(candidate.path)
@@ -230,32 +218,32 @@ class CacheContents:
             elif _is_ours(candidate.path):
                 order.append((candidate.used, candidate))
         order.sort(key=lambda item: (item[0], item[1].path))
-        left = deque(candidate for _, candidate in order)
+        candidates = deque(candidate for _, candidate in order)
         goes_with = [
             frozenset(one.forms(self._sizes)) if one.is_in_place else of
             for one, of in zip(self.free, named, strict=True)
         ]
-        return EvictionOrder(left, tuple(zip(self.free, goes_with, strict=True)))
+        return EvictionOrder(candidates, tuple(zip(self.free, goes_with, strict=True)))
 
 
 class EvictionOrder:
-    """Content that may go, in its order, as long as nobody else holds any of it.
+    """Evictable content in the order of its eviction, while nobody else holds any of it.
 
     Attributes:
         made_s: When it was made, by this process's clock [s].
     """
 
     def __init__(
-        self, left: deque[Kept], free: tuple[tuple[StagedManifest, frozenset[str]], ...]
+        self, candidates: deque[CachedItem], free: tuple[tuple[StagedManifest, frozenset[str]], ...]
     ) -> None:
-        self._left, self._free, self.made_s = left, free, time.monotonic()
+        self._candidates, self._free, self.made_s = candidates, free, time.monotonic()
 
     def take(self, size: int, files: int) -> EvictionPlan:
         """The first of it that makes so much room, which is taken out."""
-        going: list[Kept] = []
+        going: list[CachedItem] = []
         freed_bytes = freed_files = 0
-        while self._left and (freed_bytes < size or freed_files < files):
-            going.append(self._left.popleft())
+        while self._candidates and (freed_bytes < size or freed_files < files):
+            going.append(self._candidates.popleft())
             freed_bytes += going[-1].bytes
             freed_files += going[-1].files
         names = {candidate.path for candidate in going}
@@ -265,11 +253,7 @@ class EvictionOrder:
 
 
 def holders_of(cache: Path, leases: Iterable[HeldLease]) -> frozenset[tuple[str, float, str]]:
-    """Marks of all that may name content; one more, or another one, may name what was free.
-
-    Raises:
-        StorageError: They cannot be read.
-    """
+    """Marks of all that may name content; one more, or another one, may name what was free."""
     marks = set()
     for lease in leases:
         own = mtime(lease.folder / "manifest" / HEADER_FILE) or 0.0
@@ -283,13 +267,11 @@ def holders_of(cache: Path, leases: Iterable[HeldLease]) -> frozenset[tuple[str,
 def evict(
     cache: Path, plan: EvictionPlan, is_held: Callable[[], Collection[str]]
 ) -> tuple[int, int]:
-    """Remove what a plan says; bytes and files that are gone.
+    """Remove a plan's content; bytes and files that were removed.
 
     A process that is killed meanwhile leaves entries that no manifest names, which is no harm.
 
     Args:
-        cache: Folder of the cache.
-        plan: What goes.
         is_held: Names of the manifests that are leased or pinned by now.
 
     Raises:
@@ -297,18 +279,18 @@ def evict(
     """
     stays: set[str] = set()
     folders: set[str] = set()
-    gone: dict[str, SourceCounts] = defaultdict(SourceCounts)
+    evicted: dict[str, SourceCounts] = defaultdict(SourceCounts)
     try:
         clear_evicted(cache, is_held)
-        _say_evicted(cache)
+        _mark_eviction(cache)
         for manifest in plan.manifests:
-            if not _aside(manifest, is_held):
+            if not _move_and_remove(manifest, is_held):
                 stays |= manifest.entries
-        for item in plan.kept:
+        for item in plan.items:
             if item.path in stays:
                 continue
             if _remove(cache / item.path):
-                counts = gone[item.path.partition("/")[0]]
+                counts = evicted[item.path.partition("/")[0]]
                 counts.evicted_bytes += item.bytes
                 counts.evicted_files += item.files
                 folders.add(os.path.dirname(item.path))  # noqa: PTH120 (a million: a tenth)
@@ -318,32 +300,28 @@ def evict(
         raise StorageError(f"{path}: {error.strerror} (evicting)", path) from error
     finally:
         with counting(cache) as statistics:
-            for source, counts in gone.items():
+            for source, counts in evicted.items():
                 statistics.count(source, counts)
     return (
-        sum(counts.evicted_bytes for counts in gone.values()),
-        sum(counts.evicted_files for counts in gone.values()),
+        sum(counts.evicted_bytes for counts in evicted.values()),
+        sum(counts.evicted_files for counts in evicted.values()),
     )
 
 
 def _is_ours(path: str) -> bool:
     """True for content that may go unless a manifest names it: no foreign or unfinished file."""
-    return is_kept_key(path) or (path.startswith(f"{FORMS}/") and not path.endswith(_PART))
+    return is_versioned_key(path) or (path.startswith(f"{FORMS}/") and not path.endswith(_PART))
 
 
 def clear_evicted(cache: Path, is_held: Callable[[], Collection[str]]) -> None:
-    """Remove what killed processes left aside; to be called by whoever has the turn.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """Remove leftovers of killed processes; to be called by the process that has the turn."""
     clear_parts((cache / FORMS).glob(f"*{_PART}"))
-    for aside in (cache / MANIFESTS).glob(f".*{_EVICTED}"):
-        name = aside.name[1:].rpartition(".")[0].rpartition(".")[0]
+    for evicted in (cache / MANIFESTS).glob(f".*{_EVICTED}"):
+        name = evicted.name[1:].rpartition(".")[0].rpartition(".")[0]
         if name in is_held() and not (cache / MANIFESTS / name).exists():
-            aside.rename(cache / MANIFESTS / name)
+            evicted.rename(cache / MANIFESTS / name)
         else:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(evicted, ignore_errors=True)
 
 
 def evictions(cache: Path) -> str:
@@ -354,23 +332,23 @@ def evictions(cache: Path) -> str:
         return ""
 
 
-def _say_evicted(cache: Path) -> None:
+def _mark_eviction(cache: Path) -> None:
     (cache / LEASES).mkdir(parents=True, exist_ok=True)
     (cache / LEASES / _MARK).write_text(uuid.uuid4().hex)
 
 
-def _aside(manifest: StagedManifest, is_held: Callable[[], Collection[str]]) -> bool:
-    """Take a manifest away, unless somebody has begun to use it."""
-    aside = manifest.folder.with_name(f".{manifest.name}.{uuid.uuid4().hex}{_EVICTED}")
+def _move_and_remove(manifest: StagedManifest, is_held: Callable[[], Collection[str]]) -> bool:
+    """Remove a manifest, unless somebody has started to use it; True where it was removed."""
+    evicted = manifest.folder.with_name(f".{manifest.name}.{uuid.uuid4().hex}{_EVICTED}")
     try:
-        manifest.folder.rename(aside)
+        manifest.folder.rename(evicted)
     except FileNotFoundError:
         return True
     # A job takes its lease and then looks for the manifest; so one of the two sees the other.
-    if manifest.name in is_held() or (aside / "pinned").exists():
-        aside.rename(manifest.folder)
+    if manifest.name in is_held() or (evicted / "pinned").exists():
+        evicted.rename(manifest.folder)
         return False
-    shutil.rmtree(aside, ignore_errors=True)
+    shutil.rmtree(evicted, ignore_errors=True)
     return True
 
 
@@ -389,10 +367,10 @@ def _remove_empty(cache: Path, folders: Iterable[str]) -> None:
 def _remove(path: Path) -> bool:
     if path.is_dir():
         # By one step: nobody opens half of a form.
-        aside = path.with_name(f".{uuid.uuid4().hex}{_EVICTED}")
+        evicted = path.with_name(f".{uuid.uuid4().hex}{_EVICTED}")
         with suppress(FileNotFoundError):
-            path.rename(aside)
-            shutil.rmtree(aside, ignore_errors=True)
+            path.rename(evicted)
+            shutil.rmtree(evicted, ignore_errors=True)
             return True
         return False
     try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from catalog.errors import StorageError
-from pipeline.cache.contents import kept_forms, source_folders
+from pipeline.cache.contents import cached_forms, source_folders
 
 _SETTLED_S = 3.0
 """A change within one tick of a file system's clock leaves its folder's time as it was [s]."""
@@ -18,13 +18,11 @@ _SETTLED_S = 3.0
 
 @dataclass
 class _Folder:
-    """A folder as it was counted.
+    """Count of what lies in a folder.
 
     Attributes:
         mark: Its time and number.
         bytes: Of the files in it itself.
-        files: These.
-        folders: Paths of the folders in it.
         marked_s: When it was first seen with that mark, by this process's clock [s].
         is_settled: Whether a change since it was counted must have changed its mark.
     """
@@ -41,18 +39,13 @@ class KnownSpace:
     """Space of entries and prepared forms in a cache, as it is at each call."""
 
     def __init__(self, cache: Path) -> None:
-        """Count nothing yet."""
         self._cache = cache
         self._known: dict[str, _Folder] = {}
 
     def count(self) -> tuple[int, int]:
-        """Bytes and files.
-
-        Raises:
-            StorageError: They cannot be read.
-        """
+        """Bytes and files."""
         size = files = 0
-        for form in kept_forms(self._cache):
+        for form in cached_forms(self._cache):
             size, files = size + form.bytes, files + form.files
         known: dict[str, _Folder] = {}
         waiting = [str(folder) for folder in source_folders(self._cache)]

@@ -3,7 +3,7 @@
     CACHE/.leases/<lease>/beat          touched while its holder lives (pipeline/cache/beat.py)
     CACHE/.leases/<lease>/lease.json    the manifest and its holder; with it the lease counts
     CACHE/.leases/<lease>/manifest/     what is being staged, until it lies in .manifests
-    CACHE/.leases/<lease>/reserved      room for what is still to come (pipeline/cache/room.py)
+    CACHE/.leases/<lease>/reserved      space for what is to come (pipeline/cache/reservation.py)
     CACHE/.leases/<lease>/window        its holder fetches again what goes, and is needed
     CACHE/.manifests/<name>/used        touched when a lease on it begins or ends
 
@@ -57,16 +57,11 @@ class Holder:
 
 @dataclass(frozen=True)
 class HeldLease:
-    """A lease as others see it.
+    """Lease as other processes see it.
 
     Attributes:
-        folder: Where it lies.
         manifest: Name of the staged manifest.
-        holder: Who holds it.
-        host: Of its holder.
-        pid: Process of its holder there.
         reserved_bytes: Room for what is still to come [bytes].
-        reserved_files: The same, in files.
         is_known: Whether its holder is known to live, and not only not known to be dead.
         is_window: Whether its holder fetches again what goes: others of its kind may evict it.
     """
@@ -86,13 +81,10 @@ class HeldLease:
 
 
 class Lease:
-    """A lease that this process holds.
+    """Lease held by this process.
 
     Attributes:
-        cache: The cache.
-        folder: Its folder there.
         manifest: Name of the staged manifest; empty where room is made and nothing held.
-        holder: Who holds it.
     """
 
     def __init__(self, cache: Path, manifest: str, holder: Holder) -> None:
@@ -104,11 +96,16 @@ class Lease:
         self.cache, self.manifest, self.holder = cache, manifest, holder
         self.folder = cache / LEASES / own_name()
         self._beaten = time.monotonic()
-        said = {"manifest": manifest, **asdict(holder), "host": platform.node(), "pid": os.getpid()}
+        record = {
+            "manifest": manifest,
+            **asdict(holder),
+            "host": platform.node(),
+            "pid": os.getpid(),
+        }
         try:
             self.folder.mkdir(parents=True)
             first_beat(self.folder / BEAT_FILE)
-            atomic_write(self.folder / LEASE_FILE, json.dumps(said, indent=2), clear=False)
+            atomic_write(self.folder / LEASE_FILE, json.dumps(record, indent=2), clear=False)
         except OSError as error:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise StorageError(
@@ -122,11 +119,7 @@ class Lease:
         return self.folder / OWN_MANIFEST
 
     def as_window(self) -> None:
-        """Have others of its kind evict what they need no more, though this lease names it.
-
-        Raises:
-            OSError: The cache cannot be written.
-        """
+        """Have others of its kind evict what they need no more, though this lease names it."""
         (self.folder / WINDOW_FILE).touch()
 
     def beat(self) -> None:
@@ -153,7 +146,7 @@ class Lease:
         """
         folder = self.cache / MANIFESTS / self.manifest
         for _ in range(_LOOKS):
-            # Whoever evicts looks for leases once more when it is aside, and puts it back.
+            # An eviction looks for leases once more when it has moved it, and puts it back.
             if (folder / "manifest.json").exists():
                 return
             time.sleep(_LOOK_AGAIN_S)
@@ -177,12 +170,7 @@ def leased(cache: Path, manifest: str, holder: Holder) -> Iterator[Lease]:
     """A lease for the block, kept alive by a thread.
 
     Args:
-        cache: Folder of the cache.
         manifest: Name of the staged manifest in it; it need not be there yet.
-        holder: Who holds it.
-
-    Raises:
-        StorageError: The cache cannot be written.
     """
     lease = Lease(cache, manifest, holder)
     try:
@@ -202,8 +190,7 @@ def held_leases(cache: Path, watch: Watch) -> list[HeldLease]:
     """The leases of a cache; those whose holders are dead are removed.
 
     Args:
-        cache: Folder of the cache.
-        watch: Tells who is dead; the same at every call, for it must see beats stop.
+        watch: Detects dead holders; the same at every call, for it must see beats stop.
 
     Raises:
         StorageError: The cache cannot be read.
@@ -225,20 +212,20 @@ def held_leases(cache: Path, watch: Watch) -> list[HeldLease]:
         if watch.is_dead(beat if beat.exists() else lease_folder):
             shutil.rmtree(lease_folder, ignore_errors=True)
             continue
-        said = _read(lease_folder / LEASE_FILE)
-        if said is None:
+        record = _read(lease_folder / LEASE_FILE)
+        if record is None:
             continue  # being made, or being released
-        room = _read(lease_folder / RESERVED_FILE) or {}
-        holder = Holder(*(str(said.get(name, "")) for name in ("dataset", "job", "user")))
+        reserved = _read(lease_folder / RESERVED_FILE) or {}
+        holder = Holder(*(str(record.get(name, "")) for name in ("dataset", "job", "user")))
         leases.append(
             HeldLease(
                 lease_folder,
-                str(said.get("manifest", "")),
+                str(record.get("manifest", "")),
                 holder,
-                str(said.get("host", "")),
-                _number(said, "pid"),
-                _number(room, "bytes"),
-                _number(room, "files"),
+                str(record.get("host", "")),
+                _number(record, "pid"),
+                _number(reserved, "bytes"),
+                _number(reserved, "files"),
                 watch.is_alive(beat),
                 (lease_folder / WINDOW_FILE).exists(),
             )

@@ -21,10 +21,6 @@ class Limits:
     used least recently, at its end; a hard one is never passed.
 
     Attributes:
-        soft_bytes: Soft limit [bytes].
-        hard_bytes: Hard limit [bytes].
-        soft_files: Soft limit of files.
-        hard_files: Hard limit of files.
         free_bytes: What must stay free on the cache's file system [bytes].
         user_bytes: What the datasets that one user has staged may take [bytes].
     """
@@ -45,7 +41,7 @@ class Limits:
         )
 
     def check(self) -> "Limits":
-        """Themselves, where they fit together.
+        """The limits themselves, where they fit together.
 
         Raises:
             InvalidInput: One is below 0, or a soft one above its hard one.
@@ -89,12 +85,7 @@ def change_limits(cache: Path, **changes: int | None) -> Limits:
     Those that are not given stay. Where they were damaged, there are none but the given ones.
 
     Args:
-        cache: Folder of the cache.
         **changes: Attributes of `Limits`; None for no limit.
-
-    Raises:
-        InvalidInput: They do not fit together.
-        StorageError: The cache cannot be read or written.
     """
     try:
         limits = _read(cache / FILE)
@@ -119,11 +110,6 @@ def _read(path: Path) -> Limits:
 
 
 def write_limits(cache: Path, limits: Limits) -> None:
-    """Set the limits of a cache, for all who share it.
-
-    Raises:
-        InvalidInput: They do not fit together.
-        StorageError: The cache cannot be written.
-    """
+    """Set the limits of a cache, for all who share it."""
     limits.check()
     atomic_write(cache / FILE, json.dumps(asdict(limits), indent=2), parents=True)

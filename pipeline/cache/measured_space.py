@@ -13,7 +13,7 @@ from pathlib import Path
 from catalog.errors import BadFile, StorageError
 from catalog.storage.atomic_write import atomic_path
 from catalog.storage.bounded_file import parsed_json, read_bounded
-from pipeline.cache.contents import kept_entries, kept_forms
+from pipeline.cache.contents import cached_entries, cached_forms
 from pipeline.cache.statistics import FOLDER
 
 MEASURED_EVERY_S = 15.0
@@ -26,43 +26,36 @@ Space = dict[str, tuple[int, int]]
 
 
 def measured_space(cache: Path) -> Space:
-    """Space in a cache, at most `MEASURED_EVERY_S` old or 20 times what a measurement takes.
-
-    Args:
-        cache: Folder of the cache.
-
-    Raises:
-        StorageError: It cannot be read.
-    """
+    """Space in a cache, at most `MEASURED_EVERY_S` old or 20 times what a measurement takes."""
     file = cache / FOLDER / "space"
     known = _known(file)
     if known is not None:
         return known
     began, space = time.monotonic(), Space()
-    for item in chain(kept_forms(cache), kept_entries(cache)):
+    for item in chain(cached_forms(cache), cached_entries(cache)):
         folder = item.path.partition("/")[0]
         size, files = space.get(folder, (0, 0))
         space[folder] = size + item.bytes, files + item.files
     if space:
-        _keep(file, space, time.monotonic() - began)
+        _store(file, space, time.monotonic() - began)
     return space
 
 
 def _known(file: Path) -> Space | None:
     try:
-        said = parsed_json(read_bounded(file, _MOST_BYTES))
-        lasts_s = max(MEASURED_EVERY_S, _REST * float(said["took_s"]))
+        record = parsed_json(read_bounded(file, _MOST_BYTES))
+        lasts_s = max(MEASURED_EVERY_S, _REST * float(record["took_s"]))
         if not 0 <= time.time() - file.stat().st_mtime < lasts_s:
             return None
-        return {str(name): (int(size), int(files)) for name, (size, files) in said["of"].items()}
+        return {str(name): (int(size), int(files)) for name, (size, files) in record["of"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, BadFile):
         return None
 
 
-def _keep(file: Path, space: Space, took_s: float) -> None:
+def _store(file: Path, space: Space, took_s: float) -> None:
     now = time.time()
     with suppress(OSError, StorageError):  # it is measured again
         file.parent.mkdir(exist_ok=True)
-        with atomic_path(file, fsync=False) as aside:
-            aside.write_text(json.dumps({"took_s": took_s, "of": space}))
-            os.utime(aside, (now, now))  # by this host's clock, and not the file server's
+        with atomic_path(file, fsync=False) as temporary_path:
+            temporary_path.write_text(json.dumps({"took_s": took_s, "of": space}))
+            os.utime(temporary_path, (now, now))  # by this host's clock, and not the file server's

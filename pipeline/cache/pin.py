@@ -14,8 +14,6 @@ def pin(cache: Path, name: str, dataset: str) -> None:
     """Keep a staged manifest and what it names.
 
     Args:
-        cache: Folder of the cache.
-        name: Of the manifest.
         dataset: NAME@VERSION, for messages.
 
     Raises:

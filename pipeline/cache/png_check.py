@@ -17,12 +17,6 @@ def png_fault(content: Content) -> str:
 
     A file that begins as another kind is not judged: sources may hold what they like.
 
-    Args:
-        content: The file's.
-
-    Raises:
-        OSError: It cannot be read.
-
     Source: https://www.w3.org/TR/png-3/#5Chunk-layout
     """
     begin, piece, size = 0, content.piece(0), content.size

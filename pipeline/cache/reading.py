@@ -33,11 +33,10 @@ ALL = 2**62
 
 @dataclass(frozen=True)
 class Reading:
-    """The progress of a reader.
+    """Progress of a reader.
 
     Attributes:
         reader: Its number among the job's.
-        readers: How many those are.
         batch_size: Examples of a reader in a step.
         begin: Examples that the whole job had read before it began.
         end: Examples that it will have read at its end.
@@ -55,8 +54,8 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class StagingPlace:
-    """Where a staging is that readers read through.
+class StagingLocation:
+    """Location of a staging that readers read through.
 
     Attributes:
         folder: Its own one in the cache.
@@ -68,18 +67,17 @@ class StagingPlace:
 
 
 class ReadsThrough:
-    """A reader's side. Its methods may be called from many threads at once.
+    """Reader of files that a staging fetches meanwhile. Its methods are safe to use from threads.
 
     Attributes:
         manifest: What is read: a manifest whose files lie, or will lie, on this host.
     """
 
     def __init__(self, folder: Path | None, manifest: Path) -> None:
-        """Tell nothing yet.
+        """Report nothing yet.
 
         Args:
             folder: Of the staging; None where there is none, and every file is there.
-            manifest: What is read.
         """
         self._folder, self.manifest = folder, manifest
         self._reading: Reading | None = None
@@ -95,8 +93,7 @@ class ReadsThrough:
         """Reads a manifest, or through a staging that fetches its files meanwhile.
 
         Args:
-            manifest: The manifest.
-            file: In which the staging says where it is (`StagingPlace`); None for no staging.
+            file: In which the staging says where it is (`StagingLocation`); None for no staging.
 
         Raises:
             BadFile: The file is missing or names no staging.
@@ -104,17 +101,17 @@ class ReadsThrough:
         if file is None:
             return cls(None, manifest)
         try:
-            staging = StagingPlace(**json.loads(file.read_text())["place"])
+            staging = StagingLocation(**json.loads(file.read_text())["place"])
             return cls(Path(staging.folder), Path(staging.manifest))
         except (OSError, ValueError, KeyError, TypeError) as error:
             reason = "expected the file of a staging beside a job; begin the job by framesift train"
             raise BadFile(reason, str(file)) from error
 
     def begin(self, reading: Reading) -> None:
-        """Tell the staging who reads what."""
+        """Report to the staging who reads what."""
         with self._lock:
             self._reading = reading
-            self._tell()
+            self._report()
 
     def has_read(self, index: int) -> None:
         """Count one of its own examples as read, from 0; they may come in any order."""
@@ -126,7 +123,7 @@ class ReadsThrough:
                 self._ahead.remove(self._read)
                 self._read += 1
             if time.monotonic() - self._told_s >= _TOLD_EVERY_S:
-                self._tell()
+                self._report()
 
     def wait_for(self, path: str) -> bool:
         """Wait until a file is there, which was not; False where no staging fetches it.
@@ -154,10 +151,10 @@ class ReadsThrough:
         return True
 
     def close(self) -> None:
-        """Tell the staging that nothing more is read."""
+        """Report to the staging that nothing more is read."""
         with self._lock:
             self._read = ALL
-            self._tell()
+            self._report()
 
     def __enter__(self) -> "ReadsThrough":
         """Close at the end of the block."""
@@ -170,7 +167,7 @@ class ReadsThrough:
     def _waiting(self, entry: str) -> Iterator[None]:
         with self._lock:
             self._waits[entry] = self._waits.get(entry, 0) + 1
-            self._tell()
+            self._report()
         try:
             yield
         finally:
@@ -178,15 +175,15 @@ class ReadsThrough:
                 self._waits[entry] -= 1
                 if not self._waits[entry]:
                     del self._waits[entry]
-                self._tell()
+                self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._reading is None or self._folder is None:
             return
-        said = {**asdict(self._reading), "read": self._read, "waits": list(self._waits)}
+        record = {**asdict(self._reading), "read": self._read, "waits": list(self._waits)}
         path = self._folder / READERS / f"{self._reading.reader}.json"
         with suppress(StorageError):  # the staging has ended, or the disk is full: the next time
-            atomic_write(path, json.dumps(said), fsync=False, clear=False)
+            atomic_write(path, json.dumps(record), fsync=False, clear=False)
         self._told_s = time.monotonic()
 
     def _has_ended(self, folder: Path) -> bool:
@@ -198,7 +195,7 @@ class ReadsThrough:
 
 
 def _failure(failed: Path, entry: str) -> tuple[str, str] | None:
-    """Where what cannot be had should have come from, and the reason."""
+    """The origin of a file that cannot be had, and the reason."""
     with suppress(OSError):
         for line in failed.read_bytes().splitlines():
             with suppress(ValueError):  # being written
@@ -209,17 +206,10 @@ def _failure(failed: Path, entry: str) -> tuple[str, str] | None:
 
 
 class Readers:
-    """The staging's side: what its readers say."""
+    """Readers of a staging: their progress, and the files that they wait for."""
 
     def __init__(self, folder: Path) -> None:
-        """Make room for them.
-
-        Args:
-            folder: Of the staging.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Make room for them."""
         self._folder = folder
         self._known: dict[str, tuple[tuple[int, int], Reading]] = {}
         (folder / READERS).mkdir(exist_ok=True)
@@ -235,16 +225,12 @@ class Readers:
                     mark = status.st_mtime_ns, status.st_ino
                     if entry.name in self._known and self._known[entry.name][0] == mark:
                         continue
-                    said = json.loads(Path(entry.path).read_text())
-                    reading = Reading(**{**said, "waits": tuple(said["waits"])})
+                    record = json.loads(Path(entry.path).read_text())
+                    reading = Reading(**{**record, "waits": tuple(record["waits"])})
                     self._known[entry.name] = mark, reading
         return sorted((reading for _, reading in self._known.values()), key=lambda one: one.reader)
 
-    def fail(self, entry: str, place: str, reason: str) -> None:
-        """Tell readers that what they wait for cannot be had.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+    def fail(self, entry: str, origin: str, reason: str) -> None:
+        """Report to readers that what they wait for cannot be had."""
         with (self._folder / FAILED).open("a") as file:
-            file.write(json.dumps([entry, place, reason]) + "\n")
+            file.write(json.dumps([entry, origin, reason]) + "\n")

@@ -1,7 +1,7 @@
 """Running stagings of a cache, which any process and host that shares it may look at and end.
 
     CACHE/.parts/<staging>/staging.json    what is staged, for whom (StagingAbout)
-    CACHE/.parts/<staging>/progress.json   how far it is, at most `TOLD_EVERY_S` old
+    CACHE/.parts/<staging>/progress.json   how far it is, at most `REPORT_EVERY_S` old
     CACHE/.parts/<staging>/cancel          there when somebody asked it to end
 
 A staging runs while its beat goes on (pipeline.cache.beat).
@@ -24,7 +24,7 @@ from catalog.storage.bounded_file import parsed_json, read_bounded
 from pipeline.cache.beat import Watch
 from pipeline.cache.stager import BEAT, PARTS, Stager
 
-TOLD_EVERY_S = 2.0
+REPORT_EVERY_S = 2.0
 """Interval at which a staging writes its progress and looks whether it was cancelled [s]."""
 
 _ABOUT, _PROGRESS, _CANCEL = "staging.json", "progress.json", "cancel"
@@ -33,19 +33,13 @@ _MOST_BYTES = 65_536
 
 @dataclass(frozen=True)
 class StagingAbout:
-    """The manifest of a staging, and its plan.
+    """Description of a staging: its dataset, its plan and its process.
 
     Attributes:
         dataset: NAME@VERSION.
         content_id: Of the dataset: two homes may have datasets of one name.
         job_folder: Of the job that does it; empty for a command.
         user: Whose it is: the job's owner, or the command's user on its machine.
-        files: Files of the dataset.
-        bytes: Their size [bytes].
-        missing_files: Those that are to be fetched.
-        missing_bytes: Their size [bytes].
-        host: Where it runs.
-        pid: Its process there.
         began: When, by that host's clock, ISO 8601 in UTC.
     """
 
@@ -71,10 +65,7 @@ class RunningStaging:
     """A running staging.
 
     Attributes:
-        name: Its name in the cache.
-        about: What it stages.
         progress: As pipeline.staging.progress.Progress.to_json gives it; empty at first.
-        is_cancelled: Whether somebody asked it to end.
     """
 
     name: str
@@ -84,28 +75,24 @@ class RunningStaging:
 
 
 class Announcement:
-    """A staging's own side: it tells what it does, and hears whether it shall end."""
+    """Announcement of a staging in its cache: has its progress, and receives its cancellation."""
 
     def __init__(self, own: Stager, about: StagingAbout) -> None:
-        """Announce it.
-
-        Raises:
-            StorageError: The cache cannot be written.
-        """
+        """Announce it."""
         self._folder, self._dataset = own.folder, about.dataset
-        self._told_s = 0.0
+        self._reported_s = 0.0
         self._write(_ABOUT, asdict(about))
 
-    def tell(self, progress: Mapping[str, Any]) -> None:
-        """Tell how far it is, where that was told long ago.
+    def report(self, progress: Mapping[str, Any]) -> None:
+        """Record the progress, at most every `REPORT_EVERY_S`.
 
         Raises:
             StagingCancelled: Somebody asked it to end.
         """
         now = time.monotonic()
-        if self._told_s and now - self._told_s < TOLD_EVERY_S:
+        if self._reported_s and now - self._reported_s < REPORT_EVERY_S:
             return
-        self._told_s = now
+        self._reported_s = now
         with suppress(StorageError):  # a full disk is for the files themselves to report
             self._write(_PROGRESS, progress)
         if (self._folder / _CANCEL).exists():
@@ -122,8 +109,7 @@ def running_stagings(cache: Path, watch: Watch) -> list[RunningStaging]:
     """The stagings that run, the one that began last first.
 
     Args:
-        cache: Folder of the cache.
-        watch: Tells who is dead; the same at every call, for it must see beats stop.
+        watch: Detects dead holders; the same at every call, for it must see beats stop.
 
     Raises:
         StorageError: The cache cannot be read.
@@ -147,10 +133,6 @@ def running_stagings(cache: Path, watch: Watch) -> list[RunningStaging]:
 def cancel_staging(cache: Path, name: str) -> None:
     """Ask a running staging to end; one that has ended is left alone.
 
-    Args:
-        cache: Folder of the cache.
-        name: As `running_stagings` gives it.
-
     Raises:
         StorageError: The cache cannot be written.
     """
@@ -163,11 +145,11 @@ def cancel_staging(cache: Path, name: str) -> None:
         raise StorageError(f"{path}: {error.strerror}", str(path)) from error
 
 
-def _about(said: Mapping[str, Any]) -> StagingAbout | None:
+def _about(record: Mapping[str, Any]) -> StagingAbout | None:
     """The description that a staging wrote of itself; None for none yet, or an unknown one."""
     try:
-        texts = {name: str(said[name]) for name in _TEXTS}
-        numbers = {name: int(said[name]) for name in _NUMBERS}
+        texts = {name: str(record[name]) for name in _TEXTS}
+        numbers = {name: int(record[name]) for name in _NUMBERS}
     except (KeyError, TypeError, ValueError):
         return None
     return StagingAbout(**texts, **numbers)  # type: ignore[arg-type]  # by their types

@@ -27,11 +27,9 @@ _NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errn
 
 
 class Stager:
-    """A running staging.
+    """A running staging, with its claims on the entries that it fetches.
 
     Attributes:
-        cache: Folder of the cache.
-        name: Its name in the cache.
         folder: For what is coming.
     """
 
@@ -45,15 +43,12 @@ class Stager:
 
         Args:
             entry: Its path below the cache.
-
-        Raises:
-            OSError: The cache cannot be written.
         """
         claim = self._claim(entry)
         try:
             self._link(claim)
         except FileExistsError:
-            return self._is_left(claim) and self.claim(entry)
+            return self._is_abandoned(claim) and self.claim(entry)
         return True
 
     def _link(self, claim: Path) -> None:
@@ -94,7 +89,7 @@ class Stager:
             self._claims / hashlib.sha256(entry.encode(errors="surrogateescape")).hexdigest()[:32]
         )
 
-    def _is_left(self, claim: Path) -> bool:
+    def _is_abandoned(self, claim: Path) -> bool:
         """True where a claim's staging is dead; then it is gone by now."""
         try:
             # The last link to a beat: its staging's folder was removed.
@@ -112,7 +107,7 @@ class Stager:
         """Remove the claims and folders of dead stagings, as far as they are known to be dead."""
         with suppress(OSError):
             for claim in self._claims.iterdir():
-                self._is_left(claim)
+                self._is_abandoned(claim)
         with suppress(OSError):
             for folder in self._parts.iterdir():
                 if folder == self.folder or not folder.is_dir():

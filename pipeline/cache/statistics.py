@@ -42,11 +42,6 @@ class SourceCounts:
     Attributes:
         hits: Files of stagings that were in the cache.
         misses: Files of stagings that were not.
-        fetched_files: Files that came.
-        fetched_bytes: Their size [bytes].
-        failed_files: Files that could not be had.
-        evicted_files: Files that were evicted.
-        evicted_bytes: Their size [bytes].
         seconds: Time that the fetched files took, several at once [s].
         within: How many of them took at most each of `BOUNDS_S`, and no less than the one before;
             the last number is of those that took longer.
@@ -75,11 +70,7 @@ class SourceCounts:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "SourceCounts":
-        """The counts of a file; 0 for what it does not have.
-
-        Raises:
-            ValueError, TypeError: They are none.
-        """
+        """The counts of a file; 0 for what it does not have."""
         counts = cls()
         for each in fields(cls):
             value = data.get(each.name, getattr(counts, each.name))
@@ -100,16 +91,12 @@ class Counting:
     """
 
     def __init__(self, cache: Path) -> None:
-        """Count nothing yet, but what those that have ended did.
-
-        Args:
-            cache: Folder of the cache.
-        """
+        """Count nothing yet, but what those that have ended did."""
         self._path = cache / FOLDER / f"{uuid.uuid4().hex}.json"
         self._lock, self._written_s = threading.Lock(), time.monotonic()
         self._sources: dict[str, SourceCounts] = {}
         with suppress(OSError, StorageError):
-            self._take_ended()
+            self._merge_ended()
 
     def count(self, source: str, counts: SourceCounts) -> None:
         """Add counts of a source, "cluster:datasource"."""
@@ -139,37 +126,37 @@ class Counting:
             with suppress(OSError):
                 self._path.rename(self._path.with_suffix(_ENDED))
 
-    def _take_ended(self) -> None:
+    def _merge_ended(self) -> None:
         """Add what those did that have ended, and remove their files."""
-        taken: list[Path] = []
+        merged: list[Path] = []
         for ended in self._path.parent.glob(f"*{_ENDED}"):
             own = ended.with_name(f"{uuid.uuid4().hex}{_TAKEN}")
             try:
                 ended.rename(own)
             except FileNotFoundError:
                 continue  # another one took it
-            said = _read(own)
-            for left in said.taken:  # its writer was killed before it could remove them
-                own.with_name(left).unlink(missing_ok=True)
-            for source, counts in said.sources.items():
+            counts_file = _read(own)
+            for leftover in counts_file.merged:  # its writer was killed before it could remove them
+                own.with_name(leftover).unlink(missing_ok=True)
+            for source, counts in counts_file.sources.items():
                 self._sources.setdefault(source, SourceCounts()).add(counts)
-            taken.append(own)
-        if taken:
-            self._write([path.name for path in taken])
-            for path in taken:
+            merged.append(own)
+        if merged:
+            self._write([path.name for path in merged])
+            for path in merged:
                 path.unlink(missing_ok=True)
 
-    def _write(self, taken: list[str] | None = None) -> None:
-        said = {
-            "taken": taken or [],
+    def _write(self, merged: list[str] | None = None) -> None:
+        counts_file = {
+            "taken": merged or [],
             "sources": {source: asdict(counts) for source, counts in self._sources.items()},
         }
         self._written_s = time.monotonic()
         try:
             self._path.parent.mkdir(exist_ok=True)
-            atomic_write(self._path, json.dumps(said), fsync=False, clear=False)
+            atomic_write(self._path, json.dumps(counts_file), fsync=False, clear=False)
         except (OSError, StorageError):
-            if taken:
+            if merged:
                 raise
 
 
@@ -180,11 +167,7 @@ _opening = threading.Lock()
 
 @contextmanager
 def counting(cache: Path) -> Iterator[Counting]:
-    """The counts of a cache in this process, for the block; a block within it shares them.
-
-    Args:
-        cache: Folder of the cache.
-    """
+    """The counts of a cache in this process, for the block; a block within it shares them."""
     with _opening:
         own, users = _open.get(cache) or (Counting(cache), 0)
         _open[cache] = own, users + 1
@@ -200,11 +183,7 @@ def counting(cache: Path) -> Iterator[Counting]:
 
 
 def cache_statistics(cache: Path) -> dict[str, SourceCounts]:
-    """Counts of a cache by source, since it was made.
-
-    Args:
-        cache: Folder of the cache.
-    """
+    """Counts of a cache by source, since it was made."""
     for _ in range(_TRIES):
         with suppress(FileNotFoundError):  # being added to another: look again
             return _sum(cache / FOLDER)
@@ -212,33 +191,29 @@ def cache_statistics(cache: Path) -> dict[str, SourceCounts]:
 
 
 @dataclass(frozen=True)
-class _Said:
+class _CountsFile:
     sources: Mapping[str, SourceCounts]
-    taken: tuple[str, ...]
+    merged: tuple[str, ...]
 
 
 def _sum(folder: Path) -> dict[str, SourceCounts]:
     files = {path.name: _read(path) for path in folder.glob("*.json")}
-    taken = {name for said in files.values() for name in said.taken}
+    merged = {name for counts_file in files.values() for name in counts_file.merged}
     sources: dict[str, SourceCounts] = {}
-    for name, said in files.items():
-        if name not in taken:
-            for source, counts in said.sources.items():
+    for name, counts_file in files.items():
+        if name not in merged:
+            for source, counts in counts_file.sources.items():
                 sources.setdefault(source, SourceCounts()).add(counts)
     return sources
 
 
-def _read(path: Path) -> _Said:
-    """The counts in a file; none where it is damaged.
-
-    Raises:
-        FileNotFoundError: It is gone.
-    """
+def _read(path: Path) -> _CountsFile:
+    """The counts in a file; none where it is damaged."""
     try:
         data = parsed_json(read_bounded(path, _MOST_BYTES))
         sources = {str(name): SourceCounts.from_json(one) for name, one in data["sources"].items()}
-        return _Said(sources, tuple(Path(str(name)).name for name in data["taken"]))
+        return _CountsFile(sources, tuple(Path(str(name)).name for name in data["taken"]))
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, BadFile):
-        return _Said({}, ())
+        return _CountsFile({}, ())

@@ -15,12 +15,7 @@ from pipeline.cache.limits import Limits, read_limits
 
 @dataclass(frozen=True)
 class Space:
-    """Space in a cache.
-
-    Attributes:
-        bytes: [bytes].
-        files: Number of files.
-    """
+    """Space in a cache."""
 
     bytes: int = 0
     files: int = 0
@@ -31,11 +26,8 @@ class DatasetSpace:
     """Space that a staged dataset takes.
 
     Attributes:
-        manifest: The staged manifest.
         space: Of its entries; what several datasets name counts for each.
         alone: Of its entries that no other staged dataset names.
-        prepared: Of its prepared forms.
-        leases: Of running jobs and stagings that use it.
     """
 
     manifest: StagedManifest
@@ -50,14 +42,9 @@ class CacheStatus:
     """Space in a cache, and the leases on it.
 
     Attributes:
-        space: Of all entries and prepared forms.
-        free_bytes: Free on its file system [bytes].
-        limits: Of the cache.
         datasets: Staged datasets, the one used last first.
         sources: Space of the entries of each source, by "cluster:datasource", largest first.
-        prepared: Space of all prepared forms.
         unnamed: Space of entries that no staged dataset names: of earlier stagings, or coming.
-        leases: Of running jobs and stagings.
     """
 
     space: Space
@@ -71,14 +58,7 @@ class CacheStatus:
 
 
 def cache_status(cache: Path) -> CacheStatus:
-    """Measures a cache now; what changes meanwhile may be counted or not.
-
-    Args:
-        cache: Folder of the cache.
-
-    Raises:
-        StorageError: It cannot be read.
-    """
+    """Measures a cache now; what changes meanwhile may be counted or not."""
     leases = tuple(lease for lease in held_leases(cache, Watch()) if lease.manifest)
     contents = CacheContents(cache, leases)
     entries = {path: entry.bytes for path, entry in contents.entries.items()}

@@ -40,13 +40,9 @@ class Verifier:
         """The fault of an entry, or else its CRC-32; empty where there is none, or none was needed.
 
         Args:
-            path: The entry.
             size: That it must have [bytes].
             recorded: The checksums that it may have; without any, what it carries itself decides.
             digest: Of its content, "sha256:<hex>", where the dataset says it.
-
-        Raises:
-            OSError: It is there, its content is not lost, and it cannot be read.
         """
         try:
             present = path.stat().st_size

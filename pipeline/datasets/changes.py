@@ -18,7 +18,6 @@ def rename_dataset(records: RecordStore, name: str, new_name: str) -> Dataset:
     """Give every version of a dataset another name; its manifests stay where they are.
 
     Args:
-        records: The records.
         name: NAME, or NAME@VERSION.
         new_name: As `pipeline.datasets.datasets.name_of_new` takes it.
 
@@ -26,9 +25,6 @@ def rename_dataset(records: RecordStore, name: str, new_name: str) -> Dataset:
         The version that was named.
 
     Raises:
-        NotFound: There is no such dataset.
-        NotAllowed: The user did not make all of its versions.
-        InvalidInput: It can be no name.
         AlreadyExists: A dataset has it, or had it.
     """
     dataset = own_dataset(records, name)
@@ -37,8 +33,8 @@ def rename_dataset(records: RecordStore, name: str, new_name: str) -> Dataset:
     if saved == dataset.name:
         return dataset
     with records.session() as session:
-        taken = or_(Dataset.name == saved, Dataset.first_name == saved)
-        if session.scalar(select(Dataset.id).where(taken).limit(1)) is not None:
+        has_name = or_(Dataset.name == saved, Dataset.first_name == saved)
+        if session.scalar(select(Dataset.id).where(has_name).limit(1)) is not None:
             raise AlreadyExists("dataset", saved, "a dataset has this name, or had it")
         for version in session.scalars(select(Dataset).where(Dataset.name == dataset.name)):
             version.first_name = version.first_name or version.name
@@ -47,12 +43,7 @@ def rename_dataset(records: RecordStore, name: str, new_name: str) -> Dataset:
 
 
 def describe_dataset(records: RecordStore, name: str, description: str) -> Dataset:
-    """Keep what a user says of a dataset's version; empty text takes it away.
-
-    Raises:
-        NotFound: There is no such dataset.
-        NotAllowed: The user did not make it.
-    """
+    """Keep what a user says of a dataset's version; empty text takes it away."""
     dataset = own_dataset(records, name)
     with records.session() as session:
         recorded = session.get_one(Dataset, dataset.id)
@@ -67,10 +58,7 @@ def remove_dataset(records: RecordStore, name: str) -> list[str]:
     results and go on to say what they read. Its versions' numbers are not given again.
 
     Raises:
-        NotFound: There is no such dataset.
-        NotAllowed: The user did not make it.
         InUse: A job that has not ended reads it.
-        StorageError: A manifest cannot be removed.
     """
     dataset = own_dataset(records, name)
     versions = [dataset]

@@ -19,11 +19,7 @@ def check_artifacts(records: RecordStore, *, repair: bool = False) -> list[Findi
     """Findings on what is missing, damaged, or not where a team's other hosts look for it.
 
     Args:
-        records: The records.
         repair: Copy manifests that lie in this home only to where the team's datasets lie.
-
-    Raises:
-        StorageError: S3 does not answer.
     """
     return [*_datasets(records, repair), *_models(records)]
 

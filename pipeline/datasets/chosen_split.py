@@ -11,13 +11,11 @@ def chosen_split(manifest: Manifest, named: str | None, default: str) -> str:
     """The name of a split that the dataset has.
 
     Args:
-        manifest: Of the dataset.
         named: The split that was named; None where none was.
         default: The usual one, "train" or "validation"; a dataset that is not divided gives all
             its frames in its place.
 
     Raises:
-        UnknownName: The dataset has no such split.
         InvalidInput: The split has no frames.
     """
     name = named

@@ -24,9 +24,9 @@ def class_list_of(records: RecordStore, sources: Iterable[Source]) -> dict[str, 
     Raises:
         InvalidInput: Two of them have different ones.
     """
-    first, *others = sources
+    first, *remaining = sources
     class_list = first.class_list
-    for other in others:
+    for other in remaining:
         if not are_alike(class_list, other.class_list):
             raise InvalidInput(
                 f"sources {first.name} and {other.name} have different class lists; make one "

@@ -26,8 +26,8 @@ from pipeline.datasets.class_lists import class_list_of
 from pipeline.datasets.division import Division, divide
 from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.manifest_rows import FRAMES_SCHEMA
-from pipeline.manifest_store import keep_manifest, place_of_new
-from pipeline.source_places import Places
+from pipeline.manifest_store import folder_of_new, store_manifest
+from pipeline.source_locations import SourceLocations
 from query.frames.file_versions import IMAGE_VERSION, LABEL_VERSION
 from query.frames.sampling import hashes_of
 from query.frames.selection import Selection
@@ -44,7 +44,6 @@ class Provenance:
     Attributes:
         built: What chose or added the frames, as data; part of the dataset's id.
         seed: Decided between frames that fitted equally.
-        parents: The datasets that it was made from.
         report: What was achieved of what was wanted.
         owner: The user who makes it; nobody on the machine's own command line.
     """
@@ -64,11 +63,9 @@ class Content:
         question: The question, the method and the division, as data.
         snapshot: The catalog snapshot that was asked.
         rows: One row per frame, schema FRAMES_SCHEMA.
-        splits: Names of the splits, in order.
         tags: Class tag of each entry of class_pixels.
         classes: Class names in the same order.
         class_list: The sources' class list, in the same order.
-        source_places: Of the sources.
     """
 
     question: Mapping[str, Any]
@@ -78,7 +75,7 @@ class Content:
     tags: Sequence[str]
     classes: tuple[str, ...]
     class_list: Mapping[str, str]
-    source_places: Places
+    source_locations: SourceLocations
 
 
 def create_dataset(
@@ -91,7 +88,6 @@ def create_dataset(
     """Save a selection as a new version of the dataset ``name``, its manifest on disk.
 
     Args:
-        records: The records.
         name: Letters, digits, dots, dashes and underscores; see `name_of_new`.
         selection: The frames, with the division's columns and their files' versions.
         division: How to divide them; one split "all" when None.
@@ -99,12 +95,6 @@ def create_dataset(
 
     Returns:
         The dataset; the version that has the same content where there is one.
-
-    Raises:
-        InvalidInput: A bad name, no frames, or too few groups for the splits.
-        UnknownName: The division names a column that there is not.
-        NotFound: A frame's source has been removed.
-        StorageError: The manifest cannot be written.
     """
     provenance = provenance or Provenance()
     name = name_of_new(records, name)
@@ -121,24 +111,13 @@ def content_of(
     division: Division,
     provenance: Provenance,
 ) -> tuple[Content, dict[str, Any]]:
-    """A selection divided, ready to be saved; and what is to be said of the division.
-
-    Args:
-        records: The records.
-        name: The dataset's name, for messages.
-        selection: The frames, with the division's columns and their files' versions.
-        division: How to divide them.
-        provenance: How the frames were come by.
-
-    Raises:
-        InvalidInput, UnknownName, NotFound: As `create_dataset`.
-    """
+    """A selection divided, ready to be saved; and what is to be said of the division."""
     if not len(selection):
         raise _no_frames(name, provenance.report)
     splits = tuple(division.shares) or (UNDIVIDED,)
     sides, report = _sides(selection, division)
     of_rows = pa.array(splits).take(pa.array(sides))
-    rows, class_list, source_places = rows_of(records, name, selection, of_rows)
+    rows, class_list, source_locations = rows_of(records, name, selection, of_rows)
     palette = Palette.from_class_list(class_list)
     question = selection.question.model_dump(mode="json", exclude_defaults=True)
     content = Content(
@@ -149,7 +128,7 @@ def content_of(
         tags=palette.tags,
         classes=palette.classes,
         class_list=class_list,
-        source_places=source_places,
+        source_locations=source_locations,
     )
     return content, report
 
@@ -172,18 +151,13 @@ def _no_frames(name: str, report: Mapping[str, Any]) -> InvalidInput:
 
 def rows_of(
     records: RecordStore, name: str, selection: Selection, splits: pa.Array
-) -> tuple[pa.Table, Mapping[str, str], Places]:
-    """A selection as a manifest's rows; its class list, and its sources' places.
-
-    Raises:
-        InvalidInput: A frame has no camera image, or sources have different class lists.
-        NotFound: A frame's source has been removed.
-    """
+) -> tuple[pa.Table, Mapping[str, str], SourceLocations]:
+    """A selection as a manifest's rows; its class list, and its sources' places."""
     _refuse_labels_alone(name, selection)
     sources = _sources_of(selection, records)
     class_list = class_list_of(records, sources.values())
     tags = Palette.from_class_list(class_list).tags
-    return _rows(selection, splits, sources, tags), class_list, Places.of(sources.values())
+    return _rows(selection, splits, sources, tags), class_list, SourceLocations.of(sources.values())
 
 
 def name_of_new(records: RecordStore, name: str) -> str:
@@ -211,20 +185,16 @@ def name_of_new(records: RecordStore, name: str) -> str:
 def save_content(
     records: RecordStore, name: str, content: Content, provenance: Provenance
 ) -> Dataset:
-    """Save frames as a dataset's new version, or find the version that has the same content.
-
-    Raises:
-        StorageError: The manifest cannot be written.
-    """
+    """Save frames as a dataset's new version, or find the version that has the same content."""
     with records.session() as session:
         dataset, manifest = _dataset_of(session, name, content, provenance)
         if manifest is not None:
-            dataset.manifest = keep_manifest(records, manifest)
+            dataset.manifest = store_manifest(records, manifest)
             session.add(dataset)
     return dataset
 
 
-def foresee_dataset(
+def preview_dataset(
     records: RecordStore, name: str, content: Content, provenance: Provenance
 ) -> tuple[Dataset, Manifest | None]:
     """The dataset that `save_content` would save, and its manifest as it would lie there.
@@ -234,7 +204,7 @@ def foresee_dataset(
     with records.reading() as session:
         dataset, manifest = _dataset_of(session, name, content, provenance)
     if manifest is not None:
-        manifest = replace(manifest, folder=place_of_new(records, dataset))
+        manifest = replace(manifest, folder=folder_of_new(records, dataset))
         dataset.manifest = str(manifest.folder)
     return dataset, manifest
 
@@ -294,9 +264,9 @@ def header_of(name: str, version: int, id_: str, content: Content) -> ManifestHe
         class_list=content.class_list,
         classes=content.classes,
         splits={split: counts[split] for split in content.splits},
-        roots=content.source_places.roots,
-        datasources=content.source_places.datasources,
-        within=content.source_places.within,
+        roots=content.source_locations.roots,
+        datasources=content.source_locations.datasources,
+        within=content.source_locations.within,
     )
 
 

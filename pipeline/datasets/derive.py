@@ -31,7 +31,7 @@ from pipeline.datasets.naming import naming
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.manifest_store import read_manifest
-from pipeline.source_places import Places
+from pipeline.source_locations import SourceLocations
 from query.frames.candidates import DUPLICATE, Candidates, columns_of, once
 from query.frames.file_versions import with_versions
 from query.frames.sampling import Hashes, hashes_of
@@ -45,12 +45,7 @@ from query.sets.methods import MIN_GAP_S, Demand
 
 @dataclass(frozen=True)
 class Stores:
-    """Where datasets are made.
-
-    Attributes:
-        catalog: The catalog.
-        records: The records.
-    """
+    """Catalog and records that datasets are made of and recorded in."""
 
     catalog: Catalog
     records: RecordStore
@@ -59,19 +54,7 @@ class Stores:
 def split_dataset(
     stores: Stores, dataset: Dataset, division: Division, owner: Owner = NOBODY
 ) -> Dataset:
-    """A dataset's frames divided again, as a new version of it.
-
-    Args:
-        stores: The stores.
-        dataset: The dataset.
-        division: How.
-        owner: The user who does it; nobody on the machine's own command line.
-
-    Raises:
-        UnknownName: The division names a column that there is not.
-        InvalidInput: Too few groups for the splits.
-        BadFile: The dataset's manifest is damaged.
-    """
+    """A dataset's frames divided again, as a new version of it."""
     content, report = split_content(stores, dataset, division)
     # How the frames were chosen stays true; how they were divided does not.
     chosen = {k: v for k, v in dataset.report.items() if k not in ("leakage", "split_strata")}
@@ -99,7 +82,7 @@ def split_content(
         tags=tags,
         classes=manifest.header.classes,
         class_list=manifest.header.class_list,
-        source_places=Places.in_header(manifest.header),
+        source_locations=SourceLocations.in_header(manifest.header),
     )
     return content, report
 
@@ -120,8 +103,6 @@ def described(
     """A manifest's rows as a division looks at them; other columns come from the catalog.
 
     Args:
-        stores: The stores.
-        rows: The manifest's.
         tags: Class tag of each entry of class_pixels.
         hashes: The rows' fkey_hash.
         at: The catalog snapshot that they are of; the newest when None.
@@ -163,7 +144,6 @@ class Gap:
     """The gap of a dataset that an extension closes.
 
     Attributes:
-        demands: What is wanted, and in how many of its frames.
         split: Of which split; the only one when None.
         min_gap_s: Added frames are at least so far from those of other splits [s].
         allow_leakage: They may be of any scene, at any time.
@@ -183,17 +163,7 @@ def extend_dataset(
     """Add as few frames as close the gap, as a new version; the report says what stays open.
 
     Args:
-        stores: The stores.
-        dataset: The dataset.
-        gap: What it lacks.
         at: The catalog snapshot that the new frames are of; the newest when None.
-        owner: The user who does it; nobody on the machine's own command line.
-
-    Raises:
-        InvalidInput: Nothing is missing, nothing that is missing can be had, it has several splits
-            and none is named, or its classes are other ones by now.
-        UnknownName: It has no such split; or a class, tag or column that does not exist.
-        BadFile: The dataset's manifest is damaged.
     """
     content, report = grown_content(stores, dataset, gap, at)
     provenance = Provenance(seed=gap.seed, parents=[dataset], report=report, owner=owner)
@@ -217,9 +187,9 @@ def grown_content(
         had = np.array([int((holds & here).sum()) for holds in covers.members()], np.int64)
         free = ~np.isin(hashes, old)
         left_out = 0
-        others = manifest.frames.filter(pa.array(~of_split))
-        if not gap.allow_leakage and others.num_rows:
-            away = guard_of_rows(stores.catalog, others, dataset.snapshot, gap.min_gap_s)
+        other_splits = manifest.frames.filter(pa.array(~of_split))
+        if not gap.allow_leakage and other_splits.num_rows:
+            away = guard_of_rows(stores.catalog, other_splits, dataset.snapshot, gap.min_gap_s)
             near = near_rows(candidates, away)
             left_out = int((near & free).sum())
             free &= ~near
@@ -346,8 +316,6 @@ def grown_by(
 
     Args:
         stores: The stores.
-        dataset: The dataset.
-        manifest: Its manifest.
         added: The frames, with their files' versions.
         entry: How they were chosen, as data: `split` gets them; with `of` and `snapshot` they can
             be chosen again.
@@ -356,7 +324,7 @@ def grown_by(
         InvalidInput: Its classes are other ones by now.
     """
     header = manifest.header
-    new, class_list, source_places = rows_of(
+    new, class_list, source_locations = rows_of(
         stores.records, dataset.name, added, pa.array([entry["split"]] * len(added))
     )
     if not are_alike(class_list, header.class_list):
@@ -377,7 +345,7 @@ def grown_by(
         tags=tags,
         classes=header.classes,
         class_list=header.class_list,
-        source_places=Places.in_header(header).and_of(source_places),
+        source_locations=SourceLocations.in_header(header).and_of(source_locations),
     )
 
 

@@ -31,12 +31,11 @@ class Moved:
 
 @dataclass(frozen=True)
 class ShareChange:
-    """A value's part of each dataset.
+    """Share of a value in each of two datasets.
 
     Attributes:
         value: Class name, camera or scene.
         before: Its share in the first (0 to 1).
-        after: Its share in the second.
     """
 
     value: str
@@ -46,7 +45,7 @@ class ShareChange:
 
 @dataclass(frozen=True)
 class Compared:
-    """A distribution in both, and how far apart they are."""
+    """Distribution in both datasets, and its distance."""
 
     values: tuple[ShareChange, ...]
     distance: Distance
@@ -58,15 +57,9 @@ class DatasetDiff:
 
     Attributes:
         before: "name@version" of the first.
-        after: Of the second.
-        frames: Frames of each.
         added: Frames that only the second has, and the split of each.
-        removed: Frames that only the first has, and the split of each.
-        moved: Frames that are in another split.
         pixels: Each class's share of all pixels of classes.
         presence: Each class's share of the frames.
-        cameras: Each camera's share of the frames.
-        scenes: Each scene's share of the frames.
     """
 
     before: str
@@ -82,11 +75,7 @@ class DatasetDiff:
 
 
 def diff_datasets(records: RecordStore, before: Dataset, after: Dataset) -> DatasetDiff:
-    """Changes from ``before`` to ``after``.
-
-    Raises:
-        BadFile: A manifest is damaged.
-    """
+    """Changes from ``before`` to ``after``."""
     one, other = (read_manifest(records, dataset) for dataset in (before, after))
     left, right = one.frames, other.frames
     left_names, right_names = (hashes_of(rows["fkey"].to_pylist()) for rows in (left, right))

@@ -13,7 +13,7 @@ from catalog.errors import UnknownName
 from pipeline.datasets.split import assign_splits
 from query.frames.candidates import DUPLICATE
 from query.frames.sampling import Hashes
-from query.sets.leakage_guard import DRIVE, chains, frame_times, held_together, smallest_gap_s
+from query.sets.leakage_guard import DRIVE, chains, frame_times, joined_groups, smallest_gap_s
 from query.sets.methods import MIN_GAP_S
 from query.sets.strata import Codes, one_stratum, strata_of
 from query.sets.stratifier import Stratifier
@@ -68,14 +68,10 @@ def divide(
     """The split of each frame, by its position in the shares, and what is to be said about it.
 
     Args:
-        frames: One row per frame, with the division's columns.
         hashes: Each frame's fkey_hash.
-        division: How.
-        classes: The class tags.
 
     Raises:
         UnknownName: The frames lack a column of the division.
-        InvalidInput: Fewer groups than splits, or a stratifier that does not fit its column.
     """
     for name in division.columns():
         if name not in frames.column_names:
@@ -100,7 +96,7 @@ def _groups(frames: pa.Table, division: Division) -> Codes:
         groupings += [_codes(frames, "scene"), chains(times, division.min_gap_s)]
         of_some = [name for name in (DRIVE, DUPLICATE) if name in frames.column_names]
         groupings += [_codes(frames, name) for name in of_some]
-    return held_together(groupings) if count else groupings[0]
+    return joined_groups(groupings) if count else groupings[0]
 
 
 def _codes(frames: pa.Table, column: str) -> Codes:

@@ -108,22 +108,23 @@ def write_export(
     *,
     with_labels: bool = False,
 ) -> None:
-    """Write a dataset to a file; as "fiftyone", to a folder.
-
-    Raises:
-        StorageError: It cannot be written.
-        InvalidInput: The folder exists and holds something else.
-    """
+    """Write a dataset to a file; as "fiftyone", to a folder."""
     if format_ == "fiftyone":
-        _aside(out, lambda aside: _write_fiftyone(manifest, tags, aside), is_folder=True)
+        _write_atomically(
+            out,
+            lambda temporary_path: _write_fiftyone(manifest, tags, temporary_path),
+            is_folder=True,
+        )
     elif format_ == "parquet":
         table = export_table(manifest, tags)
-        _aside(out, lambda aside: pq.write_table(table, aside, compression="zstd"))
+        _write_atomically(
+            out, lambda temporary_path: pq.write_table(table, temporary_path, compression="zstd")
+        )
     else:
-        _aside(
+        _write_atomically(
             out,
-            lambda aside: _write_lines(
-                aside, export_text(manifest, tags, format_, with_labels=with_labels)
+            lambda temporary_path: _write_lines(
+                temporary_path, export_text(manifest, tags, format_, with_labels=with_labels)
             ),
         )
 
@@ -184,11 +185,11 @@ def _write_fiftyone(manifest: Manifest, tags: Sequence[str], folder: Path) -> No
         file.write("\n]}\n")
 
 
-def _aside(out: Path, write: Callable[[Path], Any], *, is_folder: bool = False) -> None:
+def _write_atomically(out: Path, write: Callable[[Path], Any], *, is_folder: bool = False) -> None:
     """Write beside ``out``, then rename; a folder of an earlier export is replaced."""
     if out.is_dir() and {path.name for path in out.iterdir()} - _FIFTYONE_FILES:
         raise InvalidInput(f"{out}: the folder holds something else; name one that does not exist")
-    with atomic_path(out, is_folder=is_folder, parents=is_folder) as aside:
-        write(aside)
+    with atomic_path(out, is_folder=is_folder, parents=is_folder) as temporary_path:
+        write(temporary_path)
         if out.is_dir() and is_folder:
             shutil.rmtree(out)

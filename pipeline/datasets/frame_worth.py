@@ -42,7 +42,6 @@ def worth_of(pool: pa.Table, pixels: Reals, classes: Sequence[str], known: Worth
             one does not count.
         pixels: (C, frames) float64, of each class.
         classes: The C class tags.
-        known: What is known of the model.
     """
     weak = np.array([known.weak_classes.get(tag, 0.0) for tag in classes])
     # Squared: a frame that has one class never found is worth more than one with many so-so ones.

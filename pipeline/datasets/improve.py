@@ -53,7 +53,6 @@ class Improvement:
         weak_classes: How weak the model is in a class, by tag: 1 - IoU, 1 where it has none.
         weak_slices: How weak it is in parts of the frames, by tag and part: 1 - mean IoU.
         uncertainty: Tag of how unsure it was of a frame; None where none was imported.
-        split: That gets the frames.
         per_scene: Most of one scene.
         min_gap_s: They are at least so far from frames that are validated with [s].
         seed: Decides between frames that are worth the same.
@@ -70,13 +69,8 @@ class Improvement:
 
 
 @dataclass(frozen=True)
-class Held:
-    """Data that a model is validated with, which stays what it is.
-
-    Attributes:
-        dataset: The dataset.
-        split: The split of it.
-    """
+class HeldOutSplit:
+    """Split of a dataset that a model is validated with; no frame is added to it."""
 
     dataset: Dataset
     split: str
@@ -86,25 +80,16 @@ def improve_dataset(
     stores: Stores,
     dataset: Dataset,
     improvement: Improvement,
-    held_splits: list[Held],
+    held_splits: list[HeldOutSplit],
     at: int | None = None,
     owner: Owner = NOBODY,
 ) -> Dataset:
     """Add frames where a model is weak, as a new version; its report says what to expect.
 
     Args:
-        stores: The stores.
         dataset: What the model was trained on.
-        improvement: How many frames, and by what.
         held_splits: What it is validated with: no frame, scene, drive or moment of it is added.
         at: The catalog snapshot that the frames are of; the newest when None.
-        owner: The user who does it; nobody on the machine's own command line.
-
-    Raises:
-        NothingToAdd: There is no frame to add.
-        InvalidInput: The dataset's classes are other ones by now.
-        UnknownName: It has no such split.
-        BadFile: A manifest is damaged.
     """
     content, report = improved_content(stores, dataset, improvement, held_splits, at)
     provenance = Provenance(seed=improvement.seed, parents=[dataset], report=report, owner=owner)
@@ -116,13 +101,13 @@ def improved_content(
     stores: Stores,
     dataset: Dataset,
     improvement: Improvement,
-    held_splits: list[Held],
+    held_splits: list[HeldOutSplit],
     at: int | None,
 ) -> tuple[Content, dict[str, Any]]:
     """The content that `improve_dataset` saves, and its report; it raises the same."""
     manifest = read_manifest(stores.records, dataset)
     split = grown_split(dataset, manifest, improvement.split)
-    away = _held_apart(stores, dataset, split, held_splits, improvement.min_gap_s)
+    away = _held_out_guard(stores, dataset, split, held_splits, improvement.min_gap_s)
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     with stores.catalog.reading(at) as snapshot:
         alike = of_alike_sources(stores.records, manifest.header.class_list)
@@ -162,7 +147,7 @@ def frames_to_label(
     stores: Stores,
     dataset: Dataset,
     improvement: Improvement,
-    held_splits: list[Held],
+    held_splits: list[HeldOutSplit],
     model: str,
     at: int | None = None,
 ) -> list[str]:
@@ -170,13 +155,10 @@ def frames_to_label(
 
     By slices and uncertainty, for nobody has counted their classes; unlike each other by the
     classes that the model found in them, where its prediction was imported.
-
-    Raises:
-        InvalidInput, BadFile: As `improve_dataset`.
     """
     manifest = read_manifest(stores.records, dataset)
     split = grown_split(dataset, manifest, improvement.split)
-    away = _held_apart(stores, dataset, split, held_splits, improvement.min_gap_s)
+    away = _held_out_guard(stores, dataset, split, held_splits, improvement.min_gap_s)
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     without = Question(condition=TagIs(kind="tag", tag="labelled", op="=", value=0))
     with stores.catalog.reading_files(at) as snapshot:  # which has what models found
@@ -188,8 +170,8 @@ def frames_to_label(
     return fkeys
 
 
-def _held_apart(
-    stores: Stores, dataset: Dataset, split: str, held_splits: list[Held], min_gap_s: float
+def _held_out_guard(
+    stores: Stores, dataset: Dataset, split: str, held_splits: list[HeldOutSplit], min_gap_s: float
 ) -> LeakageGuard | None:
     """The frames of all that is validated with; the dataset's other splits are, too."""
     parts = []
@@ -243,10 +225,10 @@ def _chosen(
     best = most_uncertain(worth, scenes, hashes, improvement.frames * _POOL, few, improvement.seed)
     pixels = pixels[:, best] if model is None else _predicted(snapshot, model, hashes[best])
     shares = pixels / np.maximum(pixels.sum(axis=0), 1)
-    taken = spread_out(
+    positions = spread_out(
         standardised(shares.T), scenes[best], improvement.frames, improvement.per_scene
     )
-    chosen: Hashes = hashes[best[taken]]
+    chosen: Hashes = hashes[best[positions]]
     return chosen
 
 

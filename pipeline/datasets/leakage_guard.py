@@ -20,11 +20,7 @@ _NUMBER = r"_(?P<number>[0-9]{1,9})\.[^./]*$"
 def guard_of(
     store: Catalog, records: RecordStore, dataset: Dataset, min_gap_s: float
 ) -> LeakageGuard:
-    """Frames, scenes, drives and times of a dataset.
-
-    Raises:
-        BadFile: Its manifest is damaged.
-    """
+    """Frames, scenes, drives and times of a dataset."""
     rows = read_manifest(records, dataset).frames
     return guard_of_rows(store, rows, dataset.snapshot, min_gap_s)
 

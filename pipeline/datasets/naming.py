@@ -14,13 +14,7 @@ def naming(catalog: Catalog, snapshot: int, name: str) -> Iterator[None]:
     that a dataset names, and must not come between asking and naming. It never expires the newest.
 
     Args:
-        catalog: The catalog.
-        snapshot: The snapshot.
         name: The dataset's name, for those who wait for the lock.
-
-    Raises:
-        NotFound: It has been expired already.
-        CatalogBusy: Another process holds the lock.
     """
     if snapshot == catalog.snapshot():
         yield

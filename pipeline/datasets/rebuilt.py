@@ -12,15 +12,14 @@ from pipeline.datasets.datasets import (
     header_of,
 )
 from pipeline.manifest import Manifest
-from pipeline.manifest_store import keep_manifest
+from pipeline.manifest_store import store_manifest
 
 
-def keep_rebuilt(records: RecordStore, dataset: Dataset, content: Content) -> None:
+def restore_manifest(records: RecordStore, dataset: Dataset, content: Content) -> None:
     """Write a dataset's manifest again.
 
     Raises:
         InvalidInput: The content is not the dataset's; nothing was written.
-        StorageError: It cannot be written.
     """
     name, rows = f"{dataset.name}@{dataset.version}", content.rows
     digest = content_id(dataset.question, dataset.snapshot, rows)
@@ -45,4 +44,4 @@ def keep_rebuilt(records: RecordStore, dataset: Dataset, content: Content) -> No
         parents=tuple(dataset.parents),
         report=dataset.report,
     )
-    keep_manifest(records, Manifest(header, rows))
+    store_manifest(records, Manifest(header, rows))

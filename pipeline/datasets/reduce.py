@@ -22,7 +22,7 @@ from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_c
 from pipeline.datasets.derive import Stores, described, grown_split
 from pipeline.datasets.frame_worth import Worth, worth_of
 from pipeline.manifest_store import read_manifest
-from pipeline.source_places import Places
+from pipeline.source_locations import SourceLocations
 from query.frames.sampling import hashes_of
 from query.sets.coverage import cover, packed
 from query.sets.strata import one_stratum
@@ -34,7 +34,7 @@ _POOL = 2
 
 @dataclass(frozen=True)
 class Reduction:
-    """The number of frames to keep, and the order: equal values keep equal frames.
+    """Settings of a reduction: equal settings keep equal frames.
 
     Attributes:
         frames: How many the split keeps.
@@ -58,19 +58,7 @@ class Reduction:
 def reduce_dataset(
     stores: Stores, dataset: Dataset, reduction: Reduction, owner: Owner = NOBODY
 ) -> Dataset:
-    """Keep the most informative frames of a split, as a new version; its report says what it lost.
-
-    Args:
-        stores: The stores.
-        dataset: The dataset.
-        reduction: How many frames, and by what.
-        owner: The user who does it; nobody on the machine's own command line.
-
-    Raises:
-        InvalidInput: The split has no more frames than are to be kept, or one has no label.
-        UnknownName: It has no such split.
-        BadFile: Its manifest is damaged.
-    """
+    """Keep a split's most informative frames, as a new version; its report says what it lost."""
     content, report = reduced_content(stores, dataset, reduction)
     provenance = Provenance(seed=reduction.seed, parents=[dataset], report=report, owner=owner)
     return save_content(stores.records, dataset.name, content, provenance)
@@ -110,7 +98,7 @@ def reduced_content(
         tags=tags,
         classes=manifest.header.classes,
         class_list=manifest.header.class_list,
-        source_places=Places.in_header(manifest.header),
+        source_locations=SourceLocations.in_header(manifest.header),
     )
     counts = zip(
         tags, pixels.sum(axis=0).tolist(), pixels[positions].sum(axis=0).tolist(), strict=True

@@ -34,9 +34,6 @@ def slice_values(stores: Stores, manifest: Manifest, split: str, names: Sequence
     """The part that each frame of a split is in, by each tag.
 
     Args:
-        stores: The stores.
-        manifest: The dataset's.
-        split: Of it.
         names: Of tags; ALL for each that has few values in this split, more than one and fewer
             than frames.
 
@@ -44,7 +41,6 @@ def slice_values(stores: Stores, manifest: Manifest, split: str, names: Sequence
         A column of text for each tag, a row for each frame in the split's order.
 
     Raises:
-        UnknownName: There is no such tag.
         InvalidInput: They are too many.
     """
     rows = manifest.split(split).frames

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.errors import InvalidInput
-from query.frames.sampling import Hashes, places
+from query.frames.sampling import Hashes, random_keys
 from query.sets.rounding import largest_remainder
 from query.sets.strata import Codes
 
@@ -94,14 +94,14 @@ def assign_splits(
         )
     parts = np.array([float(share) for share in shares.values()])
     if number == len(hashes):
-        sides = _divided(places(hashes, seed), strata, parts)
+        sides = _divided(random_keys(hashes, seed), strata, parts)
         if len(np.unique(sides)) == len(parts):  # else there are too few frames for a small share
             return sides
     # A group's place is that of its frame with the smallest hash.
     first = np.full(number, 2**64 - 1, np.uint64)
     np.minimum.at(first, groups, hashes)
     sizes = _sizes(groups, strata, number)
-    order = np.lexsort((places(first, seed), -sizes[:, 0]))
+    order = np.lexsort((random_keys(first, seed), -sizes[:, 0]))
     sides = np.empty(number, np.int64)
     sides[order] = _placed(sizes[order], parts)
     if sizes.shape[1] > 2:

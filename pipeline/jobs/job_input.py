@@ -16,7 +16,7 @@ from pipeline.cache.lease import MANIFESTS
 from pipeline.jobs.request import JobPaths, StagingBeside
 from pipeline.jobs.work import JobHome
 from pipeline.manifest import Manifest, ManifestHeader
-from pipeline.manifest_store import place_of, placed_manifest, read_manifest
+from pipeline.manifest_store import folder_of, placed_manifest, read_manifest
 from pipeline.runs.orders import Order
 from pipeline.staging.mounted import mounted_manifest, mounts_of
 from pipeline.staging.stage import newest_manifest, staged_name
@@ -131,7 +131,7 @@ def job_input(
         return JobInput(
             dataset,
             mounted,
-            place_of(records, dataset, mounted, "mounted"),
+            folder_of(records, dataset, mounted, "mounted"),
             mounts,
             writes=(partial(placed_manifest, records, dataset, mounted, "mounted"),),
         )

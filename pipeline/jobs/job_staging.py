@@ -2,8 +2,8 @@
 
     {"place": {"folder": ..., "manifest": ...}, "ready": ..., "files": ..., ...}
 
-`place` is where readers find it (pipeline.cache.reading.StagingPlace); `ready` says that they may
-begin; the rest is pipeline.staging.progress.Progress.
+`place` is where readers find it (pipeline.cache.reading.StagingLocation); `ready` says that they
+may begin; the rest is pipeline.staging.progress.Progress.
 """
 
 import time

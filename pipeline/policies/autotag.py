@@ -26,9 +26,7 @@ def check(snapshot: Snapshot, records: RecordStore, action: SetTags | TakeFromFi
     """The action can be done, as the catalog is now.
 
     Raises:
-        InvalidInput: A tag cannot be set, or not to its value, or the pattern is none.
         UnknownName: There is no such field.
-        NotFound: There is no registered pattern of that name.
     """
     if isinstance(action, SetTags):
         check_settable(snapshot, action.values)
@@ -46,22 +44,17 @@ def check(snapshot: Snapshot, records: RecordStore, action: SetTags | TakeFromFi
 
 def run(
     store: WritableCatalog,
-    seen: Catalog,
+    visible: Catalog,
     records: RecordStore,
     policy: Policy,
     action: SetTags | TakeFromField,
     report: Report,
     batch_rows: int = BATCH_ROWS,
 ) -> None:
-    """Set the tags of every file that the policy finds in ``seen``.
+    """Set the tags of every file that the policy finds in ``visible``.
 
     Files from whose field nothing is taken are skipped; a value that the tag may not have counts
     as failed.
-
-    Raises:
-        Killed: The run was asked to end.
-        SqlError: The condition is wrong.
-        InvalidInput, NotFound, UnknownName: As `check`, as the catalog is by now.
     """
     report.heed()
     reason = f"policy {policy.name}"
@@ -69,23 +62,23 @@ def run(
         check(snapshot, records, action)
     if isinstance(action, SetTags):
         make_missing(store, action.values)
-        files = matching(seen, policy, ["fkey"])
+        files = matching(visible, policy, ["fkey"])
         report.counts.total = files.num_rows
         set_tags(store, report, reason, files, action.values, batch_rows=batch_rows)
     else:
         tag = action.rule.tag.lower()
         make_missing(store, [tag])
-        files = matching(seen, policy, ["fkey", action.rule.field.lower()])
+        files = matching(visible, policy, ["fkey", action.rule.field.lower()])
         report.counts.total = files.num_rows
-        taken = _taken(files, _expression(records, action.rule), tag)
-        rows = usable(store, taken, [tag])
-        failed, skipped = taken.num_rows - rows.num_rows, files.num_rows - taken.num_rows
+        values = _values_of(files, _expression(records, action.rule), tag)
+        rows = usable(store, values, [tag])
+        failed, skipped = values.num_rows - rows.num_rows, files.num_rows - values.num_rows
         report.counts.failed, report.counts.skipped = failed, skipped
         report.counts.submitted = failed + skipped
         set_tags(store, report, reason, rows, batch_rows=batch_rows)
 
 
-def _taken(files: pa.Table, expression: tuple[str, list[object]], tag: str) -> pa.Table:
+def _values_of(files: pa.Table, expression: tuple[str, list[object]], tag: str) -> pa.Table:
     """The tag's value by fkey, where there is one."""
     renamed = files.rename_columns(["fkey", "given"])
     sql, values = expression

@@ -41,28 +41,23 @@ class _TagTable:
 
 def run(
     store: WritableCatalog,
-    seen: Catalog,
+    visible: Catalog,
     policy: Policy,
     content: bytes,
     report: Report,
     batch_rows: int = BATCH_ROWS,
 ) -> None:
-    """Set the tags of the files that the policy finds in ``seen`` and the CSV file names.
+    """Set the tags of the files that the policy finds in ``visible`` and the CSV file names.
 
     Rows without their file, with several, with another number of fields than the header, or with a
     value that its tag may not have count as failed, and so does each column that is left out.
-
-    Raises:
-        Killed: The run was asked to end.
-        InvalidInput: The content is no such file, or has no tag that can be set.
-        SqlError: The condition is wrong.
     """
     report.heed()
     with store.reading() as cursor:
         table = _read(content, settable(cursor))
     names = [name for name in table.rows.column_names if name not in ("line", "key")]
     report.counts.total = table.rows.num_rows + table.broken + len(table.unknown)
-    files = matching(seen, policy, ["fkey", "path", "filename"])
+    files = matching(visible, policy, ["fkey", "path", "filename"])
     named = _named(table.rows, files)
     rows = usable(store, named, names)
     failed = report.counts.total - rows.num_rows
@@ -96,18 +91,18 @@ def _read(content: bytes, known: "dict[str, tuple[str, str]]") -> _TagTable:
             f"none of the tag file's {len(names)} columns after the first is named as a tag that a "
             "policy may set; add tags first by POST /policyengine/v1/tags"
         )
-    whole = [(n, line) for n, line in enumerate(lines[1:], 2) if len(line) == len(header)]
+    complete = [(n, line) for n, line in enumerate(lines[1:], 2) if len(line) == len(header)]
     columns = {
-        "line": pa.array([n for n, _ in whole], pa.int64()),
-        "key": pa.array([line[0] for _, line in whole], pa.string()),
+        "line": pa.array([n for n, _ in complete], pa.int64()),
+        "key": pa.array([line[0] for _, line in complete], pa.string()),
         **{
-            name: pa.array([line[index] or None for _, line in whole], pa.string())
+            name: pa.array([line[index] or None for _, line in complete], pa.string())
             for name, index in tags.items()
         },
     }
     empty = sum(not line for line in lines[1:])
     unknown = [name for name in names if name not in tags]
-    return _TagTable(pa.table(columns), len(lines) - 1 - empty - len(whole), unknown)
+    return _TagTable(pa.table(columns), len(lines) - 1 - empty - len(complete), unknown)
 
 
 def _named(rows: pa.Table, files: pa.Table) -> pa.Table:

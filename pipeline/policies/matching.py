@@ -24,9 +24,6 @@ def check_condition(snapshot: Snapshot, condition: str) -> None:
     """The text can be a policy's condition.
 
     A column that is unknown is let through: it may be a tag that is added before the policy runs.
-
-    Raises:
-        SqlError: It is no condition, or one that is refused.
     """
     if not condition.strip():
         return
@@ -38,24 +35,19 @@ def check_condition(snapshot: Snapshot, condition: str) -> None:
             raise
 
 
-def matching(seen: Catalog, policy: Policy, columns: Sequence[str]) -> pa.Table:
+def matching(visible: Catalog, policy: Policy, columns: Sequence[str]) -> pa.Table:
     """The policy's files with these columns of metaocean_view, all of one snapshot.
 
     Args:
-        seen: The rows that it may look at; for one with collections a catalog.limited_store of
+        visible: The rows that it may look at; for one with collections a catalog.limited_store of
             theirs, so that its subqueries find no others either.
-        policy: Whose condition it is.
-        columns: Names of columns.
-
-    Raises:
-        SqlError: The condition is wrong or fails on the data.
     """
     conditions = [policy.condition] if policy.condition.strip() else []
     if conditions:
-        with seen.reading() as snapshot:  # one condition and no more, whatever was recorded
+        with visible.reading() as snapshot:  # one condition and no more, whatever was recorded
             read_only.parse_condition(policy.condition, snapshot.schema)
     statement = _statement(columns, conditions)
-    return run_sql(seen, statement, max_rows=_MAX_ROWS, timeout_s=_TIMEOUT_S).rows
+    return run_sql(visible, statement, max_rows=_MAX_ROWS, timeout_s=_TIMEOUT_S).rows
 
 
 def _statement(columns: Sequence[str], conditions: Sequence[str]) -> str:

@@ -20,13 +20,7 @@ class Killed(Exception):
 
 @dataclass
 class Report:
-    """A run's counts, and its ear.
-
-    Attributes:
-        records: Where its record is.
-        number: The record's.
-        counts: So far.
-    """
+    """Counts of a policy's run; receives the requests to pause and to end it."""
 
     records: RecordStore
     number: int
@@ -52,10 +46,6 @@ class Report:
             raise Killed
 
     def heed_now_and_then(self) -> None:
-        """`heed`, at most once a second.
-
-        Raises:
-            Killed: The run is to end.
-        """
+        """`heed`, at most once a second."""
         if time.monotonic() - self._recorded > _RECORD_S:
             self.heed()

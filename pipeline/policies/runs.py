@@ -1,4 +1,4 @@
-"""Runs of a policy: begun here or as a job, followed, and told to pause, go on or end."""
+"""Runs of a policy: started here or as a job, followed, paused, resumed and ended."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -29,15 +29,8 @@ def perform(
     """Do a run's work in this process, and record how it ended; its record.
 
     Args:
-        store: The catalog.
-        records: The records.
-        policy: Whose run it is.
         run: As policy_runs.begin gave it.
         work: What is to be done; it reports, and stops where the report raises.
-
-    Raises:
-        CatalogBusy: Another process works on the policy.
-        FramesiftError: The work failed; it is recorded, too.
     """
     report = Report(records, run.id)
     try:

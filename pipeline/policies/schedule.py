@@ -31,11 +31,7 @@ NOW = "NOW"
 
 
 def check_schedule(schedule: object) -> None:
-    """The value can be a schedule.
-
-    Raises:
-        InvalidInput: It cannot.
-    """
+    """The value can be a schedule."""
     if schedule != NOW:
         next_time(schedule, datetime(2026, 1, 1))  # noqa: DTZ001 (naive UTC, as records keep it)
 
@@ -59,11 +55,7 @@ def last_of(moments: Iterable[datetime], until: datetime) -> datetime:
 
 
 def next_time(schedule: object, after: datetime) -> datetime | None:
-    """The first time after another that a schedule names, naive UTC; None where there is none.
-
-    Raises:
-        InvalidInput: It is no schedule.
-    """
+    """The first time after another that a schedule names, naive UTC; None where there is none."""
     times = _parsed(schedule)
     moment = after.replace(tzinfo=UTC).astimezone(times.zone).replace(second=0, microsecond=0)
     moment += timedelta(minutes=1)

@@ -68,12 +68,7 @@ _NEW = TagKind("Open")
 
 
 def make_missing(store: WritableCatalog, names: Iterable[str]) -> None:
-    """Give the catalog the tags that it lacks: free text of at most 256 characters.
-
-    Raises:
-        InvalidInput: As check_settable.
-        CatalogBusy: The write lock was not free in time.
-    """
+    """Give the catalog the tags that it lacks: free text of at most 256 characters."""
     names = list(names)
     with store.reading() as cursor:
         check_settable(cursor, names)
@@ -87,7 +82,6 @@ def usable(store: Catalog, rows: pa.Table, names: Sequence[str]) -> pa.Table:
     """The rows whose values their tags may have.
 
     Args:
-        store: The catalog.
         rows: Text columns with the names of tags, among others.
         names: The tags to look at; where one has no value, that is good.
     """
@@ -118,20 +112,13 @@ def set_tags(
     *,
     batch_rows: int = BATCH_ROWS,
 ) -> None:
-    """Set tags of files, a commit for each batch; counts files that are done, or gone meanwhile.
+    """Set tags of files, a commit for each batch; counts files that are done, or removed meanwhile.
 
     Args:
-        store: The catalog.
-        report: Of the run; it may pause or end between two batches.
         reason: What the snapshots are for.
         rows: fkey, and a text column for each tag; a null is no value any more.
         same: Further tags, with a value that is the same for all files.
         batch_rows: Files of one commit.
-
-    Raises:
-        Killed: The run was asked to end; every batch is there whole, or not at all.
-        InvalidInput: A tag was removed meanwhile, or a value no longer fits.
-        CatalogBusy: The write lock was not free in time.
     """
     report.heed()
     for start in range(0, rows.num_rows, batch_rows):
@@ -139,14 +126,14 @@ def set_tags(
         for tag, value in same.items():
             batch = batch.append_column(tag, pa.repeat(value, batch.num_rows))
         report.counts.submitted += batch.num_rows
-        gone = _set(store, reason, batch)
-        report.counts.completed += batch.num_rows - gone
-        report.counts.skipped += gone
+        missing = _set(store, reason, batch)
+        report.counts.completed += batch.num_rows - missing
+        report.counts.skipped += missing
         report.heed()
 
 
 def _set(store: WritableCatalog, reason: str, batch: pa.Table) -> int:
-    """Set the tags, and return the number of files that were gone."""
+    """Set the tags, and return the number of files that the catalog no longer has."""
     with store.writing(reason, author="policy") as connection:
         families: dict[str, list[str]] = {}
         known = settable(connection)
@@ -156,11 +143,11 @@ def _set(store: WritableCatalog, reason: str, batch: pa.Table) -> int:
             if name not in known:
                 raise InvalidInput(f"tag '{name}' was removed while the policy ran")
             families.setdefault(known[name][0], []).append(name)
-        gone = 0
+        missing = 0
         for family, names in families.items():
             written = put_rows(connection, family, batch.select(["fkey", *names]))
-            gone = len(written.unknown)
-        return gone
+            missing = len(written.unknown)
+        return missing
 
 
 def _spelled(kind: str, value: str) -> str | None:

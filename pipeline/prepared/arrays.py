@@ -31,11 +31,7 @@ class Arrays:
 
     @classmethod
     def create(cls, folder: Path, frames: int, size: Size) -> "Arrays":
-        """New ones that hold no frame, with all their space.
-
-        Raises:
-            OSError: The disk refuses.
-        """
+        """New ones that hold no frame, with all their space."""
         shape = (frames, size.height_px, size.width_px)
         for name, dtype, of in (
             (IMAGES_FILE, np.dtype(np.uint8), (*shape, 3)),
@@ -50,11 +46,7 @@ class Arrays:
 
     @classmethod
     def open(cls, folder: Path) -> "Arrays":
-        """Those that another process created.
-
-        Raises:
-            OSError, ValueError: They are not there.
-        """
+        """Arrays that another process created."""
         return cls(*(np.load(folder / name, mmap_mode="r+", allow_pickle=False) for name in _FILES))
 
     def put(

@@ -29,24 +29,22 @@ def main(arguments: Sequence[str]) -> int:
     """Prepare; 0, whether or not there is a form then."""
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _end)
-    prepare_or_say(options.manifest, Size.parse(options.size), options.job, options.user)
+    prepare_or_report(options.manifest, Size.parse(options.size), options.job, options.user)
     return 0
 
 
-def prepare_or_say(manifest: Path, size: Size, job: str, user: str = "") -> None:
+def prepare_or_report(manifest: Path, size: Size, job: str, user: str = "") -> None:
     """Make the form of a staged manifest where there is none, or print why not.
 
     Args:
         manifest: Its folder.
-        size: Of the images.
-        job: That reads it.
         user: Whose job that is; empty for one that is not limited to collections.
     """
     try:
         _prepare(manifest, size, job, user)
     except (FramesiftError, OSError, MemoryError) as error:
         reason = str(error) or type(error).__name__
-        _say(f"no prepared form of {size}: {reason}; the training decodes its frames")
+        _print(f"no prepared form of {size}: {reason}; the training decodes its frames")
 
 
 def _prepare(folder: Path, size: Size, job: str, user: str) -> None:
@@ -56,9 +54,9 @@ def _prepare(folder: Path, size: Size, job: str, user: str) -> None:
         raise InvalidInput(f"{folder}: is no staged manifest; framesift stage makes one")
     there = open_form(manifest, size)
     if there is not None:
-        _say(f"{name} is prepared at {size} already, nothing is decoded: {there.folder}")
+        _print(f"{name} is prepared at {size} already, nothing is decoded: {there.folder}")
         return
-    _say(
+    _print(
         f"preparing the {len(manifest):,} frames of {name} at {size}, which this training then "
         "reads (--no-prepare: it decodes each frame that it reads)"
     )
@@ -68,20 +66,20 @@ def _prepare(folder: Path, size: Size, job: str, user: str) -> None:
         nonlocal told_s
         if frames == of or time.monotonic() - told_s >= _TOLD_EVERY_S:
             told_s = time.monotonic()
-            _say(f"{frames:,} of {of:,} frames")
+            _print(f"{frames:,} of {of:,} frames")
 
     form = prepare_in_cache(cache, folder.name, size, Holder(name, job, user), progress)
     for bad in form.bad:
-        _say(f"failed: {bad.file}: {bad.reason}")
-    copied = form.frames - form.made - len(form.bad)
+        _print(f"failed: {bad.file}: {bad.reason}")
+    copied = form.frames - form.decoded - len(form.bad)
     of_earlier = f", copied {copied:,} of an earlier form" if copied else ""
-    _say(
-        f"decoded {form.made:,} frames{of_earlier}; prepared form of {form.bytes / 1e6:,.1f} MB: "
-        f"{form.folder}"
+    _print(
+        f"decoded {form.decoded:,} frames{of_earlier}; prepared form of "
+        f"{form.bytes / 1e6:,.1f} MB: {form.folder}"
     )
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

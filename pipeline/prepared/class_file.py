@@ -19,23 +19,14 @@ CLASSES_FILE = "classes.json"
 
 
 def write_class_file(folder: Path, class_list: Mapping[str, str]) -> Path:
-    """Write the classes of a class list into a folder; the file.
-
-    Raises:
-        InvalidInput: It is no class list.
-        StorageError: The folder cannot be written.
-    """
+    """Write the classes of a class list into a folder; the file."""
     path = folder / CLASSES_FILE
     atomic_write(path, class_text(class_list))
     return path
 
 
 def class_text(class_list: Mapping[str, str]) -> str:
-    """The text of classes.json.
-
-    Raises:
-        InvalidInput: It is no class list.
-    """
+    """The text of classes.json."""
     palette = Palette.from_class_list(class_list)
     rows = []
     for class_id, (name, tag) in enumerate(zip(palette.classes, palette.tags, strict=True)):

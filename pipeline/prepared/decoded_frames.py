@@ -36,13 +36,8 @@ class DecodedFrames:
         """Prepare to decode frames whose labels have that palette.
 
         Args:
-            frames: The frames.
-            palette: Of their labels.
             wait_for: Waits until a missing file is there, for frames that a staging fetches
                 meanwhile (pipeline.cache.reading); False where none does.
-
-        Raises:
-            StorageError: A source lies elsewhere than where it may, by now.
         """
         within = frames.header.within
         # Asked once, and every file that is opened is held to it.
@@ -86,7 +81,6 @@ class DecodedFrames:
         """A frame's label, (H, W) uint8 [class id], UNKNOWN_CLASS where the colour is unknown.
 
         Args:
-            row: The frame.
             size_px: (H, W) of its image.
 
         Raises:

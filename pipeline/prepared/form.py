@@ -61,7 +61,6 @@ class About:
         frames: N.
         frames_crc: CRC-32 of frames.npy's content.
         dataset: NAME@VERSION that it was made for, for people.
-        format: Of these files.
     """
 
     key: str
@@ -82,7 +81,6 @@ class PreparedForm:
     """A form, opened.
 
     Attributes:
-        folder: Where it lies.
         images: (N, h, w, 3) uint8, mapped.
         labels: (N, h, w) uint8, mapped.
         frames: (N,) FRAME.
@@ -96,7 +94,7 @@ class PreparedForm:
     fkeys: dict[str, int]
 
     def rows(self, fkeys: Sequence[str]) -> "PreparedRows":
-        """Those of some of its dataset's frames, such as a split's, in their order."""
+        """The rows of some of its dataset's frames, such as a split's, in their order."""
         return PreparedRows(self, np.array([self.fkeys[fkey] for fkey in fkeys], np.int64))
 
     def image(self, position: int) -> UInt8 | None:
@@ -111,7 +109,7 @@ class PreparedForm:
         label = self.labels[position]
         return label if frame["has"] & HAS_LABEL and checksum(label) == frame["label"] else None
 
-    def is_whole(self, position: int, *, labelled: bool) -> bool:
+    def is_intact(self, position: int, *, labelled: bool) -> bool:
         """True where a frame is there undamaged, with its label where it has one."""
         return self.image(position) is not None and (
             not labelled or self.label(position) is not None
@@ -123,7 +121,6 @@ class PreparedRows:
     """Frames of a form by rows of a split or shard.
 
     Attributes:
-        form: The form.
         positions: (n,) int64, of each row in the form.
     """
 
@@ -160,11 +157,11 @@ def checksum(array: UInt8) -> int:
 
 
 def prepared_folder(manifest: Path | None) -> Path | None:
-    """Where the forms of a staged manifest lie, beside it in its cache; None for any other."""
-    place = None if manifest is None else manifest.absolute()
-    if place is None or place.parent.name != ".manifests":
+    """The folder of a staged manifest's forms, beside it in its cache; None for any other."""
+    path = None if manifest is None else manifest.absolute()
+    if path is None or path.parent.name != ".manifests":
         return None
-    return place.parent.parent / FOLDER
+    return path.parent.parent / FOLDER
 
 
 def form_path(folder: Path, key: str, size: Size) -> Path:
@@ -193,43 +190,38 @@ def open_form(manifest: Manifest, size: Size, folder: Path | None = None) -> Pre
 
     Args:
         manifest: The dataset, with all its splits.
-        size: Of the images.
         folder: That of all forms; beside the staged manifest by default.
     """
     folder = folder or prepared_folder(manifest.folder)
     key = form_key(manifest, size) if folder is not None and folder.is_dir() else None
     if folder is None or key is None:
         return None
-    place = form_path(folder, key, size)
+    path = form_path(folder, key, size)
     shape = (len(manifest), size.height_px, size.width_px)
     try:
-        about = About(**parsed_json((place / ABOUT_FILE).read_bytes()))
-        images = np.load(place / IMAGES_FILE, mmap_mode="r", allow_pickle=False)
-        labels = np.load(place / LABELS_FILE, mmap_mode="r", allow_pickle=False)
-        frames = np.load(place / FRAMES_FILE, allow_pickle=False)
+        about = About(**parsed_json((path / ABOUT_FILE).read_bytes()))
+        images = np.load(path / IMAGES_FILE, mmap_mode="r", allow_pickle=False)
+        labels = np.load(path / LABELS_FILE, mmap_mode="r", allow_pickle=False)
+        frames = np.load(path / FRAMES_FILE, allow_pickle=False)
     except (OSError, ValueError, TypeError, EOFError):
         return None
-    is_whole = (
+    is_intact = (
         (about.format, about.key) == (FORMAT, key)
         and (images.shape, images.dtype) == ((*shape, 3), np.uint8)
         and (labels.shape, labels.dtype) == (shape, np.uint8)
         and (frames.shape, frames.dtype) == (shape[:1], FRAME)
         and checksum(frames.view(np.uint8)) == about.frames_crc
     )
-    if not is_whole:
+    if not is_intact:
         return None
     with suppress(OSError):  # a cache that is mounted read-only
-        os.utime(place / ABOUT_FILE)  # what was used last is evicted last
+        os.utime(path / ABOUT_FILE)  # what was used last is evicted last
     fkeys = {fkey: n for n, fkey in enumerate(manifest.frames["fkey"].to_pylist())}
-    return PreparedForm(place, images, labels, frames, fkeys)
+    return PreparedForm(path, images, labels, frames, fkeys)
 
 
 def prepared_rows(frames: Manifest, size: Size) -> PreparedRows | None:
-    """Some frames of a staged manifest on disk in its form at a size; None where there is none.
-
-    Raises:
-        BadFile: The manifest was changed since.
-    """
+    """Some frames of a staged manifest on disk in its form at a size; None where there is none."""
     if frames.folder is None or prepared_folder(frames.folder) is None:
         return None
     form = open_form(Manifest.read(frames.folder), size)

@@ -1,6 +1,9 @@
 """Making a prepared form: every frame decoded once, by a process for each core."""
 
 import errno
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
@@ -8,18 +11,18 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 import numpy as np
 
 from catalog.errors import InvalidInput, StorageError
 from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk, tree_to_disk
+from framesift_start import start
 from pipeline.cores import cores
 from pipeline.manifest import Manifest
 from pipeline.prepared.arrays import Arrays
 from pipeline.prepared.class_file import CLASSES_FILE, class_text
-from pipeline.prepared.decoding_process import DecodingProcess
 from pipeline.prepared.form import (
     ABOUT_FILE,
     FRAMES_FILE,
@@ -44,7 +47,7 @@ BLOCK_FRAMES = 16
 """Frames that a process is given at once: a second's work."""
 
 if TYPE_CHECKING:
-    from pipeline.cache.room import Room
+    from pipeline.cache.reservation import Reservation
 
 Progress = Callable[[int, int], None]
 """Called with frames made so far, and of how many."""
@@ -52,12 +55,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class BadFrame:
-    """A frame that cannot be decoded.
-
-    Attributes:
-        file: Its image or label.
-        reason: Why, and what to do.
-    """
+    """A frame that cannot be decoded."""
 
     file: str
     reason: str
@@ -68,18 +66,14 @@ class Prepared:
     """The result of preparing a dataset.
 
     Attributes:
-        folder: Where the form lies.
-        size: Of its images.
-        frames: Frames of the dataset.
-        made: Of these, frames that were decoded now.
-        bytes: Space of the form [bytes].
+        decoded: Frames that were decoded now.
         bad: Frames that cannot be decoded, in the dataset's order.
     """
 
     folder: Path
     size: Size
     frames: int
-    made: int
+    decoded: int
     bytes: int
     bad: tuple[BadFrame, ...]
 
@@ -91,29 +85,27 @@ def prepare(
     folder: Path | None = None,
     processes: int = 0,
     progress: Progress | None = None,
-    room: "Room | None" = None,
+    reservation: "Reservation | None" = None,
 ) -> Prepared:
     """Make the form of a manifest's frames, or what an earlier one lacks.
 
-    Frames that an earlier form has undamaged are copied from it. The form is written aside, is on
-    the disk as a whole, and takes its name then; of two that are made at once the later stays.
+    Frames that an earlier form has undamaged are copied from it. The form is written to a
+    temporary folder, is on the disk as a whole, and takes its name then; of two that are made at
+    once the later stays.
 
     Args:
         manifest_folder: The manifest, whose files lie on this machine.
-        size: Of the images.
         folder: That of all forms; beside the staged manifest by default.
         processes: That decode; 0 for one for each core.
         progress: Called after each block.
-        room: In the cache, for a lease on the manifest; without one nothing is evicted.
+        reservation: In the cache, for a lease on the manifest; without one nothing is evicted.
 
     Returns:
         What was made. Frames that cannot be decoded are no error here: whoever reads them decodes
         their files, and finds the error then.
 
     Raises:
-        BadFile: The manifest is damaged.
         InvalidInput: It has no frames, or does not know the versions of its files.
-        CacheFull: There is no room for it, whatever is evicted.
         StorageError: The disk refuses, or has too little space.
     """
     manifest = Manifest.read(manifest_folder)
@@ -129,36 +121,36 @@ def prepare(
     earlier = open_form(manifest, size, folder)
     missing = _missing(manifest, earlier)
     classes = class_text(header.class_list)
-    whole = Prepared(target, size, len(manifest), 0, form_bytes(len(manifest), size), ())
+    complete = Prepared(target, size, len(manifest), 0, form_bytes(len(manifest), size), ())
     if earlier is not None and not missing:
-        return whole
-    space = whole.bytes + len(classes.encode()) + _HEADER_BYTES
-    if room is not None:
-        room.make(space, _FILES)
+        return complete
+    space = complete.bytes + len(classes.encode()) + _HEADER_BYTES
+    if reservation is not None:
+        reservation.extend(space, _FILES)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with part_of(target, is_folder=True) as part:
-            arrays = Arrays.create(part, len(manifest), size)
-            if room is not None:
-                room.came(space, _FILES)  # its space is taken now, and counts as such
+        with part_of(target, is_folder=True) as temporary_folder:
+            arrays = Arrays.create(temporary_folder, len(manifest), size)
+            if reservation is not None:
+                reservation.arrived(space, _FILES)  # its space is taken now, and counts as such
             if earlier is not None:
                 _copy(earlier, arrays, set(missing))
-            bad = _decode_all(manifest, part, missing, size, processes, progress)
-            crc = checksum(np.load(part / FRAMES_FILE).view(np.uint8))
+            bad = _decode_all(manifest, temporary_folder, missing, size, processes, progress)
+            crc = checksum(np.load(temporary_folder / FRAMES_FILE).view(np.uint8))
             name = f"{header.name}@{header.version}"
             about = About(key, size.height_px, size.width_px, len(manifest), crc, name)
-            (part / CLASSES_FILE).write_text(classes, encoding="utf-8")
-            (part / ABOUT_FILE).write_text(about.to_json(), encoding="utf-8")
-            tree_to_disk(part)
-            _replace(part, target)
+            (temporary_folder / CLASSES_FILE).write_text(classes, encoding="utf-8")
+            (temporary_folder / ABOUT_FILE).write_text(about.to_json(), encoding="utf-8")
+            tree_to_disk(temporary_folder)
+            _replace(temporary_folder, target)
             to_disk(folder)
     except OSError as error:
         reason = error.strerror or str(error)
         raise StorageError(
-            f"{target}: {reason}; the form needs {whole.bytes:,} bytes", str(target)
+            f"{target}: {reason}; the form needs {complete.bytes:,} bytes", str(target)
         ) from error
     named = tuple(BadFrame(*why) for _, why in sorted(bad.items()))
-    return Prepared(target, size, len(manifest), len(missing) - len(bad), whole.bytes, named)
+    return Prepared(target, size, len(manifest), len(missing) - len(bad), complete.bytes, named)
 
 
 def _missing(manifest: Manifest, earlier: PreparedForm | None) -> list[int]:
@@ -167,7 +159,7 @@ def _missing(manifest: Manifest, earlier: PreparedForm | None) -> list[int]:
         return list(range(len(manifest)))
     labels = manifest.frames["label"].is_valid().to_pylist()
     return [
-        row for row, labelled in enumerate(labels) if not earlier.is_whole(row, labelled=labelled)
+        row for row, labelled in enumerate(labels) if not earlier.is_intact(row, labelled=labelled)
     ]
 
 
@@ -181,25 +173,27 @@ def _copy(earlier: PreparedForm, arrays: Arrays, missing: set[int]) -> None:
 
 def _decode_all(
     manifest: Manifest,
-    part: Path,
+    temporary_folder: Path,
     rows: Sequence[int],
     size: Size,
     processes: int,
     progress: Progress | None,
 ) -> BadFrames:
-    """Decode rows into the arrays below ``part``; those that cannot be."""
+    """Decode rows into the arrays below ``temporary_folder``; those that cannot be."""
     ahead = iter(rows)
     blocks = list(iter(lambda: list(islice(ahead, BLOCK_FRAMES)), []))
     bad: BadFrames = {}
     done = 0
     with ExitStack() as stack:
-        decoders: SimpleQueue[Decoder | DecodingProcess] = SimpleQueue()
+        decoders: SimpleQueue[Decoder | _DecodingProcess] = SimpleQueue()
         count = min(len(blocks), processes or cores())
         if count <= 1:  # the few frames are decoded before another process has started
-            decoders.put(Decoder(manifest, Arrays.open(part), size))
+            decoders.put(Decoder(manifest, Arrays.open(temporary_folder), size))
         else:
             for _ in range(count):
-                decoders.put(stack.enter_context(DecodingProcess(manifest, part, size)))
+                decoders.put(
+                    stack.enter_context(_DecodingProcess(manifest, temporary_folder, size))
+                )
 
         def decode(block: Sequence[int]) -> tuple[int, BadFrames]:
             decoder = decoders.get()
@@ -223,13 +217,58 @@ def _decode_all(
     return bad
 
 
-def _replace(part: Path, target: Path) -> None:
+def _replace(temporary_folder: Path, target: Path) -> None:
     """Give a folder its name; processes that have mapped an earlier one keep that."""
     try:
-        part.rename(target)
+        temporary_folder.rename(target)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         with part_of(target, is_folder=True, clear=False) as old:
             target.rename(old)
-            part.rename(target)
+            temporary_folder.rename(target)
+
+
+class _DecodingProcess:
+    """A pipeline.prepared.worker for one block of rows at a time; it ends with the `with` block."""
+
+    def __init__(self, manifest: Manifest, folder: Path, size: Size) -> None:
+        """Start one for a manifest that was read from disk, into the arrays below ``folder``."""
+        command = [sys.executable, *start("pipeline.prepared.worker")]
+        self._process = subprocess.Popen(
+            [*command, str(manifest.folder), str(folder), str(size)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._input = cast("IO[str]", self._process.stdin)
+        self._output = cast("IO[str]", self._process.stdout)
+
+    def __enter__(self) -> "_DecodingProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def decode(self, rows: Sequence[int]) -> BadFrames:
+        """Have rows decoded; those that cannot be.
+
+        Raises:
+            StorageError: The process cannot go on, or has ended.
+        """
+        try:
+            self._input.write(" ".join(map(str, rows)) + "\n")
+            self._input.flush()
+            line = self._output.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise StorageError(
+                f"a process that decodes frames ended with status {self._process.wait()}: is there "
+                "enough memory? Prepare with fewer --workers"
+            )
+        answer = json.loads(line)
+        if "error" in answer:
+            raise StorageError(answer["error"])
+        return {int(row): (file, reason) for row, (file, reason) in answer["bad"].items()}

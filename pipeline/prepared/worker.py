@@ -28,16 +28,11 @@ class Decoder:
     """Decodes frames of a manifest into a form's arrays."""
 
     def __init__(self, manifest: Manifest, arrays: Arrays, size: Size) -> None:
-        """Prepare to decode frames at that size."""
         self._manifest, self._arrays, self._size = manifest, arrays, size
         self._palette = Palette.from_class_list(manifest.header.class_list)
 
     def decode(self, rows: Sequence[int]) -> BadFrames:
-        """Decode rows of the manifest; those that cannot be.
-
-        Raises:
-            StorageError: A source lies elsewhere than where it may, by now.
-        """
+        """Decode rows of the manifest; those that cannot be."""
         some = replace(self._manifest, frames=self._manifest.frames.take(list(rows)))
         frames = DecodedFrames(some, self._palette)
         bad: BadFrames = {}

@@ -30,8 +30,6 @@ def pays(
         dataset_frames: Of all splits.
         split_frames: Of the split that is read.
         examples: Readings of a frame, by all workers together.
-        workers: Processes that read.
-        size: Network input.
 
     >>> of = {"dataset_frames": 40_000, "split_frames": 33_004, "workers": 2, "size": USUAL_SIZE}
     >>> [pays(**of, examples=epochs * 33_004) for epochs in (1, 2)]

@@ -20,8 +20,6 @@ class AbandoningPool(Generic[_Work, _Result]):
         """Start no thread yet.
 
         Args:
-            run: What each thread does with a piece of work.
-            threads: How many there are at most.
             name: What their names begin with.
         """
         self._run, self._most, self._name = run, threads, name
@@ -60,7 +58,7 @@ class AbandoningPool(Generic[_Work, _Result]):
         return work, result  # type: ignore[return-value]  # a result where there is no error
 
     def end(self, within_s: float) -> None:
-        """Have no more work begun; wait for what is under way, but not for long [s]."""
+        """Start no more work; wait for what is under way, but not for long [s]."""
         while self._waiting.qsize():
             try:
                 self._waiting.get_nowait()

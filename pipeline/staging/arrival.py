@@ -24,7 +24,7 @@ _RENAMES = 100
 
 
 class CacheFails(Exception):
-    """The cache, and no source, refuses."""
+    """The cache fails, and no source."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(str(error))
@@ -32,7 +32,7 @@ class CacheFails(Exception):
 
 
 class _Content(Protocol):
-    """The part of a file that has come."""
+    """Received content of a file."""
 
     @property
     def size(self) -> int:
@@ -65,14 +65,14 @@ class _Content(Protocol):
 
 
 class Arrival:
-    """A file that is coming.
+    """Transfer of one file into the cache.
 
     Attributes:
         seconds: How long its transfers took so far [s].
     """
 
-    def __init__(self, content: _Content, part: Path, size: int) -> None:
-        self._content, self._part, self._expected = content, part, size
+    def __init__(self, content: _Content, temporary_path: Path, size: int) -> None:
+        self._content, self._temporary_path, self._expected = content, temporary_path, size
         self._damaged = ""
         self._checksum = ""
         self.seconds = 0.0
@@ -136,52 +136,47 @@ class Arrival:
         """The checksum of the content that was checked, as pipeline.cache.checksums records it."""
         return self._checksum
 
-    def keep(self, target: Path) -> None:
-        """Give it its name, once it is on the disk.
-
-        Raises:
-            OSError: The cache refuses.
-        """
+    def commit(self, target: Path) -> None:
+        """Give it its name, once it is on the disk."""
         self._content.write()
         for _ in range(_RENAMES):
             with suppress(FileNotFoundError):
-                self._part.rename(target)
+                self._temporary_path.rename(target)
                 return
             # An eviction elsewhere may remove an empty folder between the two.
             with suppress(FileNotFoundError):
                 target.parent.mkdir(parents=True, exist_ok=True)
-        self._part.rename(target)
+        self._temporary_path.rename(target)
 
 
 @contextmanager
-def arriving(part: Path, size: int, buffers: Buffers, lanes: Md5Lanes) -> Iterator[Arrival]:
-    """A file that is to come, and that the block keeps; where it fails, what has come is gone.
+def arriving(
+    temporary_path: Path, size: int, buffers: Buffers, lanes: Md5Lanes
+) -> Iterator[Arrival]:
+    """A transfer for the block, which keeps the file; where it fails, what was received is removed.
 
     Args:
-        part: For what comes of it.
+        temporary_path: For what comes of it.
         size: That it must have [bytes].
-        buffers: For what comes in memory.
-        lanes: Where its MD5 is computed.
-
-    Raises:
-        CacheFails: The cache cannot be written.
     """
     try:
         if size <= LARGEST_BYTES:
             with buffers.buffer(size) as buffer:
-                yield Arrival(_InMemory(part, buffer, size, lanes), part, size)
+                yield Arrival(_InMemory(temporary_path, buffer, size, lanes), temporary_path, size)
         else:
-            with _InFile(part, buffers) as content:
-                yield Arrival(content, part, size)
+            with _InFile(temporary_path, buffers) as content:
+                yield Arrival(content, temporary_path, size)
     except BaseException:
         with suppress(OSError):  # a cache that refuses is told of by what could not be written
-            part.unlink()
+            temporary_path.unlink()
         raise
 
 
 class _InMemory:
-    def __init__(self, part: Path, buffer: AlignedBuffer, expected: int, lanes: Md5Lanes) -> None:
-        self._part, self._buffer, self._lanes = part, buffer, lanes
+    def __init__(
+        self, temporary_path: Path, buffer: AlignedBuffer, expected: int, lanes: Md5Lanes
+    ) -> None:
+        self._temporary_path, self._buffer, self._lanes = temporary_path, buffer, lanes
         self._place = buffer.memory[:expected]
 
     @property
@@ -226,12 +221,12 @@ class _InMemory:
 
     def _write(self, direct: int) -> None:
         flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC
-        file = os.open(self._part, flags | direct, 0o666)
+        file = os.open(self._temporary_path, flags | direct, 0o666)
         try:
-            whole = -(-self.size // ALIGNED_BYTES) * ALIGNED_BYTES
-            left = self._buffer.memory[: whole if direct else self.size]
-            while left:
-                left = left[os.write(file, left) :]
+            padded_bytes = -(-self.size // ALIGNED_BYTES) * ALIGNED_BYTES
+            remaining = self._buffer.memory[: padded_bytes if direct else self.size]
+            while remaining:
+                remaining = remaining[os.write(file, remaining) :]
             os.ftruncate(file, self.size)
             os.fsync(file)  # a power cut must not leave a name without its bytes
         finally:
@@ -239,11 +234,11 @@ class _InMemory:
 
 
 class _InFile:
-    def __init__(self, part: Path, buffers: Buffers) -> None:
-        self._part, self._buffers = part, buffers
+    def __init__(self, temporary_path: Path, buffers: Buffers) -> None:
+        self._temporary_path, self._buffers = temporary_path, buffers
         self._size, self._md5, self._crc32 = 0, hashlib.md5(usedforsecurity=False), 0
         try:
-            self._file = part.open("w+b")
+            self._file = temporary_path.open("w+b")
         except OSError as error:
             raise CacheFails(error) from error
 

@@ -26,13 +26,9 @@ def without_damaged(
 
     Args:
         plan: With the files that are there.
-        cache: Folder of the cache.
         checksums: Where new ones are recorded.
-        workers: Files read at once.
-        progress: Told whenever one was read.
 
     Raises:
-        StagingCancelled: ``progress`` says so; what has not been read by then is not read.
         StorageError: The cache cannot be read or written.
     """
     damaged: list[WantedFile] = []
@@ -53,8 +49,8 @@ def without_damaged(
         with ThreadPoolExecutor(max(workers, READ_AT_ONCE), thread_name_prefix="verify") as pool:
             try:
                 checked = pool.map(check, plan.present)
-                for item, is_whole in zip(plan.present, checked, strict=True):
-                    if is_whole:
+                for item, is_intact in zip(plan.present, checked, strict=True):
+                    if is_intact:
                         files, size = files + 1, size + item.size
                     else:
                         damaged.append(item)

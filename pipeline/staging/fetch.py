@@ -1,4 +1,4 @@
-"""Fetching a plan's files into the cache: each aside, checked, and then renamed."""
+"""Fetches a plan's files into the cache: each to a temporary path, checked, and then renamed."""
 
 import errno
 import random
@@ -19,7 +19,7 @@ from ingest.sources.source_files import SourceFiles
 from pipeline.cache.aligned_buffer import Buffers
 from pipeline.cache.checksums import Checksums
 from pipeline.cache.md5.lanes import Md5Lanes
-from pipeline.cache.running import TOLD_EVERY_S
+from pipeline.cache.running import REPORT_EVERY_S
 from pipeline.cache.stager import Stager
 from pipeline.cache.statistics import Counting, SourceCounts, counting
 from pipeline.staging.abandoning_pool import AbandoningPool
@@ -60,17 +60,16 @@ class FailedFile:
     """A file that could not be staged.
 
     Attributes:
-        place: Where it should have come from.
-        reason: Why, and what to do.
+        origin: Where it should have come from.
         of_source: Whether its source fails, and not this file alone.
     """
 
-    place: str
+    origin: str
     reason: str
     of_source: bool = False
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.reason}"
+        return f"{self.origin}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -79,8 +78,6 @@ class Fetched:
 
     Attributes:
         files: Files that this staging fetched; others that were missing came by another one.
-        bytes: Their size [bytes].
-        failed: Those that could not be had.
     """
 
     files: int
@@ -108,19 +105,8 @@ def fetch_files(
     """Fetch every missing file of the plan, several at once; what another staging fetches comes.
 
     Args:
-        plan: What to fetch.
-        stager: This staging's place in the cache.
-        checksums: Where what has come is recorded.
-        sources: Opens the sources.
-        limits: Gives the limits of a source.
         workers: Files transferred at once.
-        progress: Told whenever a file has come.
-        failed: Told of each file that cannot be had; the others go on.
-
-    Raises:
-        NotFound, InvalidInput, BadFile: A source cannot be opened.
-        StorageError: Nor can it, or it fails for one file after another, or the cache cannot be
-            written; what has come before stays.
+        failed: Called for each file that cannot be had; the others go on.
     """
     with counting(stager.cache) as counts:
         fetch = _Fetch(plan, stager, checksums, sources, limits, counts, workers)
@@ -152,27 +138,27 @@ class _Fetch:
         self._failures: list[FailedFile] = []
         self._failed_bytes = 0
         self._in_a_row: Counter[str] = Counter()
-        self._done = _Done(plan)
+        self._tally = _Tally(plan)
 
     def run(
         self, progress: Callable[[Progress], None], failed: Callable[[FailedFile], None]
     ) -> Fetched:
         for name in {item.source for item in self._items}:
             self._sources(name)
-        progress(self._done.progress())
+        progress(self._tally.progress())
         pool = AbandoningPool(self._fetch, self._threads, "stage")
         try:
             while self._items or pool.pending:
                 while self._items and pool.pending < 2 * self._threads:
                     pool.submit(self._items.popleft())
-                # Progress is told while a large file comes, too.
-                if ended := pool.result(TOLD_EVERY_S):
+                # Progress is reported while a large file comes, too.
+                if ended := pool.result(REPORT_EVERY_S):
                     self._take(*ended, failed)
-                progress(self._done.progress(len(self._failures), self._failed_bytes))
+                progress(self._tally.progress(len(self._failures), self._failed_bytes))
         finally:
             self._stop.set()
             pool.end(_ENDS_WITHIN_S)
-        return Fetched(self._done.fetched_files, self._done.fetched_bytes, self._failures)
+        return Fetched(self._tally.fetched_files, self._tally.fetched_bytes, self._failures)
 
     def _take(
         self, item: WantedFile, outcome: FailedFile | _Outcome, failed: Callable[[FailedFile], None]
@@ -187,7 +173,7 @@ class _Fetch:
             self._waited.add(item)
             self._items.append(item)
         else:
-            self._done.add(item, fetched=outcome is _Outcome.FETCHED)
+            self._tally.add(item, fetched=outcome is _Outcome.FETCHED)
             self._in_a_row[item.source] = 0
 
     def _count(self, item: WantedFile, failure: FailedFile) -> None:
@@ -198,7 +184,7 @@ class _Fetch:
             raise StorageError(
                 f"source {item.source}: fails for one file after another, the last is {failure} "
                 "(what has come stays in the cache: stage again once that is mended)",
-                failure.place,
+                failure.origin,
             )
 
     def _fetch(self, item: WantedFile) -> FailedFile | _Outcome:
@@ -210,14 +196,15 @@ class _Fetch:
         except CacheFails as fails:
             if fails.error.errno in _NO_NAMES:
                 reason = f"the cache cannot hold its name: {fails.error.strerror}; {OTHER_NAME}"
-                return FailedFile(self._plan.place(item), reason)
+                return FailedFile(self._plan.origin(item), reason)
             target = self._plan.target(item)
             raise StorageError(
-                f"{target}: {fails.error.strerror} (fetching {self._plan.place(item)})", str(target)
+                f"{target}: {fails.error.strerror} (fetching {self._plan.origin(item)})",
+                str(target),
             ) from fails.error
         except FramesiftError as error:
             of_source = isinstance(error, StorageError)
-            return FailedFile(self._plan.place(item), _reason(error, item), of_source)
+            return FailedFile(self._plan.origin(item), _reason(error, item), of_source)
 
     def _unless_claimed(self, item: WantedFile) -> _Outcome:
         entry = self._plan.entry(item)
@@ -238,8 +225,8 @@ class _Fetch:
 
     def _until_it_comes(self, item: WantedFile, entry: str, target: Path) -> float:
         """Fetch a file into the cache; how long its transfers took [s]."""
-        part = self._stager.folder / f"{next(self._numbers)}.part"
-        with arriving(part, item.size, self._buffers, self._lanes) as arrival:
+        temporary_path = self._stager.folder / f"{next(self._numbers)}.part"
+        with arriving(temporary_path, item.size, self._buffers, self._lanes) as arrival:
             for attempt in count(1):
                 try:
                     self._attempt(item, arrival)
@@ -254,7 +241,7 @@ class _Fetch:
             try:
                 self._checksums.record(entry, arrival.checksum, item.size)
                 with self._writes:
-                    arrival.keep(target)
+                    arrival.commit(target)
             except OSError as error:
                 raise CacheFails(error) from error
             return arrival.seconds
@@ -296,9 +283,9 @@ class _Fetch:
         """A file whose download stops when the staging ends."""
         self._go_on()
         with open_file(files, item.key, version, start) as opened:
-            yield replace(opened, pieces=self._while_it_goes_on(opened.pieces))
+            yield replace(opened, pieces=self._until_stopped(opened.pieces))
 
-    def _while_it_goes_on(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    def _until_stopped(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for piece in pieces:
             self._go_on()
             yield piece
@@ -313,18 +300,14 @@ class _Fetch:
             raise StorageError("the staging has ended")
 
     def _pause(self, seconds: float) -> None:
-        """Wait, at most until the staging ends.
-
-        Raises:
-            StorageError: It has ended.
-        """
+        """Wait, at most until the staging ends."""
         if seconds:
             self._stop.wait(seconds)
         self._go_on()
 
 
-class _Done:
-    """The files that are in the cache by now."""
+class _Tally:
+    """Tally of the files that are in the cache."""
 
     def __init__(self, plan: StagingPlan) -> None:
         self._plan, self._began = plan, time.monotonic()

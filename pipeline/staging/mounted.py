@@ -21,7 +21,6 @@ def mounts_of(records: RecordStore, header: ManifestHeader) -> dict[str, Mount]:
     """The mount of each of a manifest's sources; a folder that has no other is its own.
 
     Args:
-        records: Where sources are recorded.
         header: Of a manifest that is not staged, with the sources' places as they are now.
 
     Raises:
@@ -62,14 +61,9 @@ def mounted_manifest(
     of files sizes and times of last change.
 
     Args:
-        manifest: Not staged.
-        mounts: Of each of its sources.
         in_container: Whether containers and pods read it, and not the host.
         downloaded: Sources whose files show at their mounts when they have been downloaded: only
             the folders are looked for.
-
-    Raises:
-        StorageError: The host reads it, and a folder, or its first file, is not there.
     """
     header = manifest.header
     roots = {name: m.container if in_container else m.host for name, m in mounts.items()}

@@ -28,7 +28,6 @@ class OpenedSources:
         """Open nothing yet.
 
         Args:
-            records: Where sources are recorded.
             header: Of a manifest that is not staged, with the sources' places as they are now.
             indexes: Where the indexes of tar archives are kept; None keeps none.
         """
@@ -58,11 +57,7 @@ class OpenedSources:
         return opened
 
     def limit(self, name: str) -> RateLimit:
-        """The limits of a source, as its record had them when they were first wanted.
-
-        Raises:
-            InvalidInput: Its options do not fit any more.
-        """
+        """The limits of a source, as its record had them when they were first wanted."""
         with self._lock:
             if name not in self._limits:
                 source = self._recorded(name)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from catalog.errors import BadFile, StorageError
 from ingest.sources.source_files import SourceFiles
-from pipeline.entry_name import kept_key, source_folder
+from pipeline.entry_name import source_folder, versioned_key
 from pipeline.manifest import FrameFile, Manifest
 
 OTHER_NAME = (
@@ -26,7 +26,6 @@ class WantedFile:
     """One file that must be in the cache.
 
     Attributes:
-        source: Name of its source.
         key: Where it lies below it.
         size: Its size as catalogued [bytes].
         version: Which version of it is wanted (catalog.storage.file_version).
@@ -42,7 +41,7 @@ class WantedFile:
     @property
     def entry(self) -> str:
         """Its path below its source's folder in the cache; it says the version."""
-        return kept_key(self.key, self.size, self.version)
+        return versioned_key(self.key, self.size, self.version)
 
     @property
     def leads_out(self) -> bool:
@@ -52,16 +51,13 @@ class WantedFile:
 
 @dataclass(frozen=True)
 class StagingPlan:
-    """The plan of staging a manifest.
+    """Plan of staging a manifest: the files to fetch, and where they go.
 
     Attributes:
-        missing: Files to fetch.
         present: Files that are in the cache, where they were asked for; else none are kept.
         files: Files of the manifest, those already in the cache included.
-        bytes: Their size [bytes].
         roots: Folder of each source in the cache.
-        places: Folder or URI of each source.
-        files_of: Files of each source.
+        origins: Folder or URI of each source.
     """
 
     missing: tuple[WantedFile, ...]
@@ -69,7 +65,7 @@ class StagingPlan:
     files: int
     bytes: int
     roots: Mapping[str, str]
-    places: Mapping[str, str]
+    origins: Mapping[str, str]
     files_of: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -78,7 +74,7 @@ class StagingPlan:
         return sum(item.size for item in self.missing)
 
     def target(self, item: WantedFile) -> Path:
-        """Where a file goes.
+        """The path of a file in the cache.
 
         Raises:
             BadFile: Its name leads out of its source's folder.
@@ -109,35 +105,30 @@ class StagingPlan:
         except OSError:
             return False
 
-    def place(self, item: WantedFile) -> str:
-        """Where a file comes from, for messages."""
-        return f"{self.places[item.source].rstrip('/')}/{item.key}"
+    def origin(self, item: WantedFile) -> str:
+        """The path or URI that a file comes from, for messages."""
+        return f"{self.origins[item.source].rstrip('/')}/{item.key}"
 
 
 def plan_staging(manifest: Manifest, cache: Path, *, keep_present: bool = False) -> StagingPlan:
     """The files to fetch so that every file of the manifest lies in the cache.
 
     A file in the cache whose name says the wanted version, and which has the catalogued size, is
-    complete: files are written aside, checked and renamed.
+    complete: files are written to temporary paths, checked and renamed.
 
     Args:
         manifest: The files, not staged.
-        cache: Where they go.
-        keep_present: Keep those that are there, too.
-
-    Raises:
-        BadFile: The manifest names no version of a file.
     """
     header = manifest.header
     roots = {name: str(cache / source_folder(of)) for name, of in header.datasources.items()}
     listed = _Listed()
     missing: list[WantedFile] = []
     present: list[WantedFile] = []
-    seen = _Seen()
+    unique = _UniqueFiles()
     files = size = 0
     for kind in ("image", "label"):
         for item in wanted_files(manifest.files(kind)):
-            if item is None or not seen.is_new(item):
+            if item is None or not unique.is_new(item):
                 continue
             files, size = files + 1, size + item.size
             if item.leads_out or listed.size(roots[item.source], item) != item.size:
@@ -145,7 +136,7 @@ def plan_staging(manifest: Manifest, cache: Path, *, keep_present: bool = False)
             elif keep_present:
                 present.append(item)
     return StagingPlan(
-        tuple(missing), tuple(present), files, size, roots, header.roots, seen.files_of()
+        tuple(missing), tuple(present), files, size, roots, header.roots, unique.files_of()
     )
 
 
@@ -166,27 +157,29 @@ def make_cache(cache: Path) -> None:
         ) from error
 
 
-class _Seen:
+class _UniqueFiles:
     """The files that a manifest has named so far; of a million, memory for no other text."""
 
     def __init__(self) -> None:
         self._first: dict[str, dict[str, WantedFile]] = defaultdict(dict)
-        self._others: set[WantedFile] = set()
+        self._other_versions: set[WantedFile] = set()
 
     def is_new(self, item: WantedFile) -> bool:
         """True for a file that was not named before; from now on it was."""
         first = self._first[item.source].setdefault(item.key, item)
         if first is item:
             return True
-        if item == first or item in self._others:
+        if item == first or item in self._other_versions:
             return False
-        self._others.add(item)  # another version of a file
+        self._other_versions.add(item)  # another version of a file
         return True
 
     def files_of(self) -> dict[str, int]:
         """Files of each source."""
-        others = Counter(item.source for item in self._others)
-        return {source: len(first) + others[source] for source, first in self._first.items()}
+        other_versions = Counter(item.source for item in self._other_versions)
+        return {
+            source: len(first) + other_versions[source] for source, first in self._first.items()
+        }
 
 
 class _Listed:

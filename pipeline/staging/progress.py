@@ -12,11 +12,7 @@ class Progress:
 
     Attributes:
         files: Files that are in the cache.
-        of_files: Files that the dataset has.
-        bytes: Their size [bytes].
-        of_bytes: The dataset's size [bytes].
         fetched_bytes: What this staging has fetched [bytes].
-        failed: Files that could not be had.
         seconds: Time since it began to fetch [s].
         present: Files that were in the cache when it began.
         recalling: Files that an archive brings back before they are fetched.
@@ -72,10 +68,10 @@ class Progress:
 def announced(
     announcement: Announcement, progress: Callable[[Progress], None]
 ) -> Callable[[Progress], None]:
-    """A function that tells progress both to all who share the cache and to ``progress``."""
+    """A callback that announces progress to all who share the cache, and calls ``progress``."""
 
-    def told(now: Progress) -> None:
-        announcement.tell(now.to_json())
+    def report(now: Progress) -> None:
+        announcement.report(now.to_json())
         progress(now)
 
-    return told
+    return report

@@ -24,7 +24,7 @@ class TokenBucket:
 
         Args:
             per_s: Units a second; 0 for any number.
-            clock: Tells the time [s].
+            clock: Gives the time [s].
         """
         self.per_s, self._clock = per_s, clock
         self._taken_until = clock() - 1
@@ -58,7 +58,6 @@ class RateLimit:
         Args:
             mb_per_s: Megabytes (10^6 bytes) a second; 0 for any number.
             requests_per_s: Requests for files a second; 0 for any number.
-            clock: Tells the time [s].
         """
         self._bytes = TokenBucket(mb_per_s * _MB, clock)
         self._requests = TokenBucket(requests_per_s, clock)
@@ -80,9 +79,7 @@ class RateLimit:
         """A file after `open`; its further bytes come as slowly as the limits demand.
 
         Args:
-            opened: The file.
             size: Bytes that are to come of it, as `open` was told.
-            pause: Waits so many seconds.
         """
         if size <= LARGEST_BYTES:
             return opened

@@ -16,10 +16,10 @@ from catalog.records.tables import Dataset, Staging
 from pipeline.archive.recall import ArchiveAccess, recall_archived
 from pipeline.archive.refused_files import without_refused
 from pipeline.cache.checksums import recording
-from pipeline.cache.contents import StagedManifest, keep_stagers
+from pipeline.cache.contents import StagedManifest, write_stagers
 from pipeline.cache.eviction import evictions
 from pipeline.cache.lease import MANIFESTS, Holder, leased
-from pipeline.cache.room import Room
+from pipeline.cache.reservation import Reservation
 from pipeline.cache.running import Announcement, StagingAbout
 from pipeline.cache.stager import Stager, stager
 from pipeline.cache.statistics import Counting, SourceCounts, counting
@@ -51,26 +51,16 @@ def stage_dataset(
 
     Args:
         records: Of the dataset and its sources, whose keys are used here and go no further.
-        dataset: What to stage.
-        cache: Folder of the cache.
         workers: Files fetched at once.
-        indexes: Where the indexes of tar archives are kept; None keeps none.
         verify: Read what is in the cache again, and fetch what is damaged.
         user: Who stages; lists of stagings and messages about a full cache name the user.
-        progress: Told whenever a file has come.
-        failed: Told of each file that cannot be had; the others go on.
-        damaged: Told the path of each file that was damaged in the cache, and is fetched again.
-        job_folder: Of the job that does it; empty where a command does.
-        archives: How archives are reached that hold some of its files.
+        damaged: Called with the path of each file that was damaged in the cache and comes again.
 
     Returns:
         The record, whose ``manifest`` is a manifest folder with paths in the cache.
 
     Raises:
-        CacheFull: Running jobs and pinned datasets hold the space that it needs.
-        StagingCancelled: A user asked it to end.
         StorageError: No space, no permission, or files that could not be had: the first is named.
-        BadFile: The dataset's manifest is damaged.
     """
     manifest = read_manifest(records, dataset)
     sources = OpenedSources(records, manifest.header, indexes)
@@ -88,8 +78,8 @@ def stage_dataset(
         ):
             if plan.missing or not (folder / HEADER_FILE).exists():
                 staged_manifest(manifest, plan, lease.own_manifest).write(lease.own_manifest)
-            room = Room(cache, lease)
-            room.settle()
+            reservation = Reservation(cache, lease)
+            reservation.settle()
             # What was there may be gone; from now on it stays.
             if evictions(cache) != known_evictions:
                 plan = plan_staging(manifest, cache, keep_present=verify)
@@ -99,13 +89,13 @@ def stage_dataset(
                 for path in damaged_paths:
                     damaged(path)
             staging.files, staging.bytes = plan.files, plan.bytes
-            room.make(plan.missing_bytes, len(plan.missing))
+            reservation.extend(plan.missing_bytes, len(plan.missing))
             count_plan(counts, plan)
             recalled = recall_archived(
                 [(item.source, item.key) for item in plan.missing],
                 sources.files,
                 archives,
-                partial(tell_recalling, plan, progress),
+                partial(report_recalling, plan, progress),
             )
             fetched = fetch_files(
                 plan,
@@ -114,7 +104,7 @@ def stage_dataset(
                 without_refused(sources.files, recalled),
                 limits=sources.limit,
                 workers=workers,
-                progress=_telling(room, plan, progress),
+                progress=_reporting(reservation, plan, progress),
                 failed=failed,
             )
             staging.files_copied, staging.bytes_copied = fetched.files, fetched.bytes
@@ -124,43 +114,43 @@ def stage_dataset(
                     f"dataset {dataset.name}@{dataset.version}: {len(fetched.failed):,} of "
                     f"{plan.files:,} files could not be staged; the first is {first} (what has "
                     "come stays in the cache: stage again once that is mended)",
-                    first.place,
+                    first.origin,
                 )
             staged_manifest(manifest, plan, folder).write(folder)
             if user:
                 staged = StagedManifest(folder, 0.0, pinned=False)
-                keep_stagers(folder, staged.stagers | {user})
-            room.trim()
+                write_stagers(folder, staged.stagers | {user})
+            reservation.trim()
         staging.manifest = str(folder)
     return staging
 
 
-def staged_manifest(manifest: Manifest, plan: StagingPlan, place: Path) -> Manifest:
+def staged_manifest(manifest: Manifest, plan: StagingPlan, folder: Path) -> Manifest:
     """The manifest with its files in the cache, to be written to that place there."""
-    roots = {source: os.path.relpath(root, place) for source, root in plan.roots.items()}
+    roots = {source: os.path.relpath(root, folder) for source, root in plan.roots.items()}
     return Manifest(replace(manifest.header, roots=roots, within={}, staged=True), manifest.frames)
 
 
-def tell_recalling(plan: StagingPlan, progress: Callable[[Progress], None], files: int) -> None:
-    """Tell how many files archives are bringing back."""
+def report_recalling(plan: StagingPlan, progress: Callable[[Progress], None], files: int) -> None:
+    """Report how many files archives are bringing back."""
     there = plan.files - len(plan.missing)
     size = plan.bytes - plan.missing_bytes
     progress(Progress(there, plan.files, size, plan.bytes, present=there, recalling=files))
 
 
-def _telling(
-    room: Room, plan: StagingPlan, progress: Callable[[Progress], None]
+def _reporting(
+    reservation: Reservation, plan: StagingPlan, progress: Callable[[Progress], None]
 ) -> Callable[[Progress], None]:
-    """Have the room know, too, what has come."""
-    left = [plan.missing_bytes, len(plan.missing)]
+    """A callback that releases what has arrived from the reservation, too."""
+    reserved = [plan.missing_bytes, len(plan.missing)]
 
-    def told(now: Progress) -> None:
+    def report(now: Progress) -> None:
         coming = [plan.bytes - now.bytes, plan.files - now.files]
-        room.came(left[0] - coming[0], left[1] - coming[1])
-        left[:] = coming
+        reservation.arrived(reserved[0] - coming[0], reserved[1] - coming[1])
+        reserved[:] = coming
         progress(now)
 
-    return told
+    return report
 
 
 def count_plan(counts: Counting, plan: StagingPlan) -> None:
@@ -179,7 +169,7 @@ def announcing(
     job_folder: str,
     progress: Callable[[Progress], None],
 ) -> Callable[[Progress], None]:
-    """Announce the staging in its cache; what tells its progress there, too."""
+    """Announce the staging in its cache; a callback that reports its progress there, too."""
     about = StagingAbout(
         dataset=f"{dataset.name}@{dataset.version}",
         content_id=dataset.content_id,

@@ -90,7 +90,7 @@ def function(name: str) -> Build:
     return build
 
 
-def part(args: list[exp.Expr]) -> exp.Expr:
+def substr(args: list[exp.Expr]) -> exp.Expr:
     """SUBSTR(text, start, length)."""
     call = Db2Function(this=args[0], name="SUBSTR", expressions=args[1:])
     call.meta[MOST_CHARACTERS] = _most_characters(args[0])
@@ -102,9 +102,9 @@ def _most_characters(text: exp.Expr) -> int:
     inner = text.unnest()
     if isinstance(inner, exp.Literal) and inner.is_string:
         return len(inner.name)
-    given = inner.args.get("precision") if isinstance(inner, Db2Cast) else None
-    if isinstance(given, exp.Literal) and inner.args["kind"] in ("CHAR", "VARCHAR"):
-        return int(given.name) if given.name.isdecimal() and len(given.name) < 6 else MAX_TEXT
+    length = inner.args.get("precision") if isinstance(inner, Db2Cast) else None
+    if isinstance(length, exp.Literal) and inner.args["kind"] in ("CHAR", "VARCHAR"):
+        return int(length.name) if length.name.isdecimal() and len(length.name) < 6 else MAX_TEXT
     return MAX_TEXT
 
 

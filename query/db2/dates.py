@@ -133,11 +133,11 @@ def shift(node: exp.Expr, value: Db2Type, amount: Db2Type) -> Typed:
     if not (amount.is_number or amount is TEXT):
         raise invalid()
     count = number(duration.this) if amount is TEXT else duration.this
-    whole = {"SECOND": "CAST({n} AS DOUBLE)"}.get(unit, "CAST(trunc({n}) AS BIGINT)")
+    integral = {"SECOND": "CAST({n} AS DOUBLE)"}.get(unit, "CAST(trunc({n}) AS BIGINT)")
     if unit in ("YEAR", "MONTH", "DAY"):
-        whole = "CAST(trunc({n}) AS INTEGER)"
+        integral = "CAST(trunc({n}) AS INTEGER)"
     sign = "-" if isinstance(node, exp.Sub) else "+"
-    shifted = f"CAST({{d}} {sign} to_{unit.lower()}s({whole}) AS {value.kind})"
+    shifted = f"CAST({{d}} {sign} to_{unit.lower()}s({integral}) AS {value.kind})"
     return fill(shifted if value is TIME else _in_range(shifted), d=node.this, n=count), value
 
 
@@ -188,7 +188,7 @@ _UNITS = {
 """TIMESTAMPDIFF's units, of a duration's years y, months mo, days d..."""
 
 
-def counted(unit: exp.Expr, duration: exp.Expr, kind: Db2Type) -> Typed:
+def timestamp_difference(unit: exp.Expr, duration: exp.Expr, kind: Db2Type) -> Typed:
     """TIMESTAMPDIFF(unit, duration), and the type.
 
     Raises:
@@ -210,10 +210,10 @@ def counted(unit: exp.Expr, duration: exp.Expr, kind: Db2Type) -> Typed:
         )
     else:
         value = fill("CAST({x} AS DECIMAL(26, 6))", x=duration)
-    whole = "abs(CAST(trunc({v}) AS BIGINT))"
+    magnitude = "abs(CAST(trunc({v}) AS BIGINT))"
     fields = {"y": (10**10, 10**4), "mo": (10**8, 100), "d": (10**6, 100), "h": (10**4, 100),
               "mi": (100, 100), "s": (1, 100)}  # fmt: skip
-    named = {name: f"({whole} // {by} % {size})" for name, (by, size) in fields.items()}
+    named = {name: f"({magnitude} // {by} % {size})" for name, (by, size) in fields.items()}
     days = "(d + mo * 30 + y * 365)"
     hours = f"(h + {days} * 24)"
     minutes = f"(mi + {hours} * 60)"
@@ -287,19 +287,15 @@ def truncated(value: exp.Expr, kind: Db2Type, unit: exp.Expr | None) -> Typed:
 
 
 def read(value: exp.Expr, pattern: exp.Expr | None) -> Typed:
-    """TO_DATE(value, pattern), and the type; what the format lacks is that of the month of now.
-
-    Raises:
-        SqlError: SQL0171N, a format that is not known.
-    """
+    """TO_DATE(value, pattern), and the type; what the format lacks is that of the month of now."""
     usual = exp.Literal.string("YYYY-MM-DD HH24:MI:SS")
     format_ = _strftime(usual if pattern is None else pattern)
     known = set(re.findall("%.", format_))
     has_year, has_month = known & {"%Y", "%y"}, known & {"%m", "%j"}
     before = ("" if has_year else "%Y") + ("" if has_month else "%m")
-    text, whole = "CAST({x} AS VARCHAR)", format_
+    text, full_format = "CAST({x} AS VARCHAR)", format_
     if before:
-        text, whole = f"strftime({NOW}, '{before} ') || {text}", f"{before} {format_}"
+        text, full_format = f"strftime({NOW}, '{before} ') || {text}", f"{before} {format_}"
     time = f"try_strptime(trim({text}), {{p}})"
     if "%y" in format_:  # of this century
         time = f"CASE WHEN year({time}) < 2000 THEN {time} + to_years(100) ELSE {time} END"
@@ -307,7 +303,7 @@ def read(value: exp.Expr, pattern: exp.Expr | None) -> Typed:
         f"CASE WHEN {time} IS NULL AND {{x}} IS NOT NULL "
         f"THEN error('{NO_DATE}' || CAST({{x}} AS VARCHAR)) ELSE {time} END"
     )
-    return fill(checked, x=value, p=exp.Literal.string(whole)), TIMESTAMP
+    return fill(checked, x=value, p=exp.Literal.string(full_format)), TIMESTAMP
 
 
 def _no_date(function: str) -> SqlError:

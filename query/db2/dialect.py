@@ -265,7 +265,6 @@ def join_names(tokens_: list[Any], hyphenated: Collection[str], columns: Collect
     and so does everything with blanks around the sign. In quotes a name is a name anyway.
 
     Args:
-        tokens_: The statement's.
         hyphenated: Names with a hyphen, in lower case.
         columns: Names of columns, in lower case.
     """

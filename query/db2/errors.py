@@ -107,9 +107,9 @@ def translated(error: duckdb.Error) -> SqlError:
     for excerpt, sqlcode, sqlstate, message in _BY_TEXT:
         if excerpt in text:
             return SqlError(sqlcode, sqlstate, message)
-    told = _with_value(raised)
-    if told is not None:
-        return told
+    translated_error = _with_value(raised)
+    if translated_error is not None:
+        return translated_error
     if isinstance(error, duckdb.ConversionException):
         return _not_converted(text)
     for kind, sqlcode, sqlstate, message in _BY_CLASS:
@@ -165,8 +165,8 @@ def _not_a_number(value: str) -> SqlError:
 
 def _not_converted(text: str) -> SqlError:
     if _TIME.search(text):
-        shown = re.search(r"""["']([^"']{1,100})["']""", text)
-        value = f': "{shown[1]}"' if shown else ""
+        quoted = re.search(r"""["']([^"']{1,100})["']""", text)
+        value = f': "{quoted[1]}"' if quoted else ""
         return SqlError(-180, "22007", f"The text of a date or time is not valid{value}.")
     quoted = _QUOTED.search(text)
     if quoted is not None and "out of range" not in text:

@@ -175,7 +175,7 @@ _TEXTS = (
     Function("SUBSTR(x, start, length)", Db2Function, "VARCHAR",
              "The characters from `start` on, counted from 1; with a `length` so many, with blanks "
              "at the end where x has fewer; beyond what x may have SQL0138N",
-             ("SUBSTR('camera', 2, 3)", "ame"), build=calls.part, least=2, most=3),
+             ("SUBSTR('camera', 2, 3)", "ame"), build=calls.substr, least=2, most=3),
     Function("SUBSTRING(x, start, length)", exp.Substring, "VARCHAR",
              "The same, of what x has: no blanks, no error",
              ("SUBSTRING('camera', 5, 3)", "ra"), least=2, most=3),

@@ -69,26 +69,26 @@ def with_tables(query: exp.Query, schema: Views) -> exp.Query:
 def _check_distinct_order(select: exp.Select) -> None:
     """DISTINCT rows may be ordered by what they show: of another column, a row has many."""
     order = select.args.get("order")
-    shown = {item.unalias() for item in select.expressions}
+    selected = {item.unalias() for item in select.expressions}
     names = {item.alias_or_name for item in select.expressions}
     for term in order.expressions if order is not None else ():
         key = term.this.unnest()
         is_name = isinstance(key, exp.Column) and not key.table and key.name in names
-        if not (is_name or isinstance(key, exp.Literal) or key in shown):
+        if not (is_name or isinstance(key, exp.Literal) or key in selected):
             raise SqlError(
-                -214, "42822", f'An expression in ORDER BY, "{_shown(key)}", is not valid: it is '
+                -214, "42822", f'An expression in ORDER BY, "{_printed(key)}", is not valid: it is '
                 "not in the SELECT list of a SELECT DISTINCT.",
             )  # fmt: skip
 
 
-def _shown(expression: exp.Expr) -> str:
+def _printed(expression: exp.Expr) -> str:
     plain = expression.copy()
     for identifier in plain.find_all(exp.Identifier):
         identifier.set("quoted", False)
     return str(plain.sql(dialect=Db2))[:60].upper()
 
 
-def columns_given(query: exp.Query, schema: Views) -> list[str]:
+def output_columns(query: exp.Query, schema: Views) -> list[str]:
     """The names of a query's columns, in lower case; the query may not be used any more.
 
     Raises:

@@ -36,8 +36,8 @@ def sample_tables(query: exp.Expr) -> None:
 def _chosen(sample: exp.TableSample, table: exp.Table) -> exp.Expr:
     """The condition that holds for the rows of a sample."""
     method, size, seed = (sample.args.get(name) for name in ("method", "percent", "seed"))
-    others = {name for name, value in sample.args.items() if value} - {"method", "percent", "seed"}
-    if others or method is None or method.name.upper() not in ("BERNOULLI", "SYSTEM"):
+    extra = {name for name, value in sample.args.items() if value} - {"method", "percent", "seed"}
+    if extra or method is None or method.name.upper() not in ("BERNOULLI", "SYSTEM"):
         raise SqlError(
             -104, "42601", "The TABLESAMPLE is not valid. Expected: BERNOULLI or SYSTEM, a "
             "percentage in parentheses and, for the same rows each time, REPEATABLE (a number).",

@@ -62,7 +62,6 @@ def parse(text: str, schema: Schema | None = None) -> exp.Query:
     """The one query in ``text``.
 
     Args:
-        text: The statement.
         schema: What it may name; without it no name has a hyphen unless in quotes.
 
     Raises:
@@ -150,10 +149,6 @@ def _tree(terms: list[exp.Expr], kind: type[exp.Connector]) -> exp.Expr:
 
 def parse_condition(text: str, schema: Schema | None = None) -> exp.Select:
     """The WHERE body in ``text``, as ``SELECT fkey FROM frames WHERE body``.
-
-    Args:
-        text: The condition.
-        schema: As for `parse`.
 
     Raises:
         SqlError: It is no condition, or more than one.

@@ -40,7 +40,7 @@ _OUTSIDE = {
 
 _INSIDE = {"d": r"\p{Nd}", "w": r"\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}", "s": r"\t-\r\p{Z}",
            "h": r"\t\p{Zs}"}  # fmt: skip
-"""The same inside of brackets."""
+"""A part of ICU's pattern as RE2's, inside of brackets."""
 
 _ATOM = re.compile(
     r"\\u(?P<hex>[0-9A-Fa-f]{4})|(?P<escape>\\(?P<code>.|\Z))|(?P<possessive>[*+?}]\+)"
@@ -69,17 +69,13 @@ class _Pattern:
 
 
 def call(node: Db2Function, of: TypeOf) -> Typed:
-    """A call in DuckDB's SQL, and its type.
-
-    Raises:
-        SqlError: An argument is no constant where one is expected, or cannot be used.
-    """
+    """A call in DuckDB's SQL, and its type."""
     name: str = node.args["name"]
     text = node.this if of(node.this) is TEXT else fill("CAST({x} AS VARCHAR)", x=node.this)
-    pattern, *others = node.expressions
-    if name in ("REGEXP_LIKE", "REGEXP_COUNT") and len(others) == 1 and _is_flags(others[0]):
-        others = [exp.Literal.number(1), *others]  # a start may be left out alone
-    return _CALLS[name](text, pattern, _Arguments(name, others, of))
+    pattern, *optional = node.expressions
+    if name in ("REGEXP_LIKE", "REGEXP_COUNT") and len(optional) == 1 and _is_flags(optional[0]):
+        optional = [exp.Literal.number(1), *optional]  # a start may be left out alone
+    return _CALLS[name](text, pattern, _Arguments(name, optional, of))
 
 
 def _is_flags(node: exp.Expr) -> bool:
@@ -92,12 +88,12 @@ class _Arguments:
     """The arguments of a call that may be left out."""
 
     name: str
-    others: Sequence[exp.Expr]
+    optional: Sequence[exp.Expr]
     of: TypeOf
 
-    def constant(self, place: int, what: str, default: int, lowest: int, highest: int) -> int:
+    def constant(self, index: int, what: str, default: int, lowest: int, highest: int) -> int:
         """A whole number."""
-        node = self.others[place].unnest() if place < len(self.others) else None
+        node = self.optional[index].unnest() if index < len(self.optional) else None
         if node is None:
             return default
         text = node.name if isinstance(node, exp.Literal) and not node.is_string else ""
@@ -108,9 +104,9 @@ class _Arguments:
             )  # fmt: skip
         return int(text)
 
-    def flags(self, place: int) -> str:
-        """Those of a pattern, as RE2 writes them."""
-        node = self.others[place].unnest() if place < len(self.others) else None
+    def flags(self, index: int) -> str:
+        """The flags of a pattern, as RE2 writes them."""
+        node = self.optional[index].unnest() if index < len(self.optional) else None
         text = "c" if node is None else _constant(node, self.name, "flags")
         if set(text) - set("cimns") or {"c", "i"} <= set(text):
             raise SqlError(
@@ -120,9 +116,9 @@ class _Arguments:
         known = {"i": "i", "m": "m", "n": "s", "s": "s"}
         return "".join(dict.fromkeys(known[flag] for flag in text if flag in known))
 
-    def start(self, text: exp.Expr, place: int) -> tuple[exp.Expr, exp.Expr | None]:
+    def start(self, text: exp.Expr, index: int) -> tuple[exp.Expr, exp.Expr | None]:
         """The text from where the search begins, and that place; None for its begin."""
-        node = self.others[place] if place < len(self.others) else None
+        node = self.optional[index] if index < len(self.optional) else None
         if node is None or (isinstance(node, exp.Literal) and node.name == "1"):
             return text, None
         value = number(node) if self.of(node) is TEXT else node
@@ -144,64 +140,64 @@ BAD_START = "SQL0171N:start"
 """Text of the DuckDB error that the query raises where a search begins before the text."""
 
 
-def _like(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
-    searched, _ = given.start(text, 0)
-    expression = _pattern(pattern, given.flags(1), given.name).text
+def _like(text: exp.Expr, pattern: exp.Expr, arguments: _Arguments) -> Typed:
+    searched, _ = arguments.start(text, 0)
+    expression = _pattern(pattern, arguments.flags(1), arguments.name).text
     return fill("regexp_matches({x}, {p})", x=searched, p=_text(expression)), OTHER
 
 
-def _count(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
-    searched, _ = given.start(_short(text), 0)
-    expression = _pattern(pattern, given.flags(1), given.name).text
+def _count(text: exp.Expr, pattern: exp.Expr, arguments: _Arguments) -> Typed:
+    searched, _ = arguments.start(_short(text), 0)
+    expression = _pattern(pattern, arguments.flags(1), arguments.name).text
     counted = "CAST(len(regexp_extract_all({x}, {p})) AS INTEGER)"
     return fill(counted, x=searched, p=_text(expression)), INTEGER
 
 
-def _substr(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
-    searched, _ = given.start(_short(text), 0)
-    occurrence = given.constant(1, "occurrence", 1, 1, 10**9 - 1)
-    parsed = _pattern(pattern, given.flags(2), given.name)
-    group = given.constant(3, "group", 0, 0, parsed.groups)
+def _substr(text: exp.Expr, pattern: exp.Expr, arguments: _Arguments) -> Typed:
+    searched, _ = arguments.start(_short(text), 0)
+    occurrence = arguments.constant(1, "occurrence", 1, 1, 10**9 - 1)
+    parsed = _pattern(pattern, arguments.flags(2), arguments.name)
+    group = arguments.constant(3, "group", 0, 0, parsed.groups)
     match = f"regexp_extract_all({{x}}, {{p}}, {group})[{occurrence}]"
     return fill(match, x=searched, p=_text(parsed.text)), TEXT
 
 
-def _instr(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
-    searched, begin = given.start(_short(text), 0)
-    occurrence = given.constant(1, "occurrence", 1, 1, _MOST_OCCURRENCE)
-    after = given.constant(2, "return option", 0, 0, 1)
-    parsed = _pattern(pattern, given.flags(3), given.name)
-    given.constant(4, "group", 0, 0, 0)
+def _instr(text: exp.Expr, pattern: exp.Expr, arguments: _Arguments) -> Typed:
+    searched, begin = arguments.start(_short(text), 0)
+    occurrence = arguments.constant(1, "occurrence", 1, 1, _MOST_OCCURRENCE)
+    after = arguments.constant(2, "return option", 0, 0, 1)
+    parsed = _pattern(pattern, arguments.flags(3), arguments.name)
+    arguments.constant(4, "group", 0, 0, 0)
     # The text before the match, or with it: found by one pattern, since each match may look at what
     # stands before it.
     before = _before(parsed, occurrence)
-    found = f"({before}{parsed.bare})" if after else f"({before}){parsed.bare}"
-    whole = rf"(?s:\A{found})"
-    place = (
+    match = f"({before}{parsed.bare})" if after else f"({before}){parsed.bare}"
+    prefix = rf"(?s:\A{match})"
+    position = (
         f"CASE WHEN len(regexp_extract_all({{x}}, {{p}})) < {occurrence} THEN 0 "
         "ELSE length(regexp_extract({x}, {w}, 1)) + {n} END"
     )
     offset = exp.Literal.number(1) if begin is None else begin
-    parts = {"x": searched, "p": _text(parsed.text), "w": _text(whole), "n": offset}
-    return fill(f"CAST({place} AS INTEGER)", **parts), INTEGER
+    parts = {"x": searched, "p": _text(parsed.text), "w": _text(prefix), "n": offset}
+    return fill(f"CAST({position} AS INTEGER)", **parts), INTEGER
 
 
-def _replace(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
-    new = given.others[0] if given.others else exp.Literal.string("")
-    rest = _Arguments(given.name, given.others[1:], given.of)
+def _replace(text: exp.Expr, pattern: exp.Expr, arguments: _Arguments) -> Typed:
+    new = arguments.optional[0] if arguments.optional else exp.Literal.string("")
+    rest = _Arguments(arguments.name, arguments.optional[1:], arguments.of)
     searched, begin = rest.start(_short(text), 0)
     occurrence = rest.constant(1, "occurrence", 0, 0, _MOST_OCCURRENCE)
-    parsed = _pattern(pattern, rest.flags(2), given.name)
-    replacement = _constant(new.unnest(), given.name, "replacement")
+    parsed = _pattern(pattern, rest.flags(2), arguments.name)
+    replacement = _constant(new.unnest(), arguments.name, "replacement")
     parts: dict[str, exp.Expr] = {"x": searched}
     if occurrence == 0:
-        made, references = _replacement(replacement, parsed.groups, 0)
+        replacement_text, references = _replacement(replacement, parsed.groups, 0)
         replaced = "regexp_replace({x}, {p}, {r}, 'g')"
-        parts["p"], parts["r"] = _text(parsed.text), _text(made)
+        parts["p"], parts["r"] = _text(parsed.text), _text(replacement_text)
     else:
-        made, references = _replacement(replacement, parsed.groups, 1)
+        replacement_text, references = _replacement(replacement, parsed.groups, 1)
         before = _before(parsed, occurrence)
-        parts["p"], parts["r"] = _text(parsed.text), _text("\\1" + made)
+        parts["p"], parts["r"] = _text(parsed.text), _text("\\1" + replacement_text)
         parts["w"] = _text(rf"(?s:\A({before}))({parsed.text})")
         replaced = (
             f"CASE WHEN len(regexp_extract_all({{x}}, {{p}})) < {occurrence} THEN {{x}} "
@@ -209,7 +205,7 @@ def _replace(text: exp.Expr, pattern: exp.Expr, given: _Arguments) -> Typed:
         )
     most = (
         f"strlen({{x}}) * {1 + references} + len(regexp_extract_all({{x}}, {{p}})) * "
-        f"{len(made.encode())}"
+        f"{len(replacement_text.encode())}"
     )
     limited = (
         f"CASE WHEN {most} > {_MOST_MADE_BYTES} THEN error('{TOO_LONG}') "
@@ -251,7 +247,7 @@ def _constant(node: exp.Expr, name: str, what: str) -> str:
 
 
 def _before(pattern: _Pattern, occurrence: int) -> str:
-    """What stands before that occurrence, those before it included."""
+    """The pattern of the text before that occurrence, earlier ones included."""
     earlier = f"(?:.*?{pattern.bare}){{{occurrence - 1}}}" if occurrence > 1 else ""
     return earlier + ".*?"
 
@@ -260,8 +256,8 @@ def _replacement(text: str, groups: int, shift: int) -> tuple[str, int]:
     """ICU's replacement as RE2's, and how many groups it names."""
     parts: list[str] = []
     references = 0
-    for part in re.finditer(r"\\(.)|\$(\d)|(\$)|(.)", text, re.DOTALL):
-        escaped, group, dollar, sign = part.groups()
+    for token in re.finditer(r"\\(.)|\$(\d)|(\$)|(.)", text, re.DOTALL):
+        escaped, group, dollar, sign = token.groups()
         if group is not None and int(group) <= groups and int(group) + shift <= 9:
             # Shifted, the group 2 is the whole match.
             parts.append(f"\\{int(group) + (shift + 1 if shift else 0)}")
@@ -293,13 +289,13 @@ def _pattern(node: exp.Expr, flags: str, name: str) -> _Pattern:
         atom = (_MEMBER if brackets else _ATOM).match(text, position)
         assert atom is not None  # any character is one
         position = atom.end()
-        part = _member(atom, text, brackets) if brackets else _atom(atom, text)
+        converted = _member(atom, text, brackets) if brackets else _atom(atom, text)
         if atom["sign"] in ("[", "]"):
             brackets = max(0, brackets + (1 if atom["sign"] == "[" else -1))
-        written.append(part)
-        is_group = part == "(" and not brackets
+        written.append(converted)
+        is_group = converted == "(" and not brackets
         groups += is_group
-        bare.append("(?:" if is_group else part)
+        bare.append("(?:" if is_group else converted)
     on = f"(?{flags})" if flags else ""
     off = "" if "s" in flags else "-s"
     return _Pattern(on + "".join(written), f"(?{flags}{off}:{''.join(bare)})", groups)

@@ -29,7 +29,7 @@ _STORED_TEXT = 64
 _NUMBER = 8
 
 _LENGTH_AT = {"LPAD": 0, "RPAD": 0, "SUBSTR": 1}
-"""Functions that are told how long a text is -> the place of that among what follows the text."""
+"""Functions with an argument for a text's length -> its position among what follows the text."""
 
 _Outputs = list[tuple[str, int]]
 _Columns = dict[tuple[str, str], int]
@@ -43,7 +43,6 @@ class RowWidths:
     """The estimated bytes of each query's columns, inner queries first."""
 
     def __init__(self, schema: Schema) -> None:
-        """Know no query yet."""
         self._schema = schema
         self._outputs: dict[int, _Outputs] = {}
 
@@ -111,12 +110,7 @@ def _constant(length: exp.Expr | None) -> int:
 
 
 def guarded(statement: str, outputs: Sequence[tuple[str, Db2Type]]) -> str:
-    """The statement in DuckDB's SQL, failing on a row that is too wide before it is handed over.
-
-    Args:
-        statement: In DuckDB's SQL.
-        outputs: Its columns' names and types.
-    """
+    """The statement in DuckDB's SQL, failing on a row that is too wide before it is handed over."""
     columns = [f"_{number}" for number in range(len(outputs))]
     width = _sum([
         _width(column, kind) for column, (_, kind) in zip(columns, outputs, strict=True)

@@ -26,7 +26,6 @@ def columns_of(
     """Each column, by its table's alias and its name, with the type that is known of it.
 
     Args:
-        scope: The query.
         outputs: What is known of the columns of the queries inside it, by their ``id``.
         schema: DuckDB's types of the views' columns.
         of_view: What is known of a view's column by its type.
@@ -49,21 +48,20 @@ def name_rows(query: exp.Query, schema: Schema) -> None:
 
     Args:
         query: Whose columns have their tables.
-        schema: The views.
 
     Raises:
         SqlError: SQL0101N, there are too many.
     """
     if query.find(Random) is None:
         return
-    left = MAX_NAMING
+    remaining = MAX_NAMING
     for scope in traverse_scope(query):
         for number in scope.find_all(Random):
             table: str = number.args.get("table") or ""
             if number.this is not None or table:
                 columns = _columns(scope, table.lower(), schema)
-                left -= len(columns)
-                if left < 0:
+                remaining -= len(columns)
+                if remaining < 0:
                     raise too_complex()
                 number.set("expressions", columns)
 

@@ -90,13 +90,8 @@ def to_duckdb(query: exp.Query, schema: Views, tables: Tables | None = None) -> 
     """The query in DuckDB's SQL with Db2's meaning; it must have passed read_only.check.
 
     Args:
-        query: The query.
-        schema: The views that it may name.
         tables: What is behind the views. With it the tables are read, without self joins; without,
             the views as they are, which is the reference.
-
-    Raises:
-        SqlError: SQL0206N unknown column, SQL0203N ambiguous column, SQL0419N, and others.
     """
     with _limited():
         qualified, typing = _rewritten(query, schema, tables)
@@ -115,12 +110,7 @@ def condition_to_duckdb(
     """The condition of a query's WHERE, as `to_duckdb`.
 
     Args:
-        query: The query.
-        schema: The views that it may name.
         finish: Makes of the condition's tree in DuckDB's terms the one that is meant.
-
-    Raises:
-        SqlError: As `to_duckdb`.
     """
     with _limited():
         where: exp.Where = _rewritten(query, schema, None)[0].args["where"]
@@ -320,7 +310,7 @@ def _make_comparable(nodes: Sequence[exp.Expr], kinds: Sequence[Db2Type]) -> boo
     if mixed:
         for node, kind in zip(nodes, kinds, strict=True):
             if kind is TEXT:
-                exchange(node, db2_templates.integer_behind(node) or number(node))
+                exchange(node, db2_templates.integer_operand(node) or number(node))
     elif any(kind.is_datetime for kind in kinds):
         for node in nodes:
             if isinstance(node, exp.Literal) and node.is_string:
@@ -343,8 +333,8 @@ def _ignore_end_blanks(nodes: Sequence[exp.Expr]) -> None:
 def _compare_many(node: exp.Expr, of: _TypeOf) -> exp.Expr:
     """IN a list, BETWEEN."""
     between = isinstance(node, exp.Between)
-    others = [node.args["low"], node.args["high"]] if between else list(node.expressions)
-    values = [node.args["this"], *others]
+    operands = [node.args["low"], node.args["high"]] if between else list(node.expressions)
+    values = [node.args["this"], *operands]
     kinds = [of(value) for value in values]
     if not _make_comparable(values, kinds) and not between and set(kinds) == {TEXT}:
         _ignore_end_blanks(values)
@@ -486,8 +476,8 @@ def _called(node: exp.Expr, of: _TypeOf) -> Typed:
     """A function of the table that has a template, or one of _OWN."""
     own = _OWN.get(node.args["name"])
     if own is not None:
-        made, kind = own(node, of)
-        return _replace(node, made), kind
+        rewritten, kind = own(node, of)
+        return _replace(node, rewritten), kind
     function = FUNCTIONS[node.args["name"]]
     value, value_type = node.this, of(node.this)
     if value_type is TEXT and function.reads == "number":
@@ -507,11 +497,11 @@ def _formatted(node: exp.Expr, of: _TypeOf) -> Typed:
     return db2_dates.formatted(value, kind, node.expressions[0]), TEXT
 
 
-def _part(node: exp.Expr, of: _TypeOf) -> Typed:
+def _substr(node: exp.Expr, of: _TypeOf) -> Typed:
     """SUBSTR."""
     start, length, *_ = [*node.expressions, None]
     text = texts.as_text(node.this, of(node.this)) if of(node.this) is not TEXT else node.this
-    return texts.part(text, node.meta[MOST_CHARACTERS], start, length), TEXT
+    return texts.substr(text, node.meta[MOST_CHARACTERS], start, length), TEXT
 
 
 def _substring(node: exp.Expr, _: _TypeOf) -> Typed:
@@ -567,19 +557,19 @@ def _cut(node: exp.Expr, of: _TypeOf) -> Typed:
     unit, kind = node.args.get("decimals"), of(node.this)
     if not (kind.is_datetime or (isinstance(unit, exp.Literal) and unit.is_string)):
         return _read_number(node, of)
-    made, kind = db2_dates.truncated(node.this, kind, unit)
-    return _replace(node, made), kind
+    rewritten, kind = db2_dates.truncated(node.this, kind, unit)
+    return _replace(node, rewritten), kind
 
 
 def _over_rows(node: exp.Expr, of: _TypeOf) -> Typed:
     """MEDIAN, LAG and others."""
     call = cast(Db2Aggregate, node)
-    made, kind = windows.call(call, of)
-    if made is node:
+    rewritten, kind = windows.call(call, of)
+    if rewritten is node:
         node.meta[_ARGUMENT] = of(node.this)
         return node, kind
-    made.meta[_NAME] = call.args["name"]
-    return (exchange if isinstance(node.parent, exp.Window) else _replace)(node, made), kind
+    rewritten.meta[_NAME] = call.args["name"]
+    return (exchange if isinstance(node.parent, exp.Window) else _replace)(node, rewritten), kind
 
 
 def _correlated(node: exp.Expr, of: _TypeOf) -> Typed:
@@ -616,9 +606,11 @@ def _list(node: exp.Expr, of: _TypeOf) -> Typed:
     if isinstance(node, exp.WithinGroup):
         call, order = node.this, node.expression.expressions
     if isinstance(call, Db2Aggregate) and call.args["name"] in windows.PERCENTILES:
-        made, kind = windows.percentile(cast(exp.WithinGroup, node), of)
-        made.meta[_NAME] = call.args["name"]
-        return (exchange if isinstance(node.parent, exp.Window) else _replace)(node, made), kind
+        rewritten, kind = windows.percentile(cast(exp.WithinGroup, node), of)
+        rewritten.meta[_NAME] = call.args["name"]
+        return (exchange if isinstance(node.parent, exp.Window) else _replace)(
+            node, rewritten
+        ), kind
     if isinstance(node.parent, exp.Window):
         raise SqlError(-142, "42612", "The SQL statement is not supported: LISTAGG with OVER.")
     if not isinstance(call, exp.GroupConcat):
@@ -723,8 +715,8 @@ _OWN: dict[str, Callable[[exp.Expr, _TypeOf], Typed]] = {
     "LEAST": _extreme,
     "LPAD": _padded,
     "RPAD": _padded,
-    "SUBSTR": _part,
-    "TIMESTAMPDIFF": lambda node, of: db2_dates.counted(
+    "SUBSTR": _substr,
+    "TIMESTAMPDIFF": lambda node, of: db2_dates.timestamp_difference(
         node.this, node.expressions[0], of(node.expressions[0])
     ),
     "TO_DATE": lambda node, _: db2_dates.read(node.this, next(iter(node.expressions), None)),

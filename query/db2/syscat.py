@@ -57,7 +57,6 @@ def filled(query: exp.Expr, schema: Mapping[str, Mapping[str, str]]) -> None:
 
     Args:
         query: In DuckDB's terms.
-        schema: The views that the statement may name.
     """
     for table in list(query.find_all(exp.Table)):
         name = table.name.lower()

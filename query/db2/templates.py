@@ -45,7 +45,7 @@ _REPEATED_NODES = 40
 computed once, or each level of a nest would double the statement: 12 divisions of 76 bytes took
 2.7 s to rewrite. The columns, constants and sums of usual statements have up to 20 nodes."""
 
-_nodes_left: ContextVar[int] = ContextVar("nodes left")
+_remaining_nodes: ContextVar[int] = ContextVar("nodes left")
 
 _CONSTANTS = (exp.Literal, exp.Null)
 _LONG_TEMPLATE = 2_000
@@ -71,11 +71,11 @@ def _parsed(template: str) -> exp.Expr:
 @contextmanager
 def size_limited() -> Iterator[None]:
     """One statement is rewritten inside, and grows by MAX_NODES at most."""
-    token = _nodes_left.set(MAX_NODES)
+    token = _remaining_nodes.set(MAX_NODES)
     try:
         yield
     finally:
-        _nodes_left.reset(token)
+        _remaining_nodes.reset(token)
 
 
 def fill(template: str, **parts: exp.Expr) -> exp.Expr:
@@ -87,8 +87,10 @@ def fill(template: str, **parts: exp.Expr) -> exp.Expr:
     stand_ins = {name: f"part_{name}" for name in parts}
     named = {stand_ins[name]: operand for name, operand in parts.items()}
     go_on()
-    left = _nodes_left.get()
-    sizes = {name: sum(1 for _ in islice(operand.walk(), left)) for name, operand in named.items()}
+    remaining = _remaining_nodes.get()
+    sizes = {
+        name: sum(1 for _ in islice(operand.walk(), remaining)) for name, operand in named.items()
+    }
     tree = _parsed(template.format(**stand_ins))
     uses = Counter(column.name for column in tree.find_all(exp.Column))
     if any(
@@ -98,10 +100,10 @@ def fill(template: str, **parts: exp.Expr) -> exp.Expr:
         tree = _parsed(_computed_once(template, parts))
     filled = exp.Paren(this=tree.copy())
     slots = [column for column in filled.find_all(exp.Column) if column.name in named]
-    left -= sum(sizes[slot.name] for slot in slots)
-    if left <= 0:
+    remaining -= sum(sizes[slot.name] for slot in slots)
+    if remaining <= 0:
         raise too_complex()
-    _nodes_left.set(left)
+    _remaining_nodes.set(remaining)
     for slot in slots:
         exchange(slot, exp.Paren(this=named[slot.name].copy()))
     return filled
@@ -139,7 +141,7 @@ def exchange(node: exp.Expr, new: exp.Expr) -> exp.Expr:
     return new
 
 
-def integer_behind(text: exp.Expr) -> exp.Expr | None:
+def integer_operand(text: exp.Expr) -> exp.Expr | None:
     """The integer column that a view shows as this text; None where it is other text."""
     inner = text.unnest()
     if inner.meta.get(VIEW_TEXT) in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT"):
@@ -149,7 +151,7 @@ def integer_behind(text: exp.Expr) -> exp.Expr | None:
 
 def number(text: exp.Expr) -> exp.Expr:
     """Text as a number, as Db2 converts it beside one; blanks around it do not count."""
-    integer = integer_behind(text)
+    integer = integer_operand(text)
     if integer is not None:
         return fill("CAST({x} AS DOUBLE)", x=integer)
     return fill(_guarded("INTEGER", "CAST({x} AS DOUBLE)", "CAST(trim({x}) AS DOUBLE)"), x=text)
@@ -170,13 +172,9 @@ def not_zero(divisor: exp.Expr) -> exp.Expr:
 
 
 def convert(cast: Db2Cast, argument: Db2Type) -> Typed:
-    """INT(x) and its family, and the type it gives.
-
-    Raises:
-        SqlError: SQL0171N, a length, precision or scale that is no fitting constant.
-    """
+    """INT(x) and its family, and the type it gives."""
     kind: str = cast.args["kind"]
-    integer = integer_behind(cast.this)
+    integer = integer_operand(cast.this)
     if integer is not None and kind not in ("CHAR", "VARCHAR"):
         cast.set("this", integer)
         argument = INTEGER

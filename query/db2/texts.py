@@ -34,30 +34,30 @@ _PERCENT, _UNDERLINE, _ESCAPED = "\ue000", "\ue001", "\ue002"
 """Signs of nobody's text that stand in for others while a pattern is translated."""
 
 
-def part(text: exp.Expr, most: int, start: exp.Expr, length: exp.Expr | None) -> exp.Expr:
+def substr(text: exp.Expr, most: int, start: exp.Expr, length: exp.Expr | None) -> exp.Expr:
     """SUBSTR(text, start, length) of a text that may have at most so many characters."""
     begins = f"{{s}} < 1 OR {{s}} > greatest({most}, 1)"
     if length is None:
         cut = f"CASE WHEN {begins} THEN error('{OUT_OF_RANGE}') ELSE substr({{x}}, {{s}}) END"
-        return fill(cut, x=text, s=whole(start))
+        return fill(cut, x=text, s=integer(start))
     outside = f"{begins} OR {{n}} < 0 OR {{n}} > {most} - {{s}} + 1"
     cut = (
         f"CASE WHEN {outside} THEN error('{OUT_OF_RANGE}') "
         "ELSE rpad(substr({x}, {s}, {n}), {n}, ' ') END"
     )
-    return fill(cut, x=text, s=whole(start), n=whole(length))
+    return fill(cut, x=text, s=integer(start), n=integer(length))
 
 
 def substring(text: exp.Expr, start: exp.Expr, length: exp.Expr | None) -> exp.Expr:
     """SUBSTRING(text, start, length): what the text has of it."""
     if length is None:
-        return fill("substr({x}, greatest({s}, 1))", x=text, s=whole(start))
+        return fill("substr({x}, greatest({s}, 1))", x=text, s=integer(start))
     cut = "substr({x}, greatest({s}, 1), greatest({s} + {n} - greatest({s}, 1), 0))"
     cut = f"CASE WHEN {{n}} < 0 THEN error('{OUT_OF_RANGE}') ELSE {cut} END"
-    return fill(cut, x=text, s=whole(start), n=whole(length))
+    return fill(cut, x=text, s=integer(start), n=integer(length))
 
 
-def whole(value: exp.Expr) -> exp.Expr:
+def integer(value: exp.Expr) -> exp.Expr:
     """A number cut at the point, as Db2 converts to INTEGER; a constant stays one."""
     inner = value.unnest()
     if isinstance(inner, exp.Literal) and not inner.is_string and inner.name.isdecimal():
@@ -73,26 +73,25 @@ def padded(text: exp.Expr, length: exp.Expr, pad: exp.Expr | None, *, left: bool
         f"WHEN {{p}} = '' THEN left({{x}}, {{n}}) ELSE {function}({{x}}, {{n}}, {{p}}) END"
     )
     blank = exp.Literal.string(" ")
-    return fill(template, x=text, n=whole(length), p=blank if pad is None else pad)
+    return fill(template, x=text, n=integer(length), p=blank if pad is None else pad)
 
 
 def to_char(cast: Db2Cast, argument: Db2Type, text: exp.Expr) -> exp.Expr:
     """CHAR(x): the text of x with blanks up to its length.
 
     Args:
-        cast: The conversion.
         argument: The type of what it converts.
         text: That as text.
 
     Raises:
         SqlError: SQL0171N, the length is no constant up to 255.
     """
-    given = cast.args.get("precision")
-    if given is not None:
-        digits = given.name if isinstance(given, exp.Literal) and not given.is_string else ""
+    width = cast.args.get("precision")
+    if width is not None:
+        digits = width.name if isinstance(width, exp.Literal) and not width.is_string else ""
         if not (digits.isdecimal() and len(digits) < 9 and 1 <= int(digits) <= _MOST_CHAR):
             raise SqlError(
-                -171, "42815", f'The length "{given.sql()[:40]}" of CHAR is not valid. '
+                -171, "42815", f'The length "{width.sql()[:40]}" of CHAR is not valid. '
                 f"Expected: a number from 1 to {_MOST_CHAR}.",
             )  # fmt: skip
         return fill(f"rpad({{x}}, {digits}, ' ')", x=text)

@@ -29,8 +29,6 @@ def time_limited(timeout_s: float, cancelled: Callable[[], bool], began: float) 
     """Have `go_on` give up in the block.
 
     Args:
-        timeout_s: After so long [s].
-        cancelled: Whether somebody asked for its end.
         began: From when the time counts [s of time.monotonic].
     """
     before = _limit.set(_Limit(timeout_s, began + timeout_s, cancelled))

@@ -25,8 +25,6 @@ class Db2Type:
 
     Attributes:
         kind: DECFLOAT, REAL and DOUBLE are DOUBLE; OTHER is anything without arithmetic.
-        precision: Digits of a DECIMAL.
-        scale: Digits after the point of a DECIMAL.
     """
 
     kind: Kind
@@ -93,13 +91,13 @@ def of_number(text: str) -> Db2Type:
         if not text[-1].isdigit():  # sqlglot takes "0E" for a number
             raise SqlError(-103, "42604", f'The numeric literal "{text[:40]}" is not valid.')
         return DOUBLE if isfinite(float(text)) else _too_large(text)
-    whole, point, fraction = text.partition(".")
-    digits = len(whole if point else whole.lstrip("0")) + len(fraction)
+    integer_digits, point, fraction = text.partition(".")
+    digits = len(integer_digits if point else integer_digits.lstrip("0")) + len(fraction)
     if digits > MAX_PRECISION:
         return _too_large(text)
     if point:
         return decimal(digits, len(fraction))
-    value = int(whole)
+    value = int(integer_digits)
     if value < 2**31:
         return INTEGER
     return BIGINT if value < 2**63 else decimal(digits, 0)
@@ -161,8 +159,8 @@ def of_arithmetic(operator: str, left: Db2Type, right: Db2Type) -> Db2Type:
             )
         return decimal(MAX_PRECISION, scale)
     scale = max(left.scale, right.scale)
-    whole = max(left.precision - left.scale, right.precision - right.scale)
-    return decimal(whole + scale + 1, scale)
+    integer_digits = max(left.precision - left.scale, right.precision - right.scale)
+    return decimal(integer_digits + scale + 1, scale)
 
 
 def of_sum(argument: Db2Type) -> Db2Type:

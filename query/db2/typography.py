@@ -34,12 +34,12 @@ def as_typed(text: str) -> str:
     return _PARTS.sub(_typed, text.removeprefix(_BOM))
 
 
-def _typed(part: re.Match[str]) -> str:
-    if part["sign"]:
-        return _SIGNS[part["sign"]]
-    if part["text"] is not None:
-        return f"'{part['text']}'"
-    return part[0] if part["name"] is None else f'"{part["name"]}"'
+def _typed(token: re.Match[str]) -> str:
+    if token["sign"]:
+        return _SIGNS[token["sign"]]
+    if token["text"] is not None:
+        return f"'{token['text']}'"
+    return token[0] if token["name"] is None else f'"{token["name"]}"'
 
 
 def odd_characters(name: str) -> str:

@@ -25,7 +25,7 @@ _IGNORE, _RESPECT = "IGNORE NULLS", "RESPECT NULLS"
 
 
 def call(node: Db2Aggregate, of: TypeOf) -> Typed:
-    """What a call becomes inside of its WITHIN GROUP and OVER, and its type.
+    """The call inside of its WITHIN GROUP and OVER, and its type.
 
     Raises:
         SqlError: It lacks one of them, or has an argument that it does not take.
@@ -49,7 +49,7 @@ def call(node: Db2Aggregate, of: TypeOf) -> Typed:
         nulls = _nulls(node.expressions[0] if node.expressions else None, name)
         return _bare(f"{name.lower()}({{x}}{nulls})", x=node.this), of(node.this)
     if name == "NTILE":
-        tiles = _whole_number(node.this, name, "number of tiles", 1)
+        tiles = _integer(node.this, name, "number of tiles", 1)
         return _bare(f"ntile({tiles})"), of(node.this)
     return node, DOUBLE  # RATIO_TO_REPORT, made with its window
 
@@ -69,11 +69,11 @@ def percentile(node: exp.WithinGroup, of: TypeOf) -> Typed:
     kind = of(node.expression)
     key = number(keys[0].this) if kind is TEXT else keys[0].this
     if name == "PERCENTILE_CONT":
-        place = repr(1 - float(share)) if falling else share
-        return _bare(f"quantile_cont(CAST({{x}} AS DOUBLE), {place})", x=key), DOUBLE
+        fraction = repr(1 - float(share)) if falling else share
+        return _bare(f"quantile_cont(CAST({{x}} AS DOUBLE), {fraction})", x=key), DOUBLE
     # DuckDB counts a negative one from the highest value on.
-    place = share if not falling else f"-{share}" if float(share) else "1"
-    return _bare(f"quantile_disc({{x}}, {place})", x=key), DOUBLE if kind is TEXT else kind
+    fraction = share if not falling else f"-{share}" if float(share) else "1"
+    return _bare(f"quantile_disc({{x}}, {fraction})", x=key), DOUBLE if kind is TEXT else kind
 
 
 def check(node: exp.Window, name: str) -> None:
@@ -104,7 +104,7 @@ def _shifted(node: Db2Aggregate, of: TypeOf) -> Typed:
     """LAG and LEAD."""
     name: str = node.args["name"]
     rows, default, nulls, *_ = [*node.expressions, None, None, None]
-    offset = 1 if rows is None else _whole_number(rows, name, "offset", 0)
+    offset = 1 if rows is None else _integer(rows, name, "offset", 0)
     kind = of(node.this)
     value: exp.Expr = node.this
     otherwise: exp.Expr = exp.Null() if default is None else default
@@ -116,14 +116,14 @@ def _shifted(node: Db2Aggregate, of: TypeOf) -> Typed:
     return _bare(template, x=value, d=otherwise), kind
 
 
-def _as(value: exp.Expr, kind: Db2Type, wanted: Db2Type) -> exp.Expr:
+def _as(value: exp.Expr, kind: Db2Type, target: Db2Type) -> exp.Expr:
     """A value in the type that it has together with another."""
-    if kind is wanted or not wanted.is_number:
+    if kind is target or not target.is_number:
         return value
     if kind is TEXT:
         return number(value)
-    size = f"({wanted.precision}, {wanted.scale})" if wanted.kind == "DECIMAL" else ""
-    return fill(f"CAST({{x}} AS {wanted.kind}{size})", x=value)
+    size = f"({target.precision}, {target.scale})" if target.kind == "DECIMAL" else ""
+    return fill(f"CAST({{x}} AS {target.kind}{size})", x=value)
 
 
 def _bare(template: str, **parts: exp.Expr) -> exp.Expr:
@@ -138,7 +138,7 @@ def _number(value: exp.Expr, of: TypeOf) -> exp.Expr:
 
 
 def _nulls(argument: exp.Expr | None, name: str) -> str:
-    """What is written of nulls inside of a call."""
+    """The clause about nulls inside of a call."""
     if argument is None:
         return ""
     text = argument.name.upper() if isinstance(argument, exp.Literal) else ""
@@ -150,7 +150,7 @@ def _nulls(argument: exp.Expr | None, name: str) -> str:
     return f" {_IGNORE}" if text == _IGNORE else ""
 
 
-def _whole_number(node: exp.Expr, name: str, what: str, lowest: int) -> int:
+def _integer(node: exp.Expr, name: str, what: str, lowest: int) -> int:
     literal = node.unnest()
     text = literal.name if isinstance(literal, exp.Literal) and not literal.is_string else ""
     if not (text.isdecimal() and len(text) < 10 and int(text) >= lowest):

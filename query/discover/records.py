@@ -66,5 +66,5 @@ def _scalar(text: str) -> pa.Scalar:
 
 def _joined(*parts: Any) -> pa.Array:
     """Texts one after the other; null where one of them is."""
-    whole = [_scalar(piece) if isinstance(piece, str) else piece for piece in parts]
-    return pc.binary_join_element_wise(*whole, _scalar(""))
+    columns = [_scalar(piece) if isinstance(piece, str) else piece for piece in parts]
+    return pc.binary_join_element_wise(*columns, _scalar(""))

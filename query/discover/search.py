@@ -93,9 +93,7 @@ class SearchSql:
 
     Attributes:
         table: The table that Spectrum Discover would ask.
-        rows: The statement of its rows.
         facets: The statement of its facets; None where there are no groups.
-        counting: The statement that counts what is found.
     """
 
     table: str
@@ -108,12 +106,7 @@ def to_sql(search: Search, schema: Schema) -> SearchSql:
     """The statements of a search.
 
     Args:
-        search: What is asked for.
         schema: The views, of the snapshot that the statements are for.
-
-    Raises:
-        SqlError: The condition is none, or a column is unknown.
-        InvalidInput: A filter's operator or value cannot be used.
     """
     names = _Names(schema[VIEW])
     where = _where(search, schema, names)

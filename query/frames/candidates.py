@@ -48,16 +48,9 @@ def candidates(
     """The frames that fulfil a question's conditions; its order, limit and sample are left out.
 
     Args:
-        snapshot: What is asked.
-        relation: Its frames.
-        question: What is wanted.
         columns: Columns of the relation to fetch besides fkey_hash; texts come as dictionaries.
         holding: Questions of which is told, in columns named by `holds`, whether a frame fulfils
             their conditions.
-
-    Raises:
-        UnknownName: There is no such column, class, camera or scene.
-        SqlError: The WHERE body is wrong.
     """
     selected = _named(relation, columns)
     values: list[object] = []
@@ -117,11 +110,7 @@ def holds(number: int) -> str:
 def columns_of(
     snapshot: Snapshot, relation: FramesRelation, hashes: Hashes, columns: Sequence[str]
 ) -> Candidates:
-    """Columns of the frames with those fkey_hash, as `candidates` gives them, in no order.
-
-    Raises:
-        UnknownName: There is no such column.
-    """
+    """Columns of the frames with those fkey_hash, as `candidates` gives them, in no order."""
     selected = ", ".join(_named(relation, columns))
     with only(snapshot, relation, hashes) as few:
         return Candidates(
@@ -138,16 +127,7 @@ def _named(relation: FramesRelation, columns: Sequence[str]) -> list[str]:
 
 @contextmanager
 def only(snapshot: Snapshot, relation: FramesRelation, hashes: Hashes) -> Iterator[FramesRelation]:
-    """The relation with the frames of those fkey_hash alone, for the block.
-
-    Args:
-        snapshot: What is asked.
-        relation: Its frames.
-        hashes: fkey_hash of each frame wanted.
-
-    Raises:
-        SqlError: They cannot be found in time.
-    """
+    """The relation with the frames of those fkey_hash alone, for the block."""
     with ExitStack() as stack:
         with in_db2s_words():
             few = stack.enter_context(relation.only(snapshot, hashes))

@@ -1,4 +1,4 @@
-"""The versions of a selection's files at its snapshot, for whoever will read the files later."""
+"""The versions of a selection's files at its snapshot, for those who read the files later."""
 
 from dataclasses import replace
 
@@ -21,12 +21,7 @@ _WANTED = "files_of_frames"
 
 
 def with_versions(snapshot: Snapshot, selection: Selection) -> Selection:
-    """The selection with image_version and label_version, null where there is no label.
-
-    Args:
-        snapshot: The selection's.
-        selection: The frames.
-    """
+    """The selection with image_version and label_version, null where there is no label."""
     frames = selection.frames
     if IMAGE_VERSION in frames.column_names:
         return selection

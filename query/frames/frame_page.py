@@ -28,7 +28,6 @@ class Page:
 
     Attributes:
         snapshot: Number of the snapshot that all pages are of.
-        rows: The columns asked for.
         last: fkey of the last frame where more follow; else None.
     """
 
@@ -43,11 +42,10 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the next page begins.
+class PageStart:
+    """Start of a page: behind which frame of which snapshot.
 
     Attributes:
-        snapshot: The snapshot that the first page was of.
         after: fkey of the last frame that was given.
     """
 
@@ -60,7 +58,7 @@ class Place:
         return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
 
     @classmethod
-    def parse(cls, cursor: str, question: str) -> "Place":
+    def parse(cls, cursor: str, question: str) -> "PageStart":
         """The place that a ``cursor`` was made of.
 
         Raises:
@@ -91,22 +89,17 @@ def page_of(
     frames: Frames,
     columns: Sequence[str],
     limit: int,
-    after: Place | None = None,
+    after: PageStart | None = None,
 ) -> Page:
     """One page of the frames, by fkey.
 
     Args:
-        store: The catalog, or as much of it as the caller may see.
-        frames: Which ones.
         columns: What of each frame, besides fkey, which is always there.
-        limit: At most this many.
         after: Where the page begins; at the first frame when None.
 
     Raises:
         InvalidInput: The question is ordered, limited or a sample.
-        NotFound: There is no such snapshot any more.
         UnknownName: There is no such column, class, camera or scene.
-        SqlError: The WHERE body is wrong.
     """
     question = frames.question
     if question.order or question.limit is not None or question.sample is not None:

@@ -14,11 +14,10 @@ from query.run.run_sql import execute
 
 
 @dataclass(frozen=True)
-class FoundFrame:
+class SnapshotFrame:
     """A frame, as a snapshot has it.
 
     Attributes:
-        snapshot: Number of the snapshot.
         file: metaocean's columns of its row, as JSON can hold them.
         tags: Every tag, None where the frame has none.
         image: Key of the camera image below the source's root; None where there is no image, and
@@ -38,13 +37,8 @@ class FoundFrame:
         return str(self.file["fkey"])
 
 
-def find_frame(store: Catalog, fkey: str, at: int | None = None) -> FoundFrame:
+def find_frame(store: Catalog, fkey: str, at: int | None = None) -> SnapshotFrame:
     """The frame of that fkey.
-
-    Args:
-        store: The catalog, or as much of it as the caller may see.
-        fkey: Its name.
-        at: The snapshot to ask; the newest when None.
 
     Raises:
         NotFound: There is no such frame, or no such snapshot.
@@ -63,7 +57,7 @@ def find_frame(store: Catalog, fkey: str, at: int | None = None) -> FoundFrame:
         row = {name: plain(value) for name, value in rows[0].items()}
         image, label = row["image_file"], row["label_file"]
         label_fkey = make_fkey(row["cluster"], row["datasource"], label or "")
-        return FoundFrame(
+        return SnapshotFrame(
             snapshot.number,
             {name: row[name] for name in FILES_COLUMNS},
             {name: row[name] for name in relation.tags},

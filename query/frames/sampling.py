@@ -24,8 +24,8 @@ def hashes_of(fkeys: Iterable[str]) -> Hashes:
     return np.frombuffer(digests, "<u8").astype(np.uint64)
 
 
-def places(fkey_hashes: Hashes, seed: int) -> Hashes:
-    """Each frame's place in the order that ``seed`` decides, spread evenly over 0 to 2^64.
+def random_keys(fkey_hashes: Hashes, seed: int) -> Hashes:
+    """Each frame's key in the order that ``seed`` decides, spread evenly over 0 to 2^64.
 
     The mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014, doi:10.1145/2660193.2660195).
 

@@ -15,7 +15,7 @@ from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH, LABEL_SIZE
 from query.frames.candidates import candidates, mark_column, once, only
-from query.frames.sampling import Hashes, first, places
+from query.frames.sampling import Hashes, first, random_keys
 from query.frames.selection import Selection
 from query.question.conditions import question_where, relation_for, vocabulary_of
 from query.question.of_model import asking
@@ -39,16 +39,7 @@ def select_frames(
     """The frames that answer a question, in its order, then by fkey.
 
     Args:
-        store: The catalog.
-        question: What is wanted.
-        at: The snapshot to ask where the question names none; the newest when None.
         columns: Tags and columns of the file that a selection does not have by itself.
-
-    Raises:
-        NotFound: There is no such snapshot.
-        UnknownName: A class, tag, camera, scene or column that the catalog does not have.
-        InvalidInput: A value or operator does not fit its tag, or ``at`` not the question.
-        SqlError: The WHERE body is wrong.
     """
     with asking(store, question, at) as (snapshot, plain):
         relation = relation_for(snapshot, plain)
@@ -65,12 +56,7 @@ def select_frames(
 
 
 def frames_of(snapshot: Snapshot, hashes: Hashes) -> tuple[pa.Table, tuple[str, ...]]:
-    """The frames of those fkey_hash, by fkey, in Selection's columns; and the class tags.
-
-    Args:
-        snapshot: What is asked.
-        hashes: fkey_hash of each frame wanted.
-    """
+    """The frames of those fkey_hash, by fkey, in Selection's columns; and the class tags."""
     relation = snapshot.every_frame
     classes = tuple(snapshot.classes)
     with only(snapshot, relation, hashes) as few:
@@ -101,21 +87,14 @@ def _chosen_rows(
         return
     chosen = candidates(snapshot, relation, question, mark_column(snapshot))
     hashes = np.asarray(once(chosen.rows)[FKEY_HASH])
-    drawn = hashes[first(places(hashes, question.seed), question.sample)]
+    drawn = hashes[first(random_keys(hashes, question.seed), question.sample)]
     with only(snapshot, relation, np.asarray(drawn)) as few:
         yield few, "true", []
 
 
 @dataclass(frozen=True)
 class _Fetch:
-    """Rows in Selection's columns.
-
-    Attributes:
-        snapshot: What is asked.
-        relation: Its frames.
-        classes: The class tags.
-        more: Further columns.
-    """
+    """Rows in Selection's columns."""
 
     snapshot: Snapshot
     relation: FramesRelation

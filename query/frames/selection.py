@@ -15,7 +15,6 @@ class Selection:
 
     Attributes:
         question: What was asked, with the snapshot that it was asked of.
-        snapshot: That snapshot.
         frames: One row per frame, in order: fkey, platform, cluster, datasource, path, filename,
             scene, camera, frame_number, image_width, image_height [pixels], image_file,
             label_file (keys below the source's root), image_size, label_size [bytes], and one

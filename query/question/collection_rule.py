@@ -81,12 +81,10 @@ def try_rule(text: str, catalog: Callable[[], Catalog]) -> None:
     """`check_rule`, and the rule fails for no row that there is; for who sees them all.
 
     Args:
-        text: The rule.
         catalog: Opens the catalog with its rows; not asked where the rule can fail for none.
 
     Raises:
         InvalidInput: It cannot be a rule, or fails for a row; the message names one.
-        SqlError: It takes longer than a statement may.
     """
     check_rule(text)
     if _in_duckdb(text, _never_failing) == _in_duckdb(text, _may_fail):
@@ -145,11 +143,7 @@ def collection_column(named_rules: tuple[tuple[str, str], ...]) -> str:
 
 
 def files_in(rule: str, catalog: Catalog) -> int:
-    """The number of files for which a rule holds now.
-
-    Raises:
-        SqlError: It takes longer than a statement may.
-    """
+    """The number of files for which a rule holds now."""
     of_files = f'{LAKE}.main.{FILES} AS "{ROW}" WHERE {rows_of([rule])}'
     with catalog.reading() as snapshot:
         return int(execute(snapshot, f"SELECT count(*) FROM {of_files}").column(0)[0].as_py())

@@ -271,11 +271,7 @@ def earliest(moment: str) -> datetime:
 
 
 def latest(moment: str) -> datetime:
-    """The last second of a moment.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """The last second of a moment."""
     first = earliest(moment)
     if len(moment) == len("2018-08"):
         moment += f"-{monthrange(first.year, first.month)[1]}"

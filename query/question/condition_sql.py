@@ -24,12 +24,7 @@ from query.question.vocabulary import Column, Vocabulary
 
 
 def conjuncts(conditions: Iterable[Leaf | Group], vocabulary: Vocabulary) -> list[str]:
-    """Each condition as one that can stand in an AND, over metaocean_view's names.
-
-    Raises:
-        UnknownName: A class or tag that the catalog does not have.
-        InvalidInput: An operator or value does not fit its tag.
-    """
+    """Each condition as one that can stand in an AND, over metaocean_view's names."""
     return [_sql(condition, vocabulary) for condition in conditions]
 
 
@@ -37,7 +32,7 @@ def _sql(condition: Leaf | Group, vocabulary: Vocabulary) -> str:
     if isinstance(condition, Group):
         return _group(condition, vocabulary)
     if isinstance(condition, PixelRange):
-        x = vocabulary.counted(condition.tag).sql
+        x = vocabulary.numeric_column(condition.tag).sql
         return _range(x, _text(condition.lowest), _text(condition.highest))
     if isinstance(condition, ShareRange):
         return _share(condition, vocabulary)
@@ -60,7 +55,6 @@ def tag_values(condition: TagIs, vocabulary: Vocabulary) -> tuple[Column, list[V
     """The tag that is compared, and its values as its type has them.
 
     Raises:
-        UnknownName: There is no such tag.
         InvalidInput: The operator or a value does not fit it.
     """
     column = vocabulary.tag(condition.tag)
@@ -99,9 +93,9 @@ def _text(number: int | None) -> str:
 
 def _share(condition: ShareRange, vocabulary: Vocabulary) -> str:
     # Products of decimals are exact in Db2, where a quotient would be cut at some digit.
-    whole = "int(image_width) * int(image_height)"
+    image_pixels = "int(image_width) * int(image_height)"
     low, high = (
-        "" if end is None else f"{_decimal(end)} * {whole}"
+        "" if end is None else f"{_decimal(end)} * {image_pixels}"
         for end in (condition.lowest, condition.highest)
     )
     return _range(f"int({vocabulary.class_tag(condition.tag).sql})", low, high)

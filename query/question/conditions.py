@@ -46,12 +46,6 @@ def question_where(
     Args:
         question: What is wanted; its order, limit and sample are left out.
         relation: The snapshot's frames, which the condition calls ``frames``.
-        snapshot: What is asked.
-
-    Raises:
-        UnknownName: A class, tag, camera or scene that the catalog does not have.
-        InvalidInput: A value or operator does not fit its tag.
-        SqlError: The WHERE body is wrong.
     """
     members = question.conditions()
     _check_names(members, snapshot)

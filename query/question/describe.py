@@ -15,13 +15,11 @@ from query.run.prepared import prepare
 
 @dataclass(frozen=True)
 class Description:
-    """A question in all its forms.
+    """Description of a question: as data, in SQL and in English.
 
     Attributes:
         question: The question, with the snapshot that it is about.
-        snapshot: That snapshot.
         sql: The statement that asks the same of metaocean_view, and what it leaves out.
-        sentence: The question in English.
     """
 
     question: Question
@@ -40,16 +38,7 @@ def describe(
     """Describe a question; its names and values are checked as if it were run.
 
     Args:
-        store: The catalog.
-        question: What is wanted.
-        at: The snapshot it is about, where the question has none; the newest when None.
         answered: It was run on that snapshot, so that its names and values need no check.
-
-    Raises:
-        NotFound: There is no such snapshot.
-        UnknownName: A class, tag, camera, scene or column that the catalog does not have.
-        InvalidInput: A value or operator does not fit its tag, or ``at`` not the question.
-        SqlError: The WHERE body is wrong.
     """
     with asking(store, question, at) as (snapshot, plain):
         relation = snapshot.relation

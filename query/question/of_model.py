@@ -41,20 +41,11 @@ def asking(
     Its statement is then a part of ``where``.
 
     Args:
-        store: The catalog.
-        question: What is wanted.
         at: The snapshot to ask where the question names none; the newest when None.
-
-    Raises:
-        NotFound: There is no such snapshot.
-        UnknownName: No scores of its model were imported, or a class of a confusion is unknown.
-        InvalidInput: ``at`` does not fit the question, or a confusion is asked of no model, or of
-            one without an imported validation; or its statement names no frames.
-        SqlError: Its statement is wrong, or fails on the data.
     """
     names_cells = _names_cells(question.where) or CONFUSION_CELLS in (question.sql or "").lower()
     reading = store.reading_files if names_cells else store.reading
-    with reading(question.asked_of(at)) as snapshot:
+    with reading(question.snapshot_for(at)) as snapshot:
         yield snapshot, in_names_of(snapshot, question)
 
 
@@ -83,11 +74,11 @@ def _without_model(snapshot: Snapshot, question: Question) -> Question:
 
 
 def _names_cells(where: str | None) -> bool:
-    return where is not None and any(_is_cell(part) for part in _PARTS.finditer(where))
+    return where is not None and any(_is_cell(token) for token in _PARTS.finditer(where))
 
 
-def _is_cell(part: re.Match[str]) -> bool:
-    return part[1] is not None
+def _is_cell(token: re.Match[str]) -> bool:
+    return token[1] is not None
 
 
 def _name(written: str) -> str:
@@ -98,12 +89,7 @@ def _name(written: str) -> str:
 
 @dataclass(frozen=True)
 class _Names:
-    """The names of one model's scores.
-
-    Attributes:
-        scored: The model.
-        snapshot: Of the catalog that has them.
-    """
+    """The names of one model's scores."""
 
     scored: ScoredModel
     snapshot: Snapshot
@@ -140,10 +126,10 @@ class _Names:
 
     def _where(self, where: str) -> str:
         sql, end = "", 0
-        for part in _PARTS.finditer(where):
-            sql += self._between(where[end : part.start()])
-            sql += self._pixels(part) if _is_cell(part) else part[0]
-            end = part.end()
+        for token in _PARTS.finditer(where):
+            sql += self._between(where[end : token.start()])
+            sql += self._pixels(token) if _is_cell(token) else token[0]
+            end = token.end()
         return sql + self._between(where[end:])
 
     def _between(self, sql: str) -> str:

@@ -20,12 +20,7 @@ _NAMING = ("platform", "cluster", "datasource", "path", _FILENAME)
 
 
 def with_condition(snapshot: Snapshot, question: Question) -> Question:
-    """The question with its statement as a part of ``where``, whose random numbers have its seed.
-
-    Raises:
-        InvalidInput: The statement's columns name no file, or its rows name several frames at once.
-        SqlError: The statement is refused, wrong, or fails on the data.
-    """
+    """The question with its statement as a part of ``where``; its random numbers have its seed."""
     if question.where is question.sql is None:
         return question
     where = None if question.where is None else seeded(question.where, question.seed)
@@ -42,14 +37,14 @@ def seeded(sql: str, seed: int) -> str:
     >>> seeded("rand() < 0.5 and filename <> 'rand()'", 7)
     "rand(7) < 0.5 and filename <> 'rand()'"
     """
-    return _PARTS.sub(lambda part: _seeded(part, seed), sql)
+    return _PARTS.sub(lambda token: _seeded(token, seed), sql)
 
 
-def _seeded(part: re.Match[str], seed: int) -> str:
+def _seeded(token: re.Match[str], seed: int) -> str:
     number = seed % _SEEDS
-    if part["number"]:
-        return f"{part['number']}({number})"
-    return f"{part[0]} repeatable ({number})" if part["sample"] else part[0]
+    if token["number"]:
+        return f"{token['number']}({number})"
+    return f"{token[0]} repeatable ({number})" if token["sample"] else token[0]
 
 
 _SEEDS = 10**9

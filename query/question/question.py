@@ -108,7 +108,7 @@ class Question(BaseModel):
         sql = f"{self.where or ''} {self.sql or ''}"
         return _NAMES_LABELLED.search(_TEXTS.sub("", sql)) is not None
 
-    def asked_of(self, at: int | None) -> int | None:
+    def snapshot_for(self, at: int | None) -> int | None:
         """The snapshot to ask: the question's own, or ``at`` where it has none.
 
         Raises:

@@ -31,7 +31,6 @@ class OrderItem:
     """One item of an order.
 
     Attributes:
-        column: What frames are ordered by.
         falling: The highest come first; frames without a value come last either way.
     """
 
@@ -40,12 +39,7 @@ class OrderItem:
 
 
 def to_sql(question: Question, vocabulary: Vocabulary) -> QuestionSql:
-    """The statement that gives a question's frames: platform, datasource, filename and fkey.
-
-    Raises:
-        UnknownName: A class, tag or column that the catalog does not have.
-        InvalidInput: A value or operator does not fit its tag.
-    """
+    """The statement that gives a question's frames: platform, datasource, filename and fkey."""
     # The tag itself as the condition where the question says which of its values it wants.
     base = f"{LABELLED} is not null" if question.decides_on_labels else "label_file is not null"
     conditions = [base, *conjuncts(question.conditions(), vocabulary)]
@@ -96,8 +90,8 @@ def _in_order(item: OrderItem) -> str:
 
 def _sampled(question: Question) -> str:
     limit = question.limit
-    taken = "" if limit is None else f", and the first {limit:,} of those taken"
+    limited = "" if limit is None else f", and the first {limit:,} of those taken"
     return (
-        f"Of these frames {question.sample:,} are drawn at random with seed {question.seed}{taken};"
-        " SQL cannot say that."
+        f"Of these frames {question.sample:,} are drawn at random with seed "
+        f"{question.seed}{limited}; SQL cannot say that."
     )

@@ -30,12 +30,7 @@ _MOST_NAMES = 5
 
 
 def sentence(question: Question, vocabulary: Vocabulary) -> str:
-    """The question in English, without a full stop.
-
-    Raises:
-        UnknownName: A class, tag or column that the catalog does not have.
-        InvalidInput: A value or operator does not fit its tag.
-    """
+    """The question in English, without a full stop."""
     conditions = list(question.conditions())
     cameras = next((member for member in conditions if isinstance(member, CameraIn)), None)
     if cameras is not None:
@@ -85,12 +80,12 @@ def _phrase(condition: Leaf | Group, vocabulary: Vocabulary) -> str:
         return _share(condition, vocabulary)
     if isinstance(condition, Has):
         column = vocabulary.class_tag(condition.tag)
-        return f"with at least {_counted(condition.pixels, column, vocabulary)}"
+        return f"with at least {_pixels_phrase(condition.pixels, column, vocabulary)}"
     if isinstance(condition, Without):
         column = vocabulary.class_tag(condition.tag)
         if condition.pixels == 1:
             return f"without {vocabulary.title(column)}"
-        return f"with fewer than {_counted(condition.pixels, column, vocabulary)}"
+        return f"with fewer than {_pixels_phrase(condition.pixels, column, vocabulary)}"
     if isinstance(condition, CameraIn):
         return f"of camera {listed([_camera(name) for name in condition.names], 'or')}"
     if isinstance(condition, SceneIn):
@@ -120,17 +115,17 @@ def _inner(condition: Leaf | Group, vocabulary: Vocabulary) -> str:
 
 
 def _pixels(condition: PixelRange, vocabulary: Vocabulary) -> str:
-    column = vocabulary.counted(condition.tag)
+    column = vocabulary.numeric_column(condition.tag)
     low, high = condition.lowest, condition.highest
     if column.name not in vocabulary.class_names:
         return _numbers(column, low, high)
     if high is None:
-        return f"with at least {_counted(low or 0, column, vocabulary)}"
+        return f"with at least {_pixels_phrase(low or 0, column, vocabulary)}"
     if low is None:
-        return f"with at most {_counted(high, column, vocabulary)}"
+        return f"with at most {_pixels_phrase(high, column, vocabulary)}"
     if low == high:
-        return f"with {_counted(low, column, vocabulary)}"
-    return f"with {low:,} to {_counted(high, column, vocabulary)}"
+        return f"with {_pixels_phrase(low, column, vocabulary)}"
+    return f"with {low:,} to {_pixels_phrase(high, column, vocabulary)}"
 
 
 def _numbers(column: Column, low: int | None, high: int | None) -> str:
@@ -141,7 +136,7 @@ def _numbers(column: Column, low: int | None, high: int | None) -> str:
     return f"whose {column.name} {OPERATORS[operator].words.format(v=f'{bound:,}')}"
 
 
-def _counted(number: int, column: Column, vocabulary: Vocabulary) -> str:
+def _pixels_phrase(number: int, column: Column, vocabulary: Vocabulary) -> str:
     title = vocabulary.title(column)
     return f"one {title} pixel" if number == 1 else f"{number:,} {title} pixels"
 

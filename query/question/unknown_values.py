@@ -14,11 +14,6 @@ def unknown_values(store: Catalog, question: Question, at: int | None = None) ->
 
     The catalog is asked only where the question has such a condition.
 
-    Args:
-        store: The catalog.
-        question: The question.
-        at: The snapshot to ask, where the question names none; the newest when None.
-
     Returns:
         A line that names the operator that chooses these frames; "" where there are none.
     """
@@ -30,10 +25,10 @@ def unknown_values(store: Catalog, question: Question, at: int | None = None) ->
         differing = [one for one in members if isinstance(one, TagIs) and _differs(one)]
         wheres = []
         for condition in differing:
-            others = (each for each in members if each is not condition)
+            remaining = (each for each in members if each is not condition)
             unknown = TagIs(kind="tag", tag=condition.tag, op="is_null")
-            asked = Group(kind="all", of=(*others, unknown))
-            of_unknown = Question(where=plain.where, condition=asked)
+            unknown_group = Group(kind="all", of=(*remaining, unknown))
+            of_unknown = Question(where=plain.where, condition=unknown_group)
             wheres.append(question_where(of_unknown, relation, snapshot)[0])
         counts = ", ".join(f"count(*) FILTER (WHERE {where})" for where in wheres)
         frames = relation.sql_for(counts)

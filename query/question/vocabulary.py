@@ -25,8 +25,6 @@ class Column:
     """A column that a question names.
 
     Attributes:
-        name: Its name.
-        type: What kind of values it has.
         engine_type: DuckDB's type of it.
         sql: The column in Db2's SQL.
         is_text: metaocean_view shows it as text, whatever its type.
@@ -59,12 +57,12 @@ class Vocabulary:
         Raises:
             UnknownName: There is none.
         """
-        column = self.counted(name)
+        column = self.numeric_column(name)
         if column.name not in self.class_names:
             raise self._no_class(name)
         return column
 
-    def counted(self, name: str) -> Column:
+    def numeric_column(self, name: str) -> Column:
         """The class, or any other tag with numbers, of that tag or title.
 
         Raises:
@@ -86,11 +84,13 @@ class Vocabulary:
     def _has_numbers(self, tag: str) -> bool:
         return type_of(self.columns[tag]) == "number"
 
-    def _no_class(self, name: str, others: Iterable[str] = ()) -> UnknownName:
+    def _no_class(self, name: str, more_names: Iterable[str] = ()) -> UnknownName:
         if not self.class_names:
             hint = "No labels are counted yet: framesift ingest SOURCE does that."
             return UnknownName("class", name, (), hint)
-        return UnknownName("class", name, {*self.class_names, *self.class_names.values(), *others})
+        return UnknownName(
+            "class", name, {*self.class_names, *self.class_names.values(), *more_names}
+        )
 
     def tag(self, name: str) -> Column:
         """The tag of that name, or the file's column.

@@ -23,26 +23,21 @@ def why_empty(
     """Say in one line what to change in a question that no frame answers.
 
     Every condition is counted by itself, in one pass over the frames.
-
-    Args:
-        store: The catalog.
-        question: The question.
-        at: The snapshot to ask, where the question names none; the newest when None.
     """
     with asking(store, question, at) as (snapshot, plain):
         users_where = question.where if question.sql is None else plain.where
         question = plain
         alone = [_only(condition) for condition in question.conditions()]
-        told = [*alone]  # SQL in the words of the user: a confusion is a statement of its own
+        questions = [*alone]  # SQL in the words of the user: a confusion is a statement of its own
         if question.where is not None:
             alone.append(Question(where=question.where))
-            told.append(Question(where=users_where))
+            questions.append(Question(where=users_where))
         relation = relation_for(snapshot, question)
         vocabulary = vocabulary_of(snapshot)
         wheres = [question_where(each, relation, snapshot)[0] for each in alone]
         counts = [f"count(*) FILTER (WHERE {where})" for where in wheres]
         ranges = [range_ for range_ in question.conditions() if isinstance(range_, PixelRange)]
-        columns = [vocabulary.counted(range_.tag).name for range_ in ranges]
+        columns = [vocabulary.numeric_column(range_.tag).name for range_ in ranges]
         highest = [f'max("{name}")' for name in columns]
         measured = ", ".join(["count(*)", *counts, *highest])
         frames = relation.sql_for(measured)
@@ -52,7 +47,7 @@ def why_empty(
     total, matching, most = row[0], row[1 : 1 + len(counts)], row[1 + len(counts) :]
     if not total:
         return "the catalog has no labelled frames: framesift ingest SOURCE"
-    words = [sentence(each, vocabulary).removeprefix("all ") for each in told]
+    words = [sentence(each, vocabulary).removeprefix("all ") for each in questions]
     for text, count, condition in zip(
         words, matching, [*question.conditions(), None], strict=False
     ):
@@ -79,5 +74,5 @@ def _highest(
     highest = most[list(ranges).index(condition)] or 0
     if highest >= condition.lowest:
         return ""
-    title = vocabulary.title(vocabulary.counted(condition.tag))
+    title = vocabulary.title(vocabulary.numeric_column(condition.tag))
     return f": the most {title} in a frame is {highest:,}"

@@ -71,12 +71,12 @@ def validation_message(error: ValueError, text: str = "") -> str:
 def _foreign(errors: Sequence[_Error]) -> str:
     """The message of faults that pydantic itself found."""
     first = errors[0]
-    loc, said = first["loc"], _fault(first)
+    loc, message = first["loc"], _fault(first)
     kinds = _of_union(errors)
     if kinds:
-        loc, said = loc[:-1], f"got {_input_text(first)}, expected {' or '.join(kinds)}"
+        loc, message = loc[:-1], f"got {_input_text(first)}, expected {' or '.join(kinds)}"
     path = ".".join(str(key) for key in loc)
-    return f"{path}: {said}" if path else said
+    return f"{path}: {message}" if path else message
 
 
 def _of_union(errors: Sequence[_Error]) -> list[str]:
@@ -101,24 +101,24 @@ def _kind(error: _Error) -> str:
     return _KINDS.get(str(error["type"]).partition("_")[0], "")
 
 
-def _got(words: str) -> Callable[[_Error, Mapping[str, Any]], str]:
-    def said(error: _Error, context: Mapping[str, Any]) -> str:
+def _expected_message(words: str) -> Callable[[_Error, Mapping[str, Any]], str]:
+    def message(error: _Error, context: Mapping[str, Any]) -> str:
         limits = {
             name: int(limit) if isinstance(limit, float) and limit.is_integer() else limit
             for name, limit in context.items()
         }
         return f"got {_input_text(error)}, expected {words.format(**limits)}"
 
-    return said
+    return message
 
 
 _WORDS: Mapping[str, Callable[[_Error, Mapping[str, Any]], str]] = {
-    "greater_than_equal": _got("{ge} or more"),
-    "greater_than": _got("more than {gt}"),
-    "less_than_equal": _got("{le} or less"),
-    "less_than": _got("less than {lt}"),
-    "literal_error": _got("{expected}"),
-    "enum": _got("{expected}"),
+    "greater_than_equal": _expected_message("{ge} or more"),
+    "greater_than": _expected_message("more than {gt}"),
+    "less_than_equal": _expected_message("{le} or less"),
+    "less_than": _expected_message("less than {lt}"),
+    "literal_error": _expected_message("{expected}"),
+    "enum": _expected_message("{expected}"),
     "missing": lambda *_: "is missing",
     "extra_forbidden": lambda *_: "there is no such field",
     "too_short": lambda *_: "is empty",

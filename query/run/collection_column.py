@@ -34,9 +34,9 @@ def fill(query: exp.Expr, value: str, stored: Collection[str] = ()) -> exp.Expr:
     """
     if not value:
         return query
-    asked = {column.table for column in query.find_all(exp.Column) if column.name == COLLECTION}
-    for table in [*query.find_all(exp.Table)] if asked else ():
-        if table.alias_or_name not in asked:
+    tables = {column.table for column in query.find_all(exp.Column) if column.name == COLLECTION}
+    for table in [*query.find_all(exp.Table)] if tables else ():
+        if table.alias_or_name not in tables:
             continue
         if table.db:
             is_of_files = table.name in stored

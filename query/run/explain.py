@@ -25,7 +25,6 @@ class TableRead:
     Attributes:
         name: files, class_pixels or tags_<family>.
         columns: What is read of it, in order of the table.
-        rows: Rows that it has.
         estimated_rows: Rows that the engine expects to read, after the filters on this table; None
             where only some rows may be seen, for the engine expects by all of them.
     """
@@ -38,14 +37,13 @@ class TableRead:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The way in which a statement would be answered.
+    """Plan by which a statement would be answered: its SQL, and the tables that it reads.
 
     Attributes:
         sql: What DuckDB executes.
         tables: What it reads, each table as often as it is read.
         families: Families of tags among the tables.
         estimated_rows: Rows that the engine expects the answer to have; None as in TableRead.
-        snapshot: The catalog snapshot that was asked.
     """
 
     sql: str
@@ -59,15 +57,6 @@ def explain(store: Catalog, text: str, at: int | None = None) -> Explanation:
     """Explain how a statement would be answered; it is not run.
 
     Always of the catalog's tables, also where a server holds them in memory.
-
-    Args:
-        store: The catalog.
-        text: One SELECT in Db2's SQL.
-        at: The snapshot to ask; the newest when None.
-
-    Raises:
-        SqlError: The statement is refused or wrong.
-        NotFound: There is no snapshot ``at``.
     """
     with store.reading_files(at) as snapshot:
         statement = _prepared(snapshot, text)

@@ -69,8 +69,6 @@ class _Member:
     """A view in a FROM clause.
 
     Attributes:
-        alias: What the query calls it.
-        view: Its name.
         optional: It is left-joined on fkey.
     """
 
@@ -89,11 +87,10 @@ class _Stored:
 
 @dataclass
 class _Row:
-    """Views that are one row: what they become together.
+    """Derived table that replaces views of one row.
 
     Attributes:
         alias: The derived table's name.
-        members: The views.
         columns: What the derived table must have, by its name there.
         required: Tables of tags that have a row for every result, in order.
         optional: Other tables of tags, whose columns may be null.
@@ -114,7 +111,7 @@ class _Row:
 
 
 class _Rewrite:
-    """One SELECT."""
+    """Rewrite of one SELECT."""
 
     def __init__(self, scope: Scope, tables: Tables, count: int) -> None:
         self.scope, self.tables, self.count = scope, tables, count
@@ -271,14 +268,14 @@ class _Rewrite:
         columns = row.columns or {_FKEY: _Stored(row.anchor, _FKEY)}
         uses_files = any(column.table == FILES for column in columns.values())
         scan = self.tables.layout.scan(row.required, row.optional, uses_files)
-        anchor, *others = scan.tables
+        anchor, *further = scan.tables
         select = exp.Select(
             expressions=[
                 exp.alias_(self._value(scan, column), name, quoted=True)
                 for name, column in columns.items()
             ]
         ).from_(_table(anchor))
-        for table in others:
+        for table in further:
             select = select.join(_table(table), on=_same_file(table, anchor))
         for table in scan.optional:
             select = select.join(_table(table), on=_same_file(table, anchor), join_type="left")
@@ -326,8 +323,10 @@ class _Rewrite:
                 join.set("kind", "CROSS")
         self.joins = joins
         self.select.set("joins", joins)
-        left = [condition for condition in conditions if not _within(_equated(condition), aliases)]
-        holds = exp.Where(this=exp.and_(*left, copy=False)) if left else None
+        remaining = [
+            condition for condition in conditions if not _within(_equated(condition), aliases)
+        ]
+        holds = exp.Where(this=exp.and_(*remaining, copy=False)) if remaining else None
         self.select.set("where", holds)
 
 

@@ -36,7 +36,6 @@ def join_open_tags(query: exp.Query, schema: Schema, tags: Collection[str]) -> N
 
     Args:
         query: What read_only.check has let through.
-        schema: The views.
         tags: What open_tags gave.
     """
     if not tags:
@@ -47,9 +46,9 @@ def join_open_tags(query: exp.Query, schema: Schema, tags: Collection[str]) -> N
         files = [source for source in sources if _is_files(source, names_in_with)]
         if not files:
             continue
-        others = [source for source in sources if source not in files]
+        other_sources = [source for source in sources if source not in files]
         for table in files:
-            named = _named_tags(select, table, others, schema, tags)
+            named = _named_tags(select, table, other_sources, schema, tags)
             if named:
                 table.replace(_joined(table, named, schema))
 
@@ -69,7 +68,7 @@ def _is_files(source: exp.Expr, names_in_with: set[str]) -> bool:
 def _named_tags(
     select: exp.Select,
     table: exp.Expr,
-    others: list[exp.Expr],
+    other_sources: list[exp.Expr],
     schema: Schema,
     tags: Collection[str],
 ) -> list[str]:
@@ -84,7 +83,7 @@ def _named_tags(
             if column.table.lower() == name:
                 named[tag] = None
         elif column.find_ancestor(exp.Select) is select and not any(
-            _has(other, tag, schema) for other in others
+            _has(other, tag, schema) for other in other_sources
         ):
             named[tag] = None
     return list(named)

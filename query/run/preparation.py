@@ -18,12 +18,7 @@ def preparing(
     """Prepare a statement in the block, once those that the same caller sent before are prepared.
 
     Args:
-        timeout_s: When `go_on` and waiting give up.
-        cancelled: Whether somebody asked for its end.
         began: From when the time counts [s of time.monotonic]; from now when None.
-
-    Raises:
-        SqlError: SQL0952N, cancelled or over.
     """
     if is_limited():  # part of a preparation
         yield

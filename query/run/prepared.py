@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from catalog.lake.snapshot import Snapshot
 from query.db2 import read_only
-from query.db2.names import Views, columns_given
+from query.db2.names import Views, output_columns
 from query.db2.semantics import to_duckdb
 from query.db2.typography import as_typed
 from query.run.collection_column import may_name_it
@@ -40,24 +40,16 @@ class _Known:
 
 
 def prepare(snapshot: Snapshot, text: str) -> str:
-    """A Db2 statement as DuckDB's.
-
-    Raises:
-        SqlError: The statement is refused or wrong.
-    """
+    """A Db2 statement as DuckDB's."""
     plain = as_typed(text)
     known = _known(snapshot, snapshot.collection if may_name_it(plain) else "")
     return known.templates.rewritten(plain, known.rewritten)
 
 
 def result_columns(snapshot: Snapshot, text: str) -> list[str]:
-    """The names of the columns that a Db2 statement gives, in lower case.
-
-    Raises:
-        SqlError: The statement is refused, or names what is not there.
-    """
+    """The names of the columns that a Db2 statement gives, in lower case."""
     known = _known(snapshot)
-    return columns_given(known.checked(text), known.schema)
+    return output_columns(known.checked(text), known.schema)
 
 
 def _known(snapshot: Snapshot, collection: str = "") -> _Known:

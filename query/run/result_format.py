@@ -37,11 +37,6 @@ def encoded(
     Args:
         format_: csv is Spectrum Discover's: no header, the row's number first; csv-named has a line
             of names, and no numbers.
-        schema: The columns.
-        batches: The rows.
-
-    Raises:
-        StorageError: Parquet, which is written aside first, does not fit on the disk.
     """
     return _ENCODERS[format_](schema, iter(batches))
 
@@ -97,8 +92,8 @@ class _Written(io.RawIOBase):
 
     def take(self) -> bytes:
         """The bytes, once."""
-        taken, self._parts = b"".join(self._parts), []
-        return taken
+        data, self._parts = b"".join(self._parts), []
+        return data
 
 
 def _arrow(open_writer: Any) -> "_Encoder":

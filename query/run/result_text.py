@@ -20,7 +20,6 @@ def csv_lines(rows: pa.RecordBatch, first: int | None = None) -> bytes:
     A missing value is an empty field. Decimals lose trailing zeros, as the redbook prints them.
 
     Args:
-        rows: The rows.
         first: The first one's number; None for lines without numbers.
 
     >>> csv_lines(pa.record_batch({"platform": ["IBM COS"], "size": [12]}), 0)
@@ -71,9 +70,9 @@ def _between(parts: list[Any], separator: str) -> list[Any]:
 
 def _joined(parts: list[Any], missing: str) -> bytes:
     """The texts of every row one after the other."""
-    whole = [pa.scalar(piece, _TEXT) if isinstance(piece, str) else piece for piece in parts]
+    columns = [pa.scalar(piece, _TEXT) if isinstance(piece, str) else piece for piece in parts]
     lines = pc.binary_join_element_wise(
-        *whole, pa.scalar("", _TEXT), null_handling="replace", null_replacement=missing
+        *columns, pa.scalar("", _TEXT), null_handling="replace", null_replacement=missing
     )
     return b"" if not len(lines) else lines.buffers()[2].to_pybytes()
 

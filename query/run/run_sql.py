@@ -17,7 +17,7 @@ from query.db2.errors import in_db2s_words
 from query.db2.row_width import TOO_WIDE
 from query.run.preparation import preparing
 from query.run.prepared import prepare
-from query.run.wide_statements import wide_place
+from query.run.wide_statements import wide_slot
 
 MAX_ROWS = 1_000_000
 
@@ -40,7 +40,6 @@ class SqlResult:
 
     Attributes:
         rows: The rows, columns named in lower case.
-        snapshot: The catalog snapshot they are from.
         truncated: Whether there were more than the row limit.
     """
 
@@ -56,7 +55,6 @@ class SqlStream:
     Attributes:
         schema: The columns, named in lower case.
         batches: The rows, to be read once. Raises SqlError where the statement fails on the way.
-        snapshot: The catalog snapshot they are from.
         truncated: Whether there are more than the row limit; known when ``batches`` has ended.
     """
 
@@ -77,15 +75,8 @@ def run_sql(
     """The rows of one SELECT in Db2's SQL over the Discover-shaped views.
 
     Args:
-        store: The catalog.
-        text: The statement.
-        at: The snapshot to ask; the newest when None.
         max_rows: Rows beyond these are left out.
         timeout_s: When to give up; when the catalog does, if None.
-
-    Raises:
-        SqlError: The statement is refused, wrong, fails on the data, or takes too long.
-        NotFound: There is no snapshot ``at``.
     """
     with stream_sql(store, text, at=at, max_rows=max_rows, timeout_s=timeout_s) as stream:
         rows = pa.Table.from_batches(stream.batches, stream.schema)
@@ -106,19 +97,10 @@ def stream_sql(
     """`run_sql` in bounded memory: what is not read yet is not computed yet, but for a little.
 
     Args:
-        store: The catalog.
-        text: The statement.
-        at: The snapshot to ask; the newest when None.
-        max_rows: Rows beyond these are left out.
         timeout_s: When to give up, the time in which it is prepared and the rows are read included;
             when the catalog does, if None.
         cancellation: Ends it earlier; statement_watch.current() when None.
         began: From when the time counts [s of time.monotonic]; from now when None.
-
-    Raises:
-        SqlError: The statement is refused, wrong, fails on the data, is cancelled, or takes too
-            long.
-        NotFound: There is no snapshot ``at``.
     """
     reading = store.reading_files if CONFUSION_CELLS in text.lower() else store.reading
     with (
@@ -145,11 +127,7 @@ def stream_on(
     cancellation: Cancellation | None = None,
     began: float | None = None,
 ) -> Iterator[SqlStream]:
-    """`stream_sql` of a snapshot that is being read: several statements see the same.
-
-    Raises:
-        SqlError: As `stream_sql`.
-    """
+    """`stream_sql` of a snapshot that is being read: several statements see the same."""
     cancellation = cancellation or current()
     began = time.monotonic() if began is None else began
     timeout_s = snapshot.timeout_s if timeout_s is None else timeout_s
@@ -164,7 +142,7 @@ def stream_on(
 
     with ExitStack() as stack:
         if TOO_WIDE in statement:  # its rows may be wide
-            stack.enter_context(wide_place(go_on))
+            stack.enter_context(wide_slot(go_on))
         watch = stack.enter_context(snapshot.watched(timeout_s, cancellation, began))
         with in_db2s_words(), watch.errors():
             reader = snapshot.execute(statement).to_arrow_reader(_FETCHED_ROWS)
@@ -203,13 +181,13 @@ def _limited(
     batches: Iterator[pa.RecordBatch], names: list[str], max_rows: int, stream: SqlStream
 ) -> Iterator[pa.RecordBatch]:
     # Not by a LIMIT around the statement: above 10,000 rows DuckDB runs such a one on one core.
-    left = max_rows
+    remaining = max_rows
     for batch in batches:
-        if batch.num_rows > left:
+        if batch.num_rows > remaining:
             stream.truncated = True
-        if left and batch.num_rows:
-            yield batch.slice(0, left).rename_columns(names)
-        left -= min(left, batch.num_rows)
+        if remaining and batch.num_rows:
+            yield batch.slice(0, remaining).rename_columns(names)
+        remaining -= min(remaining, batch.num_rows)
         if stream.truncated:
             return
 
@@ -230,23 +208,13 @@ def _db2_names(names: list[str]) -> list[str]:
 
 
 def execute(snapshot: Snapshot, statement: str, values: Sequence[object] = ()) -> pa.Table:
-    """All rows of a statement that is known to only read.
-
-    Raises:
-        SqlError: It fails on the data or takes longer than it may.
-        duckdb.IOException: A file of the store cannot be read; the store knows what that means.
-    """
+    """All rows of a statement that is known to only read."""
     with in_db2s_words():
         return snapshot.table(statement, values)
 
 
 def execute_encoded(snapshot: Snapshot, statement: str, values: Sequence[object] = ()) -> pa.Table:
-    """`execute` with text columns as dictionaries: a few bytes a row, also on the way.
-
-    Raises:
-        SqlError: It fails on the data or takes longer than it may.
-        duckdb.IOException: A file of the store cannot be read; the store knows what that means.
-    """
+    """`execute` with text columns as dictionaries: a few bytes a row, also on the way."""
     with in_db2s_words(), snapshot.watched() as watch:
         with watch.errors():
             reader = snapshot.execute(statement, [*values] or None).to_arrow_reader(_ENCODED_ROWS)

@@ -46,11 +46,7 @@ class Templates:
         self._kept: Lru[tuple[str, ...], _Kept] = Lru(most)
 
     def rewritten(self, statement: str, rewrite: Callable[[str], str]) -> str:
-        """The statement as ``rewrite`` makes it, from a template where one is known.
-
-        Raises:
-            SqlError: As ``rewrite``.
-        """
+        """The statement as ``rewrite`` makes it, from a template where one is known."""
         if len(statement) > LONGEST:
             return rewrite(statement)
         shape = shape_of(statement)
@@ -69,11 +65,11 @@ class Templates:
 
 def _template(shape: Shape, expected: str, rewrite: Callable[[str], str]) -> _Template | None:
     """The template of a shape; None where it does not give ``expected`` for its own numbers."""
-    whole = "".join(shape.parts)
+    text = "".join(shape.parts)
     stand_ins = [
         number
         for number in map(str, range(_FIRST_STAND_IN, _FIRST_STAND_IN + 2 * len(shape.numbers)))
-        if number not in whole
+        if number not in text
     ][: len(shape.numbers)]
     if len(stand_ins) < len(shape.numbers):
         return None

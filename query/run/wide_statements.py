@@ -19,7 +19,7 @@ _running: list[str] = []
 
 
 @contextmanager
-def wide_place(go_on: Callable[[], None]) -> Iterator[None]:
+def wide_slot(go_on: Callable[[], None]) -> Iterator[None]:
     """Run the block when there is a place for it; places are given in the order of coming.
 
     Args:

@@ -14,7 +14,6 @@ def parse_allocation(text: str, what: str) -> str | dict[str, float]:
     """The allocation written as ``proportional``, ``equal``, or ``front_center=0.7,*=0.3``.
 
     Args:
-        text: As it is written.
         what: What it was given as, for the message.
 
     Raises:
@@ -40,11 +39,6 @@ def parse_targets(text: str, what: str, *, is_csv: bool) -> dict[str, dict[str, 
 
     JSON: ``{"camera": {"front_center": 0.7, "*": 0.3}}``. CSV, with this header line:
     ``tag,value,share``.
-
-    Args:
-        text: As it is written.
-        what: What it was given as, for the message.
-        is_csv: Whether it is CSV, and no JSON.
 
     Raises:
         InvalidInput: It is not written so.

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from query.frames.sampling import Hashes, places
+from query.frames.sampling import Hashes, random_keys
 
 Words = npt.NDArray[np.uint64]
 """A row per 64 demands, a column per frame: bit i of row w says that demand 64 w + i is in it."""
@@ -44,7 +44,6 @@ def packed(members: Iterable[npt.NDArray[np.bool_]], frames: int) -> Words:
 
     Args:
         members: For each demand, whether each frame holds it.
-        frames: Number of frames.
     """
     words: list[npt.NDArray[np.uint64]] = []
     for number, holds in enumerate(members):
@@ -63,26 +62,25 @@ def cover(words: Words, hashes: Hashes, targets: Counts, seed: int) -> Covered:
 
     Args:
         words: Which frame holds what, see `packed`.
-        hashes: The frames' fkey_hash.
         targets: Frames wanted for each demand.
         seed: Decides between frames of equal gain.
     """
-    order = places(hashes, seed)
+    order = random_keys(hashes, seed)
     available = np.array(
         [_holding(words, number).sum() for number in range(len(targets))], np.int64
     )
     reachable = np.minimum(targets, available)
-    left = reachable.copy()
-    counted = _bits(words & _mask(left)[:, None])
+    unmet = reachable.copy()
+    counted = _bits(words & _mask(unmet)[:, None])
     most = int(counted.max(initial=1)) or 1
     gains = cast(
         npt.NDArray[np.unsignedinteger[Any]],
         counted.astype(np.uint8 if most < 256 else np.uint32),
     )
-    taken: list[npt.NDArray[np.int64]] = []
-    while (left > 0).any():
-        taken.append(_phase(words, gains, order, left))
-    chosen = np.concatenate(taken) if taken else np.empty(0, np.int64)
+    phases: list[npt.NDArray[np.int64]] = []
+    while (unmet > 0).any():
+        phases.append(_phase(words, gains, order, unmet))
+    chosen = np.concatenate(phases) if phases else np.empty(0, np.int64)
     chosen = np.sort(_without_needless(words, chosen, reachable))
     achieved = np.array(
         [_holding(words[:, chosen], number).sum() for number in range(len(targets))], np.int64
@@ -93,14 +91,14 @@ def cover(words: Words, hashes: Hashes, targets: Counts, seed: int) -> Covered:
 
 
 def _phase(
-    words: Words, gains: npt.NDArray[np.unsignedinteger[Any]], order: Hashes, left: Counts
+    words: Words, gains: npt.NDArray[np.unsignedinteger[Any]], order: Hashes, unmet: Counts
 ) -> npt.NDArray[np.int64]:
-    """The frames taken until one more demand is met; lowers ``left`` by what they serve.
+    """The frames taken until one more demand is met; lowers ``unmet`` by what they serve.
 
     ``gains`` may be old and are brought up to date where they matter; of frames taken they are 0.
     """
-    taken: list[npt.NDArray[np.int64]] = []
-    mask = _mask(left)[:, None]
+    chosen_portions: list[npt.NDArray[np.int64]] = []
+    mask = _mask(unmet)[:, None]
     for gain in range(int(gains.max()), 0, -1):
         level = np.flatnonzero(gains == gain)
         gains[level] = _bits(words[:, level] & mask)
@@ -108,14 +106,14 @@ def _phase(
         # A level may hold millions of frames and a few be needed: rank those few only.
         while len(level):
             portion = _first(level, order, _STEP)
-            served = np.cumsum(_rows(words[:, portion], len(left)), axis=1)
-            met = (served >= left[:, None]) & (left[:, None] > 0)
+            served = np.cumsum(_rows(words[:, portion], len(unmet)), axis=1)
+            met = (served >= unmet[:, None]) & (unmet[:, None] > 0)
             end = int(met.any(axis=0).argmax()) if met.any() else len(portion) - 1
-            np.maximum(left - served[:, end], 0, out=left)
-            taken.append(portion[: end + 1])
-            gains[taken[-1]] = 0
+            np.maximum(unmet - served[:, end], 0, out=unmet)
+            chosen_portions.append(portion[: end + 1])
+            gains[chosen_portions[-1]] = 0
             if met.any():
-                return np.concatenate(taken)
+                return np.concatenate(chosen_portions)
             level = np.setdiff1d(level, portion, assume_unique=True)
     raise AssertionError("every demand left can be met")  # left is at most what is available
 
@@ -127,9 +125,9 @@ def _first(level: npt.NDArray[np.int64], order: Hashes, count: int) -> npt.NDArr
     return some[np.argsort(order[some], kind="stable")]
 
 
-def _mask(left: Counts) -> Words:
-    words = np.zeros(-(-len(left) // 64) or 1, np.uint64)
-    for number in np.flatnonzero(left > 0).tolist():
+def _mask(unmet: Counts) -> Words:
+    words = np.zeros(-(-len(unmet) // 64) or 1, np.uint64)
+    for number in np.flatnonzero(unmet > 0).tolist():
         words[number // 64] |= np.uint64(1 << (number % 64))
     return words
 

@@ -19,10 +19,7 @@ def distribution(
     """The shares that frames of a snapshot have, as the targets of a Match.
 
     Args:
-        store: The catalog.
-        fkeys: The frames.
         stratifiers: What to count by; camera and every class when empty.
-        at: The snapshot.
     """
     with store.reading(at) as snapshot:
         relation = snapshot.relation

@@ -40,7 +40,7 @@ MOST_LISTED = 1_000
 
 @dataclass(frozen=True)
 class Drawn:
-    """Frames of a set, and how they were come by.
+    """Frames of a set, and the report of how they were chosen.
 
     Attributes:
         hashes: Their fkey_hash, rising.
@@ -56,10 +56,7 @@ class Frames:
     """The frames that sets are drawn from.
 
     Attributes:
-        snapshot: What is asked.
-        relation: Its frames.
         question: Its conditions say which frames; it has neither limit nor sample.
-        leakage_guard: Frames of other sets.
     """
 
     snapshot: Snapshot
@@ -113,14 +110,10 @@ def draw_set(frames: Frames, method: Method, seed: int) -> Drawn:
     """The frames that a method chooses.
 
     Args:
-        frames: What to choose from.
         method: How; a Match has its targets.
-        seed: Decides between frames that fit equally.
 
     Raises:
-        UnknownName: There is no such column, class, camera or scene.
         InvalidInput: A number is asked of a text, or the question has a limit or a sample.
-        SqlError: A WHERE body is wrong.
     """
     question = frames.question
     if question.limit is not None or question.sample is not None:
@@ -178,10 +171,7 @@ def marginal_of(
     """A target and where each row stands in it; values it does not name are one category.
 
     Args:
-        rows: One row per frame.
-        text: A stratifier.
         shares: Share of each value, summing to 1.
-        classes: The class tags.
     """
     strata = one_stratum(rows, Stratifier.parse(text), classes)
     labels = [*sorted(set(shares) - {REST}), REST]
@@ -222,8 +212,6 @@ class Covers:
     """Demands, one for every value where they are per tag, and the candidates that meet them.
 
     Attributes:
-        names: What each demand is called.
-        targets: Frames wanted for each.
         members: For each, whether each row meets it; made when asked for.
     """
 

@@ -61,7 +61,7 @@ def chains(times: Seconds, min_gap_s: float) -> Codes:
     return codes
 
 
-def held_together(groupings: Sequence[Codes]) -> Codes:
+def joined_groups(groupings: Sequence[Codes]) -> Codes:
     """Number of the smallest group that shares no code of any grouping with another group."""
     of_frame = np.zeros(len(groupings[0]), np.int64)
     for codes in groupings:
@@ -102,9 +102,6 @@ class LeakageGuard:
     """Frames of another set, and how far a new one must stay from them.
 
     Attributes:
-        hashes: Their fkey_hash.
-        scenes: Their scenes.
-        drives: Their drives.
         times: When they were taken [s].
         min_gap_s: Nothing nearer in time than this.
         marks: The marks of those that are there more than once: see catalog.frames.duplicates.

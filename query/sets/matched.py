@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from query.frames.sampling import Hashes, places
+from query.frames.sampling import Hashes, random_keys
 from query.sets.distances import Distance, distance
 from query.sets.rounding import Counts, systematic
 from query.sets.strata import Codes
@@ -58,11 +58,8 @@ class Shortfall:
     """A category whose share is further from what is wanted than the tolerance allows.
 
     Attributes:
-        marginal: Name of its marginal.
-        label: The category.
         target: Frames wanted.
         achieved: Frames of the set.
-        available: Candidates.
         scarce: Categories of the same marginal of which there are fewer than wanted.
     """
 
@@ -95,12 +92,11 @@ class Shortfall:
 
 @dataclass(frozen=True)
 class Matched:
-    """A set, and how near it comes.
+    """Matched set, and its distances from the targets.
 
     Attributes:
         positions: The frames' positions among the candidates, rising.
         achieved: Frames of each category, a row per marginal.
-        available: Candidates of each category.
         distances: Of each marginal's shares from those wanted.
         shortfalls: The categories that miss the tolerance, by a whole frame at least.
     """
@@ -128,11 +124,11 @@ class _Cells:
     targets: Reals
     of_frame: Codes
 
-    def counts(self, taken: Reals | Counts) -> Reals:
+    def counts(self, allocation: Reals | Counts) -> Reals:
         """Frames of each category."""
         counts = np.zeros(len(self.targets))
         for row in self.category:
-            counts += np.bincount(row, weights=taken, minlength=len(counts))
+            counts += np.bincount(row, weights=allocation, minlength=len(counts))
         return counts
 
 
@@ -142,8 +138,6 @@ def match(
     """Choose frames so that every category's share is within the tolerance of its target.
 
     Args:
-        hashes: The candidates' fkey_hash.
-        marginals: The targets.
         frames: How many to choose; all candidates where there are no more.
         tolerance: Largest absolute difference of a share (0 to 1).
         seed: Decides between candidates that fit equally.
@@ -186,7 +180,7 @@ def _pool(
         targets = marginal.shares * frames
         rate = np.where(sizes > 0, _POOL * targets / np.maximum(sizes, 1), 0.0)
         np.maximum(keep, rate[marginal.codes], out=keep)
-    return np.flatnonzero(places(hashes, seed) < np.where(keep >= 1, np.inf, keep * 2.0**64))
+    return np.flatnonzero(random_keys(hashes, seed) < np.where(keep >= 1, np.inf, keep * 2.0**64))
 
 
 def _choose(
@@ -200,15 +194,17 @@ def _choose(
     frames = min(frames, len(pool))
     cells = _cells([marginal.codes[pool] for marginal in marginals], marginals, frames)
     raked = _raked(cells, frames)
-    ties = np.argsort(places(np.arange(len(raked), dtype=np.uint64), seed), kind="stable")
-    taken = _exchanged(cells, systematic(raked, frames, seed), ties)
+    ties = np.argsort(random_keys(np.arange(len(raked), dtype=np.uint64), seed), kind="stable")
+    allocation = _exchanged(cells, systematic(raked, frames, seed), ties)
     allowed = _allowed(tolerance, frames)
-    if _excess(cells, taken, allowed) > 0:
+    if _excess(cells, allocation, allowed) > 0:
         better = _program(cells, frames, allowed)
-        if better is not None and _excess(cells, better, allowed) < _excess(cells, taken, allowed):
-            taken = better
+        if better is not None and _excess(cells, better, allowed) < _excess(
+            cells, allocation, allowed
+        ):
+            allocation = better
     # Another seed than the pool's would do as well: within a cell all frames are equal.
-    return pool[draw(hashes[pool], cells.of_frame, taken, seed)]
+    return pool[draw(hashes[pool], cells.of_frame, allocation, seed)]
 
 
 def _allowed(tolerance: float, frames: int) -> float:
@@ -245,13 +241,13 @@ def _raked(cells: _Cells, frames: int) -> Reals:
     base = cells.capacity * (frames / cells.capacity.sum())
     factor = np.zeros(len(cells.targets))  # logarithms
     of_cell = np.zeros(len(base))  # the sum of its factors
-    taken = base
+    allocation = base
     targets = np.maximum(cells.targets, 1e-9)
     best, since = np.inf, 0
     for _ in range(SWEEPS):
         worst = 0.0
         for row in cells.category:
-            present = np.bincount(row, weights=taken, minlength=len(factor))
+            present = np.bincount(row, weights=allocation, minlength=len(factor))
             some = np.zeros(len(factor), bool)
             some[row] = True
             step = np.log(targets[some]) - np.log(np.maximum(present[some], 1e-12))
@@ -260,51 +256,51 @@ def _raked(cells: _Cells, frames: int) -> Reals:
             change[some] = np.clip(factor[some] + step, -60, 60) - factor[some]
             factor += change
             of_cell += change[row]
-            taken = np.minimum(cells.capacity, base * np.exp(of_cell))
+            allocation = np.minimum(cells.capacity, base * np.exp(of_cell))
         if worst < 0.05:
             break
         since = 0 if worst < 0.99 * best else since + 1
         best = min(best, worst)
         if since >= 20:  # the targets contradict each other, or ask for more than there is
             break
-    return _summing_to(taken, cells.capacity, frames)
+    return _summing_to(allocation, cells.capacity, frames)
 
 
-def _summing_to(taken: Reals, capacity: Counts, frames: int) -> Reals:
-    total = taken.sum()
+def _summing_to(allocation: Reals, capacity: Counts, frames: int) -> Reals:
+    total = allocation.sum()
     if total >= frames:
-        return cast(Reals, taken * (frames / total))
-    room = capacity - taken
-    return cast(Reals, taken + room * ((frames - total) / room.sum()))
+        return cast(Reals, allocation * (frames / total))
+    room = capacity - allocation
+    return cast(Reals, allocation + room * ((frames - total) / room.sum()))
 
 
-def _excess(cells: _Cells, taken: Counts, allowed: float) -> float:
-    missed = np.abs(cells.counts(taken) - cells.targets) - allowed
+def _excess(cells: _Cells, allocation: Counts, allowed: float) -> float:
+    missed = np.abs(cells.counts(allocation) - cells.targets) - allowed
     return float(missed[missed > 1e-9].sum())
 
 
-def _exchanged(cells: _Cells, taken: Counts, ties: npt.NDArray[np.int64]) -> Counts:
+def _exchanged(cells: _Cells, allocation: Counts, ties: npt.NDArray[np.int64]) -> Counts:
     """Give one frame back and take another, as long as the marginals come nearer by it."""
     category, capacity = cells.category[:, ties], cells.capacity[ties]
-    taken = np.minimum(taken[ties], capacity)
-    off = cells.counts(taken[np.argsort(ties)]) - cells.targets
-    left = 10 * len(cells.targets) + 2_000
+    allocation = np.minimum(allocation[ties], capacity)
+    off = cells.counts(allocation[np.argsort(ties)]) - cells.targets
+    exchanges = 10 * len(cells.targets) + 2_000
     # Some cells to take from are as good as all, until they are not.
-    for most in (_OPEN_CELLS, len(taken)):
-        scope = np.flatnonzero((taken > 0) | (np.arange(len(taken)) < most))
+    for most in (_OPEN_CELLS, len(allocation)):
+        scope = np.flatnonzero((allocation > 0) | (np.arange(len(allocation)) < most))
         few, room = category[:, scope], capacity[scope]
-        while left and np.abs(off).max() > 1:
-            step = _best_exchange(few, room, taken[scope], off)
+        while exchanges and np.abs(off).max() > 1:
+            step = _best_exchange(few, room, allocation[scope], off)
             if step is None:
                 break
             giver, got = scope[step[0]], scope[step[1]]
-            taken[giver] -= 1
-            taken[got] += 1
+            allocation[giver] -= 1
+            allocation[got] += 1
             off[category[:, giver]] -= 1
             off[category[:, got]] += 1
-            left -= 1
-    counts = np.empty_like(taken)
-    counts[ties] = taken
+            exchanges -= 1
+    counts = np.empty_like(allocation)
+    counts[ties] = allocation
     return counts
 
 
@@ -312,14 +308,14 @@ _OPEN_CELLS = 10_000
 
 
 def _best_exchange(
-    category: npt.NDArray[np.int64], capacity: Counts, taken: Counts, off: Reals
+    category: npt.NDArray[np.int64], capacity: Counts, allocation: Counts, off: Reals
 ) -> tuple[int, int] | None:
     """Cells of an exchange that brings the sum of squares of what is off down most."""
     # Squares and not amounts: they also tell two half-missed categories from one missed whole.
     less = (-2 * off + 1)[category].sum(axis=0)
     more = (2 * off + 1)[category].sum(axis=0)
-    less[taken == 0] = np.inf
-    more[taken >= capacity] = np.inf
+    less[allocation == 0] = np.inf
+    more[allocation >= capacity] = np.inf
     best: tuple[float, int, int] = (-1e-9, -1, -1)
     # What both cells share is counted twice as 2 though it changes nothing.
     for giver in np.argsort(less, kind="stable")[:_TRIED]:

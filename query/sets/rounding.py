@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from query.frames.sampling import places
+from query.frames.sampling import random_keys
 
 Counts = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
@@ -22,7 +22,6 @@ def largest_remainder(
     Args:
         weights: 0 or more, not all 0.
         total: What is divided; at most the capacity of all together is given out.
-        capacity: Most that each can take.
         ties: Who comes first where remainders are equal, smallest first; by position when None.
 
     Returns:
@@ -30,21 +29,21 @@ def largest_remainder(
     """
     order = np.arange(len(weights)) if ties is None else ties
     divided = np.zeros(len(weights), np.int64)
-    left = min(total, int(capacity.sum()))
-    while left > 0:
+    remaining = min(total, int(capacity.sum()))
+    while remaining > 0:
         open_ = np.flatnonzero(divided < capacity)
         share = weights[open_]
         if not share.sum():
             share = (capacity - divided)[open_].astype(np.float64)
         # Quotas are rounded so that 0.3 of 10 is 3 and not a little less.
-        quota = np.round(share / share.sum() * left, 9)
+        quota = np.round(share / share.sum() * remaining, 9)
         add = np.floor(quota).astype(np.int64)
-        rest = left - int(add.sum())
+        rest = remaining - int(add.sum())
         first = np.lexsort((order[open_], -np.round(quota - add, 9)))
         add[first[:rest]] += 1
         add = np.minimum(add, (capacity - divided)[open_])
         divided[open_] += add
-        left -= int(add.sum())
+        remaining -= int(add.sum())
     return divided
 
 
@@ -56,10 +55,8 @@ def systematic(quotas: Weights, total: int, seed: int) -> Counts:
 
     Args:
         quotas: 0 or more; they sum to ``total``.
-        total: The sum.
-        seed: Decides which are rounded up.
     """
-    start = (int(places(np.zeros(1, np.uint64), seed)[0]) + 1) / (2.0**64 + 2)
+    start = (int(random_keys(np.zeros(1, np.uint64), seed)[0]) + 1) / (2.0**64 + 2)
     ends = np.floor(np.round(np.cumsum(quotas), 6) + start)
     ends[-1] = total
     return cast(Counts, np.diff(ends, prepend=0).clip(0).astype(np.int64))

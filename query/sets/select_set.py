@@ -31,7 +31,6 @@ class SetRequest:
         question: Which frames; its limit and sample only where there is no method.
         method: How to choose among them; all of them when None.
         seed: Decides between frames that fit equally.
-        leakage_guard: Frames of other sets.
         columns: Columns that the selection should have besides its own.
     """
 
@@ -47,25 +46,13 @@ def select_set(
     request: SetRequest,
     at: int | None = None,
 ) -> tuple[Selection, dict[str, Any]]:
-    """The set, and a report of how it came to be.
-
-    Args:
-        store: The catalog.
-        request: What it is chosen by.
-        at: The snapshot to ask where the question names none; the newest when None.
-
-    Raises:
-        NotFound: There is no such snapshot.
-        UnknownName: A class, tag, camera, scene or column that the catalog does not have.
-        InvalidInput: A method and a question that do not fit each other.
-        SqlError: A WHERE body is wrong.
-    """
+    """The set, and a report of how it came to be."""
     with asking(store, request.question, at) as (snapshot, plain):
         selection: Selection
         report: dict[str, Any] = {}
         method, question = _drawn_by(replace(request, question=plain))
         if method is None:
-            selection, report = _whole(store, request, snapshot)
+            selection, report = _every_frame(store, request, snapshot)
         else:
             relation = relation_for(snapshot, question)
             frames = Frames(snapshot, relation, question, request.leakage_guard)
@@ -86,7 +73,7 @@ def _drawn_by(request: SetRequest) -> tuple[Method | None, Question]:
     return request.method, question
 
 
-def _whole(
+def _every_frame(
     store: Catalog, request: SetRequest, snapshot: Snapshot
 ) -> tuple[Selection, dict[str, Any]]:
     """All frames that answer the question, less those that are kept away from."""
@@ -107,11 +94,7 @@ def _whole(
 
 
 def with_columns(snapshot: Snapshot, selection: Selection, columns: Sequence[str]) -> Selection:
-    """The selection with more columns of its frames; DRIVE is left out where there is none.
-
-    Raises:
-        UnknownName: There is no such column.
-    """
+    """The selection with more columns of its frames; DRIVE is left out where there is none."""
     relation = snapshot.every_frame
     missing = [
         name

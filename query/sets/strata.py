@@ -54,7 +54,6 @@ def strata_of(
 
     Args:
         rows: One row per frame, with the stratifiers' columns.
-        stratifiers: What to divide by.
         classes: The class tags: without edges they are divided by presence.
     """
     if not stratifiers:

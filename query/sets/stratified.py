@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.errors import InvalidInput
-from query.frames.sampling import Hashes, places
+from query.frames.sampling import Hashes, random_keys
 from query.sets.rounding import Counts, largest_remainder, systematic
 from query.sets.strata import Codes, Strata
 
@@ -26,9 +26,6 @@ def allocate(strata: Strata, total: int, allocation: Allocation, seed: int) -> C
     Where a proportional sample has fewer frames than there are strata, largest remainders would
     take all of them of the largest ones: then a stratum gets its frame with a probability that is
     its quota, and the values of the first stratifiers get theirs to within one.
-
-    Raises:
-        InvalidInput: A share names a stratum that has no frame.
     """
     sizes = strata.sizes
     if allocation == "proportional":
@@ -40,7 +37,7 @@ def allocate(strata: Strata, total: int, allocation: Allocation, seed: int) -> C
     else:
         weights = _shares_of(strata, allocation)
     # Small strata often tie: the seed decides, not the alphabet.
-    ties = places(np.arange(len(sizes), dtype=np.uint64), seed)
+    ties = random_keys(np.arange(len(sizes), dtype=np.uint64), seed)
     usable = np.where(weights > 0, sizes, 0)
     return largest_remainder(weights, total, usable, ties)
 
@@ -63,10 +60,8 @@ def draw(hashes: Hashes, codes: Codes, counts: Counts, seed: int) -> npt.NDArray
     some more; a stratum that this leaves short is ranked whole.
 
     Args:
-        hashes: The frames' fkey_hash.
         codes: Stratum of each frame, below ``len(counts)``.
         counts: Frames to take of each stratum, no more than it has.
-        seed: Decides which.
 
     Returns:
         Positions, rising.
@@ -90,7 +85,7 @@ def draw(hashes: Hashes, codes: Codes, counts: Counts, seed: int) -> npt.NDArray
 def _below(
     hashes: Hashes, codes: Codes, threshold: npt.NDArray[np.float64], seed: int
 ) -> tuple[npt.NDArray[np.int64], Hashes]:
-    """Positions of the frames whose place is below their stratum's threshold, and those places.
+    """Positions of the frames whose key is below their stratum's threshold, and those keys.
 
     In blocks that stay in the processor's cache: half the time.
     """
@@ -98,7 +93,7 @@ def _below(
     of_found: list[Hashes] = [np.empty(0, np.uint64)]
     for start in range(0, len(hashes), _BLOCK):
         block = slice(start, start + _BLOCK)
-        order = places(hashes[block], seed)
+        order = random_keys(hashes[block], seed)
         below = np.flatnonzero(order < threshold[codes[block]])
         positions.append(below + start)
         of_found.append(order[below])

@@ -48,11 +48,7 @@ class Stratifier:
 
 
 def parse_stratifiers(text: str) -> tuple[Stratifier, ...]:
-    """Stratifiers separated by commas: ``camera,car:0,1000,scene`` are three.
-
-    Raises:
-        InvalidInput: One of them is not written as it should be.
-    """
+    """Stratifiers separated by commas: ``camera,car:0,1000,scene`` are three."""
     parts: list[str] = []
     for piece in text.split(","):
         is_edge = re.fullmatch(r"\s*[-+]?[0-9.]+(e[-+]?[0-9]+)?\s*", piece)

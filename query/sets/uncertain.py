@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from query.frames.sampling import Hashes, places
+from query.frames.sampling import Hashes, random_keys
 from query.sets.strata import Codes
 
 Reals = npt.NDArray[np.float64]
@@ -19,18 +19,14 @@ def most_uncertain(
 
     Args:
         scores: One per frame; NaN where there is none, which is never chosen.
-        scenes: Scene of each frame.
-        hashes: The frames' fkey_hash.
-        count: How many.
         per_scene: Most of one scene; no limit when None.
-        seed: Decides between equal scores.
     """
     ranked = np.flatnonzero(~np.isnan(scores))
     if per_scene is None and count < len(ranked):
         # All that score as the last one chosen stay in, so that the seed decides among them.
         edge = np.partition(scores[ranked], len(ranked) - count)[len(ranked) - count]
         ranked = ranked[scores[ranked] >= edge]
-    ranked = ranked[np.lexsort((places(hashes[ranked], seed), -scores[ranked]))]
+    ranked = ranked[np.lexsort((random_keys(hashes[ranked], seed), -scores[ranked]))]
     if per_scene is not None:
         ranked = ranked[_rank_within(scenes[ranked]) < per_scene]
     return cast(Positions, ranked[:count])
@@ -61,8 +57,6 @@ def spread_out(vectors: Reals, scenes: Codes, count: int, per_scene: int | None)
 
     Args:
         vectors: A row per frame, the most wanted first.
-        scenes: Scene of each frame.
-        count: How many to choose.
         per_scene: Most of one scene; no limit when None.
 
     Returns:
@@ -70,7 +64,7 @@ def spread_out(vectors: Reals, scenes: Codes, count: int, per_scene: int | None)
     """
     chosen: list[int] = []
     nearest = np.full(len(vectors), np.inf)
-    taken = np.zeros(int(scenes.max(initial=-1)) + 1, np.int64)
+    chosen_of_scene = np.zeros(int(scenes.max(initial=-1)) + 1, np.int64)
     squares = (vectors * vectors).sum(axis=1)
     while len(chosen) < min(count, len(vectors)):
         next_ = int(np.argmax(nearest))
@@ -81,7 +75,7 @@ def spread_out(vectors: Reals, scenes: Codes, count: int, per_scene: int | None)
         # Rounding must not put an unchosen twin of a chosen row below the chosen ones.
         np.minimum(nearest, np.maximum(apart, 0), out=nearest)
         nearest[next_] = -1
-        taken[scenes[next_]] += 1
-        if per_scene is not None and taken[scenes[next_]] >= per_scene:
+        chosen_of_scene[scenes[next_]] += 1
+        if per_scene is not None and chosen_of_scene[scenes[next_]] >= per_scene:
             nearest[scenes == scenes[next_]] = -1
     return np.array(chosen, np.int64)

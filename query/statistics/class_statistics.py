@@ -36,16 +36,8 @@ def class_report(
     """Frames, pixels and shares of every class; asked for, by group, and with quantiles.
 
     Args:
-        store: The catalog.
         frames: Which frames; all of the newest snapshot when None.
         by: Also for each camera or scene.
-        quantiles: Also quantiles.
-
-    Raises:
-        NotFound: There is no such snapshot.
-        InvalidInput: The question asks for frames without a label.
-        UnknownName: A class, camera, scene or column that the catalog does not have.
-        SqlError: The WHERE body is wrong, or it takes too long.
     """
     with population(store, frames or Frames()) as members:
         refuse_unlabelled(members, (frames or Frames()).question, "class statistics")
@@ -53,12 +45,12 @@ def class_report(
         rows = partial(_rows, members, list(names), by, quantiles)
         if not by and not quantiles:
             rows = partial(members.once, f"class measures {', '.join(names)}", rows)
-        whole, *parts = (_group(row, names) for row in rows())
+        total, *parts = (_group(row, names) for row in rows())
         return ClassReport(
             snapshot=members.snapshot,
-            frames=whole.frames,
-            pixels=whole.pixels,
-            classes=whole.classes,
+            frames=total.frames,
+            pixels=total.pixels,
+            classes=total.classes,
             by=by,
             groups=tuple(parts) if by else None,
         )
@@ -152,5 +144,5 @@ def _quantiles(
     return kind(**dict(zip(_QUANTILES, values, strict=True))) if values else None
 
 
-def _share(count: int, whole: int) -> float:
-    return count / whole if whole else 0.0
+def _share(count: int, total: int) -> float:
+    return count / total if total else 0.0

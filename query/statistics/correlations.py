@@ -65,7 +65,6 @@ def correlate(
     """Compare the classes' shares with the IoU of each.
 
     Args:
-        classes: What there is of each class.
         iou: IoU by tag, 0 to 1; None or missing where a class was not scored.
     """
     scores = [

@@ -71,7 +71,6 @@ class Rows:
     Attributes:
         fewer: Their places, or the places of all others.
         left_out: It is the places of the others.
-        count: How many are counted.
     """
 
     fewer: npt.NDArray[np.intp]
@@ -91,8 +90,6 @@ class FacetColumns:
     """The bins of every facet.
 
     Attributes:
-        axes: The facets.
-        frames: How many frames there are.
         packs: Their positions; the facets one after another.
     """
 
@@ -105,7 +102,6 @@ class FacetColumns:
         """The facets' columns, packed.
 
         Args:
-            axes: The facets.
             columns: For each the positions of the frames' bins, (frames,) uint8.
         """
         frames = len(columns[0]) if columns else 0

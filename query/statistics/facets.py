@@ -73,15 +73,8 @@ def facets(
     """Every tag's histogram under a question's conditions, and how many frames answer it.
 
     Args:
-        store: The catalog.
         frames: Which frames; all of the newest snapshot when None. Those of a dataset count as all.
         tags: Only these tags' or classes'; those of every tag when None.
-
-    Raises:
-        NotFound: There is no such snapshot.
-        UnknownName: A tag, class, camera, scene or column that the catalog does not have.
-        InvalidInput: A value or operator does not fit its tag.
-        SqlError: The WHERE body is wrong, it takes too long, or was cancelled.
     """
     frames = frames or Frames()
     with _asking(store, frames) as (snapshot, question), ExitStack() as stack:
@@ -102,28 +95,25 @@ def prepare(store: Catalog, before: Facts | None) -> None:
         store: The catalog, with every row.
         before: What was known of the snapshot that was in memory before: where nobody asked that
             one for facets, nobody is going to ask this one soon. None where there was none.
-
-    Raises:
-        SqlError: It takes too long, or was cancelled.
     """
     if before is not None and _ASKED not in before:
         return
     with store.reading_frames() as snapshot:
         if snapshot.layout.in_memory:
             reading = _Reading(snapshot, Question())
-            reading.kept(_facet_tags(snapshot, None), ended_by=current())
+            reading.columns_of(_facet_tags(snapshot, None), ended_by=current())
 
 
 @contextmanager
 def _asking(store: Catalog, frames: Frames) -> Iterator[tuple[Snapshot, Question]]:
     """The snapshot that is asked, and the question in names that it has."""
     question = frames.question
-    if any(part is not None for part in (question.where, question.sql, question.model)):
+    if any(condition is not None for condition in (question.where, question.sql, question.model)):
         # A user's own SQL is for the catalog's views alone: see Catalog.reading_frames.
         with asking(store, question, frames.at) as reading:
             yield reading
         return
-    with store.reading_frames(question.asked_of(frames.at)) as snapshot:
+    with store.reading_frames(question.snapshot_for(frames.at)) as snapshot:
         yield snapshot, question
 
 
@@ -133,7 +123,6 @@ class _Parts:
 
     Attributes:
         own: Tag of a facet -> the conditions on it alone.
-        rest: The others.
         where: The user's own SQL.
         listed: Only the frames of a list are there at all.
     """
@@ -145,11 +134,7 @@ class _Parts:
 
     @staticmethod
     def of(question: Question, vocabulary: Vocabulary, tags: Iterable[str]) -> "_Parts":
-        """Those of a question.
-
-        Raises:
-            UnknownName: A class or tag that the catalog does not have.
-        """
+        """The parts of a question."""
         parts, facet_tags = _Parts(where=question.where), set(tags)
         for condition in question.conditions():
             on = {_tag_of(leaf, vocabulary) for leaf in leaves([condition])}
@@ -175,7 +160,7 @@ def _all_of(conditions: Sequence[Leaf | Group]) -> Question:
 def _tag_of(leaf: Leaf, vocabulary: Vocabulary) -> str:
     """The tag that a condition is on."""
     if isinstance(leaf, PixelRange):
-        return vocabulary.counted(leaf.tag).name
+        return vocabulary.numeric_column(leaf.tag).name
     if isinstance(leaf, ShareRange | Has | Without):
         return vocabulary.class_tag(leaf.tag).name
     if isinstance(leaf, TagIs):
@@ -209,7 +194,7 @@ def _read(
     columns = None
     if snapshot.layout.in_memory:
         snapshot.once(_ASKED, lambda: True)
-        columns = reading.kept(tags, ended_by=Cancellation())
+        columns = reading.columns_of(tags, ended_by=Cancellation())
     relation = relation_for(snapshot, question)
     masks: dict[int, Mask] = {}
     selected, values = [], []
@@ -228,9 +213,9 @@ def _read(
         columns, computed = reading.columns(reading.axes(tags), selected, values)
     else:
         computed = reading.masks(selected, values) if selected else []
-    others = iter(computed)
+    unmasked = iter(computed)
     count = len(masks) + len(computed)
-    return columns, [masks[n] if n in masks else next(others) for n in range(count)]
+    return columns, [masks[n] if n in masks else next(unmasked) for n in range(count)]
 
 
 def _by_bins(columns: FacetColumns, question: Question) -> Mask | None:
@@ -267,11 +252,7 @@ class _Reading:
     def columns(
         self, axes: Sequence[Axis], selected: Sequence[str] = (), values: Sequence[object] = ()
     ) -> tuple[FacetColumns, list[Mask]]:
-        """The bins of those axes, and conditions, of every frame in one order.
-
-        Raises:
-            SqlError: It takes longer than it may, or was cancelled.
-        """
+        """The bins of those axes, and conditions, of every frame in one order."""
         relation = relation_for(self.snapshot, self.question)
         listed = ", ".join([*(_value(relation, axis) for axis in axes), *selected])
         statement = f"WITH frames AS ({relation.sql_for(listed)}) SELECT {listed} FROM frames"
@@ -287,29 +268,28 @@ class _Reading:
                     blocks[index].append(positions(batch.column(index)))
                 for index, mask in enumerate(masks, len(axes)):
                     mask.append(batch.column(index).to_numpy(zero_copy_only=False))
-        whole = [np.concatenate([np.empty(0, np.uint8), *parts]) for parts in blocks]
-        return FacetColumns.of(axes, whole), [
+        joined = [np.concatenate([np.empty(0, np.uint8), *parts]) for parts in blocks]
+        return FacetColumns.of(axes, joined), [
             np.concatenate([np.empty(0, np.bool_), *parts]) for parts in masks
         ]
 
-    def kept(self, tags: Sequence[str], ended_by: Cancellation) -> FacetColumns:
+    def columns_of(self, tags: Sequence[str], ended_by: Cancellation) -> FacetColumns:
         """The bins of those tags, computed once for a snapshot.
 
         Args:
-            tags: Of the facets.
             ended_by: Ends it. Bins are found to the end when the client that asked has left
                 meanwhile: at 1,000,000 frames that takes a second, and a user who drags a
                 range leaves sooner.
         """
         name = f"bins {self.question.decides_on_labels} {' '.join(tags)}"
-        making: threading.Lock = self.snapshot.once(f"making {name}", threading.Lock)
-        while not making.acquire(timeout=_LOOK_S):
+        lock: threading.Lock = self.snapshot.once(f"making {name}", threading.Lock)
+        while not lock.acquire(timeout=_LOOK_S):
             _go_on()
         try:
             with cancelled_by(ended_by):
                 return self.snapshot.once(name, lambda: self.columns(self.axes(tags))[0])
         finally:
-            making.release()
+            lock.release()
 
     def axes(self, tags: Sequence[str]) -> list[Axis]:
         """The bins of those tags; a number that spreads too far for bins has no facet."""
@@ -374,11 +354,11 @@ def _report(
     masks = list(masks)
     listed = masks.pop() if parts.listed else np.ones(columns.frames, np.bool_)
     own = dict(zip(parts.own, masks, strict=False))
-    others = listed & masks[-1] if len(masks) > len(own) else listed
+    rest_fulfilled = listed & masks[-1] if len(masks) > len(own) else listed
     failed = np.zeros(columns.frames, np.uint8)
     for mask in own.values():
         failed += ~mask
-    matching = others & (failed == 0)
+    matching = rest_fulfilled & (failed == 0)
     of_all = columns.count(listed, _go_on) if parts.listed else columns.totals()
     counts = columns.count(matching, _go_on)
     names = snapshot.classes
@@ -386,7 +366,7 @@ def _report(
     for tag, mask in own.items():
         if tag in indices:
             _go_on()
-            fails_this_alone = others & ~mask & (failed == 1)
+            fails_this_alone = rest_fulfilled & ~mask & (failed == 1)
             counts[indices[tag]] = counts[indices[tag]] + columns.count_one(
                 indices[tag], fails_this_alone
             )
@@ -397,8 +377,8 @@ def _report(
         in_memory=snapshot.layout.in_memory,
         note=note,
         facets=tuple(
-            _facet(axis, names.get(axis.tag, axis.tag), parts, whole, counted)
-            for axis, whole, counted in zip(columns.axes, of_all, counts, strict=True)
+            _facet(axis, names.get(axis.tag, axis.tag), parts, all_frames, counted)
+            for axis, all_frames, counted in zip(columns.axes, of_all, counts, strict=True)
         ),
     )
 

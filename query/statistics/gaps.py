@@ -20,7 +20,6 @@ class Content:
     Attributes:
         dataset: NAME@VERSION.
         split: The split; None for the whole dataset.
-        frames: Its frames.
         fkeys: Every frame of the dataset, those of other splits included.
         counts: Frames by value, of each kind: class tags, cameras, scenes.
     """
@@ -43,15 +42,7 @@ def find_gaps(
     """Compare a dataset with the catalog.
 
     Args:
-        store: The catalog.
-        content: What the dataset holds.
         at_least: Frames wanted of each class, camera and scene.
-        kinds: What to compare.
-        at: The snapshot to compare with; the newest when None.
-
-    Raises:
-        NotFound: There is no such snapshot.
-        SqlError: It takes too long.
     """
     with population(store, Frames(at=at)) as members:
         gaps = [gap for kind in kinds for gap in _gaps(members, content, kind, at_least)]
@@ -73,7 +64,7 @@ def _gaps(
     at_least: int,
 ) -> Iterator[Gap]:
     contained = content.counts[kind]
-    with members.beside(content.fkeys) as listed:
+    with members.with_fkeys(content.fkeys) as listed:
         known = _classes(members, listed) if kind == "class" else _groups(members, kind, listed)
     for value in {**known, **contained}:
         frames, (catalog_frames, new_frames) = contained.get(value, 0), known.get(value, (0, 0))

@@ -26,7 +26,6 @@ class Extent:
 
     Attributes:
         low: The least value that has no bin of its own; None where there is none, as of texts.
-        high: The greatest one.
         frequent: Texts and booleans: the most frequent values, one more than have bins.
     """
 
@@ -102,11 +101,7 @@ def frequent_sql(tag: str, kind: str, relation: str) -> str:
 
 
 def axis_within(request: AxisRequest, tag: str, kind: str, extent: Extent) -> Axis:
-    """The axis that is asked for, with bins for every value within an extent.
-
-    Raises:
-        InvalidInput: The spread is too wide for bins.
-    """
+    """The axis that is asked for, with bins for every value within an extent."""
     if not is_number(kind):
         return _category_axis(request, tag, kind, extent.frequent)
     zero = request.zero or request.log

@@ -18,15 +18,7 @@ def histogram(
     """Count the frames by the values of one or two tags.
 
     Args:
-        store: The catalog.
-        axes: One tag or two.
         frames: Which frames; all of the newest snapshot when None.
-
-    Raises:
-        InvalidInput: Edges or scale for a tag that is no number, or a spread too wide for bins.
-        NotFound: There is no such snapshot.
-        UnknownName: A tag, class, camera, scene or column that the catalog does not have.
-        SqlError: The WHERE body is wrong, or it takes too long.
     """
     with population(store, frames or Frames()) as members:
         binned = [make_axis(members, request) for request in axes]

@@ -41,12 +41,7 @@ class Frames:
 
 @dataclass(frozen=True)
 class Population:
-    """The frames, ready to be asked about, all within one snapshot.
-
-    Attributes:
-        relation: The columns there are.
-        snapshot: Number of the snapshot.
-    """
+    """The frames, ready to be asked about, all within one snapshot."""
 
     relation: FramesRelation
     snapshot: int
@@ -75,9 +70,6 @@ class Population:
         Args:
             body: What follows ``WITH frames AS (...), population AS (...)``, tags in double quotes.
             values: Bound to its question marks.
-
-        Raises:
-            SqlError: It fails on the data or takes too long.
         """
         statement = (
             f"WITH frames AS ({self.relation.sql_for(self._condition, body)}), "
@@ -96,7 +88,7 @@ class Population:
         return self._asked.once(name, find) if self._condition == "true" else find()
 
     @contextmanager
-    def beside(self, fkeys: pa.ChunkedArray) -> Iterator[str]:
+    def with_fkeys(self, fkeys: pa.ChunkedArray) -> Iterator[str]:
         """Lay frames' names beside the population, as the column fkey of a table; its name."""
         with self._asked.with_table(_BESIDE, pa.table({"fkey": fkeys})):
             yield _BESIDE
@@ -106,8 +98,6 @@ def refuse_unlabelled(members: Population, question: Question, what: str) -> Non
     """Refuse frames without a label.
 
     Args:
-        members: The frames.
-        question: The question that gave them.
         what: What needs labels, such as "class statistics".
 
     Raises:
@@ -128,18 +118,7 @@ def population(
     store: Catalog,
     frames: Frames,
 ) -> Iterator[Population]:
-    """Open the frames for questions.
-
-    Args:
-        store: The catalog.
-        frames: Which ones.
-
-    Raises:
-        InvalidInput: The question names another snapshot.
-        NotFound: There is no such snapshot.
-        UnknownName: A class, camera, scene or column that the catalog does not have.
-        SqlError: The WHERE body is wrong.
-    """
+    """Open the frames for questions."""
     with _questioned(store, frames) as members:
         if frames.fkeys is None:
             yield members

@@ -17,7 +17,7 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from api.discover.db2whrest.tasks import PATIENCE_S
+from api.http.sql_response import PATIENCE_S
 from catalog.accounts import users
 from catalog.lake.schema import VIEW_COLUMNS
 from catalog.tags.tags import add_tag

@@ -19,8 +19,9 @@ import httpx
 import pytest
 
 from api.discover.db2whrest.task_files import Limits, Output, TaskFiles, is_task
-from api.discover.db2whrest.tasks import PATIENCE_S, Task, Tasks
+from api.discover.db2whrest.tasks import Task, Tasks
 from api.http.fair_queue import FairQueue
+from api.http.sql_response import PATIENCE_S
 from catalog.errors import InvalidInput, ServerBusy
 from catalog.lake.statement_watch import Cancellation
 from tests.api.servers import catch_up, counted, serving, sleep_through, wait_until

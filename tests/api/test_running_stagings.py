@@ -79,7 +79,7 @@ def test_a_running_staging_is_listed_and_cancelled(
 
     What had come stays: the next staging does not fetch it again, and then none runs.
     """
-    monkeypatch.setattr(running, "TOLD_EVERY_S", 0.0)
+    monkeypatch.setattr(running, "REPORT_EVERY_S", 0.0)
     with (
         serving(workspace.home, "--workers", "2") as (url, _),
         client_package.connect(url) as client,

@@ -17,7 +17,7 @@ from api.workspace import Workspace
 from catalog.storage.file_version import version_of
 from framesift.data import UNKNOWN_CLASS, Classes, open_frames
 from framesift.data.frames import UInt8
-from framesift.data.manifest import kept_key
+from framesift.data.manifest import versioned_key
 from ingest.labels import label_image, palette
 from pipeline import entry_name
 from pipeline.datasets.export import export_text
@@ -205,7 +205,7 @@ def test_what_it_knows_of_the_rest_is_so() -> None:
     classes = Classes.of_manifest({"classes": known.classes, "class_list": class_list})
     assert (classes.names, classes.colours) == (known.classes, known.class_of_colour)
     for key in ("a/b/c.png", "c.png", "a.b/c"):
-        assert kept_key(key, 7, "etag:x") == entry_name.kept_key(key, 7, "etag:x")
+        assert versioned_key(key, 7, "etag:x") == entry_name.versioned_key(key, 7, "etag:x")
 
 
 NUMPY_ALONE = """

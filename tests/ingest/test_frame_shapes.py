@@ -43,7 +43,7 @@ def test_each_name_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = [File(name, 1, WHEN) for name in keys if name != key("label", 1)]
     portions = Portions(ScanCounts(), frames_each=10, files_each=10).cut(compare(listed, known))
     (portion,) = portions
-    assert portion.gone == [key("label", 1)]
+    assert portion.removed == [key("label", 1)]
     assert portion.touched == {(SCENE, "front_center", 1)}
     assert parsed == Counter(keys)
     packages = (ingest.scan, ingest.engines)

@@ -3,7 +3,7 @@
 import pytest
 
 from catalog.errors import InvalidInput
-from ingest.sources.partial import Part
+from ingest.sources.partial import FolderSelection
 
 SCENE = "a2d2/20180807_145028/"
 
@@ -29,7 +29,7 @@ def test_parts(
     left: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Folders in order, none below another; of what they hold, what was asked for."""
-    partial = Part.of(whole, flat)
+    partial = FolderSelection.of(whole, flat)
     assert partial.folders == listed
     assert not any(map(partial.leaves_out, keys))
     assert all(map(partial.leaves_out, left))
@@ -39,6 +39,6 @@ def test_parts(
 def test_no_folder_leads_out(folder: str) -> None:
     """Refused in words; so is no folder at all."""
     with pytest.raises(InvalidInput, match="below the source's root"):
-        Part.of([folder])
+        FolderSelection.of([folder])
     with pytest.raises(InvalidInput, match="no folder given"):
-        Part.of([])
+        FolderSelection.of([])

@@ -40,8 +40,8 @@ def test_they_come_back_and_cannot_be_read(key: SecretKey) -> None:
     assert "secret+key" not in repr(KEYS)
     options = SourceOptions(sealed_keys=sealed)
     assert SourceOptions.from_json(options.to_json()) == options
-    assert options.shown() == {"sealed_keys": True}
-    assert SourceOptions(region="eu-de").shown() == {"region": "eu-de"}
+    assert options.public() == {"sealed_keys": True}
+    assert SourceOptions(region="eu-de").public() == {"region": "eu-de"}
     credentials = session_of(options).get_credentials()
     assert (credentials.access_key, credentials.secret_key) == (KEYS.access_key, KEYS.secret_key)
 

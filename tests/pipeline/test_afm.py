@@ -132,7 +132,7 @@ def test_a_staging_into_afm_is_listed_and_cancelled(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Among the running stagings of the home's cache, with its plan; one that failed is kept."""
-    monkeypatch.setattr("pipeline.cache.running.TOLD_EVERY_S", 0.0)
+    monkeypatch.setattr("pipeline.cache.running.REPORT_EVERY_S", 0.0)
     stagings = Session(storage.workspace, is_command=True).stagings
     cache, listed = storage.workspace.cache, list[RunningStagingBody]()
 
@@ -283,7 +283,7 @@ def test_files_that_afm_cannot_have(storage: Storage) -> None:
     with pytest.raises(StorageError, match="2 of 8 files could not be staged; the first is"):
         storage.stage(failed=failures.append, progress=told.append)
     assert (told[-1].failed, told[-1].queued, told[-1].eta_s) == (2, 0, 0)
-    by_place = {failure.place: failure.reason for failure in failures}
+    by_place = {failure.origin: failure.reason for failure in failures}
     missing = storage.junction["nas"] / gone.relative_to(storage.home["nas"])
     assert "AFM could not fetch it into afm:fs1/nas_fset: is not cached" in by_place[str(missing)]
     assert "has changed since the dataset was made" in by_place[str(changed)]

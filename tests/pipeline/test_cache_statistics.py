@@ -14,7 +14,7 @@ from pipeline.cache import statistics
 from pipeline.cache.lease import Holder, leased
 from pipeline.cache.limits import Limits, write_limits
 from pipeline.cache.measured_space import measured_space
-from pipeline.cache.room import Room
+from pipeline.cache.reservation import Reservation
 from pipeline.cache.statistics import Counting, SourceCounts, cache_statistics, counting
 from pipeline.manifest import Manifest
 from pipeline.staging.stage import stage_dataset
@@ -92,7 +92,7 @@ def test_stagings_and_evictions_are_counted_and_every_worker_shows_them(
 
     write_limits(cache, Limits(soft_bytes=staged.bytes // 2, free_bytes=1))
     with leased(cache, "another-v1", Holder("another@1")) as lease:
-        Room(cache, lease).trim()
+        Reservation(cache, lease).trim()
     counts = cache_statistics(cache)[SOURCE]
     assert held - counts.evicted_bytes <= staged.bytes // 2
     assert 0 < counts.evicted_files < FILES

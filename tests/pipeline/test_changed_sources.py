@@ -14,7 +14,7 @@ from catalog.records.sources import add_source, recorded_source
 from catalog.records.tables import Source
 from ingest.scan.scan import scan_source
 from ingest.scan.scan_counts import ScanCounts
-from ingest.sources.recorded import others_of_data_set
+from ingest.sources.recorded import other_sources_of_data_set
 from tests.api.servers import framesift as command
 from tests.api.servers import serving
 from tests.ingest.scene_folders import SCENE, make_tree, put
@@ -92,7 +92,7 @@ def test_by_command_and_client(home: Workspace) -> None:
 
     assert ask("--exclude", "notes", "--part-of", "a2d2")["part_of"] == "a2d2"
     source, other = recorded_source(home.records, "a2d2"), recorded_source(home.records, "labels")
-    assert [one.name for one in others_of_data_set(home.records, source)] == [other.name]
+    assert [one.name for one in other_sources_of_data_set(home.records, source)] == [other.name]
     assert ask("--exclude", "")["exclude"] == []
     assert ask("--max-mb-per-s", "250")["max_mb_per_s"] == 250
     refused = command(home.home, "source", "set", "labels", "--max-requests-per-s", "-1")

@@ -20,7 +20,6 @@ from api.workspace import Workspace
 from catalog.errors import AlreadyExists
 from catalog.records.scans import recorded_scans
 from catalog.records.tables import Job
-from catalog.storage.location import WRITE_LOCK
 from pipeline.jobs.command_job import submit_command
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.metrics import command_metrics
@@ -75,7 +74,7 @@ def test_names(workspace: Workspace) -> None:
 
 def test_a_job_can_be_cancelled(own_source: Workspace, tmp_path: Path) -> None:
     """A scan that waits for its turn to write."""
-    with own_source.whole_catalog.lock(WRITE_LOCK, "a test"):
+    with own_source.whole_catalog.location.quiesced(60, "a test"):
         job = submitted(own_source, Scan(source="a2d2", full=True))
         eventually(lambda: refresh(own_source.records, job).state == "running")
         cancel(own_source.records, refresh(own_source.records, job))

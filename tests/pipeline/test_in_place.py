@@ -10,11 +10,11 @@ from catalog.errors import NotFound
 from pipeline.cache.contents import space
 from pipeline.cache.lease import Holder, leased
 from pipeline.cache.limits import Limits, write_limits
-from pipeline.cache.room import Room
+from pipeline.cache.reservation import Reservation
 from pipeline.jobs.in_place import in_cache
 from pipeline.jobs.job_input import job_input
 from pipeline.manifest import Manifest
-from pipeline.prepared.before_training import prepare_or_say
+from pipeline.prepared.before_training import prepare_or_report
 from pipeline.prepared.form import open_form, prepared_rows
 from pipeline.runs.orders import Training
 from pipeline.runs.size import Size
@@ -33,7 +33,7 @@ def manifest(workspace: Workspace) -> Path:
     placed = in_cache(job_input(home, Training(), make(workspace)), workspace.cache)
     for write in placed.writes:
         write()
-    prepare_or_say(placed.manifest, SIZE, "train-1")
+    prepare_or_report(placed.manifest, SIZE, "train-1")
     return placed.manifest
 
 
@@ -64,9 +64,9 @@ def test_the_form_is_held_by_a_job_and_goes_with_its_manifest(
     write_limits(cache, Limits(hard_bytes=space(cache)[0]))
     whole = Manifest.read(manifest)
     with leased(cache, "new-v1-0", Holder("new@1")) as lease:
-        room = Room(cache, lease)
+        reservation = Reservation(cache, lease)
         with leased(cache, manifest.name, Holder("streets@1", job="train-1")):
-            assert not room.foresee(1, 1).fits
-        room.make(1, 1)
+            assert not reservation.preview(1, 1).fits
+        reservation.extend(1, 1)
     assert open_form(whole, SIZE) is None
     assert not manifest.exists()

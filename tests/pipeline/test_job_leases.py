@@ -10,7 +10,7 @@ from catalog.errors import CacheFull
 from pipeline.cache.beat import Watch
 from pipeline.cache.lease import Holder, held_leases, leased
 from pipeline.cache.limits import Limits, write_limits
-from pipeline.cache.room import Room
+from pipeline.cache.reservation import Reservation
 from pipeline.jobs.backends.local import LocalBackend
 from pipeline.jobs.backends.process import ProcessId
 from pipeline.jobs.queue import JobQueue
@@ -43,10 +43,10 @@ def test_a_job_holds_what_it_reads_from_its_turn_to_its_end(tmp_path: Path) -> N
     eventually((folder / "began").exists)
     with leased(cache, "new-v1-0", Holder("new@1")) as lease:
         with pytest.raises(CacheFull, match="streets@1, used by job train-1 of ada"):
-            Room(cache, lease).make(BYTES, 1)
+            Reservation(cache, lease).extend(BYTES, 1)
         (folder / "go").touch()
         assert ended(handle, folder).state == "done"
-        Room(cache, lease).make(BYTES, 1)
+        Reservation(cache, lease).extend(BYTES, 1)
     assert staged_names(cache) == set()
 
 

@@ -18,7 +18,7 @@ import framesift
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
 from framesift.data import open_frames
 from pipeline.datasets.datasets import class_matrix
-from pipeline.entry_name import kept_key
+from pipeline.entry_name import versioned_key
 from pipeline.manifest import (
     FRAMES_FILE,
     HEADER_FILE,
@@ -135,9 +135,9 @@ def test_a_copy_s_name_says_its_version() -> None:
     assert [file.key for file in own] == [f"image-{n}.png" for n in range(3)]
     assert [file.version for file in own] == ["e1", "e2", "e3"]
     assert [file.key for file in copies] == [
-        kept_key("image-0.png", 100, "e1"),
-        kept_key("image-1.png", 101, "e2"),
-        kept_key("image-2.png", 102, "e3"),
+        versioned_key("image-0.png", 100, "e1"),
+        versioned_key("image-1.png", 101, "e2"),
+        versioned_key("image-2.png", 102, "e3"),
     ]
     assert [file.version for file in copies] == [None] * 3
 

@@ -18,10 +18,10 @@ from ingest.labels.palette import Palette
 from pipeline.cache.beat import Watch
 from pipeline.cache.lease import Holder, held_leases, leased
 from pipeline.cache.limits import Limits, write_limits
-from pipeline.cache.room import Room
+from pipeline.cache.reservation import Reservation
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
-from pipeline.prepared.before_training import prepare_or_say
+from pipeline.prepared.before_training import prepare_or_report
 from pipeline.prepared.class_file import class_text
 from pipeline.prepared.form import PreparedRows, form_bytes, form_key, prepared_rows
 from pipeline.prepared.prepare import BLOCK_FRAMES, prepare
@@ -76,7 +76,7 @@ def test_every_frame_is_what_decoding_gives(tmp_path: Path, processes: int) -> N
     folder = staged(tmp_path, {"train": files[:20], "validation": files[20:]})
     told: list[tuple[int, int]] = []
     summary = prepare(folder, SIZE, processes=processes, progress=lambda *n: told.append(n))
-    assert (summary.frames, summary.made, summary.bad) == (len(files), len(files), ())
+    assert (summary.frames, summary.decoded, summary.bad) == (len(files), len(files), ())
     assert told[-1] == (len(files), len(files))
     for split in ("train", "validation"):
         frames, rows = opened(folder, split)
@@ -93,7 +93,7 @@ def test_every_frame_is_what_decoding_gives(tmp_path: Path, processes: int) -> N
                 assert ours.tolist() == theirs.tolist()
             assert prepared.image(row)[1] == decoding.image(row)[1] == (64, 96)
             assert (prepared.frame(row).label == decoding.frame(row).label).all()
-    assert prepare(folder, SIZE, processes=processes).made == 0
+    assert prepare(folder, SIZE, processes=processes).decoded == 0
     assert [path.name for path in (tmp_path / ".prepared").iterdir()] == [summary.folder.name]
 
 
@@ -124,7 +124,7 @@ def test_damaged_and_unlabelled_frames_are_decoded_as_without_a_form(tmp_path: P
     path.write_bytes(whole[:60] + bytes(len(whole) - 60))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     prepared = prepare(folder, SIZE)
-    assert prepared.made == 3
+    assert prepared.decoded == 3
     assert len(prepared.bad) == 1
     frames, rows = opened(folder, "train")
     reader = FrameReader(frames, PALETTE, SIZE, prepared=rows)
@@ -141,7 +141,7 @@ def test_damaged_and_unlabelled_frames_are_decoded_as_without_a_form(tmp_path: P
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert reader.small(1)[1].shape == (32, 40)
     again = prepare(folder, SIZE)
-    assert (again.made, again.bad) == (1, ())
+    assert (again.decoded, again.bad) == (1, ())
     assert opened(folder, "train")[1] is not None
 
 
@@ -165,7 +165,7 @@ def test_damage_is_noticed_and_made_again(
     assert [array.tolist() for array in reader.small(2)] == [array.tolist() for array in expected]
     reader.small(2)
     assert capsys.readouterr().out.count("lacks frames, or some were damaged") == 1
-    assert prepare(folder, SIZE).made == 1
+    assert prepare(folder, SIZE).decoded == 1
     _, rows = opened(folder, "train")
     assert rows is not None
     assert [array.tolist() for array in rows.small(2) or ()] == [a.tolist() for a in expected]
@@ -182,7 +182,7 @@ def test_a_partial_form_is_none(tmp_path: Path, file: str, how: str) -> None:
     else:
         path.unlink()
     assert opened(folder, "train")[1] is None
-    assert prepare(folder, SIZE).made == 2
+    assert prepare(folder, SIZE).decoded == 2
     assert opened(folder, "train")[1] is not None
 
 
@@ -195,7 +195,7 @@ def test_what_decides_the_arrays_is_in_the_key(tmp_path: Path) -> None:
     os.utime(tmp_path / files[0].image, ns=(0, 0))
     staged(tmp_path, {"train": files})
     assert opened(folder, "train")[1] is None
-    assert prepare(folder, SIZE).made == 2
+    assert prepare(folder, SIZE).decoded == 2
     manifest = Manifest.read(folder)
     colours = {("#0a0b0c" if name == "Sky" else key): name for key, name in CLASS_LIST.items()}
     Manifest(replace(manifest.header, class_list=colours), manifest.frames).write(folder)
@@ -285,7 +285,7 @@ def test_a_staging_names_the_frames_that_cannot_be_decoded(
     assert f"{frames - 1} of the {frames} frames of streets@1 are prepared at 40x32" in str(
         refused.value
     )
-    assert [failure.place for failure in failed] == [str(label)]
+    assert [failure.origin for failure in failed] == [str(label)]
     repair = f"framesift cache verify streets@1 --cache {workspace.cache}"
     assert failed[0].reason.endswith(f"; {repair} fetches it again")
     again = stage(verify=True)
@@ -300,16 +300,16 @@ def test_a_form_takes_room_in_its_cache(tmp_path: Path) -> None:
     headers = 4096 + len(class_text(CLASS_LIST))
     space = form_bytes(len(Manifest.read(folder)), SIZE) + headers
     with leased(tmp_path, folder.name, Holder("drawn@1")) as lease:
-        room = Room(tmp_path, lease)
+        reservation = Reservation(tmp_path, lease)
         write_limits(tmp_path, Limits(hard_bytes=space - 1))
         with pytest.raises(CacheFull):
-            prepare(folder, SIZE, room=room)
+            prepare(folder, SIZE, reservation=reservation)
         write_limits(tmp_path, Limits(hard_bytes=space))
-        form = prepare(folder, SIZE, room=room).folder
+        form = prepare(folder, SIZE, reservation=reservation).folder
         with pytest.raises(CacheFull, match="drawn@1 itself"):
-            room.make(space, 1)
+            reservation.extend(space, 1)
     with leased(tmp_path, "another-v1", Holder("another@1")) as lease:
-        Room(tmp_path, lease).make(space, 1)
+        Reservation(tmp_path, lease).extend(space, 1)
     assert not form.exists()
     assert list((tmp_path / ".prepared").iterdir()) == []
 
@@ -324,7 +324,7 @@ def test_a_training_s_job_makes_the_form_or_goes_on(
     damage(tmp_path / files[1].label)
 
     def stage() -> str:
-        prepare_or_say(folder, SIZE, "train-1")
+        prepare_or_report(folder, SIZE, "train-1")
         return capsys.readouterr().out
 
     write_limits(tmp_path, Limits(hard_bytes=100))
@@ -343,7 +343,7 @@ def test_a_training_s_job_makes_the_form_or_goes_on(
     assert opened(folder, "train")[1] is not None
     assert "drawn@1 is prepared at 40x32 already, nothing is decoded" in stage()
     assert held_leases(tmp_path, Watch()) == []
-    prepare_or_say(tmp_path / "plain", SIZE, "train-1")
+    prepare_or_report(tmp_path / "plain", SIZE, "train-1")
     assert "is no staged manifest" in capsys.readouterr().out
 
 

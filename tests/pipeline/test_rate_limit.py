@@ -18,13 +18,13 @@ from pipeline.cache.checksums import recording
 from pipeline.cache.stager import CLAIMS, stager
 from pipeline.manifest import Manifest
 from pipeline.staging.fetch import fetch_files
-from pipeline.staging.foresee import foresee_staging
 from pipeline.staging.opened_sources import OpenedSources
 from pipeline.staging.plan import make_cache, plan_staging
+from pipeline.staging.preview import preview_staging
 from pipeline.staging.progress import Progress
 from pipeline.staging.rate_limit import RateLimit, TokenBucket
 from pipeline.staging.stage import stage_dataset
-from pipeline.staging.stage_beside import SplitReading
+from pipeline.staging.stage_concurrently import SplitReading
 from tests.pipeline.homes import FRAMES
 from tests.pipeline.test_datasets import make
 from tests.pipeline.test_reading_through import beside, size_of
@@ -159,10 +159,10 @@ def test_a_plan_knows_the_limits(workspace: Workspace, tmp_path: Path) -> None:
     stage_dataset(records, cars, cache)
     change = Session(workspace, is_command=True).sources.change
     change("a2d2", max_mb_per_s=0.001)
-    plan = foresee_staging(records, dataset, cache)
+    plan = preview_staging(records, dataset, cache)
     assert plan.seconds == pytest.approx(plan.missing_bytes / 1_000)
     change("a2d2", max_mb_per_s=0, max_requests_per_s=0.01)
-    assert foresee_staging(records, dataset, cache).seconds == plan.missing_files / 0.01
+    assert preview_staging(records, dataset, cache).seconds == plan.missing_files / 0.01
 
 
 def test_limits_of_a_source(workspace: Workspace, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def test_positions_are_what_training_reads(ranks: int, batch_size: int, begin: i
             assert order.turn(position) == (rank, index)
             assert (order.row(position), position) == (
                 example.row,
-                example.epoch * 7 + example.place,
+                example.epoch * 7 + example.position,
             )
 
 

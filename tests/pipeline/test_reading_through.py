@@ -16,16 +16,16 @@ from catalog.records.tables import Dataset
 from pipeline.cache.contents import space
 from pipeline.cache.lease import LEASES
 from pipeline.cache.limits import Limits, write_limits
-from pipeline.cache.reading import Reading, ReadsThrough, StagingPlace
+from pipeline.cache.reading import Reading, ReadsThrough, StagingLocation
 from pipeline.cache.stager import PARTS
 from pipeline.cache.statistics import cache_statistics
 from pipeline.example_order import examples
 from pipeline.manifest import Manifest
-from pipeline.staging.beside import BesideTold
+from pipeline.staging.concurrent import ConcurrentCallbacks
 from pipeline.staging.fetch import FailedFile
 from pipeline.staging.progress import Progress
 from pipeline.staging.reading_order import ReadingOrder
-from pipeline.staging.stage_beside import BesideOptions, SplitReading, stage_beside
+from pipeline.staging.stage_concurrently import ConcurrentOptions, SplitReading, stage_concurrently
 from tests.api.servers import wait_until
 from tests.pipeline.homes import FRAMES
 from tests.pipeline.test_datasets import make
@@ -41,7 +41,7 @@ class Beside:
     stop: threading.Event = field(default_factory=threading.Event)
     began: threading.Event = field(default_factory=threading.Event)
     is_ready: threading.Event = field(default_factory=threading.Event)
-    place: StagingPlace | None = None
+    place: StagingLocation | None = None
     progress: list[Progress] = field(default_factory=list)
     failed: list[FailedFile] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -50,16 +50,20 @@ class Beside:
 
     def run(self, workspace: Workspace, dataset: Dataset, reading: SplitReading) -> None:
         """Stage until told to stop."""
-        told = BesideTold(self.is_ready.set, self.count, self.failed.append, self.said.append)
-        options = BesideOptions(workers=1, stop=self.stop)
+        told = ConcurrentCallbacks(
+            self.is_ready.set, self.count, self.failed.append, self.said.append
+        )
+        options = ConcurrentOptions(workers=1, stop=self.stop)
         try:
-            stage_beside(workspace.records, dataset, self.cache, reading, options, told, self.begin)
+            stage_concurrently(
+                workspace.records, dataset, self.cache, reading, options, told, self.begin
+            )
         except FramesiftError as error:
             self.error = error
         self.began.set()
         self.is_ready.set()
 
-    def begin(self, place: StagingPlace) -> None:
+    def begin(self, place: StagingLocation) -> None:
         """Note where it is."""
         self.place = place
         self.began.set()
@@ -247,7 +251,7 @@ def test_a_file_that_cannot_be_had_is_named(own_source: Workspace, tmp_path: Pat
         assert why.value.file == gone
         wait_until(lambda: staging.progress[-1].files == 2 * FRAMES - 1)
         assert staging.progress[-1].eta_s == 0
-    assert {failure.place for failure in staging.failed} == {gone}
+    assert {failure.origin for failure in staging.failed} == {gone}
 
 
 def test_a_source_that_fails_ends_the_staging_before_readers_begin(

@@ -30,11 +30,11 @@ from pipeline.jobs.backends.registry import BACKENDS
 from pipeline.jobs.follow import refresh, wait
 from pipeline.jobs.in_place import paths_in_use
 from pipeline.manifest import Manifest
-from pipeline.staging.beside import BesideTold
+from pipeline.staging.concurrent import ConcurrentCallbacks
 from pipeline.staging.fetch import FailedFile
 from pipeline.staging.progress import Progress
 from pipeline.staging.stage import stage_dataset
-from pipeline.staging.stage_beside import BesideOptions, SplitReading, stage_beside
+from pipeline.staging.stage_concurrently import ConcurrentOptions, SplitReading, stage_concurrently
 from tests.ingest.s3_server import moto
 from tests.pipeline import fake_eeadm, test_run
 from tests.pipeline.fake_mmafmctl import evicted
@@ -128,7 +128,7 @@ def test_a_recall_that_fails_is_the_cause_of_a_files_failure(
     with pytest.raises(StorageError, match=r"1 of 4 files .*eeadm.*1 file\(s\) failed"):
         stage(home, access, [], failed)
     (failure,) = failed
-    assert failure.place == str(images[0])
+    assert failure.origin == str(images[0])
     assert "ended with exit code 1" in failure.reason
     images[0].write_bytes(b"recalled by hand")
     with pytest.raises(StorageError, match="has changed since the dataset was made"):
@@ -145,10 +145,10 @@ def test_what_a_job_stages_beside_itself_is_recalled_first(home: Workspace, tmp_
     (split,) = Manifest.read(Path(dataset.manifest)).header.splits
     told: list[Progress] = []
     stop = threading.Event()
-    options = BesideOptions(archives=ArchiveAccess(EEADM, home.home / "lists"), stop=stop)
-    stage_beside(
+    options = ConcurrentOptions(archives=ArchiveAccess(EEADM, home.home / "lists"), stop=stop)
+    stage_concurrently(
         home.records, dataset, home.home / "cache", SplitReading(split, seed=0), options,
-        BesideTold(stop.set, told.append, lambda _: None, lambda _: None), lambda _: None,
+        ConcurrentCallbacks(stop.set, told.append, lambda _: None, lambda _: None), lambda _: None,
     )  # fmt: skip
     assert (tmp_path / "tape" / "log").read_text().splitlines() == [str(path) for path in images]
     assert FRAMES in [progress.recalling for progress in told]

@@ -235,7 +235,7 @@ def test_what_fails_for_good_is_named_and_the_rest_goes_on(
     failed: list[FailedFile] = []
     with pytest.raises(StorageError, match=f"1 of 16 files could not be staged.*({reason})") as why:
         stage(workspace, tmp_path / "cache", failed)
-    assert (why.value.path, [one.place for one in failed]) == (bad, [bad])
+    assert (why.value.path, [one.origin for one in failed]) == (bad, [bad])
     assert len(list((tmp_path / "cache").rglob("*.png"))) == 15
     assert not (tmp_path / "cache" / ".manifests").exists()
     server.fault = lambda _: ""
@@ -367,7 +367,7 @@ def test_a_name_that_no_cache_can_hold_fails_alone(
     failed: list[FailedFile] = []
     with pytest.raises(StorageError, match="2 of 4 files could not be staged"):
         stage(workspace, tmp_path / "cache", failed)
-    assert odd_images[0] in {one.place for one in failed}
+    assert odd_images[0] in {one.origin for one in failed}
     assert all("rename it, or leave it out" in one.reason for one in failed)
     there = {path.name.partition("~")[0] for path in tmp_path.glob("cache/*:*/**/*.png")}
     whole = {path.stem for path in folder.rglob("*.png") if "_000000000." in path.name}

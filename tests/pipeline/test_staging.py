@@ -402,8 +402,8 @@ from pipeline.staging.stage import stage_dataset
 from tests.pipeline.homes import open_home
 
 def slow(content, direct, write=arrival._InMemory._write):
-    content._part.write_bytes(content._buffer.view[:1000])
-    print(content._part, flush=True)
+    content._temporary_path.write_bytes(content._buffer.view[:1000])
+    print(content._temporary_path, flush=True)
     time.sleep(0.05 if FEW.pop(0) else 600)
     write(content, direct)
 

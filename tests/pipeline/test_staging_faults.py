@@ -106,7 +106,7 @@ def test_an_object_that_changes_while_it_comes_is_refused(
     with pytest.raises(StorageError, match="1 of 16 files could not be staged"):
         stage(of_every_source, tmp_path / "cache", failed)
     (one,) = failed
-    assert one.place == f"s3://{BUCKET}/{victim}"
+    assert one.origin == f"s3://{BUCKET}/{victim}"
     assert re.search(reason, one.reason), one
     assert len(copies(tmp_path / "cache")) == 15
     assert not list(tmp_path.rglob("*.part"))
@@ -157,7 +157,7 @@ def test_a_cancel_does_not_wait_for_a_transfer_that_hangs(
 ) -> None:
     """The staging ends while its source says nothing; what it left behind shows no file later."""
     monkeypatch.setattr("pipeline.staging.fetch._ENDS_WITHIN_S", 0.1)
-    monkeypatch.setattr("pipeline.staging.fetch.TOLD_EVERY_S", 0.1)
+    monkeypatch.setattr("pipeline.staging.fetch.REPORT_EVERY_S", 0.1)
     ended, hung = threading.Event(), threading.Event()
 
     def hangs(path: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from catalog.errors import InvalidInput, SqlError, UnknownName
 from catalog.store import CatalogStore
-from query.frames.sampling import places
+from query.frames.sampling import random_keys
 from query.frames.select_frames import select_frames
 from query.frames.selection import Selection
 from query.question.label_range import LabelRange
@@ -156,7 +156,7 @@ def test_sample(store: CatalogStore, frames: list[DrawnFrame]) -> None:
     cars = {frame.fkey: frame.tags["car"] for frame in frames}
     assert fkeys(ordered) == sorted(first, key=lambda fkey: (cars[fkey], fkey))[:3]
     halves = [int.from_bytes(hashlib.md5(fkey.encode()).digest()[8:], "little") for fkey in cars]
-    drawn = np.argsort(places(np.array(halves, np.uint64), 1))
+    drawn = np.argsort(random_keys(np.array(halves, np.uint64), 1))
     assert first == sorted(list(cars)[position] for position in drawn[:7])
 
 

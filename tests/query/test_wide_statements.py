@@ -8,7 +8,7 @@ import pytest
 
 from catalog.accounts.caller import acting_for
 from query.run import wide_statements
-from query.run.wide_statements import PLACES, wide_place
+from query.run.wide_statements import PLACES, wide_slot
 
 
 def wait_forever() -> None:
@@ -22,7 +22,7 @@ def test_few_at_once_and_one_of_each_caller() -> None:
     looking = threading.Lock()
 
     def run(caller: str) -> None:
-        with acting_for(caller), wide_place(wait_forever):
+        with acting_for(caller), wide_slot(wait_forever):
             with looking:
                 running.append(caller)
                 most.append(len(running))
@@ -44,10 +44,10 @@ def test_who_gives_up_leaves_the_line() -> None:
     def give_up() -> None:
         raise TimeoutError
 
-    with acting_for("a"), wide_place(wait_forever):
-        with pytest.raises(TimeoutError), wide_place(give_up):
+    with acting_for("a"), wide_slot(wait_forever):
+        with pytest.raises(TimeoutError), wide_slot(give_up):
             pass
-        with acting_for("b"), wide_place(give_up):
+        with acting_for("b"), wide_slot(give_up):
             pass
     assert not wide_statements._running
     assert not wide_statements._waiting

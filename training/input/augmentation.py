@@ -26,7 +26,7 @@ _AROUND = (127, 127, 127)
 
 def is_mirrored(example: Example, seed: int) -> bool:
     """True where an example is mirrored, whichever rank reads it."""
-    random = np.random.default_rng([seed, example.epoch, example.place, _MIRRORING])
+    random = np.random.default_rng([seed, example.epoch, example.position, _MIRRORING])
     return bool(random.random() < 0.5)
 
 
@@ -45,7 +45,7 @@ def augmented(
     """
     if not {"crop", "scale", "colour"} & {*names}:
         return image, label
-    random = np.random.default_rng([seed, example.epoch, example.place, _AUGMENTING])
+    random = np.random.default_rng([seed, example.epoch, example.position, _AUGMENTING])
     side, scale, *offset = random.random(4).tolist()
     share = 1 - (1 - CROP_LEAST) * side if "crop" in names else 1.0
     if "scale" in names:

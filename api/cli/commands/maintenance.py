@@ -46,16 +46,16 @@ def _to_read(workspace: "Workspace") -> Iterator[tuple["Workspace", dict[str, st
     changes: dict[str, SecretStr] = {}
     originals: dict[str, str] = {}
     with ExitStack() as stack:
-        for name, place in (("catalog_metadata", location.metadata), ("records", records)):
-            if not isinstance(place, Path) or not place.exists():
+        for name, database in (("catalog_metadata", location.metadata), ("records", records)):
+            if not isinstance(database, Path) or not database.exists():
                 continue
             wait_s = workspace.settings.lock_wait_s
             is_made = not isinstance(location.metadata, Path) or location.metadata.exists()
             still = location.quiesced(wait_s, "the catalog is being written")
             with still if is_made else nullcontext():
-                copy = stack.enter_context(readable(place))
-            if copy != place:
-                changes[name], originals[str(copy)] = SecretStr(str(copy)), str(place)
+                copy = stack.enter_context(readable(database))
+            if copy != database:
+                changes[name], originals[str(copy)] = SecretStr(str(copy)), str(database)
         if not originals:
             yield workspace, {}
             return

@@ -14,7 +14,7 @@ from api.cli.terminal import stderr, stdout
 from api.server.log_setup import LogFormat, LogLevel
 from api.server.loopback import is_loopback
 from catalog.errors import InvalidInput, not_installed
-from ingest.sources.sealed_keys import check_given
+from ingest.sources.sealed_keys import check_key
 
 if TYPE_CHECKING:
     from api.mcp.answers import ToolCaller
@@ -140,7 +140,7 @@ def _open_once(workspace: "Workspace") -> None:
     """Open both stores and close them: what is wrong with the home is said before anyone asks."""
     from catalog.records.sources import recorded_sources
 
-    check_given()
+    check_key()
     recorded_sources(workspace.records)
     workspace.catalog.snapshot()
     workspace.close()

@@ -88,7 +88,7 @@ def watch(
             engine,
             events=partial(open_events, record, choice, stop, _warn),
             stop=stop,
-            tell=_print_json if as_json else _print_line,
+            report=_print_json if as_json else _print_line,
             warn=_warn,
         ).run()
     workspace.close()
@@ -126,7 +126,7 @@ def _warn(line: str) -> None:
 def _print_json(batch: "Batched") -> None:
     counts = batch.counts
     line = {
-        "whole": batch.whole,
+        "whole": batch.is_whole_source,
         "folders": batch.folders,
         "files": counts.files,
         "added": counts.added,
@@ -142,9 +142,9 @@ def _print_json(batch: "Batched") -> None:
 
 def _print_line(batch: "Batched") -> None:
     counts = batch.counts
-    if not (batch.whole or counts.commits or counts.bad_files):
+    if not (batch.is_whole_source or counts.commits or counts.bad_files):
         return
-    looked = "whole source" if batch.whole else "batch"
+    looked = "whole source" if batch.is_whole_source else "batch"
     stdout.print(
         f"{looked}: {counts.added:,} added, {counts.changed:,} changed, {counts.removed:,} "
         f"removed, {counts.frames:,} frames, {counts.bad_files:,} bad; {batch.seconds:.1f} s"

@@ -17,17 +17,17 @@ class OrderOptions:
     """Options of a command for fields of an order."""
 
     def __init__(
-        self, order: type, names: Callable[[str], bool], others: Collection[str] = ()
+        self, order: type, names: Callable[[str], bool], more: Collection[str] = ()
     ) -> None:
         """Those of the fields whose names are chosen.
 
         Args:
             order: Has the fields.
             names: Chooses them.
-            others: Parameters that the command has for something else.
+            more: Parameters that the command has for something else.
         """
         self._rows = {
-            f"order_{row.name}" if row.name in others else row.name: row
+            f"order_{row.name}" if row.name in more else row.name: row
             for row in _in_order(rows(order))
             if names(row.name)
         }

@@ -23,14 +23,12 @@ from api.discover.replies import failure, in_json, reason
 from api.http.disconnect_watcher import DisconnectWatcher
 from api.http.errors import error_text, headers_of, status_of
 from api.http.fair_queue import FairQueue, Slot, caller_of
+from api.http.sql_response import PATIENCE_S
 from api.server.metrics import REFUSED
 from catalog.errors import FramesiftError, ServerBusy, StoreAway
 from catalog.lake.statement_watch import Cancellation
 
 _LOG = logging.getLogger(__name__)
-
-PATIENCE_S = 10.0
-"""Time after which an operation goes on as a task [s], as Spectrum Discover documents it."""
 
 _STOPPED = "the server was stopped while the task was running; send the request again"
 _STOP_S = 5.0

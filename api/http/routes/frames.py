@@ -35,7 +35,7 @@ from api.schemas.frames import FrameAnswer, FramesAnswer, document_of
 from catalog.errors import BadFile
 from ingest.labels.png_chunks import SIGNATURE
 from query.frames.frame_page import DEFAULT_COLUMNS, Page
-from query.frames.one_frame import FoundFrame
+from query.frames.one_frame import SnapshotFrame
 
 router = Router(prefix="/v1", tags=["frames"])
 
@@ -193,7 +193,7 @@ def get_frame(fkey: Fkey, session: CurrentSession, at: At = None) -> Response:
     return JSONResponse(document_of(frame, _links(frame)))
 
 
-def _links(frame: FoundFrame) -> dict[str, str | None]:
+def _links(frame: SnapshotFrame) -> dict[str, str | None]:
     """Paths of a frame and of those of its pictures that there are."""
     name = quote(frame.fkey, safe="/:")
     has_image, has_label = frame.image is not None, frame.label is not None

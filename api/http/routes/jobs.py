@@ -222,16 +222,14 @@ async def get_events(
     ] = None,
 ) -> Response:
     """A job's changes as they come (server-sent events)."""
-    state, caller = request.app.state, caller_of(request.scope)
+    state, user = request.app.state, caller_of(request.scope)
     # Who may not listen to the job is told so; what is looked at is the same for all others.
     job = await run_in_threadpool(session.jobs.get, name)
     key, body = (job.name, session.workspace.is_limited), session.jobs.follower(job.name)
     look: Callable[[], Awaitable[Look]] = partial(state.listeners.look, key, body)
     may_listen = partial(request.state.authentication.is_same, request.state.context)
     first = await look()
-    return events_of(
-        look, first, last_event_id, state.stopping, state.listeners, caller, may_listen
-    )
+    return events_of(look, first, last_event_id, state.stopping, state.listeners, user, may_listen)
 
 
 @router.get(

@@ -13,8 +13,8 @@ from pipeline.datasets.datasets import (
     Provenance,
     content_of,
     create_dataset,
-    foresee_dataset,
     name_of_new,
+    preview_dataset,
 )
 from pipeline.datasets.derive import Gap, Stores, extend_dataset, split_dataset
 from pipeline.datasets.division import FRAME, Division
@@ -44,14 +44,14 @@ def make_dataset(
 def foreseen_dataset(
     workspace: Workspace, request: NewDataset, at: int | None = None, owner: Owner = NOBODY
 ) -> tuple[Dataset, Manifest | None]:
-    """The dataset that `make_dataset` would save, unwritten: pipeline's `foresee_dataset`."""
+    """The dataset that `make_dataset` would save, unwritten: pipeline's `preview_dataset`."""
     selection, provenance = _chosen(workspace, request, at, owner)
     division = _division(request)
     selection = _with_columns(workspace, selection, division)
     name = name_of_new(workspace.records, request.name)
     content, report = content_of(workspace.records, name, selection, division, provenance)
     provenance = replace(provenance, report={**provenance.report, **report})
-    return foresee_dataset(workspace.records, name, content, provenance)
+    return preview_dataset(workspace.records, name, content, provenance)
 
 
 def _chosen(

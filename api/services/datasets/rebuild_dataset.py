@@ -16,9 +16,9 @@ from catalog.records.tables import Dataset
 from pipeline.datasets.datasets import Content, Provenance, content_of
 from pipeline.datasets.derive import Gap, grown_content, split_content
 from pipeline.datasets.division import Division
-from pipeline.datasets.improve import Held, Improvement, improved_content
+from pipeline.datasets.improve import HeldOutSplit, Improvement, improved_content
 from pipeline.datasets.leakage_guard import guard_of, union
-from pipeline.datasets.rebuilt import keep_rebuilt
+from pipeline.datasets.rebuilt import restore_manifest
 from pipeline.datasets.reduce import Reduction, reduced_content
 from pipeline.manifest_store import read_manifest
 from query.frames.file_versions import with_versions
@@ -31,7 +31,7 @@ from query.sets.select_set import SetRequest, select_set, with_columns
 def rebuild_dataset(workspace: Workspace, name: str) -> Dataset:
     """Make a dataset's manifest again, and those that it needs; its record, which stays."""
     dataset = own_dataset(workspace.records, name)
-    keep_rebuilt(workspace.records, dataset, _content(workspace, dataset))
+    restore_manifest(workspace.records, dataset, _content(workspace, dataset))
     return dataset
 
 
@@ -50,7 +50,7 @@ def _content(workspace: Workspace, dataset: Dataset) -> Content:
     last = extended[-1]
     if last.get("improved"):
         held_splits = [
-            Held(_with_manifest(workspace, one["of"]), one["split"]) for one in last["held"]
+            HeldOutSplit(_with_manifest(workspace, one["of"]), one["split"]) for one in last["held"]
         ]
         improvement = Improvement(**_settings(Improvement, last))
         stores = stores_of(workspace)

@@ -164,7 +164,7 @@ def _checked_question(call: "Call", order: Order, question: Question) -> Checked
     if order.divide is not None:
         parse_split(new_dataset(call.records, order.kind, order).split or "")
     # Another attempt of the step answers alike, whatever was ingested meanwhile.
-    snapshot = question.asked_of(None) or call.workspace.catalog.snapshot()
+    snapshot = question.snapshot_for(None) or call.workspace.catalog.snapshot()
     return Checked(order, None, snapshot, ())
 
 

@@ -146,9 +146,9 @@ def _migrate(session: Session, job: Job, say: Say) -> None:
     say(f"{migrated.files:,} files, {migrated.bytes:,} bytes are on tape")
     if migrated.in_use:
         say(f"{migrated.in_use:,} files stay on disk: other jobs read them")
-    if migrated.left:
+    if migrated.remaining:
         cause = migrated.cause or "the archive's own log says why"
-        say(f"{migrated.left:,} files were not migrated: {cause}")
+        say(f"{migrated.remaining:,} files were not migrated: {cause}")
 
 
 def _dataset(session: Session, job: Job) -> Dataset:

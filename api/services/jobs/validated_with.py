@@ -9,12 +9,12 @@ from catalog.records.datasets import recorded_datasets
 from catalog.records.jobs import recorded_jobs
 from catalog.records.tables import Dataset, Job
 from pipeline.datasets.chosen_split import chosen_split
-from pipeline.datasets.improve import Held
+from pipeline.datasets.improve import HeldOutSplit
 from pipeline.manifest_store import read_manifest
 from pipeline.runs.checkpoint_steps import named_checkpoint
 
 
-def validated_with(workspace: Workspace, training: Job) -> list[Held]:
+def validated_with(workspace: Workspace, training: Job) -> list[HeldOutSplit]:
     """The splits that validations of a model read, or will read, each once.
 
     Those of its checkpoints count, those in which it was only compared with, those of the models
@@ -36,13 +36,13 @@ def validated_with(workspace: Workspace, training: Job) -> list[Held]:
         for key in ("model_dir", "continued_from")
         if key in job.paths
     }
-    splits: dict[tuple[int, str], Held] = {}
+    splits: dict[tuple[int, str], HeldOutSplit] = {}
     for job in line:
         settings = job.request.get("settings", {})
         if settings.get("evaluate_every"):
             dataset = dataset_of(datasets, job)
             split = settings.get("evaluate_split") or "validation"
-            splits.setdefault((dataset.id, split), Held(dataset, split))
+            splits.setdefault((dataset.id, split), HeldOutSplit(dataset, split))
     for job in recorded_jobs(records, kind="validate"):
         # A job that is still to choose its frames has no dataset.
         if job.dataset_id is None or not _is_of(job, names, folders):
@@ -50,7 +50,7 @@ def validated_with(workspace: Workspace, training: Job) -> list[Held]:
         dataset = dataset_of(datasets, job)
         named = job.request.get("settings", {}).get("split")
         split = named or chosen_split(read_manifest(records, dataset), None, "validation")
-        splits.setdefault((dataset.id, split), Held(dataset, split))
+        splits.setdefault((dataset.id, split), HeldOutSplit(dataset, split))
     return list(splits.values())
 
 

@@ -17,7 +17,7 @@ from ingest.extractors.base import Extractor
 from ingest.extractors.registry import extractor_named
 from ingest.extractors.run import ExtractCounts, run_extractor
 from ingest.sources.listed_read import read_listed
-from ingest.sources.recorded import open_recorded, others_of_data_set
+from ingest.sources.recorded import open_recorded, other_sources_of_data_set
 from pipeline.policies import autotag, csv_import
 from pipeline.policies.actions import (
     BATCH_ROWS,
@@ -163,7 +163,7 @@ def _inspect_source(
         extractor,
         full=True,
         open_files=partial(open_recorded, index_folder=workspace.indexes),
-        others=others_of_data_set(workspace.records, source),
+        other_sources=other_sources_of_data_set(workspace.records, source),
         tags=tags,
         progress=show,
         only=only,

@@ -29,7 +29,7 @@ def frames_of(
             "statistics are of all frames that fulfil a question: leave out its order, limit and "
             "sample, or save the selection as a dataset first"
         )
-    at = question.asked_of(at)
+    at = question.snapshot_for(at)
     if dataset is None:
         if split is not None:
             raise InvalidInput(f"split {split}: of which dataset? give one, such as city@1")

@@ -114,16 +114,16 @@ class UrlQuestion:
         with input_errors():
             base = Question.model_validate_json(self.get("question") or "{}")
             pixels = [dict(self._range(tag)) for tag in self.tags(*_ENDS) if tag in classes]
-            others = [*self._conditions(classes)]
+            operands = [*self._conditions(classes)]
             if base.condition is not None:
-                others.append(base.condition.model_dump())
+                operands.append(base.condition.model_dump())
             conditions = {
                 **base.model_dump(exclude_none=True),
                 "ranges": [each.model_dump() for each in base.ranges] + pixels,
                 "cameras": (*base.cameras, *self.all("camera")),
                 "scenes": (*base.scenes, *self.all("scene")),
                 "where": _both(base.where or "", self.get("where")) or None,
-                "condition": {"kind": "all", "of": others} if others else None,
+                "condition": {"kind": "all", "of": operands} if operands else None,
             }
             return Question.model_validate(conditions)
 

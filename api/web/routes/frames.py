@@ -15,7 +15,7 @@ from api.web.find.url_question import UrlQuestion
 from api.web.forms import form_of
 from api.web.pages import elsewhere, is_part, page
 from api.web.routes.find import MARK
-from query.frames.one_frame import FoundFrame
+from query.frames.one_frame import SnapshotFrame
 
 router = Router(api=Api.WEB, include_in_schema=False)
 
@@ -59,7 +59,7 @@ async def post_marks(
     return elsewhere(back if back.startswith("/") and back[1:2] not in ("/", "\\") else "/")
 
 
-def _groups(session: Session, frame: FoundFrame) -> list[tuple[str, list[tuple[str, Any]]]]:
+def _groups(session: Session, frame: SnapshotFrame) -> list[tuple[str, list[tuple[str, Any]]]]:
     """Tags with values by family, classes left out: the legend has those."""
     families = {tag.tag: tag.family for tag in session.tags.by_creation(at=frame.snapshot)}
     classes = session.tags.class_names()

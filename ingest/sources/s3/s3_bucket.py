@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import boto3
 import botocore
@@ -37,7 +38,6 @@ from catalog.storage.file_version import version_text as shown_version
 from catalog.storage.s3_keys import check_keys
 from ingest.sources.endpoint_proxy import REDIRECTED, Way, way_to
 from ingest.sources.opened_file import OpenedFile, check_version, end_of
-from ingest.sources.s3.environment_proxy import proxy_of
 from ingest.sources.s3.s3_page import ObjectEntry, Page, page_of, read_pages_of
 from ingest.sources.s3.s3_plain_get import PlainGets, PlainObject
 from ingest.sources.sealed_keys import unseal
@@ -132,19 +132,12 @@ class S3Bucket:
     """Lists and reads a bucket. Its methods may be called from many threads at once.
 
     Attributes:
-        name: The bucket's name.
-        options: How it is reached.
         client: boto3's client, for what obstore cannot do.
         store: obstore's store, for bytes and long listings.
     """
 
     def __init__(self, name: str, options: SourceOptions) -> None:
-        """Find credentials, endpoint and region; asks the server only for an AWS bucket's region.
-
-        Raises:
-            InvalidInput: The profile or the CA bundle does not exist.
-            StorageError: There are no credentials.
-        """
+        """Find credentials, endpoint and region; ask the server only for an AWS bucket's region."""
         self.name, self.options = name, options
         session = session_of(options)
         self._way: Way | None = None
@@ -260,11 +253,7 @@ class S3Bucket:
         return _entry(key, answer["ContentLength"], answer["LastModified"], answer.get("ETag"))
 
     def page(self, prefix: str, after: str = "", *, delimiter: str = "", keys: int = 1000) -> Page:
-        """One page of a listing: objects, common prefixes, whether more follow.
-
-        Raises:
-            StorageError: The server refuses or cannot be reached.
-        """
+        """One page of a listing: objects, common prefixes, whether more follow."""
         parameters: dict[str, Any] = {"Prefix": prefix, "MaxKeys": keys}
         if after:
             parameters["StartAfter"] = after
@@ -289,7 +278,6 @@ class S3Bucket:
         """A whole object.
 
         Args:
-            key: Its key in the bucket.
             label: How messages call it.
             most: Largest size that is read [bytes].
 
@@ -345,13 +333,6 @@ class S3Bucket:
 
         The request asks for the very version (If-Match). An ETag that is an MD5 is compared with
         that of what came.
-
-        Args:
-            key: Its key in the bucket.
-            label: How messages call it.
-            version: As of opened_file.open_file.
-            start: Read from this byte on.
-            length: Of the part that is read, as of opened_file.open_file [bytes].
         """
         kind, _, mark = (version or "").partition(":")
         etag = mark if kind == "etag" else ""
@@ -383,12 +364,12 @@ class S3Bucket:
         check_md5 = self._md5_check(entry, label)
 
         def read_into(buffer: memoryview) -> int:
-            came = 0
+            received = 0
             with suppress(OSError):
-                came = plain.read_into(buffer)
-            if came != entry.size:
+                received = plain.read_into(buffer)
+            if received != entry.size:
                 raise self._broken(label, f"{self._endpoint} broke off in the middle of its answer")
-            return came
+            return received
 
         return OpenedFile(entry.size, there, pieces, check_md5, read_into)
 
@@ -405,7 +386,7 @@ class S3Bucket:
         modified = meta["last_modified"].astimezone(UTC)
         entry = _entry(key, meta["size"], modified, meta.get("e_tag"))
         if end_of(entry.size, start, length) - start <= _WHOLE_BYTES:
-            return entry, _whole(answer)
+            return entry, _in_one_piece(answer)
         return entry, answer.stream(min_chunk_size=_CHUNK_BYTES)
 
     def _opened_odd(
@@ -416,22 +397,22 @@ class S3Bucket:
             last = "" if length is None else start + length - 1
             condition["Range"] = f"bytes={start}-{last}"
         answer = self.client.get_object(Bucket=self.name, Key=key, **condition)
-        whole = answer.get("ContentRange", "").rpartition("/")[2]
-        size = int(whole) if whole.isdecimal() else start + answer["ContentLength"]
+        total = answer.get("ContentRange", "").rpartition("/")[2]
+        size = int(total) if total.isdecimal() else start + answer["ContentLength"]
         entry = _entry(key, size, answer["LastModified"], answer["ETag"])
         return entry, answer["Body"].iter_chunks(_CHUNK_BYTES)
 
     def _pieces(self, chunks: Iterator[bytes], label: str, start: int, end: int) -> Iterator[bytes]:
-        came = start
+        received = start
         try:
             for chunk in chunks:
-                came += len(chunk)
+                received += len(chunk)
                 yield chunk
         except (BaseError, OSError, ValueError, BotoCoreError) as error:
             raise self.object_trouble(error, label) from error
-        if came != end:
+        if received != end:
             raise self._broken(
-                label, f"{came - start:,} of {end - start:,} bytes came from byte {start:,} on"
+                label, f"{received - start:,} of {end - start:,} bytes came from byte {start:,} on"
             )
 
     def _md5_check(self, entry: ObjectEntry, label: str) -> Callable[[str], None] | None:
@@ -583,8 +564,8 @@ class S3Bucket:
         return ""
 
     def _environment_proxy(self) -> str:
-        """What an error says of the proxy by which the bucket is asked; empty without one."""
-        proxy = "" if self._proxy else proxy_of(self.client.meta.endpoint_url)
+        """The words of an error on the proxy to the bucket; empty without one."""
+        proxy = "" if self._proxy else _proxy_of(self.client.meta.endpoint_url)
         return f" through the proxy {proxy}" if proxy else ""
 
 
@@ -594,7 +575,6 @@ def session_of(options: SourceOptions) -> Any:
     Raises:
         InvalidInput: The profile or the CA bundle does not exist, or keys cannot be decrypted or
             used.
-        StorageError: The key to those cannot be read.
     """
     if options.ca_bundle and not Path(options.ca_bundle).is_file():
         raise InvalidInput(f"CA bundle {options.ca_bundle}: no such file; expected a PEM file")
@@ -657,7 +637,7 @@ def _code(error: Exception) -> str:
     return "PermanentRedirect" if "redirect without LOCATION" in str(error) else ""
 
 
-def _whole(answer: Any) -> Iterator[Any]:
+def _in_one_piece(answer: Any) -> Iterator[Any]:
     """An object's bytes in one piece, as a buffer that is not copied."""
     yield memoryview(answer.bytes())
 
@@ -670,3 +650,13 @@ def _is_other_version(error: Exception) -> bool:
 def _first_line(error: Exception) -> str:
     line = str(error).strip().partition("\n")[0]
     return re.sub(r"\?\S+", "", line)[:300]  # a query string may carry a signature
+
+
+def _proxy_of(endpoint: str) -> str:
+    """Address of the environment's proxy, and its variable; empty without one, and no password."""
+    parts, proxies = urlsplit(endpoint), getproxies()
+    name = next((each for each in (parts.scheme, "all") if proxies.get(each)), "")
+    if not name or proxy_bypass(parts.netloc):
+        return ""
+    address = proxies[name].rpartition("@")[2].rpartition("://")[2].rstrip("/")
+    return f"{address} ({name.upper()}_PROXY)"

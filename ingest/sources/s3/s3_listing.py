@@ -23,11 +23,7 @@ def list_objects(bucket: S3Bucket, prefix: str) -> Iterator[ObjectEntry]:
     At most 8 folders are listed ahead, 8 pages of 1,000 keys each, about 32 MB.
 
     Args:
-        bucket: Where.
         prefix: Empty, or ends in a slash.
-
-    Raises:
-        StorageError: The server refuses or cannot be reached.
     """
     stop = threading.Event()
     todo = deque(_plan(bucket, prefix))

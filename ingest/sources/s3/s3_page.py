@@ -1,7 +1,7 @@
 """A page of an S3 listing, read from its XML.
 
 boto3 signs, sends and repeats the request. With its own reader 1,000 keys take 69 ms of CPU in
-all, with this one 22. obstore takes 5, and tells no storage class.
+all, with this one 22. obstore takes 5, and reports no storage class.
 
 Source: https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html
 """
@@ -23,7 +23,6 @@ class ObjectEntry(NamedTuple):
     """An object as a listing shows it.
 
     Attributes:
-        key: Its key in the bucket.
         size: Size [bytes].
         modified: Last change, naive UTC.
         etag: Unquoted; empty where there is none.
@@ -73,14 +72,10 @@ def page_of(answer: dict[str, Any]) -> Page:
 
 
 def read_page(body: bytes) -> Page:
-    """The page that a server sent.
-
-    Raises:
-        ParseError, ValueError: It is none.
-    """
+    """The page that a server sent."""
     root = ET.fromstring(body)  # noqa: S314 (expat refuses what grows beyond its input)
     skip = len(root.tag.rpartition("}")[0]) + ("}" in root.tag)
-    objects, prefixes, told = [], [], {}
+    objects, prefixes, values = [], [], {}
     for child in root:
         name = child.tag[skip:]
         if name == "Contents":
@@ -88,10 +83,10 @@ def read_page(body: bytes) -> Page:
         elif name == "CommonPrefixes":
             prefixes += [element.text or "" for element in child]
         else:
-            told[name] = child.text or ""
-    plain = unquote_plus if told.get("EncodingType") == "url" else str
+            values[name] = child.text or ""
+    plain = unquote_plus if values.get("EncodingType") == "url" else str
     entries = [_entry(parts, plain, skip) for parts in objects]
-    return Page(entries, [plain(each) for each in prefixes], told.get("IsTruncated") == "true")
+    return Page(entries, [plain(each) for each in prefixes], values.get("IsTruncated") == "true")
 
 
 def _entry(parts: dict[str, ET.Element], plain: Any, skip: int) -> ObjectEntry:

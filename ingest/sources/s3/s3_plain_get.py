@@ -43,10 +43,8 @@ class PlainGets:
 
         Args:
             endpoint: Of the store, http://host:port.
-            bucket: Its name.
             region: That requests are signed for.
             credentials: botocore's; None where nothing is signed.
-            idle_s: Longest silence of the store.
         """
         parts = urlsplit(endpoint)
         self._host, self._address = parts.netloc, (parts.hostname or "", parts.port or 80)
@@ -61,7 +59,6 @@ class PlainGets:
         """An object, opened; None where the usual client should ask.
 
         Args:
-            key: Its key in the bucket.
             etag: That it must have; any where empty.
         """
         if not self._is_taken:
@@ -72,18 +69,15 @@ class PlainGets:
         try:
             if connection is not None:
                 with suppress(ConnectionError):  # it was closed meanwhile
-                    return self._asked(connection, request, key)
-            return self._asked(self._connected(), request, key)
+                    return self._requested(connection, request, key)
+            return self._requested(self._connected(), request, key)
         except (OSError, ValueError, KeyError):
             return None
 
-    def _asked(self, connection: socket.socket, request: bytes, key: str) -> "PlainObject | None":
-        """The object; None where the answer is another.
-
-        Raises:
-            OSError: The connection breaks.
-            ValueError, KeyError: The answer does not say what it must.
-        """
+    def _requested(
+        self, connection: socket.socket, request: bytes, key: str
+    ) -> "PlainObject | None":
+        """The object; None where the answer is another."""
         with ExitStack() as unless_taken:
             unless_taken.callback(connection.close)
             connection.sendall(request)
@@ -140,7 +134,7 @@ class PlainGets:
         )
         return [*headers, authorization]
 
-    def keep(self, connection: socket.socket) -> None:
+    def give_back(self, connection: socket.socket) -> None:
         """Take a connection back whose answer was read to its end."""
         with self._lock:
             self._kept.append(connection)
@@ -177,11 +171,7 @@ def _sha256(text: str) -> str:
 
 
 class PlainObject:
-    """An object whose content is about to come; its connection is let go after the block.
-
-    Attributes:
-        entry: As listings tell it.
-    """
+    """An object whose content is about to come; its connection is let go after the block."""
 
     def __init__(
         self,
@@ -194,10 +184,6 @@ class PlainObject:
         """Take a connection with what has come of the content.
 
         Args:
-            gets: Where the connection goes when all has come.
-            connection: Of the object alone.
-            content: Its beginning.
-            entry: What the answer says of it.
             is_kept: Whether the store keeps the connection open.
         """
         self._gets, self._connection, self._is_kept = gets, connection, is_kept
@@ -209,20 +195,16 @@ class PlainObject:
 
     def __exit__(self, *_: object) -> None:
         if self._is_kept and not self._left:
-            self._gets.keep(self._connection)
+            self._gets.give_back(self._connection)
         else:
             self._connection.close()
 
-    def read_into(self, place: memoryview) -> int:
-        """Receive all; how many bytes came.
-
-        Raises:
-            OSError: The store broke off, or is silent.
-        """
+    def read_into(self, buffer: memoryview) -> int:
+        """Receive all; how many bytes came."""
         size = len(self._begin)
-        place[:size] = self._begin
-        while size < len(place) and (
-            length := self._connection.recv_into(place[size:], 0, socket.MSG_WAITALL)
+        buffer[:size] = self._begin
+        while size < len(buffer) and (
+            length := self._connection.recv_into(buffer[size:], 0, socket.MSG_WAITALL)
         ):
             size += length
             self._left -= length

@@ -3,6 +3,9 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from catalog.errors import BadFile, StorageError
 from catalog.values import File, Problem
@@ -12,10 +15,11 @@ from ingest.sources.object_file import object_file
 from ingest.sources.opened_file import OpenedFile
 from ingest.sources.s3.s3_bucket import S3Address, S3Bucket
 from ingest.sources.s3.s3_listing import list_objects
-from ingest.sources.s3.s3_page import ObjectEntry
-from ingest.sources.s3.s3_restore import restored
+from ingest.sources.s3.s3_page import ARCHIVED, ObjectEntry
 from ingest.sources.source_files import MAX_FILE_BYTES, Unreadable
 from ingest.sources.source_options import NO_OPTIONS, SourceOptions
+
+_IS_ASKED = "RestoreAlreadyInProgress"
 
 
 class S3Folder:
@@ -29,7 +33,6 @@ class S3Folder:
         """Find credentials and ask the server once.
 
         Raises:
-            InvalidInput: The URI or an option cannot be used.
             StorageError: No such bucket, no access, nothing below the prefix, no answer.
         """
         address = S3Address.parse(uri)
@@ -70,13 +73,7 @@ class S3Folder:
         return ()
 
     def read(self, key: str) -> bytes:
-        """A whole object; see SourceFiles.
-
-        Raises:
-            BadFile: It vanished, may not be read or is larger than MAX_FILE_BYTES.
-            StorageError: The server cannot be reached, or the credentials are refused: no fault
-                of this file, so that a scan should stop.
-        """
+        """A whole object; see SourceFiles."""
         return self.bucket.read(self._full(key), key, MAX_FILE_BYTES)
 
     def read_range(self, key: str, start: int, length: int) -> bytes:
@@ -96,7 +93,7 @@ class S3Folder:
 
     def restored(self, key: str, request: RestoreRequest) -> bool:
         """True where an object can be read now; see ingest.sources.archived."""
-        return restored(self.bucket, self._full(key), key, request)
+        return _restored(self.bucket, self._full(key), key, request)
 
     def _full(self, key: str) -> str:
         if not key:
@@ -113,12 +110,7 @@ class S3Archive:
     walks = 32
 
     def __init__(self, uri: str, options: SourceOptions = NO_OPTIONS) -> None:
-        """Ask for the object's size and ETag.
-
-        Raises:
-            InvalidInput: The URI or an option cannot be used.
-            StorageError: No such object, no access, no answer.
-        """
+        """Ask for the object's size and ETag."""
         address = S3Address.parse(uri)
         self._bucket, self._key, self.uri = S3Bucket(address.bucket, options), address.key, uri
         entry = self._bucket.head(address.key)
@@ -139,3 +131,36 @@ def open_folder(uri: str, options: SourceOptions = NO_OPTIONS) -> S3Folder:
 def open_archive(uri: str, options: SourceOptions = NO_OPTIONS) -> S3Archive:
     """The archive that an object is; see S3Archive for what it raises."""
     return S3Archive(uri, options)
+
+
+def _restored(bucket: S3Bucket, key: str, label: str, request: RestoreRequest) -> bool:
+    """True where an object can be read now; requests an archived one, once.
+
+    Glacier and Deep Archive of S3, Archive of IBM COS. Source:
+    https://docs.aws.amazon.com/AmazonS3/latest/API/API_RestoreObject.html and
+    https://cloud.ibm.com/docs/cloud-object-storage?topic=cloud-object-storage-archive
+
+    Raises:
+        BadFile: It vanished, or may not be restored.
+        StorageError: The server cannot be reached, or refuses everything.
+    """
+    try:
+        about = bucket.client.head_object(Bucket=bucket.name, Key=key)
+        if 'ongoing-request="true"' in about.get("Restore", ""):
+            return False
+        # Of INTELLIGENT_TIERING, which brings an object back for good.
+        is_tiered = "ArchiveStatus" in about
+        is_archived = is_tiered or about.get("StorageClass") in ARCHIVED
+        if not is_archived or "ongoing-request" in about.get("Restore", ""):
+            return True
+        restore_request: dict[str, Any] = {"GlacierJobParameters": {"Tier": request.tier}}
+        if not is_tiered:
+            restore_request["Days"] = request.days
+        bucket.client.restore_object(Bucket=bucket.name, Key=key, RestoreRequest=restore_request)
+    except ClientError as error:
+        if error.response["Error"]["Code"] == _IS_ASKED:
+            return False
+        raise bucket.object_trouble(error, label) from error
+    except BotoCoreError as error:
+        raise bucket.object_trouble(error, label) from error
+    return False

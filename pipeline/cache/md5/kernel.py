@@ -43,9 +43,6 @@ def kernel(lanes: int) -> Kernel:
 
     Args:
         lanes: `GROUP` or `MOST_LANES`.
-
-    Raises:
-        RuntimeError: LLVM cannot make it here.
     """
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
@@ -79,7 +76,7 @@ def _module(lanes: int) -> ir.Module:
 
     code = ir.IRBuilder(entry)
     messages = [code.load(code.gep(pointers, [_INDEX(lane)])) for lane in range(lanes)]
-    addresses = [code.gep(state, [_INDEX(part)]) for part in range(4 * lanes // GROUP)]
+    addresses = [code.gep(state, [_INDEX(index)]) for index in range(4 * lanes // GROUP)]
     first = [code.load(address, align=4) for address in addresses]
     code.branch(loop)
 

@@ -106,10 +106,10 @@ def _ended(state: Sequence[int], content: AlignedBuffer) -> str:
 
 @dataclass(eq=False)
 class _Waiting:
-    """A thread with its content: told when its MD5 is there, or when it shall compute for all."""
+    """Content whose thread waits for its MD5, or for its turn to compute those of all."""
 
     content: AlignedBuffer
-    told: threading.Event = field(default_factory=threading.Event)
+    wake: threading.Event = field(default_factory=threading.Event)
     md5: str = ""
 
 
@@ -137,7 +137,7 @@ class Md5Lanes:
         finally:
             with self._enough:
                 self._coming -= 1
-                self._tell_if_enough()
+                self._notify_if_enough()
 
     def md5(self, content: AlignedBuffer) -> str:
         """MD5 of a content, in hex."""
@@ -150,10 +150,10 @@ class Md5Lanes:
         with self._enough:
             self._waiting.append(own)
             self._waiting_bytes += content.size
-            self._tell_if_enough()
+            self._notify_if_enough()
             leads, self._is_led = not self._is_led, True
         if not leads:
-            own.told.wait()
+            own.wake.wait()
             with self._enough:
                 leads = own in self._waiting
         if leads:
@@ -170,13 +170,13 @@ class Md5Lanes:
                 one.md5 = md5
         finally:
             for one in together:
-                one.told.set()
+                one.wake.set()
             with self._enough:
                 self._is_led = bool(self._waiting)
                 if self._waiting:
-                    self._waiting[0].told.set()
+                    self._waiting[0].wake.set()
 
-    def _tell_if_enough(self) -> None:
+    def _notify_if_enough(self) -> None:
         if self._are_enough():
             self._enough.notify()
 

@@ -21,7 +21,7 @@ from pipeline.datasets.export import export_text
 from pipeline.jobs.program.command_line import FILES, MANIFEST
 from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.manifest import Manifest
-from pipeline.prepared.before_training import prepare_or_say
+from pipeline.prepared.before_training import prepare_or_report
 from pipeline.prepared.class_file import write_class_file
 from pipeline.prepared.form import ABOUT_FILE, HAS_IMAGE, PreparedForm, open_form
 from pipeline.prepared.form import FRAMES_FILE as FORM_FRAMES
@@ -66,7 +66,7 @@ def _hand_over(options: argparse.Namespace) -> None:
     write_class_file(paths.input, manifest.header.class_list)
     if options.prepare is not None:
         size = Size.parse(options.prepare)
-        prepare_or_say(folder, size, options.job, options.user)
+        prepare_or_report(folder, size, options.job, options.user)
         form = open_form(manifest, size)
         if form is None:
             raise StorageError(

@@ -18,7 +18,6 @@ def running(argv: Sequence[str], setting: str, advice: str = "") -> Iterator[Ite
     """The lines that a command prints, as they come; it is ended with the block.
 
     Args:
-        argv: The program and its arguments.
         setting: The variable that names the program, for messages.
         advice: What to do where it fails, for the message.
 
@@ -60,8 +59,10 @@ def running(argv: Sequence[str], setting: str, advice: str = "") -> Iterator[Ite
                 process.kill()
             raise
     if code:
-        told = " ".join(argv)
-        said = [line.strip() for line in last if line.strip() and _EXAMINE not in line]
-        reason = said[-1] if said else "no message"
+        command_line = " ".join(argv)
+        messages = [line.strip() for line in last if line.strip() and _EXAMINE not in line]
+        reason = messages[-1] if messages else "no message"
         then = f"; {advice}" if advice else ""
-        raise StorageError(f"{told}: ended with exit code {code}: {reason}{then}", told)
+        raise StorageError(
+            f"{command_line}: ended with exit code {code}: {reason}{then}", command_line
+        )

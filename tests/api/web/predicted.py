@@ -13,7 +13,7 @@ from api.workspace import Workspace
 from catalog.records.tables import Job
 from ingest.labels.palette import Palette
 from pipeline.jobs.request import JobPaths
-from query.frames.one_frame import FoundFrame, find_frame
+from query.frames.one_frame import SnapshotFrame, find_frame
 from query.frames.select_frames import select_frames
 from query.question.question import Question
 from tests.pipeline.homes import SAMPLE, copy_home, open_home
@@ -27,7 +27,7 @@ REST = [name for name in Palette.from_class_list(CLASS_LIST).classes if name != 
 
 def home_with_prediction(
     catalogued: Path, folder: Path
-) -> tuple[Path, FoundFrame, npt.NDArray[np.uint8]]:
+) -> tuple[Path, SnapshotFrame, npt.NDArray[np.uint8]]:
     """A copy of a home, a frame of it, and the prediction of that frame by job p-1 of model first.
 
     The model tells cars from all else, and takes a corner of the sky for a car.
@@ -45,7 +45,7 @@ def home_with_prediction(
 
 def _predict(
     workspace: Workspace,
-    frame: FoundFrame,
+    frame: SnapshotFrame,
     predicted: npt.NDArray[np.uint8],
     merged: dict[str, list[str]],
 ) -> None:

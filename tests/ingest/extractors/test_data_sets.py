@@ -14,7 +14,7 @@ from ingest.extractors.boxes import Boxes
 from ingest.extractors.bus import Bus
 from ingest.extractors.lidar import Lidar
 from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
-from ingest.sources.recorded import others_of_data_set
+from ingest.sources.recorded import other_sources_of_data_set
 from ingest.sources.source_options import SourceOptions
 from tests.ingest.extractors.frames import box, npz, put_bus, put_camera_json, tags_of, time_us
 from tests.ingest.scene_folders import Home, frame_key, make_tree, put
@@ -36,8 +36,8 @@ def _add(home: Home, uri: Path, name: str, part_of: str = "") -> Source:
 
 
 def _read(home: Home, source: Source, extractor: Boxes | Bus | Lidar) -> ExtractCounts:
-    others = others_of_data_set(home.records, source)
-    return run_extractor(home.store, source, extractor, others=others)
+    others = other_sources_of_data_set(home.records, source)
+    return run_extractor(home.store, source, extractor, other_sources=others)
 
 
 def _speed(number: int) -> dict[str, object]:

@@ -88,7 +88,7 @@ def _watch(home: Path, committed: int) -> None:
         ThreadEngine(1),
         events=partial(open_events, source, EventChoice(), stop, print),
         stop=stop,
-        tell=tell,
+        report=tell,
         warn=print,
     ).run()
 

@@ -44,9 +44,9 @@ def test_a_full_batch_and_the_whole_source_are_due_at_once() -> None:
     full.add(map(str, range(MOST_PATHS)), 10.0)
     whole.add([WHOLE], 10.0)
     assert full.full
-    assert not full.whole
+    assert not full.is_whole_source
     assert full.due == whole.due == 10.0
-    assert whole.whole
+    assert whole.is_whole_source
 
 
 def test_names_that_are_no_utf8_do_not_open_a_batch() -> None:

@@ -148,14 +148,16 @@ class WatchThread(Watching):
                 ThreadEngine(1),
                 events=partial(open_events, source, choice, self._stop, self.warnings.append),
                 stop=self._stop,
-                tell=self._told,
+                report=self._told,
                 warn=self.warnings.append,
             ).run()
         except Exception as error:
             self.error = error
 
     def _told(self, batch: Batched) -> None:
-        self.batches.append(asdict(batch.counts) | {"whole": batch.whole, "folders": batch.folders})
+        self.batches.append(
+            asdict(batch.counts) | {"whole": batch.is_whole_source, "folders": batch.folders}
+        )
 
     def running(self) -> bool:
         """True while the thread lives."""

@@ -12,7 +12,7 @@ from query.sets.leakage_guard import (
     Seconds,
     chains,
     frame_times,
-    held_together,
+    joined_groups,
     smallest_gap_s,
 )
 
@@ -58,7 +58,7 @@ _CODES = st.integers(1, 5).flatmap(
 def test_held_together(frames: list[tuple[int, ...]]) -> None:
     """The finest groups that part no code of any of five groupings: against spreading labels."""
     groupings = [np.array(codes) for codes in zip(*frames, strict=True)]
-    groups = held_together(groupings)
+    groups = joined_groups(groupings)
     labels = np.arange(len(frames))
     for _ in frames:
         for codes in groupings:

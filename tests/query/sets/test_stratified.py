@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import InvalidInput
-from query.frames.sampling import Hashes, places
+from query.frames.sampling import Hashes, random_keys
 from query.sets.rounding import largest_remainder
 from query.sets.strata import MISSING, Strata, strata_of
 from query.sets.stratified import allocate, draw
@@ -23,7 +23,7 @@ def hashes(count: int, seed: int = 0) -> Hashes:
 
 def ranked(frames: Hashes, codes: np.ndarray, counts: np.ndarray, seed: int) -> list[int]:  # type: ignore[type-arg]
     """The same sample by ranking every frame."""
-    order = places(frames, seed)
+    order = random_keys(frames, seed)
     positions: list[int] = []
     for stratum, count in enumerate(counts):
         of_it = np.flatnonzero(codes == stratum)

@@ -13,8 +13,8 @@ from catalog.limited_store import LimitedStore
 from catalog.records.datasets import recorded_dataset
 from catalog.records.tables import Dataset
 from catalog.storage.lru import Lru
-from pipeline.datasets import seen_datasets
-from pipeline.datasets.seen_datasets import SeenDatasets
+from pipeline.datasets import visible_datasets
+from pipeline.datasets.visible_datasets import VisibleDatasets
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
 from query.question.collection_rule import rows_of
@@ -30,7 +30,7 @@ class Looks:
     def __init__(self, workspace: Workspace) -> None:
         self._records, self.read = workspace.records, Counter[str]()
         catalog = LimitedStore(workspace.whole_catalog, rows_of((RULE,)), {})
-        self.seen = SeenDatasets(catalog, workspace.home / "seen", self._read, Lru(100))
+        self.seen = VisibleDatasets(catalog, workspace.home / "seen", self._read, Lru(100))
 
     def _read(self, dataset: Dataset) -> Manifest:
         self.read[dataset.name] += 1
@@ -43,7 +43,7 @@ def test_a_dataset_is_looked_at_once(workspace: Workspace, monkeypatch: pytest.M
     One of which no frame is seen is remembered, too. A manifest that is gone is made again, the
     same one.
     """
-    monkeypatch.setattr(seen_datasets, "_KEPT", 2)
+    monkeypatch.setattr(visible_datasets, "_KEPT", 2)
     datasets = [make(workspace, name) for name in ("a", "b", "ab", "c")]
     Session(workspace).datasets.create("hidden", question={"scenes": ["20260721_110506"]})
     datasets.append(recorded_dataset(workspace.records, "hidden"))

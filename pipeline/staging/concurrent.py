@@ -28,8 +28,8 @@ from pipeline.staging.reading_order import ReadingOrder
 _AT_ONCE = 32
 """Frames fetched in one go: what a reader waits for comes after those at most."""
 
-_ROOM_FOR = 128
-"""Frames that room is made for in one go: it may take a look at the whole cache."""
+_MOST_FRAMES = 128
+"""Frames whose space is reserved in one go: it may take a look at the whole cache."""
 
 _FULL_FOR_S = 5.0
 """Shortest time for which a cache counts as full, unless its window frees files [s]."""
@@ -51,18 +51,18 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 
 
 class Space(Protocol):
-    """Room in a cache, as pipeline.cache.room makes it."""
+    """Reservation of cache space, as pipeline.cache.reservation has it."""
 
-    def make(self, size: int, files: int) -> None:
-        """Have room for so much more [bytes].
+    def extend(self, size: int, files: int) -> None:
+        """Reserve so much more [bytes].
 
         Raises:
             CacheFull: What could go does not suffice.
         """
         ...
 
-    def came(self, size: int, files: int) -> None:
-        """Count so much of it as come, or as not coming."""
+    def arrived(self, size: int, files: int) -> None:
+        """Release so much of it: it lies in the cache by now, or is not coming."""
         ...
 
     def evict(self, entries: Iterable[str]) -> int:
@@ -75,25 +75,25 @@ class Space(Protocol):
 
 
 @dataclass(frozen=True)
-class BesideTold:
-    """Callbacks that tell how it goes.
+class ConcurrentCallbacks:
+    """Callbacks of a concurrent staging.
 
     Attributes:
-        ready: Told once readers may begin.
-        progress: Told how much of the split lies in the cache.
-        failed: Told of each file that cannot be had; a reader that needs it is told as well.
-        says: Told what else there is to say, in a line.
+        ready: Called once readers may begin.
+        progress: Called with how much of the split lies in the cache.
+        failed: Called for each file that cannot be had; readers that need it get the error, too.
+        notice: Called with a line for people.
     """
 
     ready: Callable[[], None]
     progress: Callable[[Progress], None]
     failed: Callable[[FailedFile], None]
-    says: Callable[[str], None]
+    notice: Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class _Frames:
-    """Frames that room was made for.
+    """Frames whose space is reserved.
 
     Attributes:
         position: Where the first of them is read.
@@ -111,7 +111,7 @@ class _Frames:
         return sum(item.size for item in self.items)
 
 
-class FetchBeside:
+class ConcurrentFetch:
     """Keeps a cache ahead of a job's readers."""
 
     def __init__(
@@ -123,7 +123,7 @@ class FetchBeside:
         checksums: Checksums,
         sources: OpenSource,
         space: Space,
-        told: BesideTold,
+        callbacks: ConcurrentCallbacks,
         *,
         limits: Callable[[str], RateLimit] = lambda _: UNLIMITED,
         workers: int = 4,
@@ -131,23 +131,11 @@ class FetchBeside:
         """Fetch nothing yet.
 
         Args:
-            plan: Of the split.
             frames: Files of each of its frames.
-            order: In which they are read.
-            stager: This staging's place in the cache.
-            checksums: Where what has come is recorded.
-            sources: Opens the sources.
-            space: Room in the cache.
-            told: Who is told how it goes.
-            limits: Gives the limits of a source.
-            workers: Files fetched at once.
-
-        Raises:
-            OSError: The cache cannot be written.
         """
         self._plan, self._frames, self._order = plan, frames, order
         self._stager, self._checksums, self._sources = stager, checksums, sources
-        self._space, self._told = space, told
+        self._space, self._callbacks = space, callbacks
         self._limits, self._workers = limits, workers
         self._readers = Readers(stager.folder)
         self._read, self._waits = [0] * order.readers, set[str]()
@@ -160,7 +148,7 @@ class FetchBeside:
         self._coming: deque[_Frames] = deque()
         self._full: CacheFull | None = None
         self._full_s, self._full_for_s = 0.0, _FULL_FOR_S
-        self._said_full, self._room_for = False, _ROOM_FOR
+        self._reported_full, self._most_frames = False, _MOST_FRAMES
         self._pause_s = _FIRST_PAUSE_S
         self._there = plan.files - len(plan.missing), plan.bytes - plan.missing_bytes
         self._fetched_bytes, self._present = 0, self._there[0]
@@ -168,21 +156,17 @@ class FetchBeside:
         self._seconds = 0.0
 
     def run(self, stop: threading.Event, start_after: float) -> None:
-        """Fetch until told to stop.
+        """Fetch until stopped.
 
         Args:
             stop: Set when the job has ended.
             start_after: Share of the split, 0 to 1, that must be there before readers may begin;
                 what the cache has room for suffices.
-
-        Raises:
-            StagingCancelled: A user asked it to end.
-            FramesiftError: Before readers began: a source or the cache fails.
         """
         ready = start_after <= 0
         self._count(0, 0)
         if ready:
-            self._told.ready()
+            self._callbacks.ready()
         while not stop.is_set():
             self._look()
             if self._fetch_awaited():
@@ -193,13 +177,13 @@ class FetchBeside:
                 if not ready or isinstance(error, StagingCancelled):
                     raise
                 # Nobody waits for these yet: the source may be well again by then.
-                self._told.says(f"{error}; tried again in {self._pause_s:.0f} s")
+                self._callbacks.notice(f"{error}; tried again in {self._pause_s:.0f} s")
                 self._pause(stop)
                 continue
             share = (self._next - self._order.begin) / len(self._frames)
             if not ready and (share >= start_after or not went_on):
                 ready = True
-                self._told.ready()
+                self._callbacks.ready()
             if not went_on:
                 stop.wait(_LOOK_S)
             if time.monotonic() - self._counted_s >= _COUNTED_S:
@@ -254,9 +238,9 @@ class FetchBeside:
         self._low = self._head = reading.begin
 
     def _let_go(self) -> None:
-        """Make no use of the room that was made for what has not come."""
+        """Release the space that was reserved for what has not come."""
         for frames in self._coming:
-            self._space.came(frames.bytes, len(frames.items))
+            self._space.arrived(frames.bytes, len(frames.items))
         self._coming.clear()
 
     def _fetch_awaited(self) -> bool:
@@ -270,11 +254,11 @@ class FetchBeside:
             return False
         problem: FramesiftError | None = None
         try:
-            self._make_room_now(awaited)
+            self._reserve_now(awaited)
             try:
                 self._fetch(awaited)
             finally:
-                self._space.came(sum(item.size for item in awaited), len(awaited))
+                self._space.arrived(sum(item.size for item in awaited), len(awaited))
         except StagingCancelled:
             raise
         except FramesiftError as error:
@@ -284,7 +268,7 @@ class FetchBeside:
             if self._plan.is_there(item) or not (failure or problem):
                 continue
             reason = failure.reason if failure else str(problem)
-            self._readers.fail(self._plan.entry(item), self._plan.place(item), reason)
+            self._readers.fail(self._plan.entry(item), self._plan.origin(item), reason)
             self._said_failed.add(self._plan.entry(item))
         return True
 
@@ -299,7 +283,7 @@ class FetchBeside:
         """Fetch what is read next; False where all of it is there, or there is no room."""
         if min(self._read) >= ALL:
             return False
-        if not self._coming and not self._room_ahead():
+        if not self._coming and not self._reserve_ahead():
             return False
         if not self._coming:
             return True  # what was looked at is there already
@@ -311,18 +295,18 @@ class FetchBeside:
             self._head = frames.position
             raise
         finally:
-            self._space.came(frames.bytes, len(frames.items))
+            self._space.arrived(frames.bytes, len(frames.items))
         for row in frames.rows:
             self._held[row] = all(self._plan.is_there(file) for file in self._frames[row])
         self._pause_s = _FIRST_PAUSE_S
         return True
 
-    def _room_ahead(self) -> bool:
-        """Make room for what is read next; False where all of it is there, or there is none."""
+    def _reserve_ahead(self) -> bool:
+        """Reserve space for what is read next; False where all of it is there, or there is none."""
         # A whole epoch ahead is all there is; what others have evicted meanwhile comes once more.
         limit = min(self._order.last, self._low + len(self._frames), self._head + _LOOKED_AT)
         head, coming = self._head, list[tuple[int, int, list[WantedFile]]]()
-        most = _ROOM_FOR if self._is_full else self._room_for
+        most = _MOST_FRAMES if self._is_full else self._most_frames
         while head < limit and len(coming) < most:
             position, head = head, head + 1
             if not self._order.is_here(position) or self._is_read(position):
@@ -337,14 +321,14 @@ class FetchBeside:
         while coming:
             items = [item for _, _, missing in coming for item in missing]
             try:
-                self._make_room(items, coming[-1][0], is_last=len(coming) == 1)
+                self._reserve(items, coming[-1][0], is_last=len(coming) == 1)
                 break
             except CacheFull as full:
-                self._say_full(full)
+                self._report_full(full)
                 # Fewer may have room; what they leave out comes next.
                 half = len(coming) // 2
                 head, coming = coming[half][0], coming[:half]
-                self._room_for = max(1, half)
+                self._most_frames = max(1, half)
         for start in range(0, len(coming), _AT_ONCE):
             batch = coming[start : start + _AT_ONCE]
             items = [item for _, _, missing in batch for item in missing]
@@ -357,11 +341,11 @@ class FetchBeside:
         reader, index = self._order.turn(position)
         return index < self._read[reader]
 
-    def _say_full(self, full: CacheFull) -> None:
-        """Tell once that the cache is smaller than the split."""
-        if not self._said_full:
-            self._said_full = True
-            self._told.says(
+    def _report_full(self, full: CacheFull) -> None:
+        """Report once that the cache is smaller than the split."""
+        if not self._reported_full:
+            self._reported_full = True
+            self._callbacks.notice(
                 f"the cache holds a part of the split at a time ({full}): what was read makes "
                 "room for what comes next"
             )
@@ -371,11 +355,10 @@ class FetchBeside:
         """True where the cache had no room for a single frame a moment ago."""
         return self._full is not None and time.monotonic() - self._full_s < self._full_for_s
 
-    def _make_room(self, items: Sequence[WantedFile], position: int, *, is_last: bool) -> None:
-        """Have room for what is read next: free room, and then that of what is read later.
+    def _reserve(self, items: Sequence[WantedFile], position: int, *, is_last: bool) -> None:
+        """Reserve space for what is read next: free space, and then that of what is read later.
 
         Args:
-            items: The files.
             position: Where the last of them is read.
             is_last: Whether fewer will not be asked for.
 
@@ -386,14 +369,14 @@ class FetchBeside:
         if not self._is_full:
             began = time.monotonic()
             try:
-                self._space.make(need, len(items))
+                self._space.extend(need, len(items))
             except CacheFull as full:
                 if not is_last:
                     raise
                 self._full, self._full_s = full, time.monotonic()
                 self._full_for_s = max(_FULL_FOR_S, _REST * (self._full_s - began))
             else:
-                self._room_for = min(_ROOM_FOR, 2 * self._room_for)
+                self._most_frames = min(_MOST_FRAMES, 2 * self._most_frames)
                 return
         # One in, one out: to look for room takes a look at the whole cache.
         going = self._latest(need, len(items), position)
@@ -401,18 +384,14 @@ class FetchBeside:
             assert self._full is not None
             raise self._full
         self._evict(going)
-        self._space.make(need, len(items))
+        self._space.extend(need, len(items))
 
-    def _make_room_now(self, items: Sequence[WantedFile]) -> None:
-        """Have room for what readers wait for, whatever goes for it.
-
-        Raises:
-            CacheFull: There is none.
-        """
+    def _reserve_now(self, items: Sequence[WantedFile]) -> None:
+        """Reserve space for what readers wait for, whatever is evicted for it."""
         need, is_known = sum(item.size for item in items), False
         while True:
             try:
-                self._space.make(need, len(items))
+                self._space.extend(need, len(items))
             except CacheFull:
                 going = self._latest(need, len(items), None)
                 if going is None and is_known:
@@ -449,21 +428,17 @@ class FetchBeside:
         files = [file for row in rows for file in self._frames[row] if self._plan.is_there(file)]
         self._space.evict([self._plan.entry(file) for file in files])
         self._held[list(rows)] = False
-        gone = [file for file in files if not self._plan.is_there(file)]
-        self._count(-len(gone), -sum(file.size for file in gone))
+        evicted = [file for file in files if not self._plan.is_there(file)]
+        self._count(-len(evicted), -sum(file.size for file in evicted))
 
     def _fetch(self, items: Sequence[WantedFile]) -> None:
-        """Fetch files; those that cannot be had are noted.
-
-        Raises:
-            FramesiftError: Their source or the cache fails.
-        """
+        """Fetch files; those that cannot be had are noted."""
         plan = replace(self._plan, missing=tuple(dict.fromkeys(items)))
         failures: dict[str, FailedFile] = {}
 
         def failed(failure: FailedFile) -> None:
-            failures[failure.place] = failure
-            self._told.failed(failure)
+            failures[failure.origin] = failure
+            self._callbacks.failed(failure)
 
         began_s = time.monotonic()
         fetched = fetch_files(
@@ -477,19 +452,19 @@ class FetchBeside:
         )
         self._seconds += time.monotonic() - began_s
         self._fetched_bytes += fetched.bytes
-        came = [item for item in plan.missing if self._plan.place(item) not in failures]
+        arrived = [item for item in plan.missing if self._plan.origin(item) not in failures]
         for item in plan.missing:
-            failure = failures.get(self._plan.place(item))
+            failure = failures.get(self._plan.origin(item))
             if failure:
                 self._failed[item] = failure
             else:
                 self._failed.pop(item, None)
-        self._count(len(came), sum(item.size for item in came))
+        self._count(len(arrived), sum(item.size for item in arrived))
 
     def _count(self, files: int, size: int) -> None:
         self._there = self._there[0] + files, self._there[1] + size
         self._counted_s = time.monotonic()
-        self._told.progress(
+        self._callbacks.progress(
             Progress(
                 self._there[0],
                 self._plan.files,

@@ -59,12 +59,11 @@ class _Unreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """The visible part of a dataset, which is at least one frame.
+class VisiblePart:
+    """Visible part of a dataset: its id and counts; at least one frame.
 
     Attributes:
         id: Digest of it; it tells nothing of the other frames.
-        frames: How many frames.
         splits: Frames of each split that has some.
         class_pixels: Pixels of each class, in the order of the dataset's.
         class_frames: Frames with each class, in the same order.
@@ -77,7 +76,7 @@ class Seen:
     class_frames: Sequence[int]
 
 
-class SeenDatasets:
+class VisibleDatasets:
     """Visible parts of datasets through one limited catalog. Safe to use from threads."""
 
     def __init__(
@@ -85,21 +84,19 @@ class SeenDatasets:
         catalog: LimitedStore,
         folder: Path,
         read: Callable[[Dataset], Manifest],
-        known: Lru[str, Seen | None],
+        known: Lru[str, VisiblePart | None],
     ) -> None:
         """Look at nothing yet.
 
         Args:
-            catalog: The rows that are seen.
             folder: Where manifests of what is seen lie; whatever is in it can be made again.
-            read: Gives a dataset's manifest.
             known: What this process remembers, of all limited catalogs.
         """
         self._read, self._known = read, known
         self._catalog, self._folder = catalog, folder
         self._looking, self._looks = threading.Lock(), 0
 
-    def of(self, dataset: Dataset) -> tuple[Seen, Path] | None:
+    def of(self, dataset: Dataset) -> tuple[VisiblePart, Path] | None:
         """The visible part of a dataset, and the folder of its manifest, once that was read.
 
         None without a frame, or where its manifest is unreadable.
@@ -110,35 +107,27 @@ class SeenDatasets:
             return self._at(dataset, self._catalog.snapshot())
 
     def manifest(self, dataset: Dataset) -> Manifest:
-        """The manifest of the visible part; kept on disk, where that takes it.
-
-        Args:
-            dataset: As it is recorded.
-
-        Raises:
-            BadFile: The dataset's own is missing or damaged, or no frame of it is seen.
-            StorageError: That cannot be read.
-        """
+        """The manifest of the visible part; kept on disk, where that takes it."""
         try:
             return self._manifest_at(dataset, dataset.snapshot)
         except NotFound:
             return self._manifest_at(dataset, self._catalog.snapshot())
 
-    def _at(self, dataset: Dataset, snapshot: int) -> tuple[Seen, Path] | None:
+    def _at(self, dataset: Dataset, snapshot: int) -> tuple[VisiblePart, Path] | None:
         key = self._key(dataset, snapshot)
         with self._looking:
             if key in self._known:
-                seen = self._known.get(key)
+                portion = self._known.get(key)
             else:
                 try:
-                    seen = self._look(dataset, snapshot, key)
+                    portion = self._look(dataset, snapshot, key)
                 except _Unreadable as error:
                     # Not remembered: it may be mended. And not told: it may be one that is not
                     # seen.
                     _LOG.warning("dataset %s@%s: %s", dataset.name, dataset.version, error)
                     return None
-            self._known.put(key, seen)
-        return None if seen is None else (seen, self._folder / key)
+            self._known.put(key, portion)
+        return None if portion is None else (portion, self._folder / key)
 
     def _manifest_at(self, dataset: Dataset, snapshot: int) -> Manifest:
         folder = self._folder / self._key(dataset, snapshot)
@@ -163,7 +152,7 @@ class SeenDatasets:
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
-    def _look(self, dataset: Dataset, snapshot: int, key: str) -> Seen | None:
+    def _look(self, dataset: Dataset, snapshot: int, key: str) -> VisiblePart | None:
         file = self._folder / "counts" / f"{key}.json"
         with suppress(OSError, ValueError, KeyError, TypeError):
             return _of_json(json.loads(file.read_bytes()))
@@ -171,31 +160,35 @@ class SeenDatasets:
             visible = self._visible(dataset, snapshot)
         except (BadFile, StorageError) as error:
             raise _Unreadable(str(error)) from error
-        seen = None if visible is None else _described(visible, len(dataset.class_pixels))
+        portion = None if visible is None else _described(visible, len(dataset.class_pixels))
         with suppress(StorageError):
-            atomic_write(file, _json_of(seen), fsync=False, parents=True, clear=False)
+            atomic_write(file, _json_of(portion), fsync=False, parents=True, clear=False)
         self._looks += 1
         if self._looks % _CLEARED_EVERY == 1:
             counts = entries_in(file.parent.glob("*"))
             for entry in entries_to_evict(counts, Bounds(entries=_COUNTED)):
                 entry.path.unlink(missing_ok=True)
-        return seen
+        return portion
 
     def _visible(self, dataset: Dataset, snapshot: int) -> Manifest | None:
         """The visible part of a dataset, unwritten; None without a frame."""
-        whole = self._read(dataset)
-        rows = self._seen_rows(whole.frames, whole.header.datasources, snapshot)
-        return _visible_part(whole, rows) if rows.num_rows else None
+        full = self._read(dataset)
+        rows = self._visible_rows(full.frames, full.header.datasources, snapshot)
+        return _visible_part(full, rows) if rows.num_rows else None
 
-    def _seen_rows(self, rows: pa.Table, datasources: Mapping[str, str], snapshot: int) -> pa.Table:
+    def _visible_rows(
+        self, rows: pa.Table, datasources: Mapping[str, str], snapshot: int
+    ) -> pa.Table:
         images, labels = rows["fkey"], _label_fkeys(rows, datasources)
-        seen = self._seen_files(pa.chunked_array([*images.chunks, labels.drop_null()]), snapshot)
-        label_is_seen = pc.or_(labels.is_null(), pc.is_in(labels, value_set=seen))
-        both = pc.and_(pc.is_in(images, value_set=seen), label_is_seen)
+        visible_fkeys = self._visible_fkeys(
+            pa.chunked_array([*images.chunks, labels.drop_null()]), snapshot
+        )
+        label_is_seen = pc.or_(labels.is_null(), pc.is_in(labels, value_set=visible_fkeys))
+        both = pc.and_(pc.is_in(images, value_set=visible_fkeys), label_is_seen)
         return rows.filter(both)
 
-    def _seen_files(self, fkeys: pa.ChunkedArray, at: int) -> pa.ChunkedArray:
-        """Those of some fkeys whose rows are seen: one scan, where a selection takes five."""
+    def _visible_fkeys(self, fkeys: pa.ChunkedArray, at: int) -> pa.ChunkedArray:
+        """The fkeys whose rows are visible: one scan, where a selection takes five."""
         statement = (
             f"SELECT fkey FROM {LAKE}.main.{FILES} WHERE fkey IN (SELECT fkey FROM {_WANTED})"
         )
@@ -213,32 +206,32 @@ class SeenDatasets:
             shutil.rmtree(manifest.path, ignore_errors=True)
 
 
-def seen_by(owner: Owner, seen: SeenDatasets) -> Callable[[Dataset], Dataset | None]:
+def visible_to(owner: Owner, datasets: VisibleDatasets) -> Callable[[Dataset], Dataset | None]:
     """A function that turns a dataset into the record that a user sees (docs/decisions/0020)."""
 
-    def as_seen(dataset: Dataset) -> Dataset | None:
-        portion = seen.of(dataset)
+    def as_visible(dataset: Dataset) -> Dataset | None:
+        portion = datasets.of(dataset)
         return None if portion is None else _record_of(dataset, *portion, owner)
 
-    return as_seen
+    return as_visible
 
 
-def _record_of(dataset: Dataset, seen: Seen, manifest: Path, owner: Owner) -> Dataset:
+def _record_of(dataset: Dataset, portion: VisiblePart, manifest: Path, owner: Owner) -> Dataset:
     """The visible part, as a record without the question, which tells of other rows."""
     is_own = Owner(dataset.owner, dataset.account) == owner
-    if is_own and seen.frames == dataset.frames:
+    if is_own and portion.frames == dataset.frames:
         return dataset
     return Dataset(
         id=dataset.id,
         name=dataset.name,
         version=dataset.version,
-        content_id=seen.id,
+        content_id=portion.id,
         question={},
         snapshot=dataset.snapshot,
-        frames=seen.frames,
-        splits=dict(seen.splits),
-        class_pixels=dict(zip(dataset.class_pixels, seen.class_pixels, strict=True)),
-        class_frames=dict(zip(dataset.class_pixels, seen.class_frames, strict=True)),
+        frames=portion.frames,
+        splits=dict(portion.splits),
+        class_pixels=dict(zip(dataset.class_pixels, portion.class_pixels, strict=True)),
+        class_frames=dict(zip(dataset.class_pixels, portion.class_frames, strict=True)),
         manifest=str(manifest),
         seed="0",
         parents=[],
@@ -260,9 +253,9 @@ def _label_fkeys(rows: pa.Table, datasources: Mapping[str, str]) -> pa.Array:
     )
 
 
-def _visible_part(whole: Manifest, rows: pa.Table) -> Manifest:
+def _visible_part(manifest: Manifest, rows: pa.Table) -> Manifest:
     """A manifest of some of the frames, which tells of no other, nor of how they were chosen."""
-    header = whole.header
+    header = manifest.header
     counts = Counter(rows["split"].to_pylist())
     sources = {
         name
@@ -272,7 +265,7 @@ def _visible_part(whole: Manifest, rows: pa.Table) -> Manifest:
     digest = hashlib.sha256(f"{header.name}@{header.version} {header.snapshot}".encode())
     for fkey, split in zip(rows["fkey"].to_pylist(), rows["split"].to_pylist(), strict=True):
         digest.update(f"\n{split} {fkey}".encode())
-    seen = replace(
+    visible_header = replace(
         header,
         id=digest.hexdigest(),
         question={},
@@ -284,12 +277,12 @@ def _visible_part(whole: Manifest, rows: pa.Table) -> Manifest:
         parents=(),
         report={},
     )
-    return Manifest(seen, rows)
+    return Manifest(visible_header, rows)
 
 
-def _described(manifest: Manifest, classes: int) -> Seen:
+def _described(manifest: Manifest, classes: int) -> VisiblePart:
     matrix = class_matrix(manifest.frames, classes)
-    return Seen(
+    return VisiblePart(
         manifest.header.id,
         len(manifest),
         manifest.header.splits,
@@ -298,20 +291,18 @@ def _described(manifest: Manifest, classes: int) -> Seen:
     )
 
 
-def _json_of(seen: Seen | None) -> str:
-    if seen is None:
+def _json_of(portion: VisiblePart | None) -> str:
+    if portion is None:
         return "null"
-    pixels, frames = list(seen.class_pixels), list(seen.class_frames)
-    return json.dumps([seen.id, seen.frames, dict(seen.splits), pixels, frames])
+    pixels, frames = list(portion.class_pixels), list(portion.class_frames)
+    return json.dumps([portion.id, portion.frames, dict(portion.splits), pixels, frames])
 
 
-def _of_json(data: Any) -> Seen | None:
-    """What `_json_of` was given.
-
-    Raises:
-        ValueError, KeyError, TypeError: It is none.
-    """
+def _of_json(data: Any) -> VisiblePart | None:
+    """The part that `_json_of` was given."""
     if data is None:
         return None
     id_, frames, splits, pixels, class_frames = data
-    return Seen(str(id_), int(frames), dict(splits), array("q", pixels), array("q", class_frames))
+    return VisiblePart(
+        str(id_), int(frames), dict(splits), array("q", pixels), array("q", class_frames)
+    )

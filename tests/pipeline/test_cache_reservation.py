@@ -21,15 +21,15 @@ from pipeline.cache.checksums import MOST_FILES, recorded_checksums, recording
 from pipeline.cache.contents import (
     PINNED_FILE,
     KnownEntries,
-    keep_stagers,
     space,
     staged_manifests,
+    write_stagers,
 )
 from pipeline.cache.eviction import CacheContents, EvictionOrder, clear_evicted, evict
 from pipeline.cache.known_space import KnownSpace
 from pipeline.cache.lease import USED_FILE, Holder, Lease, held_leases, leased
 from pipeline.cache.limits import Limits, change_limits, read_limits, write_limits
-from pipeline.cache.room import Room
+from pipeline.cache.reservation import Reservation
 from pipeline.cache.stager import stager
 from pipeline.cache.status import Space, cache_status
 from pipeline.manifest import HEADER_FILE, Manifest
@@ -49,10 +49,10 @@ def cache(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def room(cache: Path) -> Iterator[Room]:
+def reservation(cache: Path) -> Iterator[Reservation]:
     """Room for a staging of this process."""
     with leased(cache, "new-v1-0", OWN) as lease:
-        yield Room(cache, lease)
+        yield Reservation(cache, lease)
 
 
 @pytest.fixture
@@ -81,21 +81,21 @@ def test_limits_are_kept_by_all(tmp_path: Path) -> None:
         write_limits(tmp_path, Limits(soft_bytes=8, hard_bytes=7))
 
 
-def test_what_fits_evicts_nothing(cache: Path, room: Room) -> None:
+def test_what_fits_evicts_nothing(cache: Path, reservation: Reservation) -> None:
     """One file more has room, a second one counts what was reserved before."""
-    room.make(BYTES, 1)
+    reservation.extend(BYTES, 1)
     assert staged_names(cache) == {"old", "middle", "young"}
-    room.make(BYTES, 1)
+    reservation.extend(BYTES, 1)
     assert staged_names(cache) == {"middle", "young"}
 
 
-def test_the_least_recently_used_goes_first(cache: Path, room: Room) -> None:
+def test_the_least_recently_used_goes_first(cache: Path, reservation: Reservation) -> None:
     """Its manifest first, and no more of its entries than must; the rest goes next."""
-    room.make(3 * BYTES, 3)
+    reservation.extend(3 * BYTES, 3)
     assert staged_names(cache) == {"middle", "young"}
     assert "old/2.png" in keys(cache)
     assert "old/1.png" not in keys(cache)
-    room.make(BYTES, 1)
+    reservation.extend(BYTES, 1)
     assert staged_names(cache) == {"middle", "young"}
     assert not any(key.startswith("old/") for key in keys(cache))
     assert sorted(place.name for place in (cache / "local:a2d2").iterdir()) == ["middle", "young"]
@@ -127,33 +127,35 @@ def test_a_manifest_that_is_written_anew_is_read_anew(cache: Path) -> None:
     assert images() == {"7"}
 
 
-def test_use_makes_young(cache: Path, room: Room) -> None:
+def test_use_makes_young(cache: Path, reservation: Reservation) -> None:
     """A lease that begins or ends counts as use; one that holds nothing leaves no mark."""
     with leased(cache, "", OWN):
         pass
     assert not (cache / ".manifests" / "used").exists()
     with leased(cache, "old-v1-0", Holder("old@1", job="train-1")):
         pass
-    room.make(3 * BYTES, 3)
+    reservation.extend(3 * BYTES, 3)
     assert staged_names(cache) == {"old", "young"}
 
 
-def test_a_shared_entry_stays_with_the_dataset_that_is_held(cache: Path, room: Room) -> None:
+def test_a_shared_entry_stays_with_the_dataset_that_is_held(
+    cache: Path, reservation: Reservation
+) -> None:
     """Of a dataset that shares files with a leased one only the others go."""
     stage(cache, "night", ["old/0.png", "old/1.png"], used=5000.0)
     with leased(cache, "night-v1-0", Holder("night@1", job="train-1")):
-        room.make(2 * BYTES, 2)
+        reservation.extend(2 * BYTES, 2)
         assert staged_names(cache) == {"middle", "young", "night"}
         assert {"old/0.png", "old/1.png"} <= keys(cache)
         assert "old/2.png" not in keys(cache)
 
 
-def test_full_of_leases_and_pins(cache: Path, room: Room) -> None:
+def test_full_of_leases_and_pins(cache: Path, reservation: Reservation) -> None:
     """The error names who holds the space; nothing is evicted in vain."""
     (cache / ".manifests" / "old-v1-0" / PINNED_FILE).touch()
     job = Holder("young@1", job="train-3", user="eve")
     with leased(cache, "young-v1-0", job), pytest.raises(CacheFull) as caught:
-        room.make(5 * BYTES, 5)
+        reservation.extend(5 * BYTES, 5)
     said = str(caught.value)
     assert "old@1, pinned" in said
     assert "young@1, used by job train-3 of eve" in said
@@ -161,7 +163,7 @@ def test_full_of_leases_and_pins(cache: Path, room: Room) -> None:
     assert "\n" not in said
     assert len(caught.value.holders) == 2
     assert staged_names(cache) == {"old", "middle", "young"}
-    room.make(4 * BYTES, 4)  # what was refused is not reserved
+    reservation.extend(4 * BYTES, 4)  # what was refused is not reserved
     assert staged_names(cache) == {"old", "young"}
 
 
@@ -192,26 +194,28 @@ def test_what_a_killed_eviction_left_aside_comes_back_to_its_job_alone(cache: Pa
     assert len(list((cache / ".manifests").iterdir())) == 2
 
 
-def test_the_folder_of_a_source_stays_when_its_last_file_goes(cache: Path, room: Room) -> None:
+def test_the_folder_of_a_source_stays_when_its_last_file_goes(
+    cache: Path, reservation: Reservation
+) -> None:
     """Another staging may be about to fill it; the folders in it go."""
-    room.evict_datasets(["old-v1-0", "middle-v1-0", "young-v1-0"])
+    reservation.evict_datasets(["old-v1-0", "middle-v1-0", "young-v1-0"])
     assert list((cache / "local:a2d2").iterdir()) == []
 
 
 def test_what_a_window_holds_stays_where_a_dataset_is_evicted_by_name(
-    cache: Path, room: Room
+    cache: Path, reservation: Reservation
 ) -> None:
     """A job reads two of the dataset's files by a manifest of its own lease: the third goes."""
     stage(cache, "part", ["old/0.png", "old/1.png"], used=1.0)
     with leased(cache, "", Holder("part@1", job="train-1")) as lease:
         (cache / ".manifests" / "part-v1-0").rename(lease.folder / "manifest")
-        room.evict_datasets(["old-v1-0"])
+        reservation.evict_datasets(["old-v1-0"])
         assert staged_names(cache) == {"middle", "young"}
         assert {key for key in keys(cache) if key.startswith("old/")} == {"old/0.png", "old/1.png"}
 
 
 def test_what_has_come_of_a_file_counts_once_against_the_disk(
-    cache: Path, room: Room, monkeypatch: pytest.MonkeyPatch
+    cache: Path, reservation: Reservation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a reserved file 1,000 bytes lie there already: they are not needed once more."""
     write_limits(cache, Limits())
@@ -220,64 +224,66 @@ def test_what_has_come_of_a_file_counts_once_against_the_disk(
     (part / "x.part").write_bytes(bytes(BYTES))
     there = BYTES * len(keys(cache))
     monkeypatch.setattr(
-        "pipeline.cache.room.free_bytes", lambda _: 100 + there - BYTES * len(keys(cache))
+        "pipeline.cache.reservation.free_bytes", lambda _: 100 + there - BYTES * len(keys(cache))
     )
-    room.make(BYTES, 1)
-    room.make(100, 0)
+    reservation.extend(BYTES, 1)
+    reservation.extend(100, 0)
     assert staged_names(cache) == {"old", "middle", "young"}
-    room.make(1, 0)
+    reservation.extend(1, 0)
     assert staged_names(cache) == {"middle", "young"}
 
 
-def test_nothing_is_reserved_once_all_has_come(cache: Path, room: Room) -> None:
+def test_nothing_is_reserved_once_all_has_come(cache: Path, reservation: Reservation) -> None:
     """The last file of three is told at once, however soon it comes after the others."""
-    room.make(3 * BYTES, 3)
+    reservation.extend(3 * BYTES, 3)
     for left in (2, 1, 0):
-        room.came(BYTES, 1)
+        reservation.arrived(BYTES, 1)
         (lease,) = held_leases(cache, Watch())
         if not left:
             assert (lease.reserved_bytes, lease.reserved_files) == (0, 0)
 
 
-def test_the_floor_of_free_space(cache: Path, room: Room) -> None:
+def test_the_floor_of_free_space(cache: Path, reservation: Reservation) -> None:
     """More than the disk has cannot be kept free: the error says how much is free."""
     write_limits(cache, Limits(free_bytes=1 << 60))
     with pytest.raises(CacheFull, match=r"free, of which .* must stay free, but .* fetched"):
-        room.make(BYTES, 1)
+        reservation.extend(BYTES, 1)
     assert staged_names(cache) == {"old", "middle", "young"}
 
 
-def test_a_limit_of_files(cache: Path, room: Room) -> None:
+def test_a_limit_of_files(cache: Path, reservation: Reservation) -> None:
     """It evicts as one of bytes does; what was refused is not reserved; trimmed to the soft one."""
     write_limits(cache, Limits(hard_files=9, soft_files=6))
     with pytest.raises(CacheFull, match="limited to 9 files"):
-        room.make(0, 10)
-    room.make(0, 1)
+        reservation.extend(0, 10)
+    reservation.extend(0, 1)
     assert staged_names(cache) == {"middle", "young"}
     assert space(cache)[1] == 8
-    room.trim()
+    reservation.trim()
     assert space(cache)[1] == 6
 
 
-def test_the_soft_limit_is_reached_at_the_end(cache: Path, room: Room) -> None:
+def test_the_soft_limit_is_reached_at_the_end(cache: Path, reservation: Reservation) -> None:
     """Making room leaves what is above it; the end evicts down to it, but nothing that is held."""
     write_limits(cache, Limits(soft_bytes=4 * BYTES, hard_bytes=10 * BYTES))
-    room.make(BYTES, 1)
+    reservation.extend(BYTES, 1)
     assert len(keys(cache)) == 9
-    room.trim()
+    reservation.trim()
     assert staged_names(cache) == {"young"}
     with leased(cache, "young-v1-0", Holder("young@1", job="train-1")):
         write_limits(cache, Limits(soft_bytes=BYTES))
-        room.trim()
+        reservation.trim()
     assert keys(cache) == {f"young/{n}.png" for n in range(3)}
 
 
-def test_what_a_window_has_read(cache: Path, room: Room) -> None:
+def test_what_a_window_has_read(cache: Path, reservation: Reservation) -> None:
     """Goes though its own lease names it, unless others hold it; other manifests of it go too."""
     entries = {key: str(path.relative_to(cache)) for key, path in _entries(cache).items()}
     stage(cache, "new", ["old/0.png", "middle/0.png", "middle/1.png"], used=9000.0)
     with leased(cache, "middle-v1-0", Holder("middle@1", job="train-1")):
-        freed = room.evict([entries["old/0.png"], entries["middle/0.png"], "local:a2d2/gone.png"])
+        freed = reservation.evict(
+            [entries["old/0.png"], entries["middle/0.png"], "local:a2d2/gone.png"]
+        )
     assert freed == BYTES
     assert "old/0.png" not in keys(cache)
     assert "middle/0.png" in keys(cache)
@@ -305,7 +311,7 @@ def test_two_stagings_never_pass_the_limit_together(cache: Path) -> None:
         with leased(cache, f"new{number}-v1-0", Holder(f"new{number}@1")) as lease:
             start.wait()
             try:
-                Room(cache, lease).make(3 * BYTES, 3)
+                Reservation(cache, lease).extend(3 * BYTES, 3)
                 got.append(number)
             except CacheFull as error:
                 refused.append(str(error))
@@ -321,16 +327,20 @@ def test_two_stagings_never_pass_the_limit_together(cache: Path) -> None:
     assert list((cache / ".leases").glob("*-*")) == []
 
 
-def test_a_host_that_dies_loses_its_lease(cache: Path, impatient: None, room: Room) -> None:
+def test_a_host_that_dies_loses_its_lease(
+    cache: Path, impatient: None, reservation: Reservation
+) -> None:
     """Whoever needs room waits until its beat has stopped for long, and no longer."""
     lease = foreign_lease(cache, "old-v1-0", bytes=5 * BYTES, files=5)
     os.utime(lease / "beat", (0, 0))  # of 1970, whatever its clock says: not at the first look
-    room.make(4 * BYTES, 4)
+    reservation.extend(4 * BYTES, 4)
     assert not lease.exists()
     assert "old" not in staged_names(cache)
 
 
-def test_a_lease_goes_on_while_its_host_beats(cache: Path, impatient: None, room: Room) -> None:
+def test_a_lease_goes_on_while_its_host_beats(
+    cache: Path, impatient: None, reservation: Reservation
+) -> None:
     """However its clock jumps: its dataset stays, and the error names it."""
     lease = foreign_lease(cache, "old-v1-0", bytes=5 * BYTES, files=5)
     stop = threading.Event()
@@ -345,14 +355,14 @@ def test_a_lease_goes_on_while_its_host_beats(cache: Path, impatient: None, room
     thread.start()
     try:
         with pytest.raises(CacheFull, match=r"night@1, used by job train-7 of bob \(process 7 on"):
-            room.make(4 * BYTES, 4)
+            reservation.extend(4 * BYTES, 4)
     finally:
         stop.set()
         thread.join()
     assert "old" in staged_names(cache)
 
 
-def test_a_killed_holder_is_known_at_once(cache: Path, room: Room) -> None:
+def test_a_killed_holder_is_known_at_once(cache: Path, reservation: Reservation) -> None:
     """SIGKILL on this host: nobody waits for its lease, nor for its turn."""
     code = (
         "import sys, time; from pathlib import Path\n"
@@ -369,7 +379,7 @@ def test_a_killed_holder_is_known_at_once(cache: Path, room: Room) -> None:
     killed.communicate()
     for name in ("middle", "young"):
         (cache / ".manifests" / f"{name}-v1-0" / PINNED_FILE).touch()
-    room.make(4 * BYTES, 4)
+    reservation.extend(4 * BYTES, 4)
     assert staged_names(cache) == {"middle", "young"}
 
 
@@ -390,10 +400,10 @@ def test_an_eviction_killed_at_any_moment_leaves_no_broken_manifest(tmp_path: Pa
     code = (
         "import sys; from pathlib import Path\n"
         "from pipeline.cache.lease import Holder, leased\n"
-        "from pipeline.cache.room import Room\n"
+        "from pipeline.cache.reservation import Reservation\n"
         "print('begins', flush=True)\n"
         "with leased(Path(sys.argv[1]), 'new-v1-0', Holder('new@1')) as lease:\n"
-        "    Room(Path(sys.argv[1]), lease).make(1000, 1)\n"
+        "    Reservation(Path(sys.argv[1]), lease).extend(1000, 1)\n"
     )
     for number in range(20):
         for name in "abcd":
@@ -407,35 +417,35 @@ def test_an_eviction_killed_at_any_moment_leaves_no_broken_manifest(tmp_path: Pa
         killed.communicate()
         assert staged_names(tmp_path) <= set("abcd")
     with leased(tmp_path, "new-v1-0", OWN) as lease:
-        Room(tmp_path, lease).make(BYTES, 1)
+        Reservation(tmp_path, lease).extend(BYTES, 1)
     assert staged_names(tmp_path) == {"c", "d"}
     assert len(keys(tmp_path)) == 200
     assert list(tmp_path.rglob("*.evicted")) == []
 
 
-def test_one_users_datasets_stay_within_a_share(cache: Path, room: Room) -> None:
+def test_one_users_datasets_stay_within_a_share(cache: Path, reservation: Reservation) -> None:
     """The user's oldest goes; one that others have staged, too, is theirs and stays."""
     places = {name: cache / ".manifests" / f"{name}-v1-0" for name in ("old", "middle", "young")}
-    keep_stagers(places["old"], ["ada", "eve"])
-    keep_stagers(places["middle"], ["ada"])
-    keep_stagers(places["young"], ["eve"])
+    write_stagers(places["old"], ["ada", "eve"])
+    write_stagers(places["middle"], ["ada"])
+    write_stagers(places["young"], ["eve"])
     write_limits(cache, Limits(user_bytes=6 * BYTES))
-    foreseen = room.foresee(3 * BYTES, 3)
+    foreseen = reservation.preview(3 * BYTES, 3)
     assert (foreseen.fits, foreseen.eviction) == (True, None)
-    room.make(3 * BYTES, 3)
+    reservation.extend(3 * BYTES, 3)
     assert staged_names(cache) == {"old", "middle", "young"}
     assert json.loads((places["old"] / "stagers.json").read_text()) == ["eve"]
-    foreseen = room.foresee(1 * BYTES, 1)
+    foreseen = reservation.preview(1 * BYTES, 1)
     assert foreseen.eviction is not None
     assert [one.dataset for one in foreseen.eviction.manifests] == ["middle@1"]
     assert staged_names(cache) == {"old", "middle", "young"}
-    room.make(1 * BYTES, 1)
+    reservation.extend(1 * BYTES, 1)
     assert staged_names(cache) == {"old", "young"}
     assert len(keys(cache)) == 6
-    foreseen = room.foresee(3 * BYTES, 3)
+    foreseen = reservation.preview(3 * BYTES, 3)
     assert (foreseen.fits, "the datasets of one user" in foreseen.why) == (False, True)
     with pytest.raises(CacheFull, match=r"limited to 0\.01 MB for the datasets of one user"):
-        room.make(3 * BYTES, 3)
+        reservation.extend(3 * BYTES, 3)
     assert staged_names(cache) == {"old", "young"}
 
 
@@ -443,32 +453,32 @@ def test_one_users_datasets_stay_within_a_share(cache: Path, room: Room) -> None
     ("job", "left"), [("train-1", {"old", "middle", "young"}), ("", {"middle", "young"})]
 )
 def test_what_a_job_reads_counts_for_those_who_staged_it(
-    cache: Path, room: Room, job: str, left: set[str]
+    cache: Path, reservation: Reservation, job: str, left: set[str]
 ) -> None:
     """Of another's dataset a user's job takes none of the user's share, a staging does."""
     for name, user in (("old", "ada"), ("middle", "ada2"), ("young", "eve")):
-        keep_stagers(cache / ".manifests" / f"{name}-v1-0", [user])
+        write_stagers(cache / ".manifests" / f"{name}-v1-0", [user])
     write_limits(cache, Limits(user_bytes=6 * BYTES))
     with leased(cache, "young-v1-0", Holder("young@1", job=job, user="ada")):
-        room.make(3 * BYTES, 3)
+        reservation.extend(3 * BYTES, 3)
         assert staged_names(cache) == left
 
 
-def test_a_dataset_is_evicted_by_name(cache: Path, room: Room) -> None:
+def test_a_dataset_is_evicted_by_name(cache: Path, reservation: Reservation) -> None:
     """With what no other names; not while it is used or pinned."""
     stage(cache, "night", ["old/0.png", "night/0.png"])
     job = Holder("night@1", job="train-1")
     with leased(cache, "night-v1-0", job), pytest.raises(InUse, match=r"night@1.* train-1"):
-        room.evict_datasets(["old-v1-0", "night-v1-0"])
+        reservation.evict_datasets(["old-v1-0", "night-v1-0"])
     assert "old" in staged_names(cache)
     (cache / ".manifests" / "night-v1-0" / PINNED_FILE).touch()
     with pytest.raises(InUse, match=r"framesift cache unpin night@1$"):
-        room.evict_datasets(["night-v1-0"])
+        reservation.evict_datasets(["night-v1-0"])
     (cache / ".manifests" / "night-v1-0" / PINNED_FILE).unlink()
-    assert room.evict_datasets(["night-v1-0"]) == (BYTES, 1)
+    assert reservation.evict_datasets(["night-v1-0"]) == (BYTES, 1)
     assert staged_names(cache) == {"old", "middle", "young"}
     with pytest.raises(NotFound):
-        room.evict_datasets(["night-v1-0"])
+        reservation.evict_datasets(["night-v1-0"])
 
 
 def test_what_fills_a_cache(cache: Path) -> None:
@@ -569,7 +579,7 @@ def test_a_cache_is_counted_where_it_changed(cache: Path, monkeypatch: pytest.Mo
 
 
 def test_an_order_of_eviction_is_used_again_until_somebody_holds_more(
-    cache: Path, room: Room, monkeypatch: pytest.MonkeyPatch
+    cache: Path, reservation: Reservation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next eviction goes on in it; a lease, a pin or a staging since then has it made again."""
     made: list[int] = []
@@ -580,14 +590,14 @@ def test_an_order_of_eviction_is_used_again_until_somebody_holds_more(
         return order(contents, *among)
 
     monkeypatch.setattr(CacheContents, "order", counted)
-    room.make(2 * BYTES, 2)
-    room.make(BYTES, 1)
+    reservation.extend(2 * BYTES, 2)
+    reservation.extend(BYTES, 1)
     assert (made, keys(cache) & {f"old/{n}.png" for n in range(3)}) == ([9], {"old/2.png"})
     with leased(cache, "middle-v1-0", Holder("middle@1", job="train-1")):
-        room.make(3 * BYTES, 3)
+        reservation.extend(3 * BYTES, 3)
         assert staged_names(cache) == {"middle"}
     assert len(made) == 2
     (cache / ".manifests" / "middle-v1-0" / PINNED_FILE).touch()
-    room.make(BYTES, 1)
+    reservation.extend(BYTES, 1)
     assert staged_names(cache) == {"middle"}
     assert len(made) == 3

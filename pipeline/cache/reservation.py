@@ -1,4 +1,4 @@
-"""Room in a cache for what is to come, so that all who share it stay within its limits.
+"""Reservations of cache space, so that all stagings that share a cache stay within its limits.
 
 Who fetches says first how much is to come (CACHE/.leases/<lease>/reserved), and counts then: what
 lies there, what all have reserved, what is free on the disk. One after another, by a link that
@@ -22,8 +22,8 @@ from pipeline.cache.contents import (
     KnownEntries,
     StagedManifest,
     free_bytes,
-    keep_stagers,
     parts_bytes,
+    write_stagers,
 )
 from pipeline.cache.eviction import (
     CacheContents,
@@ -54,12 +54,11 @@ _TRIES = 3
 
 
 @dataclass(frozen=True)
-class Making:
-    """The plan of making room.
+class ReservationPlan:
+    """Plan of reserving space: the evictions that it takes, or the limit that refuses it.
 
     Attributes:
-        fits: Whether there is room then.
-        eviction: What goes for it; None where nothing must.
+        eviction: What is evicted for it; None where nothing must be.
         why: Which limit does not allow it, where it does not fit.
         is_known: Whether everybody who holds content is known to live.
         holders: What keeps content from going.
@@ -74,15 +73,14 @@ class Making:
     passed_on: tuple[StagedManifest, ...] = ()
 
 
-class Room:
-    """Room for the holder of one lease. May be called from many threads at once."""
+class Reservation:
+    """Reservation of cache space held by one lease. Its methods are safe to use from threads."""
 
     def __init__(self, cache: Path, lease: Lease) -> None:
         """Reserve nothing yet.
 
         Args:
-            cache: Folder of the cache.
-            lease: What the room is reserved by, and which ends it.
+            lease: Holds the reservation, which ends with it.
         """
         self._cache, self._lease = cache, lease
         self._lock = threading.RLock()
@@ -92,18 +90,13 @@ class Room:
         self._bytes = self._files = 0
         self._written = 0.0
 
-    def make(self, size: int, files: int) -> None:
-        """Have room for what is to come, by evicting what was used least recently and is free.
+    def extend(self, size: int, files: int) -> None:
+        """Reserve more space, by evicting what was used least recently and is evictable.
 
         Where nothing is to come, a cache above its limits whose content may not go stays as it is.
 
         Args:
             size: More that is to come than was reserved before [bytes].
-            files: The same in files.
-
-        Raises:
-            CacheFull: There is none, whatever is evicted; nothing was.
-            StorageError: The cache cannot be read or written.
         """
         with self._lock, self._turn():
             self._reserve(size, files)
@@ -115,16 +108,12 @@ class Room:
                 raise
 
     def settle(self) -> None:
-        """Wait for the end of what is being evicted, which may not have seen this lease.
-
-        Raises:
-            StorageError: The cache cannot be written.
-        """
+        """Wait for running evictions to end, which may not have seen this lease."""
         with self._lock, self._turn():
             pass
 
-    def came(self, size: int, files: int) -> None:
-        """Say that some of it lies in the cache by now, or is not coming."""
+    def arrived(self, size: int, files: int) -> None:
+        """Release what lies in the cache by now, or is not coming."""
         with self._lock:
             self._bytes, self._files = max(0, self._bytes - size), max(0, self._files - files)
             # Late is no harm: what came is counted twice until then.
@@ -132,22 +121,18 @@ class Room:
                 with suppress(StorageError):
                     self._write()
 
-    def foresee(self, size: int, files: int) -> Making:
-        """The plan that `make` would carry out, the user's share included.
-
-        Raises:
-            StorageError: The cache cannot be read.
-        """
+    def preview(self, size: int, files: int) -> ReservationPlan:
+        """The plan that `extend` would carry out, the user's share included."""
         share = self._of_share(size, size)
         if share is not None and not share.fits:
             return share
         if share is None or share.eviction is None:
-            making = self._making(size, files)
-            return making if making.fits or size or files else Making(True)
-        making = self._making(size, files, share.eviction)
-        if not making.fits:
-            return making if size or files else share
-        return replace(making, eviction=_joined(share.eviction, making.eviction))
+            plan = self._plan(size, files)
+            return plan if plan.fits or size or files else ReservationPlan(True)
+        plan = self._plan(size, files, share.eviction)
+        if not plan.fits:
+            return plan if size or files else share
+        return replace(plan, eviction=_joined(share.eviction, plan.eviction))
 
     def evict(self, entries: Iterable[str]) -> int:
         """Remove entries that this lease needs no more; bytes that are free now.
@@ -158,9 +143,6 @@ class Room:
 
         Args:
             entries: Paths below the cache.
-
-        Raises:
-            StorageError: The cache cannot be written.
         """
         paths = set(entries)
         with self._lock, self._turn():
@@ -171,16 +153,12 @@ class Room:
     def evict_datasets(self, names: Collection[str]) -> tuple[int, int]:
         """Remove staged manifests and what no other one names; bytes and files that are free now.
 
-        Args:
-            names: Of the manifests.
-
         Raises:
             NotFound: There is none of one of these names.
             InUse: A running job or a staging uses one of them, or it is pinned; all stay.
-            StorageError: The cache cannot be written.
         """
         with self._lock, self._turn():
-            contents = CacheContents(self._cache, self._others())
+            contents = CacheContents(self._cache, self._other_leases())
             manifests = [one for one in contents.manifests if one.name in names]
             if missing := {*names}.difference(one.name for one in manifests):
                 raise NotFound("staged dataset", min(missing), "it is not in the cache")
@@ -194,11 +172,7 @@ class Room:
             return evict(self._cache, contents.alone(manifests), self._held_by_others)
 
     def trim(self) -> int:
-        """Evict down to the soft limits what is free; bytes that are free now.
-
-        Raises:
-            StorageError: The cache cannot be written.
-        """
+        """Evict down to the soft limits what is free; bytes that are free now."""
         limits = read_limits(self._cache)
         if limits.soft_bytes is None and limits.soft_files is None:
             return 0
@@ -215,23 +189,23 @@ class Room:
 
         One that others have staged, too, stays, and is theirs from now on.
         """
-        making, user = self._of_share(size, 0), self._lease.holder.user
-        if making is None:
+        plan, user = self._of_share(size, 0), self._lease.holder.user
+        if plan is None:
             return
-        if not making.fits:
+        if not plan.fits:
             raise CacheFull(
-                f"cache {self._cache}: {making.why}: wait for jobs to end, unpin a dataset "
+                f"cache {self._cache}: {plan.why}: wait for jobs to end, unpin a dataset "
                 "(framesift cache unpin), or have an admin raise the limit (framesift cache limit "
                 "--user)",
                 str(self._cache),
-                making.holders,
+                plan.holders,
             )
-        for manifest in making.passed_on:
-            keep_stagers(manifest.folder, manifest.stagers - {user})
-        if making.eviction is not None:
-            evict(self._cache, making.eviction, self._held)
+        for manifest in plan.passed_on:
+            write_stagers(manifest.folder, manifest.stagers - {user})
+        if plan.eviction is not None:
+            evict(self._cache, plan.eviction, self._held)
 
-    def _of_share(self, size: int, more: int) -> Making | None:
+    def _of_share(self, size: int, more: int) -> ReservationPlan | None:
         """The plan of keeping within the user's share; None where there is none.
 
         Args:
@@ -258,56 +232,55 @@ class Room:
                 f"limited to {_size(limit)} for the datasets of one user, but {_size(size)} are to "
                 f"be fetched for {user}, who may evict no more than {_size(mine)}"
             )
-            return Making(False, None, why, holders=tuple(map(str, own)))
+            return ReservationPlan(False, None, why, holders=tuple(map(str, own)))
         alone = [manifest for manifest in going if manifest.stagers == {user}]
         passed_on = tuple(manifest for manifest in going if manifest.stagers != {user})
-        return Making(True, contents.alone(alone) if alone else None, passed_on=passed_on)
+        return ReservationPlan(True, contents.alone(alone) if alone else None, passed_on=passed_on)
 
     def _make(self, size: int, files: int) -> None:
         in_vain = 0
         while in_vain < _TRIES:
-            making = self._making(0, 0)
-            if making.fits and making.eviction is None:
+            plan = self._plan(0, 0)
+            if plan.fits and plan.eviction is None:
                 return
-            if making.eviction is not None and making.fits:
-                gone = evict(self._cache, making.eviction, self._held)
-                in_vain = 0 if any(gone) else in_vain + 1
+            if plan.eviction is not None and plan.fits:
+                evicted = evict(self._cache, plan.eviction, self._held)
+                in_vain = 0 if any(evicted) else in_vain + 1
             elif not (size or files):
                 return
-            elif making.is_known:
+            elif plan.is_known:
                 break
             else:
                 time.sleep(_LOOK_AGAIN_S)  # a dead host's lease ends soon
-        raise self._full(making, size, files)
+        raise self._full(plan, size, files)
 
-    def _making(self, size: int, files: int, gone: EvictionPlan | None = None) -> Making:
+    def _plan(self, size: int, files: int, evicted: EvictionPlan | None = None) -> ReservationPlan:
         """Content to evict so that everything that is reserved has room, and so much more.
 
         Args:
             size: More than is reserved [bytes].
-            files: The same in files.
-            gone: What counts as evicted already.
+            evicted: What counts as evicted already.
         """
         leases = self._leases()  # before the counting: what comes meanwhile counts twice, not never
         limits = read_limits(self._cache)
         reserved_bytes = size + sum(lease.reserved_bytes for lease in leases)
         reserved_files = files + sum(lease.reserved_files for lease in leases)
-        if gone is not None:
-            reserved_bytes -= gone.bytes
-            reserved_files -= gone.files
+        if evicted is not None:
+            reserved_bytes -= evicted.bytes
+            reserved_files -= evicted.files
         lack_bytes, lack_files, why = self._lacks(limits, reserved_bytes, reserved_files)
         if not lack_bytes and not lack_files:
-            return Making(True)
+            return ReservationPlan(True)
         marks = holders_of(self._cache, leases)
-        if gone is None and (known := self._from_order(marks, lack_bytes, lack_files)):
-            return Making(True, known)
+        if evicted is None and (known := self._from_order(marks, lack_bytes, lack_files)):
+            return ReservationPlan(True, known)
         contents = CacheContents(self._cache, leases, known=self._entries)
-        paths = frozenset[str]() if gone is None else {one.path for one in gone.kept}
+        paths = frozenset[str]() if evicted is None else {one.path for one in evicted.items}
         order = contents.order(lambda one: one.path not in paths)
         plan = order.take(lack_bytes, lack_files)
         if plan.is_enough:
-            self._order = (marks, order) if gone is None else None
-            return Making(True, plan)
+            self._order = (marks, order) if evicted is None else None
+            return ReservationPlan(True, plan)
         own = {str(lease) for lease in leases if lease.folder == self._lease.folder}
         itself = f"{self._lease.holder.dataset} itself"
         holders = [
@@ -315,14 +288,14 @@ class Room:
             for one in contents.holdings()
             if one.bytes
         ]
-        others = [lease for lease in leases if lease.folder != self._lease.folder]
+        other_leases = [lease for lease in leases if lease.folder != self._lease.folder]
         holders += [
             f"{lease}, {_size(lease.reserved_bytes)} to come"
-            for lease in others
+            for lease in other_leases
             if lease.reserved_bytes
         ]
-        is_known = all(lease.is_known for lease in others)
-        return Making(False, plan, why, is_known, tuple(holders))
+        is_known = all(lease.is_known for lease in other_leases)
+        return ReservationPlan(False, plan, why, is_known, tuple(holders))
 
     def _from_order(
         self, holders: frozenset[tuple[str, float, str]], size: int, files: int
@@ -359,9 +332,9 @@ class Room:
                 why = f"limited to {limits.hard_files:,} files"
         return lack_bytes, lack_files, why
 
-    def _full(self, making: Making, size: int, files: int) -> CacheFull:
+    def _full(self, plan: ReservationPlan, size: int, files: int) -> CacheFull:
         demand = f"{_size(size)} in {files:,} files are to be fetched"
-        holders = "; ".join(making.holders)
+        holders = "; ".join(plan.holders)
         advice = (
             f"what may not go: {holders}; wait for jobs to end, unpin a dataset (framesift cache "
             "unpin), raise the limit (framesift cache limit), or give another cache with --cache"
@@ -369,8 +342,8 @@ class Room:
             else "free some space, raise the limit (framesift cache limit), or give another cache "
             "with --cache"
         )
-        message = f"cache {self._cache}: {making.why}, but {demand}; {advice}"
-        return CacheFull(message, str(self._cache), making.holders)
+        message = f"cache {self._cache}: {plan.why}, but {demand}; {advice}"
+        return CacheFull(message, str(self._cache), plan.holders)
 
     def _reserve(self, size: int, files: int) -> None:
         self._bytes, self._files = self._bytes + size, self._files + files
@@ -378,18 +351,18 @@ class Room:
 
     def _write(self) -> None:
         self._written = time.monotonic()
-        said = json.dumps({"bytes": self._bytes, "files": self._files})
-        atomic_write(self._lease.folder / RESERVED_FILE, said, fsync=False, clear=False)
+        record = json.dumps({"bytes": self._bytes, "files": self._files})
+        atomic_write(self._lease.folder / RESERVED_FILE, record, fsync=False, clear=False)
 
     def _leases(self) -> list[HeldLease]:
         return held_leases(self._cache, self._watch)
 
-    def _others(self) -> list[HeldLease]:
+    def _other_leases(self) -> list[HeldLease]:
         return [lease for lease in self._leases() if lease.folder != self._lease.folder]
 
     def _keeping(self) -> list[HeldLease]:
         """Others whose holders do not fetch again what goes."""
-        return [lease for lease in self._others() if not lease.is_window]
+        return [lease for lease in self._other_leases() if not lease.is_window]
 
     def _held(self) -> Collection[str]:
         return {lease.manifest for lease in self._leases()} | _pinned(self._cache)
@@ -442,7 +415,7 @@ def _joined(first: EvictionPlan, other: EvictionPlan | None) -> EvictionPlan:
     manifests = {one.name: one for one in (*first.manifests, *other.manifests)}
     return EvictionPlan(
         tuple(manifests.values()),
-        (*first.kept, *other.kept),
+        (*first.items, *other.items),
         first.bytes + other.bytes,
         first.files + other.files,
         other.is_enough,

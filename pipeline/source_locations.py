@@ -1,4 +1,4 @@
-"""Where the sources of a dataset lie."""
+"""Locations of the sources of a dataset."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from pipeline.manifest import ManifestHeader
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where sources lie, by their names.
+class SourceLocations:
+    """Locations of sources, by their names.
 
     Attributes:
         roots: Folder or URI of each.
@@ -23,8 +23,8 @@ class Places:
     within: Mapping[str, str]
 
     @classmethod
-    def of(cls, sources: Iterable[Source]) -> "Places":
-        """Those of recorded sources, as they lie now."""
+    def of(cls, sources: Iterable[Source]) -> "SourceLocations":
+        """The locations of recorded sources, as they are now."""
         listed = list(sources)
         return cls(
             {source.name: _root(source) for source in listed},
@@ -33,13 +33,13 @@ class Places:
         )
 
     @classmethod
-    def in_header(cls, header: ManifestHeader) -> "Places":
-        """Those that a manifest names."""
+    def in_header(cls, header: ManifestHeader) -> "SourceLocations":
+        """The locations that a manifest names."""
         return cls(header.roots, header.datasources, header.within)
 
-    def and_of(self, later: "Places") -> "Places":
-        """Those of both; where both have a source, as it lies later."""
-        return Places(
+    def and_of(self, later: "SourceLocations") -> "SourceLocations":
+        """The locations of both; where both have a source, the later one."""
+        return SourceLocations(
             {**self.roots, **later.roots},
             {**self.datasources, **later.datasources},
             {**self.within, **later.within},

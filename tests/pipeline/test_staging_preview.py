@@ -10,7 +10,7 @@ from catalog.errors import CacheFull
 from pipeline.cache.contents import space
 from pipeline.cache.lease import LEASES
 from pipeline.cache.limits import Limits, write_limits
-from pipeline.staging.foresee import foresee_staging
+from pipeline.staging.preview import preview_staging
 from pipeline.staging.stage import stage_dataset
 from tests.pipeline.homes import FRAMES
 from tests.pipeline.test_datasets import make
@@ -20,20 +20,20 @@ def test_a_plan_says_what_the_staging_does(workspace: Workspace, tmp_path: Path)
     """Misses, then hits; an eviction; a limit that allows neither. Nothing comes or goes by it."""
     cache, records = tmp_path / "cache", workspace.records
     cars, dataset = make(workspace, "cars", "car=10000:"), make(workspace)
-    plan = foresee_staging(records, dataset, cache)
+    plan = preview_staging(records, dataset, cache)
     assert (plan.files, plan.missing_files, plan.fits) == (2 * FRAMES, 2 * FRAMES, True)
     assert plan.seconds is None
     assert space(cache) == (0, 0)
     stage_dataset(records, cars, cache)
     before = space(cache)
-    plan = foresee_staging(records, dataset, cache)
+    plan = preview_staging(records, dataset, cache)
     assert plan.missing_files == 2 * FRAMES - before[1]
     assert plan.seconds is not None
     assert plan.seconds > 0
     assert plan.evicted_bytes == 0
 
     write_limits(cache, Limits(hard_bytes=before[0]))
-    plan = foresee_staging(records, dataset, cache)
+    plan = preview_staging(records, dataset, cache)
     assert not plan.fits
     assert "limited to" in plan.why
     assert [holder.partition(" (")[0] for holder in plan.holders] == ["streets@1 itself"]
@@ -43,7 +43,7 @@ def test_a_plan_says_what_the_staging_does(workspace: Workspace, tmp_path: Path)
     write_limits(cache, Limits())
     streets = stage_dataset(records, dataset, cache)
     assert streets.files_copied == 2 * FRAMES - before[1]
-    assert foresee_staging(records, dataset, cache).missing_files == 0
+    assert preview_staging(records, dataset, cache).missing_files == 0
     assert not [place for place in (cache / LEASES).iterdir() if place.is_dir()]
 
 
@@ -56,12 +56,12 @@ def test_a_staging_that_fetches_nothing_needs_no_room(workspace: Workspace, tmp_
     cars, others = make(workspace, "cars", "car=10000:"), make(workspace, "others", "car=:9999")
     stage_dataset(records, cars, cache)
     stage_dataset(records, others, cache)
-    write_limits(cache, Limits(hard_bytes=foresee_staging(records, cars, cache).bytes))
-    assert foresee_staging(records, cars, cache).evicted_datasets == ("others@1",)
+    write_limits(cache, Limits(hard_bytes=preview_staging(records, cars, cache).bytes))
+    assert preview_staging(records, cars, cache).evicted_datasets == ("others@1",)
     assert stage_dataset(records, cars, cache, verify=True).files_copied == 0
-    assert foresee_staging(records, others, cache).missing_files > 0
+    assert preview_staging(records, others, cache).missing_files > 0
     write_limits(cache, Limits(hard_bytes=1))
-    plan = foresee_staging(records, cars, cache)
+    plan = preview_staging(records, cars, cache)
     assert (plan.fits, plan.why, plan.holders) == (True, "", ())
     assert stage_dataset(records, cars, cache, verify=True).files_copied == 0
 
@@ -70,11 +70,11 @@ def test_what_would_be_evicted(workspace: Workspace, tmp_path: Path) -> None:
     """By a dataset without frames in common; it is named, and goes only with the staging."""
     cache, records = tmp_path / "cache", workspace.records
     cars, others = make(workspace, "cars", "car=10000:"), make(workspace, "others", "car=:9999")
-    write_limits(cache, Limits(hard_bytes=foresee_staging(records, cars, cache).bytes))
+    write_limits(cache, Limits(hard_bytes=preview_staging(records, cars, cache).bytes))
     stage_dataset(records, others, cache)
     plan = Session(workspace, is_command=True).stagings.plan("cars", cache=cache)
     assert (plan.fits, plan.evicted_datasets) == (True, ["others@1"])
     assert plan.evicted_bytes > 0
-    assert foresee_staging(records, others, cache).missing_files == 0
+    assert preview_staging(records, others, cache).missing_files == 0
     stage_dataset(records, cars, cache)
-    assert foresee_staging(records, others, cache).missing_files > 0
+    assert preview_staging(records, others, cache).missing_files > 0

@@ -16,22 +16,22 @@ from pipeline.archive.refused_files import without_refused
 from pipeline.cache.checksums import recording
 from pipeline.cache.eviction import evictions
 from pipeline.cache.lease import Holder, leased
-from pipeline.cache.reading import StagingPlace
-from pipeline.cache.room import Room
+from pipeline.cache.reading import StagingLocation
+from pipeline.cache.reservation import Reservation
 from pipeline.cache.stager import stager
 from pipeline.cache.statistics import counting
 from pipeline.manifest_store import read_manifest
 from pipeline.runs.shard_order import shard_order
-from pipeline.staging.beside import BesideTold, FetchBeside
+from pipeline.staging.concurrent import ConcurrentCallbacks, ConcurrentFetch
 from pipeline.staging.opened_sources import OpenedSources
 from pipeline.staging.plan import StagingPlan, WantedFile, make_cache, plan_staging, wanted_files
 from pipeline.staging.reading_order import ReadingOrder
 from pipeline.staging.stage import (
     announcing,
     count_plan,
+    report_recalling,
     staged_manifest,
     staged_name,
-    tell_recalling,
 )
 
 
@@ -57,15 +57,10 @@ class SplitReading:
 
 
 @dataclass(frozen=True)
-class BesideOptions:
-    """Options of a staging beside a job.
+class ConcurrentOptions:
+    """Options of a concurrent staging.
 
     Attributes:
-        workers: Files fetched at once.
-        indexes: Where the indexes of tar archives are kept; None keeps none.
-        job_folder: The job's folder, whose name is the job's.
-        user: Whose job it is.
-        archives: How archives are reached that hold some of its files.
         stop: Set when the job has ended.
     """
 
@@ -77,32 +72,23 @@ class BesideOptions:
     stop: threading.Event = field(default_factory=threading.Event)
 
 
-def stage_beside(
+def stage_concurrently(
     records: RecordStore,
     dataset: Dataset,
     cache: Path,
     reading: SplitReading,
-    options: BesideOptions,
-    told: BesideTold,
-    begun: Callable[[StagingPlace], None],
+    options: ConcurrentOptions,
+    callbacks: ConcurrentCallbacks,
+    started: Callable[[StagingLocation], None],
 ) -> None:
     """Fetch what a job reads, ahead of it, until the job has ended.
 
     Args:
         records: Of the dataset and its sources, whose keys are used here and go no further.
-        dataset: The dataset.
-        cache: Folder of the cache.
-        reading: What the job reads.
-        options: How it is staged.
-        told: Who is told how it goes.
-        begun: Told where readers find the staging, before anything is fetched.
+        started: Called with where readers find the staging, before anything is fetched.
 
     Raises:
-        StagingCancelled: A user asked it to end.
-        CacheFull: The cache has no room for a single frame.
         StorageError: The cache cannot be written; or, before readers began, a source fails.
-        UnknownName: There is no such split.
-        BadFile: The dataset's manifest is damaged.
     """
     manifest = read_manifest(records, dataset)
     sources = OpenedSources(records, manifest.header, options.indexes)
@@ -117,8 +103,8 @@ def stage_beside(
         known_evictions = evictions(cache)
         plan = plan_staging(manifest, cache)
         staged_manifest(manifest, plan, lease.own_manifest).write(lease.own_manifest)
-        room = Room(cache, lease)
-        room.settle()
+        reservation = Reservation(cache, lease)
+        reservation.settle()
         if evictions(cache) != known_evictions:  # what was there may be gone; from now on it stays
             plan = plan_staging(manifest, cache)
         split = manifest.split(reading.split)
@@ -129,19 +115,19 @@ def stage_beside(
         of_split = _of_split(plan, frames)
         count_plan(counts, of_split)
         progress = announcing(
-            own, dataset, of_split, options.user, str(options.job_folder), told.progress
+            own, dataset, of_split, options.user, str(options.job_folder), callbacks.progress
         )
         recalled = recall_archived(
             [(item.source, item.key) for item in of_split.missing],
             sources.files,
             options.archives,
-            partial(tell_recalling, of_split, progress),
+            partial(report_recalling, of_split, progress),
         )
         try:
             lease.as_window()
             for root in plan.roots.values():
                 Path(root).mkdir(exist_ok=True)
-            beside = FetchBeside(
+            fetch = ConcurrentFetch(
                 of_split,
                 frames,
                 ReadingOrder(
@@ -155,16 +141,16 @@ def stage_beside(
                 own,
                 checksums,
                 without_refused(sources.files, recalled),
-                room,
-                replace(told, progress=progress),
+                reservation,
+                replace(callbacks, progress=progress),
                 limits=sources.limit,
                 workers=options.workers,
             )
         except OSError as error:
             path = str(error.filename or cache)
             raise StorageError(f"{path}: {error.strerror}", path) from error
-        begun(StagingPlace(str(own.folder), str(lease.own_manifest)))
-        beside.run(options.stop, reading.start_after)
+        started(StagingLocation(str(own.folder), str(lease.own_manifest)))
+        fetch.run(options.stop, reading.start_after)
 
 
 def _of_split(plan: StagingPlan, frames: list[tuple[WantedFile, ...]]) -> StagingPlan:

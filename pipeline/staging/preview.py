@@ -8,7 +8,7 @@ from pathlib import Path
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from pipeline.cache.lease import Holder, leased
-from pipeline.cache.room import Room
+from pipeline.cache.reservation import Reservation
 from pipeline.cache.statistics import SourceCounts, cache_statistics
 from pipeline.manifest_store import read_manifest
 from pipeline.staging.opened_sources import OpenedSources
@@ -17,19 +17,13 @@ from pipeline.staging.stage import staged_manifest, staged_name
 
 
 @dataclass(frozen=True)
-class Foresight:
-    """The plan of a staging: what it would fetch and evict.
+class StagingPreview:
+    """Preview of a staging: what it would fetch and evict.
 
     Attributes:
-        files: Files of the dataset.
-        bytes: Their size [bytes].
-        missing_files: Those that would be fetched.
-        missing_bytes: Their size [bytes].
-        fits: Whether the cache has room for them, after its evictions.
         why: Which limit allows no more, where they do not fit; else empty.
         holders: What keeps content from going, where they do not fit.
         evicted_datasets: Staged datasets that would be evicted, NAME@VERSION.
-        evicted_bytes: What would go [bytes].
         seconds: How long the transfers take, at the rate that earlier ones into this cache had, and
             no faster than the sources' limits allow [s]; None where a source has no rate yet.
     """
@@ -46,7 +40,7 @@ class Foresight:
     seconds: float | None
 
 
-def foresee_staging(
+def preview_staging(
     records: RecordStore,
     dataset: Dataset,
     cache: Path,
@@ -54,20 +48,12 @@ def foresee_staging(
     workers: int = 4,
     indexes: Path | None = None,
     user: str = "",
-) -> Foresight:
+) -> StagingPreview:
     """The plan of a staging as it would run now; this fetches and evicts nothing.
 
     Args:
-        records: Of the dataset and its sources.
-        dataset: The dataset.
         cache: Folder of the cache, which is made where there is none.
-        workers: Files fetched at once.
-        indexes: Where the indexes of tar archives are kept; None keeps none.
         user: Who would stage, for that user's share.
-
-    Raises:
-        StorageError: The cache cannot be read or written.
-        BadFile: The dataset's manifest is damaged.
     """
     manifest = read_manifest(records, dataset)
     sources = OpenedSources(records, manifest.header, indexes)
@@ -77,17 +63,17 @@ def foresee_staging(
     with leased(cache, staged_name(dataset), holder) as lease:
         plan = plan_staging(manifest, cache)
         staged_manifest(manifest, plan, lease.own_manifest).write(lease.own_manifest)
-        making = Room(cache, lease).foresee(plan.missing_bytes, len(plan.missing))
-    going = making.eviction if making.fits else None
-    return Foresight(
+        reservation_plan = Reservation(cache, lease).preview(plan.missing_bytes, len(plan.missing))
+    going = reservation_plan.eviction if reservation_plan.fits else None
+    return StagingPreview(
         plan.files,
         plan.bytes,
         len(plan.missing),
         plan.missing_bytes,
-        making.fits,
-        making.why,
-        () if making.fits else making.holders,
-        tuple(gone.dataset for gone in going.manifests) if going else (),
+        reservation_plan.fits,
+        reservation_plan.why,
+        () if reservation_plan.fits else reservation_plan.holders,
+        tuple(manifest.dataset for manifest in going.manifests) if going else (),
         going.bytes if going else 0,
         _seconds(plan, sources, cache_statistics(cache), workers),
     )
