@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def beside(
-    folder: Path, flags: Sequence[str], say: Callable[[str], None]
+    folder: Path, flags: Sequence[str], report_line: Callable[[str], None]
 ) -> "Callable[[Session], None]":
     """The staging that the flags describe, which ends by SIGTERM; they are read at once."""
     options = _parser().parse_args(flags)
@@ -43,7 +43,7 @@ def beside(
 
         def ready() -> None:
             report.ready()
-            say("the job may begin")
+            report_line("the job may begin")
 
         try:
             session.stagings.beside(
@@ -54,8 +54,8 @@ def beside(
                 callbacks=ConcurrentCallbacks(
                     ready,
                     lambda progress: report.progress(progress.to_json()),
-                    lambda failure: say(f"failed: {failure}"),  # the job may not need it
-                    say,
+                    lambda failure: report_line(f"failed: {failure}"),  # the job may not need it
+                    report_line,
                 ),
                 located=lambda place: report.place(place.folder, place.manifest),
             )

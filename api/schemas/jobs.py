@@ -99,7 +99,7 @@ class JobBody(Numbered):
     )
 
     @classmethod
-    def of(cls, job: "Job", tell: TellPath = str) -> "JobBody":
+    def of(cls, job: "Job", locate: TellPath = str) -> "JobBody":
         """A record's; paths as ``tell`` tells them.
 
         What runs is shown to those only who are told every path: commands are full of them.
@@ -108,19 +108,19 @@ class JobBody(Numbered):
         if job.started is not None and job.finished is not None:
             # A clock may have been set back between them.
             seconds = max(0.0, round((job.finished - job.started).total_seconds(), 3))
-        paths = {name: tell(str(path)) for name, path in job.paths.items()}
+        paths = {name: locate(str(path)) for name, path in job.paths.items()}
         tells_all = paths == job.paths
         folder = str(job.paths.get("folder", ""))  # of a job that never began
-        told = tell(folder) if folder else ""
+        visible_folder = locate(folder) if folder else ""
         body = cls(
             name=job.name,
             kind=job.kind,
             backend=job.backend,
             state=cast(JobState, job.state),
             waits=job.waits,
-            error=job.error.replace(folder, told),
+            error=job.error.replace(folder, visible_folder),
             attempt=job.request.get("attempt", 1),
-            tasks=[TaskBody.of(task, folder, told) for task in job.tasks],
+            tasks=[TaskBody.of(task, folder, visible_folder) for task in job.tasks],
             dataset=job.dataset,
             split=settings.get("split"),
             settings=finite(settings),
@@ -538,7 +538,7 @@ class ModelBody(Numbered):
         cls,
         job: "Job",
         settings: Mapping[str, Any],
-        tell: TellPath = str,
+        locate: TellPath = str,
         dataset: "Dataset | None" = None,
     ) -> "ModelBody":
         """A training job's, and what its dataset came of; paths as ``tell`` tells them.
@@ -549,7 +549,7 @@ class ModelBody(Numbered):
             tell: Tells paths.
             dataset: What it was trained on.
         """
-        trained = JobBody.of(job, tell)
+        trained = JobBody.of(job, locate)
         body = cls(
             name=trained.name,
             dataset=trained.dataset,
@@ -561,7 +561,7 @@ class ModelBody(Numbered):
             created=trained.created,
             finished=trained.finished,
             metrics=trained.metrics,
-            folder=tell(str(job.paths["model_dir"])),
+            folder=locate(str(job.paths["model_dir"])),
         )
         body._number = job.id
         return body

@@ -82,11 +82,11 @@ class Stagings(Service):
     def begin(self, order: home_orders.Staging) -> JobBody:
         """Fetch a dataset's images and labels into the home's cache; the job that does it."""
         size = None if order.prepare is None else str(Size.parse(order.prepare))
-        whole = complete_dataset(self._workspace.records, order.dataset)
-        self._check_targets(whole, order.to, verify=order.verify, prepare=order.prepare)
-        order = replace(order, dataset=f"{whole.name}@{whole.version}", prepare=size)
+        record = complete_dataset(self._workspace.records, order.dataset)
+        self._check_targets(record, order.to, verify=order.verify, prepare=order.prepare)
+        order = replace(order, dataset=f"{record.name}@{record.version}", prepare=size)
         job = begin_order(
-            self._workspace, order, whole.name, dataset=whole, queue=self._session.job_queue
+            self._workspace, order, record.name, dataset=record, queue=self._session.job_queue
         )
         return JobBody.of(job, self._workspace.place)
 

@@ -76,7 +76,9 @@ def inherited(
     """
     needed, further = list(needs), tuple(further)
     patterns = [pattern for need in needed for pattern in _OF_A_NEED[need]]
-    others = {pattern for need in _OF_A_NEED.keys() - needed for pattern in _OF_A_NEED[need]}
+    other_patterns = {
+        pattern for need in _OF_A_NEED.keys() - needed for pattern in _OF_A_NEED[need]
+    }
     home = _OF_THE_HOME if needed else ()
 
     def is_inherited(name: str) -> bool:
@@ -87,7 +89,7 @@ def inherited(
         if _is_one(name, patterns):
             return True
         if _is_one(name, home):
-            return not _is_one(name, others)
+            return not _is_one(name, other_patterns)
         return _is_one(name, (*_OF_SUBMITTER, *_OF_MACHINE)) and not _SECRET.search(name)
 
     passed = {name: value for name, value in environment.items() if is_inherited(name)}

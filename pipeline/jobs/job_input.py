@@ -71,8 +71,8 @@ class JobInput:
 
     def flags(self, paths: JobPaths) -> list[str]:
         """The flags by which a program opens it."""
-        beside = [] if self.cache is None else ["--staging", str(paths.staging)]
-        return ["--manifest", str(self.manifest), *beside]
+        staging_flags = [] if self.cache is None else ["--staging", str(paths.staging)]
+        return ["--manifest", str(self.manifest), *staging_flags]
 
     def beside(
         self, paths: JobPaths, split: str | None, readers: int, order: Sequence[str] = ()

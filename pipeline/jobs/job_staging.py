@@ -17,19 +17,19 @@ _WRITTEN_EVERY_S = 0.5
 _SHOWN = ("files", "of_files", "bytes", "of_bytes", "fetched_bytes", "failed", "mb_per_s")
 
 
-def staging_waits(said: Mapping[str, Any]) -> str:
+def staging_waits(fields: Mapping[str, Any]) -> str:
     """Words for users on what a job waits for until its readers may begin."""
-    if not said.get("of_files"):
+    if not fields.get("of_files"):
         return "for its staging"
     return (
-        f"for the first part of its frames: {said['files']:,} of {said['of_files']:,} files are in "
-        f"the cache, {said['mb_per_s']:.1f} MB/s"
+        f"for the first part of its frames: {fields['files']:,} of {fields['of_files']:,} files "
+        f"are in the cache, {fields['mb_per_s']:.1f} MB/s"
     )
 
 
-def staging_metrics(said: Mapping[str, Any]) -> dict[str, Any]:
+def staging_metrics(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Progress of the staging, for the metrics of its job; empty where there is none."""
-    progress = {name: said[name] for name in _SHOWN if name in said}
+    progress = {name: fields[name] for name in _SHOWN if name in fields}
     return {"staging": progress} if progress else {}
 
 
@@ -63,7 +63,7 @@ class StagingReport:
         if not self._is_written:
             self._write()
 
-    def _write(self, **values: object) -> None:
-        self._document |= values
+    def _write(self, **fields: object) -> None:
+        self._document |= fields
         self._written_s, self._is_written = time.monotonic(), True
         write_json(self._file, self._document)

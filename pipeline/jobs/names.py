@@ -15,7 +15,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,126}")
 _LONGEST_NAME = 128
 
 
-def free_name(records: RecordStore, jobs_folder: Path, base: str, wanted: str | None) -> str:
+def free_name(records: RecordStore, jobs_folder: Path, base: str, requested: str | None) -> str:
     """A name for a job that nothing has: the wanted one, or one that is made up.
 
     Args:
@@ -30,15 +30,16 @@ def free_name(records: RecordStore, jobs_folder: Path, base: str, wanted: str | 
         AlreadyExists: A job, or something in the jobs' folder, has it.
     """
     with records.reading() as session:
-        if wanted is None:
+        if requested is None:
             number = (session.scalar(select(func.max(Job.id))) or 0) + 1
             names = (f"{base}-{n}" for n in count(number))
             return next(name for name in names if not has_name(session, jobs_folder, name))
-        own = wanted.removeprefix(records.own_names)
+        own = requested.removeprefix(records.own_names)
         name = records.own_names + own
         if not _NAME.fullmatch(own) or len(name) > _LONGEST_NAME:
             raise InvalidInput(
-                f"job name '{wanted}': expected letters, digits, '.', '_' and '-', such as train-1"
+                f"job name '{requested}': expected letters, digits, '.', '_' and '-', such as "
+                "train-1"
             )
         if has_name(session, jobs_folder, name):
             raise AlreadyExists("job", name, "give another --name")

@@ -83,8 +83,8 @@ class Resources:
 
 def asked_resources(order: Order, packages: Sequence[str] = ()) -> Resources:
     """The resources that an order asks for, for programs that import these packages."""
-    asked = Resources.from_json(order.resources or {})
-    return replace(asked, ranks=order.processes, packages=tuple(packages))
+    requested = Resources.from_json(order.resources or {})
+    return replace(requested, ranks=order.processes, packages=tuple(packages))
 
 
 def _shown(value: object) -> str:

@@ -127,11 +127,11 @@ def _check_parent(parent: ChosenModel, classes: Sequence[str]) -> None:
 def _check_evaluated(frames: JobInput, split: str, evaluated: str) -> None:
     """Accept the split of a dataset that is to be scored on the way."""
     header = frames.whole.header
-    others = [name for name in header.splits if name != split]
-    if evaluated not in others:
+    other_splits = [name for name in header.splits if name != split]
+    if evaluated not in other_splits:
         reason = "is trained on" if evaluated == split else "is not there"
-        advice = f"name another with --evaluate-split: {', '.join(others)}"
-        if not others:
+        advice = f"name another with --evaluate-split: {', '.join(other_splits)}"
+        if not other_splits:
             advice = f"divide the dataset first: framesift dataset split {header.name}"
         raise InvalidInput(
             f"evaluate split {evaluated} of dataset {header.name}@{header.version}: {reason}; "

@@ -143,8 +143,8 @@ class ClassMap:
         every = [label for labels in result.merged.values() for label in labels] + [*ignored]
         if twice := sorted({label for label in every if every.count(label) > 1}):
             raise InvalidInput(f"class map {name}: label class {twice[0]} comes twice")
-        if taken := _RESERVED & {*result.tags}:
-            raise InvalidInput(f"class map {name}: '{min(taken)}' is the name of a score")
+        if reserved := _RESERVED & {*result.tags}:
+            raise InvalidInput(f"class map {name}: '{min(reserved)}' is the name of a score")
         if len(set(result.tags)) < len(result.tags):
             raise InvalidInput(f"class map {name}: two classes differ in upper case only")
         return result

@@ -44,12 +44,12 @@ class RunLength:
     def __str__(self) -> str:
         """The words of the start line."""
         if self.frames_seen == self.frames:
-            seen = "every frame of the split"
+            coverage = "every frame of the split"
         else:
-            seen = f"{self.frames_seen:,} of the split's {self.frames:,} frames"
-            seen += f" ({100 * self.share_seen:.2g} percent)"
+            coverage = f"{self.frames_seen:,} of the split's {self.frames:,} frames"
+            coverage += f" ({100 * self.share_seen:.2g} percent)"
         epochs = f"{self.epochs:.3g}"
-        return f"{epochs} {'epoch' if epochs == '1' else 'epochs'}, {seen}"
+        return f"{epochs} {'epoch' if epochs == '1' else 'epochs'}, {coverage}"
 
 
 def run_length(
@@ -74,13 +74,15 @@ def run_length(
     each_step = workers * batch_size
     steps = max_steps
     if steps is None:
-        whole = -(-frames * (epochs or 1) // each_step)
-        steps = whole if epochs else max(DEFAULT_STEPS, whole)
+        epoch_steps = -(-frames * (epochs or 1) // each_step)
+        steps = epoch_steps if epochs else max(DEFAULT_STEPS, epoch_steps)
     examples = steps * each_step
     return RunLength(steps, examples / frames, min(frames, examples), frames, examples)
 
 
-def length_from(length: RunLength, workers: int, batch_size: int, begun: "Progress") -> RunLength:
+def length_from(
+    length: RunLength, workers: int, batch_size: int, progress: "Progress"
+) -> RunLength:
     """The length of a run that goes on, with as many workers as before or another number.
 
     The examples stay those that the run was begun with; the steps that are left follow from them.
@@ -94,5 +96,5 @@ def length_from(length: RunLength, workers: int, batch_size: int, begun: "Progre
     >>> length_from(run_length(100, 2, 5, None, 3), 1, 5, Progress(step=10, examples=100)).max_steps
     50
     """
-    left = -(-(length.examples - begun.examples) // (workers * batch_size))
-    return replace(length, max_steps=begun.step + max(0, left))
+    remaining_steps = -(-(length.examples - progress.examples) // (workers * batch_size))
+    return replace(length, max_steps=progress.step + max(0, remaining_steps))

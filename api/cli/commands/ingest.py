@@ -240,12 +240,12 @@ def scan_progress(title: str, *, as_json: bool) -> Iterator[Progress]:
                 bar.show(0, None, f"{counts.recalling:,} labels come from their archive")
                 return
             eta = counts.eta_s
-            left = "" if eta is None else f", {duration(eta)} left"
+            remaining = "" if eta is None else f", {duration(eta)} left"
             bar.show(
                 counts.files,
                 counts.expected_files,
                 f"{counts.files:,} files ({counts.files_per_s:,.0f}/s), {counts.frames:,} frames "
-                f"({counts.frames_per_s:,.0f}/s), {counts.mb_per_s:.1f} MB/s{left}",
+                f"({counts.frames_per_s:,.0f}/s), {counts.mb_per_s:.1f} MB/s{remaining}",
             )
 
         yield show

@@ -28,7 +28,7 @@ def drive_home(
     goes_on: Callable[[int], bool],
     *,
     every_s: float = 1.0,
-    told: Callable[[str], None] | None = None,
+    report: Callable[[str], None] | None = None,
 ) -> bool:
     """Drive the jobs of a home, begin its policies and triggers; whether this process did.
 
@@ -43,13 +43,13 @@ def drive_home(
     """
     looked_s = triggers_s = time.monotonic()
     teller: Thread | None = None
-    said: set[str] = set()
-    tell = told or _log.warning
+    reported: set[str] = set()
+    warn = report or _log.warning
 
     def tell_once(line: str) -> None:
-        if line not in said:
-            said.add(line)
-            tell(line)
+        if line not in reported:
+            reported.add(line)
+            warn(line)
 
     def and_others(unfinished: int) -> bool:
         nonlocal looked_s, triggers_s, teller
@@ -72,32 +72,32 @@ def drive_home(
         workspace.job_queue,
         goes_on=and_others,
         every_s=every_s,
-        told=tell_once,
+        report=tell_once,
     )
 
 
-def begin_policies(workspace: Workspace, tell: Callable[[str], None]) -> None:
+def begin_policies(workspace: Workspace, warn: Callable[[str], None]) -> None:
     """Begin the policies of a home whose time has come."""
     try:
         Session(workspace).policies.start_due()
     except FramesiftError as error:
-        tell(f"policies: {error}")
+        warn(f"policies: {error}")
 
 
-def begin_triggers(workspace: Workspace, tell: Callable[[str], None]) -> None:
+def begin_triggers(workspace: Workspace, warn: Callable[[str], None]) -> None:
     """Begin the triggers of a home that are due, and go on with those that were."""
     try:
-        start_triggers(workspace, tell)
+        start_triggers(workspace, warn)
     except FramesiftError as error:
-        tell(f"triggers: {error}")
+        warn(f"triggers: {error}")
 
 
-def tell_ends(workspace: Workspace, tell: Callable[[str], None]) -> None:
+def tell_ends(workspace: Workspace, warn: Callable[[str], None]) -> None:
     """Tell webhooks of the jobs that have ended."""
     try:
-        notify_webhooks(workspace, tell)
+        notify_webhooks(workspace, warn)
     except FramesiftError as error:
-        tell(f"webhooks: {error}")
+        warn(f"webhooks: {error}")
 
 
 def drive_detached(workspace: Workspace) -> None:

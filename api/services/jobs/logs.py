@@ -130,7 +130,7 @@ def _bytes(parts: list[tuple[bytes, _Log, int]]) -> Iterator[bytes]:
             yield head
         with log.path.open("rb") as file:
             file.seek(start)
-            left = log.size - start
-            while left and (chunk := file.read(min(left, _CHUNK))):
-                left -= len(chunk)
+            remaining_bytes = log.size - start
+            while remaining_bytes and (chunk := file.read(min(remaining_bytes, _CHUNK))):
+                remaining_bytes -= len(chunk)
                 yield chunk

@@ -115,8 +115,8 @@ def _settings(job: Job) -> dict[str, Any]:
     """The settings that a run had: what was asked for, and else what its run.json says."""
     settings: dict[str, Any] = dict(job.request.get("settings", {}))
     record = read_json(Path(job.paths["model_dir"]) / "run.json")
-    told = record.get("settings")
-    had: Mapping[str, Any] = told if isinstance(told, dict) else {}
+    of_run = record.get("settings")
+    had: Mapping[str, Any] = of_run if isinstance(of_run, dict) else {}
     for name in SETTINGS:
         if had.get("exec_mode") != "train_and_evaluate" and name in _OF_EVALUATIONS:
             continue

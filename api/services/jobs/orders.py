@@ -135,19 +135,20 @@ def checked_order(call: "Call", order: Order) -> Checked:
     order.check()
     if order.migrate:
         check_migration(call.workspace.archive_access)
-    order = _with_models(call, order)
     if order.question is not None:
-        return _checked_question(call, order, Question.model_validate(order.question))
+        question = Question.model_validate(order.question)
+        return _checked_question(call, _with_models(call, order), question)
     name, notes = str(order.dataset), []
+    dataset = complete_dataset(call.records, name)  # before anything is said of a model
+    order = _with_models(call, order)
     if isinstance(order, ModelOrder):
         # With pyarrow, which those who list jobs do without.
         from api.services.jobs.trained_frames import notes_on, version_for
 
-        complete_dataset(call.records, name)  # before anything is said of the model
         scores = order.kind == "validate"
         notes = notes_on(call.workspace, order.model, name, order.split, scores=scores)
         name = version_for(call.workspace, order.model, name, order.split)
-    dataset = complete_dataset(call.records, name)
+        dataset = complete_dataset(call.records, name)
     return Checked(replace(order, dataset=name), dataset, None, notes)
 
 

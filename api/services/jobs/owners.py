@@ -22,13 +22,15 @@ def session_of(home: "Workspace", job: "Job") -> Session:
     Raises:
         NotAllowed: The owner was removed, is disabled, or may not write any more.
     """
-    asked = job.request[ASKED]
-    if asked["is_command"]:
+    submitter = job.request[ASKED]
+    if submitter["is_command"]:
         return Session(home, is_command=True)
-    if not asked["caller"]:  # a server that does not authenticate
+    if not submitter["caller"]:  # a server that does not authenticate
         return Session(home, NOBODY_ASKED)
-    owner = Owner(asked["caller"], job.account)
-    return Session(home, caller_of(home.records, owner, asked["scope"], f"job {job.name}", REMEDY))
+    owner = Owner(submitter["caller"], job.account)
+    return Session(
+        home, caller_of(home.records, owner, submitter["scope"], f"job {job.name}", REMEDY)
+    )
 
 
 def check_begin(home: "Workspace", name: str) -> None:

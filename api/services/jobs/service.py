@@ -114,9 +114,9 @@ class Jobs:
         records = self._workspace.records
         job = refresh(records, self._job(name))
         folder = str(job.paths["folder"])
-        told = self._workspace.place(folder)
+        visible_folder = self._workspace.place(folder)
         moves = recorded_moves(records, job)
-        return TimelineAnswer(moves=[MoveBody.of(move, folder, told) for move in moves])
+        return TimelineAnswer(moves=[MoveBody.of(move, folder, visible_folder) for move in moves])
 
     def follower(self, name: str) -> Callable[[], JobBody]:
         """Gives a job as it stands then, for as many listeners as there are to it.
@@ -125,8 +125,8 @@ class Jobs:
             name: A job that the caller may see, which is looked at once: what it gives is the same
                 for all who are told paths as the caller is.
         """
-        records, tell = self.session.whole.records, self._workspace.place
-        return lambda: JobBody.of(refresh(records, recorded_job(records, name)), tell)
+        records, locate = self.session.whole.records, self._workspace.place
+        return lambda: JobBody.of(refresh(records, recorded_job(records, name)), locate)
 
     def submit(self, order: Order | Mapping[str, Any]) -> JobBody:
         """Begin a job on a dataset, or on the frames that answer a question; the job.

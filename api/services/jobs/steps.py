@@ -27,10 +27,10 @@ from pipeline.staging.opened_sources import OpenedSources
 _FETCHERS = 4
 """Files that are fetched at once, as `framesift stage` does."""
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
-def do_step(home: Workspace, folder: Path, step: str, say: Say) -> None:
+def do_step(home: Workspace, folder: Path, step: str, report: Report) -> None:
     """Do a step of a job, on behalf of the user who began it; one that was done before is no harm.
 
     Args:
@@ -44,7 +44,7 @@ def do_step(home: Workspace, folder: Path, step: str, say: Say) -> None:
     """
     job = recorded_job(home.records, folder.name)
     session = session_of(home, job)
-    steps: Mapping[str, Callable[[Session, Job, Say], None]] = {
+    steps: Mapping[str, Callable[[Session, Job, Report], None]] = {
         "select": _select,
         "stage": _stage,
         "prepare": _prepare,
@@ -52,40 +52,40 @@ def do_step(home: Workspace, folder: Path, step: str, say: Say) -> None:
         "evict": _evict,
         "migrate": _migrate,
     }
-    steps[step](session, job, say)
+    steps[step](session, job, report)
 
 
-def _select(session: Session, job: Job, say: Say) -> None:
+def _select(session: Session, job: Job, report: Report) -> None:
     """Save the frames that answer the question, of the snapshot at which it was asked."""
     request = new_dataset(session.records, job.name, order_of(job.request["order"]))
     snapshot = job.request[ASKED]["at"]
     saved = make_dataset(session.workspace, request, snapshot, session.caller.owner)
     with session.whole.records.session() as writing:
         writing.get_one(Job, job.id).dataset_id = saved.id
-    say(f"{saved.name}@{saved.version}: {saved.frames:,} frames of snapshot {snapshot}")
+    report(f"{saved.name}@{saved.version}: {saved.frames:,} frames of snapshot {snapshot}")
 
 
-def _stage(session: Session, job: Job, say: Say) -> None:
+def _stage(session: Session, job: Job, report: Report) -> None:
     """Bring the dataset's files into the cache, where they are not folders of this machine."""
     dataset = _dataset(session, job)
     name = f"{dataset.name}@{dataset.version}"
     manifest = read_manifest(session.records, dataset)
     if is_at_hand(manifest.header):
-        _recall(session, manifest, say)
-        say(f"{name} is read where it lies: its sources are folders of this machine")
+        _recall(session, manifest, report)
+        report(f"{name} is read where it lies: its sources are folders of this machine")
         return
     staged = session.stagings.run(
         name,
         cache=None,
         workers=_FETCHERS,
         progress=lambda _: None,
-        failed=lambda file: say(f"failed: {file}"),
+        failed=lambda file: report(f"failed: {file}"),
         job_folder=Path(job.paths["folder"]),
     )
-    say(f"{name} is staged: {staged.files_copied:,} of {staged.files:,} files were fetched")
+    report(f"{name} is staged: {staged.files_copied:,} of {staged.files:,} files were fetched")
 
 
-def _recall(session: Session, manifest: Manifest, say: Say) -> None:
+def _recall(session: Session, manifest: Manifest, report: Report) -> None:
     """Have the archive bring back what is about to be read where it lies, by one list."""
     files = (*manifest.images(), *manifest.labels())
     recalled = recall_archived(
@@ -94,18 +94,18 @@ def _recall(session: Session, manifest: Manifest, say: Say) -> None:
         session.workspace.archive_access,
     )
     if recalled.files:
-        say(f"{recalled.files - len(recalled.causes):,} files were recalled from their archive")
+        report(f"{recalled.files - len(recalled.causes):,} files were recalled from their archive")
     for (_, key), cause in recalled.causes.items():
-        say(f"failed: {key}: {cause}")
+        report(f"failed: {key}: {cause}")
 
 
-def _prepare(session: Session, job: Job, say: Say) -> None:
+def _prepare(session: Session, job: Job, report: Report) -> None:
     """Plan what the job's backend is handed."""
     plan_work(session, job, _dataset(session, job), order_of(job.request["order"]))
-    say(f"{job.name} is planned for {job.backend}")
+    report(f"{job.name} is planned for {job.backend}")
 
 
-def _collect(session: Session, job: Job, say: Say) -> None:
+def _collect(session: Session, job: Job, report: Report) -> None:
     """Write result.json: what the job made, and of what."""
     paths, dataset = JobPaths(Path(job.paths["folder"])), _dataset(session, job)
     output = {"train": paths.model, "validate": paths.report, "predict": paths.report}[job.kind]
@@ -118,37 +118,37 @@ def _collect(session: Session, job: Job, say: Say) -> None:
     }
     document = {**described_files(output), "metrics": job.metrics, "lineage": lineage}
     write_json(paths.result, document, fsync=True)
-    say(f"{document['output_files']:,} files, {document['output_bytes']:,} bytes")
+    report(f"{document['output_files']:,} files, {document['output_bytes']:,} bytes")
 
 
-def _evict(session: Session, job: Job, say: Say) -> None:
+def _evict(session: Session, job: Job, report: Report) -> None:
     """Remove the dataset from the cache; where others use it, it stays, and the job is done."""
     dataset = _dataset(session, job)
     try:
         evicted = session.cache.evict(f"{dataset.name}@{dataset.version}")
     except NotFound:
-        say("nothing of it is in the cache")
+        report("nothing of it is in the cache")
     except FramesiftError as error:
-        say(f"it stays in the cache: {error}")
+        report(f"it stays in the cache: {error}")
     else:
-        say(f"{evicted.files:,} files, {evicted.bytes:,} bytes")
+        report(f"{evicted.files:,} files, {evicted.bytes:,} bytes")
 
 
-def _migrate(session: Session, job: Job, say: Say) -> None:
+def _migrate(session: Session, job: Job, report: Report) -> None:
     """Send the dataset's files back to tape; where the archive fails, the job is done as well."""
     access, records = session.workspace.archive_access, session.records
     try:
         in_use = paths_in_use(records, job.name)
         migrated = migrate_dataset(records, _dataset(session, job), access, in_use)
     except FramesiftError as error:
-        say(f"they stay on disk: {error}")
+        report(f"they stay on disk: {error}")
         return
-    say(f"{migrated.files:,} files, {migrated.bytes:,} bytes are on tape")
+    report(f"{migrated.files:,} files, {migrated.bytes:,} bytes are on tape")
     if migrated.in_use:
-        say(f"{migrated.in_use:,} files stay on disk: other jobs read them")
+        report(f"{migrated.in_use:,} files stay on disk: other jobs read them")
     if migrated.remaining:
         cause = migrated.cause or "the archive's own log says why"
-        say(f"{migrated.remaining:,} files were not migrated: {cause}")
+        report(f"{migrated.remaining:,} files were not migrated: {cause}")
 
 
 def _dataset(session: Session, job: Job) -> Dataset:

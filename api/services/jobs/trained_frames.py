@@ -69,19 +69,20 @@ def notes_on(
 
 def _remembered(workspace: Workspace, model: str, dataset: str, split: str | None) -> list[str]:
     """What is to be said where a model was trained on frames of a split."""
-    whole = read_manifest(workspace.records, complete_dataset(workspace.records, dataset))
-    name = chosen_split(whole, split, "validation")
-    asked = whole.split(name).frames["fkey"]
-    known = pa.array([False] * len(asked))
+    manifest = read_manifest(workspace.records, complete_dataset(workspace.records, dataset))
+    name = chosen_split(manifest, split, "validation")
+    split_fkeys = manifest.split(name).frames["fkey"]
+    known = pa.array([False] * len(split_fkeys))
     for fkeys in _trained_fkeys(workspace, model):
-        known = pc.or_(known, pc.is_in(asked, value_set=fkeys).combine_chunks())
+        known = pc.or_(known, pc.is_in(split_fkeys, value_set=fkeys).combine_chunks())
     count = pc.sum(known).as_py() or 0
     if not count:
         return []
-    which = "all" if count == len(asked) else f"{count:,} of the"
+    which = "all" if count == len(split_fkeys) else f"{count:,} of the"
     note = (
-        f"model {model} was trained on {which} {len(asked):,} frames of {dataset}, split {name}: "
-        "the scores will say how well it remembers, and not how well it will do on other frames"
+        f"model {model} was trained on {which} {len(split_fkeys):,} frames of {dataset}, split "
+        f"{name}: the scores will say how well it remembers, and not how well it will do on other "
+        "frames"
     )
     return [note]
 

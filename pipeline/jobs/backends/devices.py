@@ -44,15 +44,15 @@ class Share:
         """
         folder = folder / f"{self.kind.lower()}s"
         folder.mkdir(parents=True, exist_ok=True)
-        taken: dict[str, int] = {}
+        busy: dict[str, int] = {}
         for name in self.of:
-            lock = locked(folder / quote(name, safe="")) if len(taken) < self.number else None
+            lock = locked(folder / quote(name, safe="")) if len(busy) < self.number else None
             if lock is not None:
-                taken[name] = lock
-        if len(taken) < self.number:
-            release(list(taken.values()))
+                busy[name] = lock
+        if len(busy) < self.number:
+            release(list(busy.values()))
             return None
-        return taken
+        return busy
 
 
 def release(locks: Sequence[int]) -> None:

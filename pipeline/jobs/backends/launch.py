@@ -32,5 +32,5 @@ def on_this_machine(stage: Stage, python: str) -> list[tuple[str, ...]]:
 
 def _rank(rank: int, ranks: int, program: tuple[str, ...]) -> tuple[str, ...]:
     """One of so many processes of a program on this machine."""
-    told = ((RANK, rank), (RANKS, ranks), (LOCAL_RANK, rank), (LOCAL_RANKS, ranks))
-    return ("env", *(f"{name}={number}" for name, number in told), *program)
+    variables = ((RANK, rank), (RANKS, ranks), (LOCAL_RANK, rank), (LOCAL_RANKS, ranks))
+    return ("env", *(f"{name}={number}" for name, number in variables), *program)

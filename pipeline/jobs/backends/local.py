@@ -63,8 +63,8 @@ class LocalBackend:
         runs, variables = self._runner_command(request, paths, queue, name)
         try:
             paths.logs.mkdir(parents=True, exist_ok=True)
-            for left in (paths.result, paths.progress, paths.staging):
-                left.unlink(missing_ok=True)
+            for leftover in (paths.result, paths.progress, paths.staging):
+                leftover.unlink(missing_ok=True)
             write_json(paths.request, request.to_json())
             write_json(paths.status, {"state": "pending", "name": name})
             with (paths.logs / "runner.log").open("ab") as log:

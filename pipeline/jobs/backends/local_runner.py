@@ -199,13 +199,13 @@ class Runner:
             return None
         locks, names = [slot], dict[str, tuple[str, ...]]()
         for share in shares_of(self.request):
-            taken = share.take(self.slots.folder.parent)
-            if taken is None:
+            share_of_devices = share.take(self.slots.folder.parent)
+            if share_of_devices is None:
                 release(locks)
                 self.lacks = share.waits
                 return None
-            locks += taken.values()
-            names[share.kind] = tuple(taken)
+            locks += share_of_devices.values()
+            names[share.kind] = tuple(share_of_devices)
         self.gpus = names.get("GPU", ())
         if cores := names.get("core"):
             os.sched_setaffinity(0, map(int, cores))  # which all that it starts inherits
@@ -251,13 +251,13 @@ class Runner:
         log = self.paths.log(_STAGING, 0)
         self.staging = self.start(staging.command, log, {**os.environ, **staging.environment})
         while not self.cancelled:
-            said = read_json(self.paths.staging)
-            if said.get("ready"):
+            staged = read_json(self.paths.staging)
+            if staged.get("ready"):
                 break
             code = self.staging.poll()
             if code is not None:
                 return self.reason(_STAGING, 0, code)
-            self.say_waits(status, _STAGING, staging_waits(said))
+            self.say_waits(status, _STAGING, staging_waits(staged))
         return ""
 
     def of_staging(self) -> str:

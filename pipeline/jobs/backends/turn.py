@@ -59,18 +59,18 @@ def turn(slots: Slots) -> Iterator[Turn]:
 
 def _free(slots: Slots) -> int | None:
     """A slot, unless so many are taken; there are more files where there were more slots."""
-    taken, free = 0, None
+    busy, free = 0, None
     names = [file.name for file in slots.folder.glob("slot-*")]
     names += [f"slot-{len(names)}"] if len(names) < slots.number else []
     for name in names:
         lock = locked(slots.folder / name)
         if lock is None:
-            taken += 1
+            busy += 1
         elif free is None:
             free = lock
         else:
             os.close(lock)
-    if free is not None and taken >= slots.number:
+    if free is not None and busy >= slots.number:
         os.close(free)
         return None
     return free

@@ -225,6 +225,6 @@ def model_folder(records: RecordStore, model: str, files: Sequence[str]) -> Path
             f"{files[0]} is missing" if len(files) == 1 else f"{' and '.join(files)} are missing"
         )
         steps = ", ".join(f"{model}@{step}" for step in checkpoint_steps(path))
-        begun = f"; its training did not finish, and left {steps}" if steps else ""
-        raise InvalidInput(f"model {model}: holds no trained model ({lacks}{begun})")
+        unfinished = f"; its training did not finish, and left {steps}" if steps else ""
+        raise InvalidInput(f"model {model}: holds no trained model ({lacks}{unfinished})")
     return path.resolve()

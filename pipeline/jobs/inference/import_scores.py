@@ -47,14 +47,14 @@ def import_scores(store: WritableCatalog, job: Job) -> WrittenScores:
     report = JobPaths(Path(job.paths["folder"])).report
     files = [report / name for name in (_SAYS_MODEL[job.kind], "frame_scores.parquet")]
     try:
-        told = json.loads(files[0].read_text(encoding="utf-8"))
+        document = json.loads(files[0].read_text(encoding="utf-8"))
         scores = pq.read_table(files[1])
-        classes = list(told.get("predicted_pixels", ()))  # of a prediction
+        classes = list(document.get("predicted_pixels", ()))  # of a prediction
         if job.kind == "validate":
             cells = pq.read_table(report / "frame_cells.parquet", columns=[*_CELLS])
         else:
             cells = _predicted_cells(scores, classes)
-        model = told["model"]
+        model = document["model"]
         name, sha256 = str(model["name"]), str(model["sha256"])
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise StorageError(f"job {job.name}: its report cannot be read: {error}") from error

@@ -49,9 +49,9 @@ class Rank:
         for names in _LAUNCHERS:
             if names[0] in variables and names[1] in variables:
                 # Slurm writes "2(x3)" for three machines of two tasks.
-                told = [variables.get(name, "0").partition("(")[0] for name in names]
+                counts = [variables.get(name, "0").partition("(")[0] for name in names]
                 rank, ranks, local_rank, local_ranks = (
-                    int(text.split(",")[0] or 0) for text in told
+                    int(text.split(",")[0] or 0) for text in counts
                 )
                 return cls(rank, ranks, local_rank, local_ranks, _first_host(variables))
         return cls(0, 1, 0, 1, _first_host(variables))

@@ -81,9 +81,9 @@ def _note(records: RecordStore, job: Job, task: Task, status: JobStatus) -> None
     metrics = job.metrics
     if task.name == RUN:
         metrics = job_metrics(job.kind, paths_of(job, task), metrics)
-    seen = (status.state, status.error, status.waits, status.started, status.finished, metrics)
+    observed = (status.state, status.error, status.waits, status.started, status.finished, metrics)
     known = (task.state, task.error, task.waits, task.started, task.finished, job.metrics)
-    if seen == known:
+    if observed == known:
         return  # a client that follows a job asks often, and a transaction that writes waits
     with records.session() as session:
         record, stored = session.get_one(Job, job.id), session.get_one(Task, task.id)

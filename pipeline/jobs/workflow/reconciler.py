@@ -44,7 +44,7 @@ def is_driven(queue: JobQueue) -> bool:
         return not is_free
 
 
-def reconcile(records: RecordStore, queue: JobQueue, told: Told | None = None) -> int:
+def reconcile(records: RecordStore, queue: JobQueue, report: Told | None = None) -> int:
     """Look at every job that has not ended, and start what is due; how many have not ended.
 
     Args:
@@ -61,8 +61,8 @@ def reconcile(records: RecordStore, queue: JobQueue, told: Told | None = None) -
         try:
             advance(records, queue, job)
         except FramesiftError as error:  # of this job: the others go on
-            if told is not None:
-                told(f"job {job.name}: {error}")
+            if report is not None:
+                report(f"job {job.name}: {error}")
     return len(jobs)
 
 
@@ -119,7 +119,7 @@ def drive(
     *,
     goes_on: Callable[[int], bool],
     every_s: float = 1.0,
-    told: Told | None = None,
+    report: Told | None = None,
 ) -> bool:
     """Drive a home's jobs for as long as it is to; whether this process did.
 
@@ -139,9 +139,9 @@ def drive(
         unfinished = 1
         while True:
             try:
-                unfinished = reconcile(records, queue, told)
+                unfinished = reconcile(records, queue, report)
             except (StorageError, CatalogBusy) as error:  # the records come back, or a user ends us
-                (told or _print)(str(error))
+                (report or _print)(str(error))
             if not goes_on(unfinished) or not (queue.folder / _LOCK).exists():
                 return True  # it need not, or somebody has removed the home
             time.sleep(every_s)

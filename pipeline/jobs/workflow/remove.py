@@ -35,17 +35,17 @@ def remove(records: RecordStore, job: Job) -> None:
         if job.name in (named_checkpoint(name)[0] for name in named):
             raise InUse("job", job.name, "a job that has not ended uses its model")
     folder = Path(job.paths["folder"])
-    aside = folder.parent / _REMOVED / f"{job.id}-{folder.name}"
+    removed_folder = folder.parent / _REMOVED / f"{job.id}-{folder.name}"
     try:
         if folder.exists():
-            aside.parent.mkdir(exist_ok=True)
-            folder.rename(aside)
+            removed_folder.parent.mkdir(exist_ok=True)
+            folder.rename(removed_folder)
         with records.session() as session:
             for table in (TaskMove, Task):
                 session.execute(delete(table).where(table.job_id == job.id))
             session.execute(delete(Job).where(Job.id == job.id))
-        if aside.exists():
-            shutil.rmtree(aside)
+        if removed_folder.exists():
+            shutil.rmtree(removed_folder)
     except OSError as error:
         path = error.filename or folder
         raise StorageError(f"{path}: cannot be removed: {error.strerror}", str(folder)) from error

@@ -16,23 +16,23 @@ def run_once(as_json: JsonFlag = False) -> None:
     # With the home's stores.
     from api.services.jobs.driving import begin_policies, begin_triggers, drive_home, tell_ends
 
-    left = 0
+    unfinished_jobs = 0
 
     def once(unfinished: int) -> bool:
-        nonlocal left
-        left = unfinished
+        nonlocal unfinished_jobs
+        unfinished_jobs = unfinished
         return False
 
     workspace = destination.home()
-    is_ours = drive_home(workspace, once, told=stderr.print)
+    is_ours = drive_home(workspace, once, report=stderr.print)
     if is_ours:
         begin_policies(workspace, stderr.print)
         begin_triggers(workspace, stderr.print)
         tell_ends(workspace, stderr.print)
     if as_json:
-        emit_json({"driven": is_ours, "unfinished": left if is_ours else None})
+        emit_json({"driven": is_ours, "unfinished": unfinished_jobs if is_ours else None})
     elif is_ours:
-        stdout.print(f"{left:,} jobs have not ended")
+        stdout.print(f"{unfinished_jobs:,} jobs have not ended")
     else:
         stdout.print("another process drives the jobs of this home")
 
@@ -46,6 +46,8 @@ def daemon(
     from api.services.jobs.driving import drive_home  # with the home's stores
 
     if not drive_home(
-        destination.home(), lambda unfinished: bool(unfinished) or not until_done, told=stderr.print
+        destination.home(),
+        lambda unfinished: bool(unfinished) or not until_done,
+        report=stderr.print,
     ):
         stdout.print("another process drives the jobs of this home")

@@ -47,10 +47,10 @@ def followed(jobs: Jobs, job: Record, quiet: bool) -> Record:
 
 def _unseen(job: Record) -> str:
     """What a training says that sees fewer frames than there are; else empty."""
-    frames, seen = (count_of(job["metrics"], name) for name in ("frames", "frames_seen"))
-    if job["kind"] != "train" or frames is None or seen is None or seen >= frames:
+    frames, frames_seen = (count_of(job["metrics"], name) for name in ("frames", "frames_seen"))
+    if job["kind"] != "train" or frames is None or frames_seen is None or frames_seen >= frames:
         return ""
-    return f", of {frames:,} frames it will see {seen:,}"
+    return f", of {frames:,} frames it will see {frames_seen:,}"
 
 
 def check_scores(job: Record) -> None:
@@ -99,8 +99,8 @@ def show_job(job: Record, as_json: bool) -> None:
     settings = {name: job.get(name) for name in ("dataset", "attempt")} | (
         job.get("settings") or {}
     )
-    told = [(key, plain(value)) for key, value in settings.items() if value is not None]
-    emit_table(("setting", "value"), told)
+    shown_settings = [(key, plain(value)) for key, value in settings.items() if value is not None]
+    emit_table(("setting", "value"), shown_settings)
     measured = job["metrics"].items()
     metrics = {key: value for key, value in measured if not isinstance(value, dict | list)}
     if metrics:

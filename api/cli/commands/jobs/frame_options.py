@@ -54,14 +54,14 @@ def frames_of(group: type[FrameOptions], parameters: Mapping[str, Any]) -> dict[
     """
     options = {field.name: parameters[field.name] for field in fields(group)}
     shares = options.pop("divide")
-    asked = {
+    question = {
         field.name: options[field.name]
         for field in fields(QuestionOptions)
         if options[field.name] not in (None, ())  # click has () where an option is not there
     }
     chosen: dict[str, Any] = {}
-    if asked:
-        chosen["question"] = question_of(QuestionOptions(**asked)).model_dump(
+    if question:
+        chosen["question"] = question_of(QuestionOptions(**question)).model_dump(
             mode="json", exclude_defaults=True
         )
     own = {field.name: options[field.name] for field in fields(DivisionOptions)}

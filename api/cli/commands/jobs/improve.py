@@ -120,9 +120,9 @@ def _round(
         raise InvalidInput(f"--train: {improved.get('nothing_added')}")
     jobs, dataset, model = target().jobs, improved["dataset"], improved["model"]
     name = f"{dataset['name']}@{dataset['version']}"
-    begun = jobs.submit(training_again(jobs.get(model), name, model))
-    yield "training", followed(jobs, begun, as_json)
+    training = jobs.submit(training_again(jobs.get(model), name, model))
+    yield "training", followed(jobs, training, as_json)
     if validate:
         before = jobs.get(improved["validation"])
-        validation = jobs.submit(validation_again(before, begun["name"]))
+        validation = jobs.submit(validation_again(before, training["name"]))
         yield "validated", followed(jobs, validation, as_json)

@@ -79,8 +79,8 @@ class JobOptions:
         self._dataset_help = dataset_help
         self._shared = OrderOptions(order, shared.__contains__)
         self._frames = TrainFrameOptions if "seed" in own else FrameOptions
-        others = [field.name for field in fields(self._frames)]
-        self._own = OrderOptions(order, own.__contains__, others)
+        frame_options = [field.name for field in fields(self._frames)]
+        self._own = OrderOptions(order, own.__contains__, frame_options)
 
     def command(self, begin: Begin) -> Callable[..., None]:
         """The command that hands the orders to a function, by whose docstring it is described."""

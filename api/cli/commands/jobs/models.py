@@ -41,9 +41,9 @@ def show(
     ]
     emit_table(("trained on", ""), origin)
     for title in ("settings", "metrics"):
-        told = [
+        rows = [
             (key, plain(value)) for key, value in model[title].items() if value not in (None, [])
         ]
-        if told:
-            emit_table((title, ""), told)
+        if rows:
+            emit_table((title, ""), rows)
     stdout.print(f"folder {model['folder']}")

@@ -124,14 +124,14 @@ def _progress(bar: Bar, as_json: bool) -> "Callable[[Progress], None]":
             return
         last = time.monotonic()
         eta = progress.eta_s
-        left = "" if eta is None else f", {duration(eta)} left"
+        remaining = "" if eta is None else f", {duration(eta)} left"
         if progress.recalling:
-            left = f", {progress.recalling:,} files being recalled from an archive"
+            remaining = f", {progress.recalling:,} files being recalled from an archive"
         bar.show(
             progress.bytes,
             progress.of_bytes,
             f"{progress.files:,} of {progress.of_files:,} files, {size(progress.bytes)} of "
-            f"{size(progress.of_bytes)}, {progress.mb_per_s:.1f} MB/s{left}",
+            f"{size(progress.of_bytes)}, {progress.mb_per_s:.1f} MB/s{remaining}",
         )
 
     return show

@@ -45,13 +45,13 @@ class HostsBackend(LocalBackend):
 
     def statuses(self, handles: Mapping[str, JobPaths]) -> dict[str, JobStatus]:
         """The last word of each runner; lost, too, where a machine could not be reached."""
-        told = super().statuses(handles)
-        for handle, status in told.items():
+        statuses = super().statuses(handles)
+        for handle, status in statuses.items():
             paths = handles[handle]
             name = read_json(paths.status).get("name", "")
             if status.state == "failed" and (notes_of(paths, name) / LOST).exists():
-                told[handle] = replace(status, is_lost=True)
-        return told
+                statuses[handle] = replace(status, is_lost=True)
+        return statuses
 
     def variables(
         self, request: JobRequest, queue: JobQueue, needs: Iterable[Need]

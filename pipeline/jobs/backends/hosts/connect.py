@@ -53,10 +53,10 @@ def main(arguments: Sequence[str]) -> int:
     """Run the program there; its exit status, or 255 where the connection broke."""
     placement = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     host, rest = arguments[1], arguments[2:]
-    told = rest[: rest.index("--")]
-    program = rest[len(told) + 1 :]
+    options = rest[: rest.index("--")]
+    program = rest[len(options) + 1 :]
     variables = {name: value for name, value in os.environ.items() if name not in _OWN}
-    variables |= {name: value for name, _, value in (each.partition("=") for each in told)}
+    variables |= {name: value for name, _, value in (each.partition("=") for each in options)}
     order = {
         "program": list(program),
         "variables": variables,

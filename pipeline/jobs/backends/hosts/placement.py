@@ -56,7 +56,7 @@ class Placement:
         hosts = self.hosts[: stage.ranks]
         machines = list(dict.fromkeys(hosts))
         counts = ",".join(str(hosts.count(machine)) for machine in machines)
-        told = {
+        variables = {
             "JOB_ID": self.name,
             "STEP_ID": stage.title,
             "STEP_NUM_TASKS": stage.ranks,
@@ -66,11 +66,13 @@ class Placement:
             "PROCID": rank,
             "LOCALID": hosts[:rank].count(hosts[rank]),
         }
-        return tuple(f"{STEP}{name}={value}" for name, value in told.items())
+        return tuple(f"{STEP}{name}={value}" for name, value in variables.items())
 
-    def _there(self, host: str, told: Sequence[str], program: Sequence[str]) -> tuple[str, ...]:
+    def _there(
+        self, host: str, variables: Sequence[str], program: Sequence[str]
+    ) -> tuple[str, ...]:
         connect = (sys.executable, *start(_CONNECT), str(self.file), host)
-        return (*connect, *told, "--", *program)
+        return (*connect, *variables, "--", *program)
 
 
 def _is_of_home(stage: Stage) -> bool:

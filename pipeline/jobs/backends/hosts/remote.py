@@ -65,14 +65,14 @@ def _followed(program: "subprocess.Popen[bytes]", silence_s: float, checkpoint_s
     selector.register(sys.stdin, selectors.EVENT_READ)
     heard_s, deadline_s, is_open = time.monotonic(), None, True
     while program.poll() is None:
-        told = b""
+        received = b""
         if not is_open:
             time.sleep(_POLL_S)
         elif selector.select(_POLL_S):
-            told = os.read(sys.stdin.fileno(), 4096)
-            heard_s, is_open = time.monotonic(), bool(told)
+            received = os.read(sys.stdin.fileno(), 4096)
+            heard_s, is_open = time.monotonic(), bool(received)
         now_s = time.monotonic()
-        if deadline_s is None and b"end" in told:
+        if deadline_s is None and b"end" in received:
             deadline_s = now_s + checkpoint_s
             _send(program, signal.SIGTERM)
         elif not is_open or now_s - heard_s > silence_s:

@@ -50,13 +50,13 @@ class HostsRunner(Runner):
         for host, slots in self.place["hosts"]:
             folder = self.slots.folder / host
             folder.mkdir(parents=True, exist_ok=True)
-            taken = 0
+            busy_slots = 0
             for number in range(self.place["all_slots"][host]):
-                if len(granted) < ranks and taken < slots:
+                if len(granted) < ranks and busy_slots < slots:
                     lock = locked(folder / f"slot-{number}")
                     if lock is not None:
                         granted.append((host, lock))
-                        taken += 1
+                        busy_slots += 1
         if len(granted) < ranks:
             for _, lock in granted:
                 os.close(lock)

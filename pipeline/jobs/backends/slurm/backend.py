@@ -59,8 +59,8 @@ class SlurmBackend:
         numbers: list[str] = []
         try:
             paths.logs.mkdir(parents=True, exist_ok=True)
-            for left in (paths.result, paths.progress, paths.staging):
-                left.unlink(missing_ok=True)
+            for leftover in (paths.result, paths.progress, paths.staging):
+                leftover.unlink(missing_ok=True)
             # Nodes may go on where this machine loses its power.
             write_json(paths.request, request.to_json(), fsync=True)
             job.notes.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ class SlurmBackend:
         clusters: dict[tuple[tuple[str, str], ...], dict[str, Handle]] = defaultdict(dict)
         for text, paths in handles.items():
             clusters[tuple(sorted(_variables(paths).items()))][text] = Handle.parse(text)
-        told: dict[str, JobStatus] = {}
+        statuses_by_handle: dict[str, JobStatus] = {}
         for of_cluster, known in clusters.items():
             variables = dict(of_cluster)
             rows: dict[tuple[str, int], scheduler.Row] | SlurmSilent
@@ -114,8 +114,8 @@ class SlurmBackend:
             except SlurmSilent as error:
                 rows = error
             for text, handle in known.items():
-                told[text] = standing(handle, handles[text], rows, variables)
-        return told
+                statuses_by_handle[text] = standing(handle, handles[text], rows, variables)
+        return statuses_by_handle
 
     def cancel(self, handle: str, paths: JobPaths) -> None:
         """Have what waits never begin, and what runs keep what it has and end."""

@@ -142,8 +142,8 @@ def _output(
     except subprocess.TimeoutExpired as error:
         raise SlurmSilent(f"{command[0]} did not answer within {PATIENCE_S:g} s") from error
     if ended.returncode != 0 and not may_refuse:
-        said = _shown(ended.stderr or ended.stdout) or f"exit code {ended.returncode}"
-        raise SlurmSilent(f"{command[0]} refuses: {said}")
+        message = _shown(ended.stderr or ended.stdout) or f"exit code {ended.returncode}"
+        raise SlurmSilent(f"{command[0]} refuses: {message}")
     return ended.stdout
 
 

@@ -102,14 +102,14 @@ class SlurmJob:
         }
         values = [f"{name}={shlex.quote(str(value))}" for name, value in description.items()]
         lease = (settings.python or sys.executable, *start(_LEASE), str(self.paths.folder))
-        taken = f"lease=({shlex.join(lease)})" if self.request.reads else "lease=()"
+        lease_line = f"lease=({shlex.join(lease)})" if self.request.reads else "lease=()"
         commands = [
             f"{index}) set -- {self._command(stage, command)} ;;"
             for index, command in enumerate(stage.commands)
         ]
         cases = "\n".join(['case "$task" in', *commands, "esac"])
         setup = f"setup=({shlex.join(settings.setup)})"
-        words = "\n".join([*values, taken, setup, *_exports(request.environment)])
+        words = "\n".join([*values, lease_line, setup, *_exports(request.environment)])
         return _TEXT.replace("# WORDS\n", words + "\n").replace("# COMMANDS\n", cases + "\n")
 
     def _command(self, stage: Stage, command: tuple[str, ...]) -> str:
