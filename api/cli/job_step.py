@@ -63,9 +63,9 @@ def _do_step(folder: Path, step: str, session: "Session") -> None:
 def _do_order(folder: Path, session: "Session") -> None:
     from api.cli.sigterm import sigterm_exits
     from api.schemas.home_orders import Staging
-    from api.services.jobs.home_orders import begun_order
+    from api.services.jobs.home_orders import recorded_order
 
-    order = begun_order(session.whole, folder.name)
+    order = recorded_order(session.whole, folder.name)
     with sigterm_exits() if isinstance(order, Staging) else nullcontext():
         result = _result(session, order, folder)
     write_json(JobPaths(folder).result, result)

@@ -50,7 +50,7 @@ class Extractions(Service):
 
         Args:
             order: What is read.
-            progress: Told the family that is read, and its counts.
+            progress: Called with the family that is read, and its counts.
 
         Yields:
             Of each extractor ``source``, ``family``, counts, and ``problems`` in full.

@@ -145,8 +145,8 @@ class Scans(Service):
 
         Args:
             order: What is scanned.
-            progress: Told the counts.
-            made: Told of a catalog that is made, where there is none.
+            progress: Called with the counts.
+            made: Called with a line on a catalog that is made, where there is none.
             class_list: A class list in place of the source's own.
             engine: What counts the labels; threads when None.
             counted: Folder of units that a job array counted; None to count here.

@@ -39,7 +39,7 @@ class StagingReport:
     def __init__(self, file: Path) -> None:
         """Write nothing yet."""
         self._file = file
-        self._said: dict[str, Any] = {"ready": False}
+        self._document: dict[str, Any] = {"ready": False}
         self._written_s, self._is_written = 0.0, True
 
     def place(self, folder: str, manifest: str) -> None:
@@ -52,7 +52,7 @@ class StagingReport:
 
     def progress(self, progress: Mapping[str, Any]) -> None:
         """Write how far it is, twice a second at most."""
-        self._said |= progress
+        self._document |= progress
         self._is_written = False
         is_due = time.monotonic() - self._written_s > _WRITTEN_EVERY_S
         if is_due or progress["files"] == progress["of_files"]:
@@ -64,6 +64,6 @@ class StagingReport:
             self._write()
 
     def _write(self, **fields: object) -> None:
-        self._said |= fields
+        self._document |= fields
         self._written_s, self._is_written = time.monotonic(), True
-        write_json(self._file, self._said)
+        write_json(self._file, self._document)

@@ -39,7 +39,7 @@ def begin_order(
     )
 
 
-def begun_order(workspace: Workspace, job: str) -> HomeOrder:
+def recorded_order(workspace: Workspace, job: str) -> HomeOrder:
     """The order that a job was begun with.
 
     Raises:
