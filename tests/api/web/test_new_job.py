@@ -8,9 +8,14 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.app import create_app
+from api.schemas.jobs import NewTraining
+from api.schemas.order_bodies import simple_fields
 from api.settings import Settings
+from api.web.forms import Form
+from api.web.run.job_form import new_job
 from catalog.records.datasets import recorded_dataset
 from catalog.records.tables import Dataset, Job, now
+from pipeline.runs.orders import Training
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
 
@@ -122,3 +127,21 @@ def test_an_action_that_is_none_is_refused(browser: TestClient) -> None:
     ):
         answer = browser.post(path, data=form, headers=HERE)
         assert (answer.status_code, expected in answer.text) == (400, True), answer.text
+
+
+def test_every_setting_of_a_request_has_a_field(browser: TestClient) -> None:
+    """Once, whether the page places it or takes it from the request; what is sent arrives."""
+    form = re.search(r'aria-labelledby="train-title".*?</form>', browser.get("/new-job").text, re.S)
+    assert form
+    fields = re.findall(r'name="([a-z_]+)"', form[0])
+    elsewhere = {"stage": "unstaged", "save_as": "dataset"}
+    for field in simple_fields(NewTraining):
+        assert fields.count(elsewhere.get(field.name, field.name)) == 1, field.name
+    values = {
+        "kind": "train", "dataset": "a", "label_smoothing": "0.1", "prepare": "false",
+        "augment": "mirror, crop",
+    }  # fmt: skip
+    body = new_job(Form([*values.items()]))
+    assert body.order() == Training(
+        dataset="a", label_smoothing=0.1, prepare=False, augment=["mirror", "crop"]
+    )
