@@ -1,4 +1,4 @@
-"""Foresees a staging: what is there, what would come and go, and how long that takes."""
+"""Previews a staging: what is there, what would come and go, and how long that takes."""
 
 from collections import Counter
 from collections.abc import Mapping

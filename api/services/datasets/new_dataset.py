@@ -41,7 +41,7 @@ def make_dataset(
     return save_selection(workspace, request, selection, provenance)
 
 
-def foreseen_dataset(
+def previewed_dataset(
     workspace: Workspace, request: NewDataset, at: int | None = None, owner: Owner = NOBODY
 ) -> tuple[Dataset, Manifest | None]:
     """The dataset that `make_dataset` would save, unwritten: pipeline's `preview_dataset`."""

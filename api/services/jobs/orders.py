@@ -78,10 +78,10 @@ def dry_run(call: "Call", order: Order) -> tuple[Dataset, Sequence[Described], S
     dataset, manifest = checked.dataset, None
     if dataset is None:
         # With DuckDB, which those who list jobs do without.
-        from api.services.datasets.new_dataset import foreseen_dataset
+        from api.services.datasets.new_dataset import previewed_dataset
 
         request = new_dataset(home.records, planned.name, checked.order)
-        dataset, manifest = foreseen_dataset(
+        dataset, manifest = previewed_dataset(
             call.workspace, request, checked.snapshot, call.caller.owner
         )
     if planned.work is None:
