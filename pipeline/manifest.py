@@ -135,7 +135,7 @@ class Manifest:
             return self
         if name not in self.header.splits:
             raise UnknownName(
-                "split", name, self.header.splits, f"They are dataset {self.header.name}'s."
+                "split", name, self.header.splits, f"Dataset {self.header.name} has no such split."
             )
         return replace(self, frames=self.frames.filter(pc.equal(self.frames["split"], name)))
 

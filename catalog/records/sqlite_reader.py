@@ -1,8 +1,7 @@
 """Reads the records' SQLite file for short commands, without SQLAlchemy.
 
-To import that takes a quarter of such a command. Only tables and columns of the first schema are
-read; where anything is otherwise, None comes back and RecordStore answers, which also says what is
-wrong.
+To import that takes a quarter of such a command. Only records of the newest schema are read; where
+anything is otherwise, None comes back and RecordStore answers, which also says what is wrong.
 """
 
 import sqlite3
@@ -11,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from catalog.records.revision import NEWEST
 from catalog.storage.postgres import Postgres
 
 _BUSY_S = 30
@@ -50,6 +50,7 @@ def _rows(database: Path | Postgres, statement: str) -> Sequence[Any] | None:
     uri = f"{database.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(uri, uri=True, timeout=_BUSY_S)) as connection:
-            return connection.execute(statement).fetchall()
+            revision = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            return connection.execute(statement).fetchall() if revision == (NEWEST,) else None
     except sqlite3.Error:
         return None

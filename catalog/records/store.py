@@ -25,14 +25,12 @@ from catalog.records.engine import (
 )
 from catalog.records.home_layout import HomeLayout
 from catalog.records.paths import use
+from catalog.records.revision import NEWEST
 from catalog.records.tables import Dataset
 from catalog.storage.postgres import Postgres
 from catalog.storage.private_files import make_private_file, make_private_folder
 from catalog.storage.write_lock import write_lock
 from catalog.values import NOBODY, Owner
-
-NEWEST = "r0001"
-"""Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 
 def is_made(database: Path | Postgres) -> bool:

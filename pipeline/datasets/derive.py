@@ -258,7 +258,7 @@ def grown_split(dataset: Dataset, manifest: Manifest, split: str | None) -> str:
             "them lacks frames"
         )
     if split not in names:
-        raise UnknownName("split", split, names, f"They are dataset {dataset.name}'s.")
+        raise UnknownName("split", split, names, f"Dataset {dataset.name} has no such split.")
     return split
 
 

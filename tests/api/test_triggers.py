@@ -323,6 +323,9 @@ def test_by_command(home: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (validate["kind"], validate["fail_below"]) == ("validate", {"miou": 0.4})
     assert (run["dataset"], run["command"], run["folder"]) == ("all@1", "wc -l {files}", "/srv")
     assert (predict["kind"], predict["workers"]) == ("predict", 1)
+    for without_job in (["--then"], ["--then", "train", "--then"], []):
+        refused = framesift("add", "others", "--when", WHEN, *without_job)
+        assert "which job? End the line with --then and a command's words" in str(refused.exception)
     assert framesift("disable", "bikes").output == "disabled trigger bikes\n"
     assert "(disabled)" in framesift("show", "bikes").output
     assert framesift("enable", "bikes").output == "enabled trigger bikes\n"

@@ -11,8 +11,9 @@ from sqlalchemy import inspect, text
 
 from catalog.records import migrate, store
 from catalog.records.datasets import recorded_dataset
+from catalog.records.revision import NEWEST
 from catalog.records.sources import add_source, recorded_sources
-from catalog.records.store import NEWEST, RecordStore
+from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Source
 from catalog.storage.postgres import Postgres
 from tests.postgres_server import postgres

@@ -24,9 +24,10 @@ from catalog.errors import (
 from catalog.records.datasets import recorded_dataset, recorded_datasets
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.migrate import MIGRATIONS
+from catalog.records.revision import NEWEST
 from catalog.records.scans import last_scan, recorded_problems, replace_problems
 from catalog.records.sources import add_source, recorded_source, recorded_sources
-from catalog.records.store import NEWEST, RecordStore
+from catalog.records.store import RecordStore
 from catalog.records.tables import (
     Base,
     Dataset,

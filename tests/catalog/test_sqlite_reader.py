@@ -1,6 +1,10 @@
 """The records read without SQLAlchemy are those that RecordStore reads."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from catalog.records import sqlite_reader
 from catalog.records.store import RecordStore
@@ -34,3 +38,16 @@ def test_what_is_otherwise_is_left_to_the_store(tmp_path: Path) -> None:
         assert sqlite_reader.class_names(path) is None
         assert sqlite_reader.counts(path) is None
     assert not (tmp_path / "none.sqlite").exists()
+
+
+@pytest.mark.parametrize("revision", ["0019", "r0000", "r9999"])
+def test_another_schema_is_left_to_the_store(tmp_path: Path, revision: str) -> None:
+    """So that a command on a home of before says how to go on, whatever it reads."""
+    path = tmp_path / "records.sqlite"
+    RecordStore(path)
+    assert sqlite_reader.counts(path) == (0, 0, 0)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+    assert sqlite_reader.class_names(path) is None
+    assert sqlite_reader.named_rules(path) is None
+    assert sqlite_reader.counts(path) is None

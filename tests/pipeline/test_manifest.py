@@ -165,8 +165,12 @@ def test_splits_keep_the_order_and_divide_the_frames() -> None:
 
 def test_an_unknown_split_names_the_known_ones() -> None:
     """A typing mistake is answered with what was meant."""
-    with pytest.raises(UnknownName, match="unknown split 'vaildation': did you mean validation"):
-        manifest().split("vaildation")
+    of = manifest()
+    words = (
+        rf"unknown split 'vaildation': did you mean validation\? Dataset {of.header.name} has no"
+    )
+    with pytest.raises(UnknownName, match=words):
+        of.split("vaildation")
 
 
 def test_paths_lie_below_the_sources_root() -> None:

@@ -43,7 +43,7 @@ def steps() -> list[dict[str, Any]]:
     Raises:
         InvalidInput: It names none, or one that a trigger cannot begin.
     """
-    if not WORDS.get():
+    if not all(WORDS.get() or [()]):
         raise InvalidInput(
             f"trigger add: which job? End the line with {THEN} and a command's words, such as "
             f"{THEN} train --max-steps 300"
