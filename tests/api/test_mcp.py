@@ -92,7 +92,9 @@ def test_an_assistant_finds_frames(open_server: tuple[str, Path]) -> None:
     """What there is, how many frames answer, which; the same in SQL; what they hold."""
     url, _ = open_server
     catalog = called(url, "describe_catalog")
-    assert (catalog["frames"], catalog["datasets"]) == (FRAMES, ["city@1"])
+    assert catalog["frames"] == FRAMES
+    # The test of a proposal saves the other, if it came earlier.
+    assert {"city@1"} <= set(catalog["datasets"]) <= {"city@1", "bikes@1"}
     assert {entry["tag"] for entry in catalog["classes"]} >= {"car", "bicycle"}
     assert sum(entry["frames"] for entry in catalog["cameras"]) == FRAMES
     question = {"ranges": [{"tag": "car", "lowest": 10_000}], "cameras": ["front_center"]}
