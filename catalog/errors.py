@@ -176,7 +176,7 @@ class NotMade(NotFound):
         known = ", or framesift ingest SOURCE of one that is there" if kind == "catalog" else ""
         FramesiftError.__init__(
             self,
-            f"no {kind} at {name}: set {variable} to the home that you mean, or make one there: "
+            f"no {kind} at {name}: set {variable} to where yours is, or make one there: "
             f"framesift source add NAME FOLDER{known}",
         )
 
