@@ -39,6 +39,9 @@ _HIDDEN = frozenset(
 )  # fmt: skip
 """Fields of an order that are no settings of its job."""
 
+_SHOWN_IF_GIVEN = ("stage", "trust_model", "slices")
+"""Settings that the record of a job shows only where they are not the default."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -196,9 +199,12 @@ def _packages(order: Order) -> tuple[str, ...]:
 
 def settings_of(order: Order) -> dict[str, Any]:
     """What was asked for, as the record of a job shows it until its work is planned."""
+    defaults = type(order).__dataclass_fields__
     settings = {
         name: value
         for name, value in vars(order).items()
-        if name not in _HIDDEN and value is not None and value not in (False, ())
+        if name not in _HIDDEN
+        and value is not None
+        and (name not in _SHOWN_IF_GIVEN or value != defaults[name].default)
     }
     return settings | ({} if order.question is None else {"question": order.question})
