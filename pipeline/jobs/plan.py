@@ -111,7 +111,7 @@ def plan(
         order.as_json(),
         dataset,
         order.backend,
-        asked_resources(order, _packages(order)),
+        asked_resources(order, packages_of(order)),
         order.attempts,
         steps,
         settings_of(order),
@@ -190,7 +190,7 @@ def _check_alone(home: JobHome, order: Order) -> None:
             chosen_model(home.records, model, trusts=order.trust_model)
 
 
-def _packages(order: Order) -> tuple[str, ...]:
+def packages_of(order: Order) -> tuple[str, ...]:
     """The packages that an order's programs import, as far as it alone says."""
     if isinstance(order, Training):
         return training_packages(order.workers, order.model)
