@@ -39,6 +39,9 @@ _HIDDEN = frozenset(
 )  # fmt: skip
 """Fields of an order that are no settings of its job."""
 
+_SHOWN_IF_GIVEN = ("stage", "trust_model", "slices")
+"""Settings that the record of a job shows only where they are not the default."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -108,7 +111,7 @@ def plan(
         order.as_json(),
         dataset,
         order.backend,
-        asked_resources(order, _packages(order)),
+        asked_resources(order, packages_of(order)),
         order.attempts,
         steps,
         settings_of(order),
@@ -187,7 +190,7 @@ def _check_alone(home: JobHome, order: Order) -> None:
             chosen_model(home.records, model, trusts=order.trust_model)
 
 
-def _packages(order: Order) -> tuple[str, ...]:
+def packages_of(order: Order) -> tuple[str, ...]:
     """The packages that an order's programs import, as far as it alone says."""
     if isinstance(order, Training):
         return training_packages(order.workers, order.model)
@@ -196,9 +199,12 @@ def _packages(order: Order) -> tuple[str, ...]:
 
 def settings_of(order: Order) -> dict[str, Any]:
     """What was asked for, as the record of a job shows it until its work is planned."""
+    defaults = type(order).__dataclass_fields__
     settings = {
         name: value
         for name, value in vars(order).items()
-        if name not in _HIDDEN and value is not None and value not in (False, ())
+        if name not in _HIDDEN
+        and value is not None
+        and (name not in _SHOWN_IF_GIVEN or value != defaults[name].default)
     }
     return settings | ({} if order.question is None else {"question": order.question})

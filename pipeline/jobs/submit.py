@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.environment import need_variables, submitted_variables
 from pipeline.jobs.follow import refresh, refresh_all
 from pipeline.jobs.names import has_name
-from pipeline.jobs.plan import Plan, settings_of
+from pipeline.jobs.plan import Plan, packages_of, settings_of
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobRequest, Stage
-from pipeline.jobs.resources import Resources
+from pipeline.jobs.resources import Resources, asked_resources
 from pipeline.jobs.work import Work
 from pipeline.jobs.workflow.moves import (
     ASKED,
@@ -160,7 +160,7 @@ def resume(
         with records.session() as session:
             check_quota(records, queue, ranks)
             record = session.get_one(Job, job.id)
-            _check_resumable(record)
+            check_resumable(record)
             task = current(tasks_of(session, record))
             if task is None:
                 raise InvalidInput(f"job {job.name} is done: there is nothing left to do")
@@ -170,6 +170,8 @@ def resume(
                         f"job {job.name} has run, and only its step {task.name} is left: resume it "
                         "without changes"
                     )
+                for write in work.writes if work is not None else ():
+                    write()
                 _set_order(record, order, work)
                 chosen.check(Resources.from_json(record.request["resources"]), queue)
             # Of its last attempt.
@@ -288,7 +290,7 @@ def _set_order(job: Job, order: Order, work: Work | None) -> None:
     if work is not None:
         _set_work(job, work)
     else:
-        resources = {**job.request["resources"], "ranks": order.processes}
+        resources = asdict(asked_resources(order, packages_of(order)))
         job.request = {**job.request, "resources": resources, "settings": settings_of(order)}
 
 
@@ -300,7 +302,12 @@ def _settle(records: RecordStore, queue: JobQueue, ranks: int) -> None:
         refresh_all(records)
 
 
-def _check_resumable(job: Job) -> None:
+def check_resumable(job: Job) -> None:
+    """Accept a job that failed or was cancelled.
+
+    Raises:
+        InvalidInput: It has not ended, is done, or is the run of a policy.
+    """
     if job.kind == "policy":
         raise InvalidInput(
             f"job {job.name} is a run of a policy, which has ended with it: run the policy again, "

@@ -12,6 +12,8 @@ from pipeline.jobs.submit import Described, describe, submit
 from pipeline.jobs.work import JobHome, Work
 from pipeline.runs.orders import Order, Prediction, Training, Validation
 
+_ASKED = {"caller": "", "scope": "", "is_command": True, "at": None}
+
 
 def _no_slices(*_: object) -> Any:
     raise AssertionError("these tests ask for no slices")
@@ -25,7 +27,7 @@ def home_of(records: RecordStore, queue: JobQueue) -> JobHome:
 def submit_order(records: RecordStore, queue: JobQueue, dataset: Dataset, order: Order) -> Job:
     """The job of an order on a dataset, submitted."""
     on = order.on(f"{dataset.name}@{dataset.version}")
-    return submit(records, queue, lambda: plan(home_of(records, queue), on, dataset))
+    return submit(records, queue, lambda: plan(home_of(records, queue), on, dataset, _ASKED))
 
 
 def describe_order(

@@ -134,6 +134,22 @@ def test_jobs_in_containers_read_the_folder_there(home: Workspace, mounted: Path
     assert manifest_of(train(home)).header.roots["cos"] == str(mounted)
 
 
+def test_a_job_goes_on_where_its_source_is_mounted_now(
+    home: Workspace, mounted: Path, tmp_path: Path
+) -> None:
+    """With other workers it is planned again: it finds the manifest of the new mount."""
+    mount(home, mounted)
+    job = train(home)
+    test_run.failed(home, job.name)
+    moved = tmp_path / "moved"
+    shutil.copytree(mounted, moved)
+    mount(home, moved)
+    Session(home, is_command=True).jobs.resume(job.name, bad_frames="skip:3")
+    again = recorded_job(home.records, job.name)
+    assert again.paths["mount:cos"] == str(moved)
+    assert manifest_of(again).header.roots["cos"] == str(moved)
+
+
 def test_what_is_not_mounted(home: Workspace, mounted: Path, tmp_path: Path) -> None:
     """No mount, one that is away, one that begins elsewhere: each is named, and no job begins."""
     with pytest.raises(InvalidInput, match=r"cos \(s3://mounted/a2d2\).*--mount HOST_FOLDER"):

@@ -225,3 +225,10 @@ def test_a_training_begins_with_a_question_by_command(home: Workspace) -> None:
     eventually(lambda: refresh(home.records, recorded_job(home.records, "t")).state == "cancelled")
     settings = recorded_job(home.records, "t").request["settings"]
     assert settings["question"]["cameras"] == ["front_center"]
+
+
+def test_predictions_without_frames_name_options_that_choose_them(home: Workspace) -> None:
+    """Neither a dataset nor a question: the message has an example."""
+    told = framesift(home.home, "predict", "none")
+    assert told.returncode == 1
+    assert "predict: give a dataset, or the options of a question, such as --where" in told.stderr

@@ -36,17 +36,19 @@ from pipeline.jobs.backends.interface import JobStatus
 from pipeline.jobs.backends.launch import on_this_machine
 from pipeline.jobs.backends.registry import BACKENDS, backend
 from pipeline.jobs.follow import cancel, refresh, wait
+from pipeline.jobs.plan import settings_of
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, read_json, write_json
 from pipeline.jobs.resources import Resources
 from pipeline.jobs.submit import resume
+from pipeline.jobs.workflow.moves import ASKED
 from pipeline.jobs.workflow.remove import remove
 from pipeline.jobs.workflow.submission import submitting
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
 from pipeline.runs.class_map import chosen_classes
 from pipeline.runs.networks import DEEPLAB
-from pipeline.runs.orders import Training
+from pipeline.runs.orders import Training, Validation
 from pipeline.runs.training_input import USUAL_SIZE, pays
 from pipeline.staging.stage import stage_dataset
 from tests.api.servers import wait_until
@@ -700,7 +702,8 @@ def test_the_next_attempt_is_the_same_job(home: Workspace) -> None:
     again = resume(home.records, home.job_queue, ended)
     assert (again.state, again.error, again.finished, again.handle) == ("pending", "", None, "kept")
     assert again.request == first.request | {"attempt": 2}
-    assert read_json(JobPaths(home.jobs / "first").request) == again.request
+    handed_over = read_json(JobPaths(home.jobs / "first").request)
+    assert handed_over == {key: value for key, value in again.request.items() if key != ASKED}
     assert not JobPaths(home.jobs / "first").cancel.exists()
     failed(home, "first")
     assert resume(home.records, home.job_queue, again).request["attempt"] == 3
@@ -748,6 +751,48 @@ def test_a_job_goes_on_with_other_workers_and_bad_frames(
         with pytest.raises(InvalidInput, match=message):
             gone_on(failed(home, "first"), **wrong)
     assert recorded_job(home.records, "first").request["attempt"] == 2
+
+
+def test_a_model_of_a_relative_folder_is_found_from_another_folder(
+    home: Workspace, tmp_path: Path, streets: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order of a command has its folder, so that the next attempt is planned anywhere."""
+    model_folder(home.home / "model")
+    monkeypatch.chdir(home.home)
+    jobs = Session(home, is_command=True).jobs
+    order = {"kind": "validate", "model": "model", "dataset": streets.name, "backend": "keeping"}
+    jobs.submit({**order, "name": "v"})
+    failed(home, "v")
+    monkeypatch.chdir(tmp_path)
+    jobs.resume("v", bad_frames="skip:3")
+    again = recorded_job(home.records, "v")
+    assert again.request["settings"]["bad_frames"] == "skip:3"
+    assert again.paths["model_dir"] == str((home.home / "model").resolve())
+
+
+def test_a_job_that_cannot_go_on_says_so_whatever_is_to_change(home: Workspace) -> None:
+    """A running job is running, also where the change could not be made either."""
+    train(home, "first")
+    jobs = Session(home, is_command=True).jobs
+    for change in ({"bad_frames": "all"}, {"workers": 3}):
+        with pytest.raises(InvalidInput, match="job first is running: framesift jobs wait"):
+            jobs.resume("first", **change)
+
+
+def test_a_job_shows_what_was_asked_for_before_it_is_planned() -> None:
+    """Zeros, no and none that a user gave; no switch that nobody touched."""
+    question: dict[str, Any] = {"ranges": []}
+    order = Training(question=question, stage=False, prepare=False, augment=(), bad_frames="skip")
+    shown = settings_of(order)
+    assert (shown["seed"], shown["stage"], shown["prepare"], shown["augment"]) == (
+        0,
+        False,
+        False,
+        (),
+    )
+    assert (shown["bad_frames"], shown["question"]) == ("skip", question)
+    usual = settings_of(Validation(model="m", question=question))
+    assert not {"stage", "slices", "trust_model", "bad_frames", "split"} & usual.keys()
 
 
 def test_what_has_no_next_attempt_is_refused(home: Workspace) -> None:

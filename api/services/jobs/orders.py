@@ -16,9 +16,10 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
 from pipeline.archive.migrate import check_migration
 from pipeline.jobs.changes import changed_order
+from pipeline.jobs.follow import refresh
 from pipeline.jobs.plan import plan, work_of
 from pipeline.jobs.request import JobPaths
-from pipeline.jobs.submit import Described, describe, record_work, resume, submit
+from pipeline.jobs.submit import Described, check_resumable, describe, record_work, resume, submit
 from pipeline.jobs.work import JobHome, Work
 from pipeline.manifest import Manifest
 from pipeline.runs.checkpoint_steps import named_checkpoint
@@ -116,11 +117,16 @@ def go_on(call: "Call", job: Job, workers: int | None, bad_frames: str | None) -
     """
     if job.kind == "run":
         need_programs(call)
+    if (workers, bad_frames) != (None, None):
+        check_resumable(refresh(call.records, job))
     order = changed_order(job, workers, bad_frames)
     work = None
     if order is not None and job.request["stages"]:
-        dataset = complete_dataset(call.records, job.dataset or "")
-        work = _work(call, job, dataset, order)
+        from api.services.jobs.owners import session_of  # which imports these services
+
+        # Planned for its owner, whoever has it go on: another user may see other frames.
+        owner = session_of(call.whole, job)
+        work = _work(owner, job, complete_dataset(owner.records, job.dataset or ""), order)
     return resume(call.records, call.job_queue, job, order, work)
 
 
@@ -222,7 +228,7 @@ def _model(call: "Call", name: str) -> str:
         InvalidInput: The job is no training.
     """
     if call.is_command:
-        return name
+        return _lasting(call.records, name)
     base, checkpoint = named_checkpoint(name)
     try:
         job = recorded_job(call.records, base)
@@ -235,6 +241,18 @@ def _model(call: "Call", name: str) -> str:
     if job.kind != "train":
         raise InvalidInput(f"model {job.name}: is a job of kind {job.kind}, not train")
     return job.name if checkpoint is None else f"{job.name}@{checkpoint}"
+
+
+def _lasting(records: RecordStore, name: str) -> str:
+    """A command's model, its folder absolute: later attempts are planned in other folders."""
+    path, base = Path(name), named_checkpoint(name)[0]
+    if not path.exists() and not Path(base).exists():
+        return name
+    try:
+        recorded_job(records, name if path.exists() else base)
+    except NotFound:
+        return str(path.absolute())
+    return name
 
 
 def _asked(call: "Call", checked: Checked) -> dict[str, Any]:

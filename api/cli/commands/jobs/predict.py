@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from api.cli.commands.jobs.begin import begin_and_follow, refuse_foreign_model
 from api.cli.commands.jobs.job_options import Following, JobOptions
+from catalog.errors import InvalidInput
 from pipeline.runs.orders import Order, Prediction
 
 
@@ -13,6 +14,12 @@ def _predict(orders: Sequence[Order], how: Following) -> None:
     Frames of a dataset, or those that the options of a question choose: these are saved as a
     dataset, predict-MODEL.
     """
+    for order in orders:
+        if (order.dataset is None) == (order.question is None):
+            raise InvalidInput(
+                "predict: give a dataset, or the options of a question, such as "
+                "--where 'labelled = 0' --sample 1000; and not both"
+            )
     begin_and_follow(orders, how)
 
 
