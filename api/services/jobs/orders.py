@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.schemas.base import set_fields
 from api.schemas.datasets import NewDataset, NewSplit
+from api.services.jobs.owners import call_of
 from api.services.jobs.programs import need_programs
 from catalog.errors import InvalidInput, NotFound
 from catalog.records.datasets import complete_dataset
@@ -122,10 +123,8 @@ def go_on(call: "Call", job: Job, workers: int | None, bad_frames: str | None) -
     order = changed_order(job, workers, bad_frames)
     work = None
     if order is not None and job.request["stages"]:
-        from api.services.jobs.owners import session_of  # which imports these services
-
         # Planned for its owner, whoever has it go on: another user may see other frames.
-        owner = session_of(call.whole, job)
+        owner = call_of(call.whole, job)
         work = _work(owner, job, complete_dataset(owner.records, job.dataset or ""), order)
     return resume(call.records, call.job_queue, job, order, work)
 

@@ -1,10 +1,10 @@
-"""The session of a job's owner: what the account may do when a step of the job begins."""
+"""A job's owner as its caller: what the account may do when a step of the job begins."""
 
 from typing import TYPE_CHECKING
 
 from api.services.accounts.callers import NOBODY_ASKED
 from api.services.accounts.owners import caller_of
-from api.services.session import Session
+from api.services.call import Call
 from catalog.errors import NotFound
 from catalog.records.jobs import recorded_job
 from catalog.values import Owner
@@ -16,21 +16,19 @@ if TYPE_CHECKING:
     from catalog.records.tables import Job
 
 
-def session_of(home: "Workspace", job: "Job") -> Session:
-    """The services of a home for the owner of a job of several steps.
+def call_of(home: "Workspace", job: "Job") -> Call:
+    """A home for the owner of a job on a dataset.
 
     Raises:
         NotAllowed: The owner was removed, is disabled, or may not write any more.
     """
     submitter = job.request[ASKED]
     if submitter["is_command"]:
-        return Session(home, is_command=True)
+        return Call(home, is_command=True)
     if not submitter["caller"]:  # a server that does not authenticate
-        return Session(home, NOBODY_ASKED)
+        return Call(home, NOBODY_ASKED)
     owner = Owner(submitter["caller"], job.account)
-    return Session(
-        home, caller_of(home.records, owner, submitter["scope"], f"job {job.name}", REMEDY)
-    )
+    return Call(home, caller_of(home.records, owner, submitter["scope"], f"job {job.name}", REMEDY))
 
 
 def check_begin(home: "Workspace", name: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from api.services.datasets.new_dataset import make_dataset
 from api.services.jobs.orders import new_dataset, plan_work
-from api.services.jobs.owners import session_of
+from api.services.jobs.owners import call_of
 from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, NotFound
@@ -43,7 +43,8 @@ def do_step(home: Workspace, folder: Path, step: str, report: Report) -> None:
         FramesiftError: It cannot be done, or the user may not have it done any more.
     """
     job = recorded_job(home.records, folder.name)
-    session = session_of(home, job)
+    owner = call_of(home, job)
+    session = Session(home, owner.caller, is_command=owner.is_command)
     steps: Mapping[str, Callable[[Session, Job, Report], None]] = {
         "select": _select,
         "stage": _stage,
