@@ -75,7 +75,9 @@ def test_the_variable_that_is_wrong_is_named(
     monkeypatch.setenv("FRAMESIFT_HOME", str(catalogued))
     monkeypatch.setenv("FRAMESIFT_CATALOG_METADATA", str(tmp_path / "other.sqlite"))
     workspace = Workspace(read_settings(), on_making=None)
-    with pytest.raises(NotMade, match=r"other\.sqlite: set FRAMESIFT_CATALOG_METADATA to the one"):
+    with pytest.raises(
+        NotMade, match=r"other\.sqlite: set FRAMESIFT_CATALOG_METADATA to where yours"
+    ):
         _ = workspace.catalog
     assert [source.name for source in recorded_sources(workspace.records)] == ["a2d2"]
     assert list(tmp_path.iterdir()) == []

@@ -208,9 +208,11 @@ def test_a_cache_that_takes_its_permission_back_is_one_line(
     assert "\n" not in str(refused.value)
     sizes = {path: path.stat().st_size for path in copies(cache)}
     assert len(sizes) >= 3
-    for folder in (".parts", ".leases"):  # its process would have ended: it is not waited for
-        for beat in (cache / folder).glob("*/beat"):
-            beat.unlink()
+    # Its process would have ended: it is not waited for.
+    for beat in (*cache.glob(".parts/*/beat"), *cache.glob(".leases/*/beat")):
+        beat.unlink()
+    for claim in cache.glob(".claims/*"):
+        claim.unlink()
     staging = stage_dataset(own_source.records, made, cache)
     assert staging.files_copied == staging.files - len(sizes)
     staged, source = (Manifest.read(Path(place)) for place in (staging.manifest, made.manifest))
