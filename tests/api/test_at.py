@@ -44,6 +44,7 @@ def fkeys(out: str) -> list[tuple[str, int]]:
     return [(frame["fkey"], frame["car"]) for frame in json.loads(out)["frames"]]
 
 
+@pytest.mark.wide
 def test_a_dataset_is_asked_again(home: Path) -> None:
     """The same question at a dataset's snapshot: the same frames, after changes and compaction."""
     create = ["dataset", "create", "cars", *QUESTION, "--json"]

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import httpx
+import pytest
 
 from api.cli import audited
 from api.cli.main import _COMMANDS, _Commands
@@ -11,6 +12,7 @@ from tests.api.servers import framesift, serving, several, wait_until
 from tests.ingest.scene_folders import make_tree
 
 
+@pytest.mark.wide
 def test_a_change_has_one_entry(home: Path, tmp_path: Path) -> None:
     """Commands that change a home are noted with their words, failed ones too; readers are not."""
     more = make_tree(tmp_path / "more")
@@ -55,6 +57,7 @@ def test_a_change_has_one_entry(home: Path, tmp_path: Path) -> None:
     assert "secret" not in listed
 
 
+@pytest.mark.wide
 def test_a_job_of_a_request_has_the_entry_of_the_request(home: Path) -> None:
     """A server's scan runs the command ingest on its home: the log has the request alone."""
     with serving(home) as (url, _):

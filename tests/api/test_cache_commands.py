@@ -41,6 +41,7 @@ def test_sizes_are_read_as_people_write_them() -> None:
         parse_count("1.5")
 
 
+@pytest.mark.wide
 def test_home_and_server_say_the_same(home: Path, tmp_path: Path) -> None:
     """Each command, and what it refuses; the client gives what the command prints as JSON."""
     commands = [

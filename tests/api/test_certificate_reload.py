@@ -99,6 +99,7 @@ def answered(connection: ssl.SSLSocket) -> bool:
     return answer.status == 200 and answer.read() != b""
 
 
+@pytest.mark.wide
 def test_a_renewed_certificate_is_read(shared_home: Path, tmp_path: Path) -> None:
     """By new connections, with a name and without; those that are open go on.
 

@@ -398,6 +398,7 @@ def test_a_tar_archive_s_frames(catalogued: Path, tmp_path: Path) -> None:
         assert str(tmp_path) not in answer.text
 
 
+@pytest.mark.wide
 def test_a_bucket_s_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Objects are served as files are; a changed one is made again, a server that is gone: 502."""
     s3, root = moto(), tmp_path / "root"

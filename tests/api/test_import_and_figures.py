@@ -42,6 +42,7 @@ TABLE = f"filename,{','.join(f'left{n}' for n in range(500))}\nx.png{',1' * 500}
 POINT = '{"type": "Point", "coordinates": [11.0, 48.0]}'
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("path", "query", "media_type", "text"),
     [
@@ -86,6 +87,7 @@ def is_closed(ours: int, its: int) -> bool:
     return all(line.split()[3] not in ("01", "08") for line in lines)  # established, left by it
 
 
+@pytest.mark.wide
 def test_jobs_in_metrics_are_as_they_are_now(catalogued: Path, tmp_path: Path) -> None:
     """A scan that nobody asks for ends there, too."""
     home = copy_home(catalogued, tmp_path, with_source=True)

@@ -129,6 +129,7 @@ def test_owners_are_kept(served: Served) -> None:
     assert served.get("dora", "/v1/datasets/mixed")["owner"] == "root"
 
 
+@pytest.mark.wide
 def test_a_dataset_is_what_is_seen_of_it(served: Served) -> None:
     """Counts, splits, classes, exports, pages, statistics: all are of the frames that are seen."""
     rows = served.seen_rows("mixed")
@@ -335,6 +336,7 @@ def test_comparing(served: Served) -> None:
     assert {value["value"] for value in difference["scenes"]["values"]} == set(SEEN)
 
 
+@pytest.mark.wide
 def test_sets_of_one_s_own(served: Served) -> None:
     """Built by every method, of what is seen; divided, extended, and seen by their maker whole."""
     built: list[Body] = [
@@ -419,6 +421,7 @@ def test_what_needs_every_frame(served: Served) -> None:
         assert "did not make it" in refused.json()["detail"]
 
 
+@pytest.mark.wide
 def test_jobs_are_seen_by_who_began_them(served: Served) -> None:
     """Also of a dataset that is seen whole; its stagings are seen by who sees it whole."""
     # Of whichever tests came earlier.
@@ -641,6 +644,7 @@ def test_a_user_whose_name_is_an_address(served: Served) -> None:
     assert served.ask(name, "GET", f"/v1/datasets/{dataset['name']}@2").status_code == 404
 
 
+@pytest.mark.wide
 def test_a_frame_without_its_label_is_not_seen(served: Served) -> None:
     """As in selections: neither image nor label alone makes a frame."""
     records = RecordStore(served.home / "records" / "records.sqlite")

@@ -182,6 +182,7 @@ def test_statements_answer_as_if_there_were_no_other_rows(
     assert limited.sql(statement) == reference.sql(statement)
 
 
+@pytest.mark.wide
 def test_our_own_routes_answer_so_too(limited: Asked, reference: Asked) -> None:
     """Selections, classes, histograms, descriptions and Discover's search."""
     for question in (

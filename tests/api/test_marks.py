@@ -42,6 +42,7 @@ def test_the_client_and_the_command_mark_alike(
     assert (wrong.returncode, "TAG=VALUE" in wrong.stderr) == (1, True)
 
 
+@pytest.mark.wide
 def test_frames_that_are_not_known_to_be_bad(shared_home: Path, shared_url: str) -> None:
     """`!=` says by command and REST how many frames it leaves out, and what chooses them, too.
 

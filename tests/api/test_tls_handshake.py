@@ -49,6 +49,7 @@ def shaken_hands(url: str) -> Iterator[ssl.SSLSocket]:
         yield connection
 
 
+@pytest.mark.wide
 def test_handshakes_that_do_not_end(url: str) -> None:
     """Nothing, half of a ClientHello, all of it and no more, no TLS: closed, others served.
 

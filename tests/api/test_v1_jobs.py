@@ -98,6 +98,7 @@ def ended(client: httpx.Client, name: str) -> dict[str, Any]:
     return state
 
 
+@pytest.mark.wide
 def test_a_scan_is_a_job_that_is_followed(served: tuple[httpx.Client, Workspace]) -> None:
     """202 and where the job is; its events; its log; the scan that it made."""
     client, _ = served

@@ -297,6 +297,7 @@ def test_values_of_tags(served: Served, kind: str) -> None:
     assert served.ask("POST", "/v1/sql", json=counted).json() == [{"n": 4}]
 
 
+@pytest.mark.wide
 def test_values_that_cannot_be_read(served: Served) -> None:
     """Another kind of body, damaged ones, ones that would grow: refused, and no path is told."""
     bomb = io.BytesIO()

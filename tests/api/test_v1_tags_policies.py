@@ -294,6 +294,7 @@ POLICY: dict[str, Any] = {
 }
 
 
+@pytest.mark.wide
 def test_a_policy_from_the_first_request_to_the_last(served: Served) -> None:
     """Made, seen by Discover's clients too, run as a job, changed, removed; in the audit log."""
     response = served.ask("POST", "/v1/policies", json=POLICY, headers={"Idempotency-Key": "p1"})

@@ -182,6 +182,7 @@ def test_only_allowed_hosts(home: Workspace, receiver: Receiver) -> None:
     assert "is not allowed" in webhooks.deliveries("ci")[0].error
 
 
+@pytest.mark.wide
 def test_by_command_rest_and_client(
     home: Workspace, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import httpx2 as httpx
+import pytest
 
 from framesift import connect
 from tests.api.servers import framesift, serving
@@ -44,6 +45,7 @@ def test_a_version_that_there_is_not(home: Path) -> None:
         assert run.stderr.startswith("error: no model named 'nosuch'")
 
 
+@pytest.mark.wide
 def test_commands_say_that_nothing_was_to_be_done(home: Path, tmp_path: Path) -> None:
     """A job that had ended, no policy whose time has come, no token to forget."""
     make(open_home(home))

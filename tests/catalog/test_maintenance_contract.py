@@ -112,6 +112,7 @@ def test_check_repairs(history: History) -> None:
     assert {one.kind for one in check(store, {})} <= {"frame_incomplete"}
 
 
+@pytest.mark.wide
 def test_backup_comes_home(history: History, tmp_path: Path) -> None:
     """A backup of any place is restored into a home on this machine, and exported alike."""
     store, home = history.store, tmp_path / "new"

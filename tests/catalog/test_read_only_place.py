@@ -86,6 +86,7 @@ def test_writers_are_kept_out(homes: tuple[Path, Path]) -> None:
         assert not written.exists()
 
 
+@pytest.mark.wide
 def test_of_another_user(catalogued: Path, tmp_path: Path) -> None:
     """Who may read it alone checks it and backs it up, and leaves nothing there."""
     home = tmp_path / "home"

@@ -33,6 +33,7 @@ def add(store: CatalogStore, *keys: str, reason: str = "add") -> int:
     return store.snapshot()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", SEEDS[:2])
 def test_every_snapshot_is_asked_as_it_was(store: CatalogStore, folder: Path, seed: int) -> None:
     """Rows, tags and views of each snapshot, by this store and by one opened later."""

@@ -190,6 +190,7 @@ def test_a_job_that_fails_is_an_exception(client: framesift.Client, tmp_path: Pa
         client.jobs.get("nope")
 
 
+@pytest.mark.wide
 def test_a_source_is_scanned(client: framesift.Client) -> None:
     """A job whose metrics are the scan's counts; the scan is listed."""
     source = client.sources.get("a2d2")

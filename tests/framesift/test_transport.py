@@ -196,6 +196,7 @@ def test_a_password_in_the_url_is_not_shown() -> None:
     assert "secretword" not in " ".join(said)
 
 
+@pytest.mark.wide
 def test_a_wrong_scheme_is_said(home: Path, server: str) -> None:
     """https:// of a plain server, with a file of authorities too, and http:// of one of HTTPS.
 

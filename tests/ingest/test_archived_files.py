@@ -193,6 +193,7 @@ class Size(Extractor):
         return {"image_bytes": len(source.read(frame.file).strip(b"\0"))}
 
 
+@pytest.mark.wide
 def test_an_extractor_leaves_what_is_on_tape(home: Home, root: Path, tmp_path: Path) -> None:
     """It recalls nothing one by one, keeps what it knows, and reads what is back."""
     source, tape = home.add(root), tmp_path / "tape"
@@ -213,6 +214,7 @@ def test_an_extractor_leaves_what_is_on_tape(home: Home, root: Path, tmp_path: P
     assert home.rows("SELECT * FROM t_image_bytes ORDER BY fkey") == tags
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["camera", "label"])
 def test_objects_in_glacier(
     home: Home, root: Path, tmp_path: Path, access: ArchiveAccess, kind: str,

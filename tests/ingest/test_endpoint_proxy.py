@@ -26,6 +26,7 @@ def options(endpoint: str, reach: str, **more: Any) -> SourceOptions:
     )
 
 
+@pytest.mark.wide
 def test_a_redirect_is_not_followed() -> None:
     """To another port or host, by http or https: nothing is sent there, the error says why."""
     with redirecting() as inside, redirecting() as named:

@@ -84,6 +84,7 @@ def test_either_tree_may_go_and_come_back(
     assert home.scan(source).counts.commits == 0
 
 
+@pytest.mark.wide
 def test_a_changed_label_of_either_tree(
     home: Home, empty_home: Path, trees: Path, tmp_path: Path
 ) -> None:

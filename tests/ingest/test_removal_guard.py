@@ -72,6 +72,7 @@ def test_peoples_tags_return_with_the_files(home: Home, source: Source) -> None:
     assert check(home.store, {}) == []
 
 
+@pytest.mark.wide
 def test_a_value_that_its_tag_no_longer_takes_stays_kept(home: Home, source: Source) -> None:
     """It stops no scan, and returns when the tag takes it again; a dropped tag's do not."""
     away = scene_away(source)

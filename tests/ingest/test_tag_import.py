@@ -337,6 +337,7 @@ for file in sys.argv[2:]:
 """
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata"])
 def test_a_time_with_a_zone_is_one_moment_everywhere(cars: Home, tmp_path: Path, zone: str) -> None:
     """An offset makes UTC, of Parquet and CSV, on machines of any TZ; else the time is kept as is.
@@ -526,6 +527,7 @@ def test_a_file_in_another_encoding(cars: Home, tmp_path: Path) -> None:
     assert import_tags(cars.store, file, "mine").imported == 2
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("most_bytes", [None, 2**24])
 def test_every_type_of_parquet_is_taken_or_refused_in_a_sentence(
     cars: Home, tmp_path: Path, most_bytes: int | None

@@ -122,6 +122,7 @@ def test_what_comes_wrong_once_is_asked_for_again(
     assert home.problems(result.scan) == [BAD]
 
 
+@pytest.mark.wide
 def test_what_comes_wrong_all_the_time_is_unreadable_until_a_later_scan(
     home: Home, source: Source, proxy: FaultyS3
 ) -> None:
@@ -155,6 +156,7 @@ def test_an_object_sent_in_parts_has_no_md5_and_is_read_twice(
     assert counted(home) == ALL
 
 
+@pytest.mark.wide
 def test_a_class_list_that_comes_wrong_ends_the_scan_and_nothing_else(
     home: Home, source: Source, proxy: FaultyS3
 ) -> None:
@@ -179,6 +181,7 @@ def test_a_class_list_that_may_not_be_read_is_not_called_missing(
         home.scan(source)
 
 
+@pytest.mark.wide
 def test_members_of_an_archive_are_asked_for_again(
     home: Home, source: Source, proxy: FaultyS3, tmp_path: Path
 ) -> None:
@@ -240,6 +243,7 @@ class Digest(Extractor):
         return {"label_md5": hashlib.md5(content, usedforsecurity=False).hexdigest()}
 
 
+@pytest.mark.wide
 def test_an_extractor_gets_the_file_that_is_catalogued(
     home: Home, source: Source, proxy: FaultyS3
 ) -> None:

@@ -377,6 +377,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+@pytest.mark.wide
 def test_a_run_pauses_goes_on_and_is_killed_between_batches(
     workspace: Workspace, slow: pytest.MonkeyPatch
 ) -> None:

@@ -257,6 +257,7 @@ def test_a_command_line_reads_and_writes_itself() -> None:
     assert filled[3:] == ("/jobs/x/input/files-train.txt", "{job}", "it's")
 
 
+@pytest.mark.wide
 def test_the_request_says_how_ranks_are_started(workspace: Workspace) -> None:
     """Proves a request comes back from its record, and each rank is a command of its own."""
     make(workspace, "all")

@@ -120,6 +120,7 @@ def test_what_cannot_be_is_refused_before_anything_is_recorded(home: Workspace) 
     assert jobs.list() == []
 
 
+@pytest.mark.wide
 def test_the_frames_of_a_question_are_divided(home: Workspace) -> None:
     """The step that saves them makes the splits that were asked for; a dry run foresees them."""
     jobs = Session(home, is_command=True).jobs

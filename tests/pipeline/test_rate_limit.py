@@ -124,6 +124,7 @@ def test_stagings_obey_the_limits_of_a_source(
     assert len(notes) == 4 * FRAMES
 
 
+@pytest.mark.wide
 def test_a_staging_that_waits_for_its_limit_can_be_ended(
     workspace: Workspace, tmp_path: Path
 ) -> None:

@@ -203,6 +203,7 @@ def test_a_dataset_larger_than_the_cache_is_read_over_several_epochs(
     assert len([line for line in staging.said if "part of the split" in line]) == 1
 
 
+@pytest.mark.wide
 def test_a_cache_of_a_few_frames_suffices(workspace: Workspace, tmp_path: Path) -> None:
     """Room for two of 24 frames: slow, and right. Without room for one, it says so."""
     dataset, cache = make(workspace), tmp_path / "cache"

@@ -195,6 +195,7 @@ def test_no_key_leaves_the_records(workspace: Workspace, tmp_path: Path) -> None
                     assert secret.encode() not in content, path
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("fault", ["500", "503", "stall", "short", "bytes"])
 def test_what_fails_for_a_while_is_fetched_again(
     workspace: Workspace, server: FaultyS3, tmp_path: Path, fault: str
@@ -217,6 +218,7 @@ def test_what_fails_for_a_while_is_fetched_again(
         assert Path(here).read_bytes() == Path(there).read_bytes()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
@@ -249,6 +251,7 @@ def own_images(workspace: Workspace) -> list[str]:
     return Manifest.read(Path(dataset(workspace).manifest)).image_paths()
 
 
+@pytest.mark.wide
 def test_a_source_that_is_down_ends_the_staging(
     workspace: Workspace, server: FaultyS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -348,6 +351,7 @@ def test_a_job_stages_beside_itself_what_is_not_staged(
             assert not path.is_file() or SECRET.encode() not in path.read_bytes()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("odd", ["/slip/", "good/../", f"{'x' * 260}/"])
 def test_a_name_that_no_cache_can_hold_fails_alone(
     odd: str, proxy: FaultyS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -186,6 +186,7 @@ def test_no_frame_in_a_catalog_with_classes(tmp_path: Path) -> None:
     assert report.groups == ()
 
 
+@pytest.mark.wide
 def test_memory_and_postgresql_say_the_same(spread_out: CatalogStore, tmp_path: Path) -> None:
     """A snapshot held in memory, and a catalog whose metadata is in PostgreSQL."""
     expected = class_report(spread_out, by="camera", quantiles=True)

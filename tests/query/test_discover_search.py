@@ -104,6 +104,7 @@ def test_every_search_is_answered_or_refused(store: CatalogStore, search: Search
         assert len(tables["rows"]) == min(matching, limit)
 
 
+@pytest.mark.wide
 @given(GOOD)
 @settings(max_examples=60, deadline=None)
 def test_a_search_that_makes_sense_is_answered(store: CatalogStore, search: Search) -> None:

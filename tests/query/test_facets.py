@@ -111,6 +111,7 @@ def test_each_facet_is_the_histogram_under_the_other_conditions(
         assert list(facet.counts) == expected(hot, report, question, tag), tag
 
 
+@pytest.mark.wide
 def test_users_of_a_part_count_in_memory_and_see_no_more(hot: CatalogStore, tmp_path: Path) -> None:
     """As a catalog that holds no more: bins, counts, and the names that an error lists."""
     seen = [frame for frame in FRAMES if ":first:" in frame.fkey]

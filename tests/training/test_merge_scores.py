@@ -147,6 +147,7 @@ def test_cells_of_frames_add_up_to_the_matrix(tmp_path: Path) -> None:
     assert {row["fkey"] for row in rows} == {f"f{row}" for row in range(FRAMES)}
 
 
+@pytest.mark.wide
 def test_frames_of_scenes_that_were_trained_on_are_warned_of(tmp_path: Path) -> None:
     """They are counted over shards, beside the frames themselves."""
     write_shards(tmp_path, 2)

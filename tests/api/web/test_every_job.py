@@ -47,6 +47,7 @@ def row_of(listed: str, name: str) -> str:
     return match[1]
 
 
+@pytest.mark.wide
 def test_every_page_shows_every_job(browser: TestClient, jobs: EveryJob) -> None:
     """Each of 112 jobs: its page, the part that is renewed, and its log; no page is an error."""
     assert faults(browser, *(f"/jobs/{name}" for name in jobs.names)) == []

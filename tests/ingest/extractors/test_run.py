@@ -48,6 +48,7 @@ def _note(root: Path, number: int, content: str) -> Path:
     return put(root, key, content.encode())
 
 
+@pytest.mark.wide
 def test_only_new_and_changed_frames_are_read(home: Home, tmp_path: Path) -> None:
     """A second run reads nothing and commits nothing; then only what came or changed; --full all.
 

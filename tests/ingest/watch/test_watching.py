@@ -161,6 +161,7 @@ def test_another_watcher_is_refused(watched: WatchThread, home: Home, tmp_path: 
     home.scan(recorded_source(home.records, "a2d2"))
 
 
+@pytest.mark.wide
 def test_a_source_that_goes_away_and_comes_back(
     watched: WatchThread, home: Home, empty_home: Path, tree: Path, tmp_path: Path
 ) -> None:
