@@ -249,7 +249,7 @@ def server_of(caller_of: CallerOf) -> MCPServer:
     """A server of all tools.
 
     Args:
-        caller_of: Who asks, given a call's context. May raise FramesiftError.
+        caller_of: Gives the caller of a call's context. May raise FramesiftError.
     """
     server: MCPServer = _Server(
         "framesift",

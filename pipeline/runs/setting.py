@@ -1,4 +1,4 @@
-"""Settings of orders: each is said once, and every place that takes it is derived from that.
+"""Settings of orders: each has its words and bounds in one place; others are derived from it.
 
 Request bodies (api.schemas.order_bodies), options of commands (api.cli.options.order_options),
 flags of the training program (training.run_settings). Standard library only: GPU nodes import it.
