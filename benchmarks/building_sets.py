@@ -22,7 +22,7 @@ from benchmarks.catalog_scale import CLASS_LIST, load_frames
 from catalog.frames.frames import info
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from query.question.label_range import LabelRange
 from query.question.question import Question
 from query.sets.methods import Cover, Demand, Match, Method, Sample, Uncertain
@@ -101,7 +101,7 @@ def _load(folder: Path, frames: int, memory: str) -> None:
 
 
 def _names() -> dict[str, str]:
-    palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
+    palette = ClassList.from_colours(json.loads(CLASS_LIST.read_bytes()))
     return dict(zip(palette.tags, palette.classes, strict=True))
 
 

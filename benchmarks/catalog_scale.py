@@ -28,7 +28,7 @@ from catalog.maintenance.snapshot_diff import diff
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from query.frames.select_frames import select_frames
 from query.frames.selection import Selection
 from query.question.label_range import LabelRange
@@ -89,7 +89,7 @@ def _in_process(step: str, folder: Path, frames: int, memory: str) -> Row:
 
 def _measured(step: str, folder: Path, frames: int, memory: str) -> Row:
     location = CatalogLocation.in_folder(folder / "catalog")
-    palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
+    palette = ClassList.from_colours(json.loads(CLASS_LIST.read_bytes()))
     tags = dict(zip(palette.tags, palette.classes, strict=True))
     store = CatalogStore(location, memory_limit=memory, class_names=tags.copy)
     work: dict[str, Callable[[], object]] = {

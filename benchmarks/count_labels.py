@@ -27,7 +27,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from ingest.labels import pixel_count
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from ingest.labels.pixel_count import PixelCounts, count_pixels
 from ingest.labels.png_chunks import PngChunks, take_apart
 
@@ -45,7 +45,7 @@ def main() -> None:
     if not labels:
         sys.exit(f"{root}: no labels there; set A2D2_ROOT to a folder of A2D2 files")
     class_list = next(root.rglob("class_list.json"))
-    palette = Palette.from_class_list(json.loads(class_list.read_text(encoding="utf-8")))
+    palette = ClassList.from_colours(json.loads(class_list.read_text(encoding="utf-8")))
     if rewritten:
         for mode in ("RGB", "RGBA", "P"):
             _measure_rewritten(mode, [_rewritten(png, mode) for png in labels], palette)
@@ -57,7 +57,7 @@ def main() -> None:
     _print(best, labels, chunks, root)
 
 
-def _ways(palette: Palette, chunks: dict[bytes, PngChunks]) -> dict[str, Way]:
+def _ways(palette: ClassList, chunks: dict[bytes, PngChunks]) -> dict[str, Way]:
     """Every way by name; those whose package is missing are left out."""
     ways: dict[str, Way] = {
         "one mask per class": lambda png: _masks(png, palette),
@@ -85,7 +85,7 @@ def _ways(palette: Palette, chunks: dict[bytes, PngChunks]) -> dict[str, Way]:
     return ways
 
 
-def _count(png: bytes, palette: Palette, few: int) -> PixelCounts:
+def _count(png: bytes, palette: ClassList, few: int) -> PixelCounts:
     """Count as in a process that has counted many labels, or in one that has not."""
     pixel_count.FEW_LABELS = pixel_count.FEW_TO_COMPILE_FOR = few
     return count_pixels(png, palette)
@@ -109,7 +109,7 @@ def _rewritten(png: bytes, mode: str) -> bytes:
     return content.getvalue()
 
 
-def _measure_rewritten(mode: str, labels: list[bytes], palette: Palette) -> None:
+def _measure_rewritten(mode: str, labels: list[bytes], palette: ClassList) -> None:
     """Print what counting labels of one mode takes, and which filters their rows have."""
     _compare_counts(labels, palette)
     rows: Counter[int] = Counter()
@@ -137,16 +137,16 @@ def _packed(png: bytes) -> npt.NDArray[np.uint32]:
     return np.asarray(rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2], dtype=np.uint32)
 
 
-def _masks(png: bytes, palette: Palette) -> list[int]:
+def _masks(png: bytes, palette: ClassList) -> list[int]:
     rgb = np.asarray(_image(png).convert("RGB"))
     counts = [0] * len(palette)
-    for colour, class_id in palette.class_of_colour.items():
+    for colour, class_id in palette.class_of_key.items():
         channels = np.array([colour >> 16, colour >> 8 & 255, colour & 255], dtype=np.uint8)
         counts[class_id] += int((rgb == channels).all(axis=2).sum())
     return counts
 
 
-def _compare_counts(labels: list[bytes], palette: Palette) -> None:
+def _compare_counts(labels: list[bytes], palette: ClassList) -> None:
     for png in labels:
         expected = _masks(png, palette)
         if any(_count(png, palette, few).counts.tolist() != expected for few in (0, sys.maxsize)):

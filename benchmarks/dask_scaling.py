@@ -18,8 +18,8 @@ from distributed import Client, LocalCluster
 
 from benchmarks.scan_labels import REPOSITORY, link_frames
 from ingest.engines.dask import DaskEngine
-from ingest.labels.class_list import read_class_list
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
+from ingest.labels.class_list_file import read_class_list
 from ingest.scan.count_unit import UnitSource
 from ingest.scan.engine import CountTask
 from ingest.scan.listing_diff import compare
@@ -48,7 +48,7 @@ def main() -> None:
         task = CountTask(
             UnitSource(str(root), NO_OPTIONS, class_list),
             files,
-            Palette.from_class_list(class_list),
+            ClassList.from_colours(class_list),
             check_images=False,
         )
         frames = [

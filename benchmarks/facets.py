@@ -20,7 +20,7 @@ from benchmarks.catalog_scale import CLASS_LIST, load_frames
 from catalog.limited_store import LimitedStore
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from query.question.label_range import LabelRange
 from query.question.question import Question
 from query.statistics.facet_report import Facet, FacetReport
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--drags", type=int, default=20)
     parser.add_argument("--memory-mb", type=int, default=8_000)
     options = parser.parse_args()
-    palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
+    palette = ClassList.from_colours(json.loads(CLASS_LIST.read_bytes()))
     titles = dict(zip(palette.tags, palette.classes, strict=True))
     for frames in options.frames:
         with tempfile.TemporaryDirectory() as folder:

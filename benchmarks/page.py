@@ -30,7 +30,7 @@ import httpx
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 from benchmarks.catalog_scale import CLASS_LIST, REPOSITORY, load_frames
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from tests.api.servers import serving, until_ready
 from tests.pipeline.homes import SAMPLE, add_source, open_home
 
@@ -74,7 +74,7 @@ def main() -> None:
         be = _drag if what == "dragger" else _ask_sql
         print(json.dumps(asyncio.run(be(url, int(number), options.seconds))))
         return
-    tags = list(Palette.from_class_list(json.loads(CLASS_LIST.read_bytes())).tags)
+    tags = list(ClassList.from_colours(json.loads(CLASS_LIST.read_bytes())).tags)
     for frames in options.frames:
         with tempfile.TemporaryDirectory() as folder:
             home = Path(folder, "home")

@@ -31,7 +31,7 @@ from catalog.lake.schema import CLASS_PIXELS
 from catalog.lake.views import tag_columns
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from query.frames.candidates import columns_of
 from query.question.question import Question
 from query.run.run_sql import run_sql
@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
     options = parser.parse_args()
-    palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
+    palette = ClassList.from_colours(json.loads(CLASS_LIST.read_bytes()))
     titles = dict(zip(palette.tags, palette.classes, strict=True))
     with tempfile.TemporaryDirectory() as folder:
         location = CatalogLocation.in_folder(Path(folder, "catalog"))

@@ -31,8 +31,8 @@ from catalog.records.tables import Source
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from ingest.engines.choice import EngineChoice, open_engine
-from ingest.labels.class_list import read_class_list
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
+from ingest.labels.class_list_file import read_class_list
 from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import pair_frames
 from ingest.scan.read_frame import read_frame
@@ -123,7 +123,7 @@ def _list(uri: str, options: dict[str, Any]) -> None:
 
 def _count(uri: str, options: dict[str, Any], workers: int, images: bool) -> None:
     files = _open(uri, options)
-    palette = Palette.from_class_list(read_class_list(files, None))
+    palette = ClassList.from_colours(read_class_list(files, None))
     scenes = pair_frames(compare(files.list(), []))
     frames = chain.from_iterable(scene.frames for scene in scenes)
     with ThreadPoolExecutor(workers) as pool:

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from ingest.labels.class_list import read_class_list
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
+from ingest.labels.class_list_file import read_class_list
 from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import FrameFiles, pair_frames
 from ingest.scan.read_frame import read_frame
@@ -103,7 +103,7 @@ def _measure(proxy: BreakingProxy, uri: str, folder: Path, frames: int) -> Itera
 
 
 def _scan(source: TarSource, frames: int) -> None:
-    palette = Palette.from_class_list(read_class_list(source, None))
+    palette = ClassList.from_colours(read_class_list(source, None))
     with ThreadPoolExecutor(_THREADS) as pool:
 
         def count(frame: FrameFiles) -> bool:

@@ -36,7 +36,7 @@ from benchmarks.catalog_scale import CLASS_LIST, REPOSITORY, load_frames
 from benchmarks.query_peers import Sqlite
 from benchmarks.query_speed import _write_wide
 from benchmarks.snapshot_refresh import new_frames
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from tests.api.servers import serving, until_ready
 from tests.pipeline.homes import SAMPLE, add_source, open_home
 
@@ -156,7 +156,7 @@ class _Server:
 
 def _make_home(home: Path, frames: int, images: Path, folder: Path) -> None:
     """Drawn frames, 24 with pictures among them, and all in a SQLite file, too."""
-    palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
+    palette = ClassList.from_colours(json.loads(CLASS_LIST.read_bytes()))
     workspace = open_home(home)
     load_frames(workspace.whole_catalog, list(palette.tags), frames)
     _write_wide(workspace.whole_catalog, folder / "wide.duckdb")

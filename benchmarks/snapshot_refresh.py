@@ -25,7 +25,7 @@ from catalog.memory.interruptible import Interruptible
 from catalog.memory.snapshot import SnapshotInMemory
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from tests.catalog.some_rows import file, frame, source_names
 
 _LIMITS = {"memory_limit": "2GB"}
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
+    palette = ClassList.from_colours(json.loads(CLASS_LIST.read_bytes()))
     with tempfile.TemporaryDirectory() as folder:
         store = CatalogStore(CatalogLocation.in_folder(Path(folder, "catalog")))
         load_frames(store, list(palette.tags), options.frames)

@@ -35,6 +35,7 @@ import pyarrow as pa
 
 from catalog.storage.file_version import listed_version
 from catalog.values import File
+from ingest.labels.class_list import ClassList
 from ingest.sources.local_folder import LocalFolder
 from ingest.sources.opened_file import open_file
 from ingest.sources.s3.s3_source import S3Folder
@@ -116,7 +117,7 @@ def _manifest(files: int, root: str = "s3://bucket", size: int = _SIZE) -> Manif
         for name, column in rows.items():
             column.append(row.get(name))
     header = ManifestHeader(
-        name="b", version=1, id="0", question={}, snapshot=1, class_list={}, classes=(),
+        name="b", version=1, id="0", question={}, snapshot=1, class_list=ClassList.from_colours({"#ff0000": "Car"}), classes=("Car",),
         splits={"train": files // 2}, roots={"s": root}, datasources={"s": "c:d"},
     )  # fmt: skip
     return Manifest(header, pa.table(rows, schema=FRAMES_SCHEMA))

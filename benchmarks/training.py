@@ -42,7 +42,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.training_input import _staged
-from ingest.labels.palette import Palette
 from pipeline.cores import cores, threads_of_process
 from pipeline.example_order import examples
 from pipeline.manifest import Manifest
@@ -267,7 +266,7 @@ class _Process:
     def batches(self, *, prepared: bool) -> Batches:
         """This worker's batches, as a training reads them."""
         frames = Manifest.read(self.options.manifest)
-        palette = Palette.from_class_list(frames.header.class_list)
+        palette = frames.header.class_list
         rows = prepared_rows(frames, self.options.size) if prepared else None
         reader = FrameReader(frames, palette, self.options.size, prepared=rows)
         rank, ranks = self.workers.rank, self.workers.size
@@ -406,7 +405,7 @@ def _train_in_keras(options: argparse.Namespace) -> None:
 
     use_threads(threads_of_process(0, 1))
     frames, size = Manifest.read(options.manifest), options.size
-    palette = Palette.from_class_list(frames.header.class_list)
+    palette = frames.header.class_list
     reader = FrameReader(frames, palette, size, prepared=prepared_rows(frames, size))
     pairs = [reader.small(row) for row in range(len(frames))]
     examples_of_run = options.steps * options.batch_sizes[0]

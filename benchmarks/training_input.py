@@ -25,8 +25,8 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.storage.file_version import version_of
+from ingest.labels.class_list import ClassList
 from ingest.labels.label_image import open_png
-from ingest.labels.palette import Palette
 from pipeline.cores import cores
 from pipeline.example_order import examples
 from pipeline.manifest import Manifest
@@ -61,7 +61,7 @@ def main() -> None:
 
 def _measure(folder: Path, size: Size) -> None:
     frames = Manifest.read(folder)
-    palette = Palette.from_class_list(frames.header.class_list)
+    palette = frames.header.class_list
     before = _children_s()
     began = time.process_time(), time.perf_counter()
     made = prepare(folder, size)
@@ -116,7 +116,7 @@ def _epoch(reader: object, frames: int, threads: int, count: int) -> tuple[float
 class _Pillow:
     """A reader as it was: all of a PNG decoded by Pillow, colours looked up by NumPy."""
 
-    def __init__(self, frames: Manifest, palette: Palette, size: Size) -> None:
+    def __init__(self, frames: Manifest, palette: ClassList, size: Size) -> None:
         self._images, self._labels = frames.image_paths(), frames.label_paths()
         self._palette, self._size = palette, size
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from ingest.labels.class_list import ClassList
 from ingest.labels.label_image import decode_image, decode_label, open_png
-from ingest.labels.palette import Palette
 from pipeline.prepared.decoded_frames import nearest, small_image
 from pipeline.runs.size import Size
 from tests.training.drawn_frames import read_class_list
@@ -48,7 +48,7 @@ def main() -> None:
     if not images or not labels:
         sys.exit(f"{root}: no frames there; set A2D2_ROOT to a folder of A2D2 files")
     class_list = read_class_list(next(root.rglob("class_list.json")))
-    palette = Palette.from_class_list(class_list)
+    palette = ClassList.from_colours(class_list)
     whole = decode_image(images[0])
     truth = decode_label(labels[0], palette)
     height_px, width_px = truth.shape
@@ -69,9 +69,9 @@ def main() -> None:
     small = nearest(truth, SIZE)
     graph, logits = tf.function(probabilities), given["areas of 8"]
     confidence = graph(logits[None])[0].numpy()[0]
-    apart = NumberedColours.of(class_list)
+    apart = NumberedColours.of(palette)
     assert apart is not None
-    colours = decode_label(labels[0], apart.palette)
+    colours = decode_label(labels[0], apart.class_list)
     of_label = np.arange(256, dtype=np.uint8)
     scored = ScoredFrame(
         truth, predicted, matrix, small, BestClass(logits).ids, confidence, 0.1, 0.8, None,

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from ingest.labels.class_list import ClassList
 from ingest.labels.label_image import decode_image, decode_label
-from ingest.labels.palette import Palette
 from pipeline.prepared.decoded_frames import small_image
 from pipeline.runs.size import Size
 from tests.training.drawn_frames import read_class_list
@@ -40,7 +40,7 @@ SIZE = Size(height_px=152, width_px=240)
 def main() -> None:
     """Compare, and print the table; exit status 1 where a figure differs."""
     root = Path(os.environ.get("A2D2_ROOT") or SAMPLE_FRAMES)
-    palette = Palette.from_class_list(read_class_list(next(root.rglob("class_list.json"))))
+    palette = ClassList.from_colours(read_class_list(next(root.rglob("class_list.json"))))
     labels, size = read_labels(root, 4)
     pairs = [(label, predicted(label, size, seed)) for seed, label in enumerate(labels)]
     ours = sum(scores.confusion_matrix(*pair, size)[0] for pair in pairs)
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def _whole_frames(
-    root: Path, palette: Palette, ways: Mapping[str, Callable[[Any, Any], Any]]
+    root: Path, palette: ClassList, ways: Mapping[str, Callable[[Any, Any], Any]]
 ) -> None:
     """Time whole frames, and compare their matrices: enlarging rounds otherwise in each program."""
     images = [path.read_bytes() for path in sorted(root.rglob("*_camera_*.png"))[:4]]

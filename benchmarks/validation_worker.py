@@ -72,7 +72,7 @@ size, n = Size(about.height_px, about.width_px), len(classes)
 total = np.zeros((n, n), np.int64)
 for row, (image, label) in enumerate(zip(split.image_paths(), split.label_paths(), strict=True)):
     small = small_image(decode_image(Path(image).read_bytes()), size)
-    colours = decode_label(Path(label).read_bytes(), numbered.palette)
+    colours = decode_label(Path(label).read_bytes(), numbered.class_list)
     truth = renumbered(colours, numbered.label_class)
     if what == "scores":
         frame = Frame(small, truth, colours)

@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from catalog.errors import EXPORT_AND_IMPORT, BadFile, InvalidInput, StorageError, UnknownName
 from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
+from ingest.labels.class_list import ClassList
 from pipeline.entry_name import versioned_key
 from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA
 from pipeline.runs.shard_order import shard_rows
@@ -45,7 +46,7 @@ class ManifestHeader:
         id: Hash of its content: question, snapshot, split, frames.
         question: The question that chose the frames, as data.
         snapshot: The catalog snapshot it was asked of.
-        class_list: The sources' class list, "#rrggbb" -> name.
+        class_list: The sources' class list, its classes in the order of ``classes``.
         classes: Class names; a class id is a position in this list.
         splits: Frames per split, in the dataset's order of splits.
         roots: Folder (or URI) of each source; a relative one is relative to the manifest's folder.
@@ -65,7 +66,7 @@ class ManifestHeader:
     id: str
     question: Mapping[str, Any]
     snapshot: int
-    class_list: Mapping[str, str]
+    class_list: ClassList
     classes: tuple[str, ...]
     splits: Mapping[str, int]
     roots: Mapping[str, str]
@@ -223,7 +224,7 @@ class Manifest:
             ):
                 pq.write_table(table, frames_part, compression="zstd")
                 header = replace(self.header, frames_sha256=_sha256(frames_part), format=FORMAT)
-                header_part.write_text(json.dumps(asdict(header), indent=2), encoding="utf-8")
+                header_part.write_text(json.dumps(_header_json(header), indent=2), encoding="utf-8")
                 for temporary in (frames_part, header_part):
                     to_disk(temporary)
                 frames_part.replace(folder / FRAMES_FILE)
@@ -255,7 +256,8 @@ class Manifest:
                     str(header_file),
                 )
             tuples = {key: tuple(data[key]) for key in ("classes", "parents")}
-            header = ManifestHeader(**(data | tuples))
+            class_list = ClassList.from_json(data["class_list"])
+            header = ManifestHeader(**(data | tuples | {"class_list": class_list}))
             if _sha256(frames_file) != header.frames_sha256:
                 raise BadFile("does not belong to the manifest.json beside it", str(frames_file))
             table = _rows(pq.read_table(frames_file))
@@ -268,7 +270,9 @@ class Manifest:
                 "or 'framesift stage' writes it",
                 str(error.filename),
             ) from error
-        except (ValueError, TypeError, KeyError, AttributeError, pa.ArrowException) as error:
+        except (
+            InvalidInput, ValueError, TypeError, KeyError, AttributeError, pa.ArrowException
+        ) as error:  # fmt: skip
             reason = " ".join(str(error).split())
             raise BadFile(f"manifest is damaged: {reason}", str(folder)) from error
         except OSError as error:
@@ -278,6 +282,14 @@ class Manifest:
                 str(error.filename or folder),
             ) from error
         return cls(header, table, folder)
+
+
+def _header_json(header: ManifestHeader) -> dict[str, Any]:
+    class_list = header.class_list.to_json()
+    return {
+        field.name: class_list if field.name == "class_list" else getattr(header, field.name)
+        for field in fields(header)
+    }
 
 
 def _rows(table: pa.Table) -> pa.Table:

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-FORMAT = 4
+FORMAT = 5
 
 FRAMES_SCHEMA = pa.schema(
     [

@@ -14,7 +14,7 @@ import httpx2._transports.default
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from tests.cheap_passwords import make_passwords_cheap
 from tests.engine_threads import limit_engine_threads
 from tests.profiling import Spent
@@ -104,10 +104,10 @@ def catalogued(sample_root: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="session")
-def palette() -> Palette:
+def palette() -> ClassList:
     """A2D2's 55 colours and 38 classes."""
     listed = _SAMPLE / "a2d2" / "camera_lidar_semantic" / "class_list.json"
-    return Palette.from_class_list(json.loads(listed.read_bytes()))
+    return ClassList.from_colours(json.loads(listed.read_bytes()))
 
 
 @pytest.fixture(scope="session")

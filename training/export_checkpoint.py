@@ -11,7 +11,6 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +103,7 @@ def export_best(model_dir: Path, out: Path) -> None:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest == about.sha256:  # else a training that goes on replaced it meanwhile
             _copy_trained(best, out)
-            atomic_write(out / ABOUT_FILE, strict_json(asdict(about)))
+            atomic_write(out / ABOUT_FILE, strict_json(about.to_json()))
             say(f"the best model, of step {about.step}, written to {out}")
             return
     raise BadFile("does not belong to the weights beside it; try again", str(best / ABOUT_FILE))

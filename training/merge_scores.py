@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path, atomic_write
-from ingest.labels.palette import tag_name
+from ingest.labels.class_list import tag_name
 from pipeline.runs.bad_frames import FAIL, BadFrames
 from pipeline.runs.score_thresholds import parse_thresholds
 from training.command import OneLineParser, exit_status, positive_int, say

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from PIL import Image
 
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path, clear_parts
-from ingest.labels.palette import Palette, tag_name
+from ingest.labels.class_list import ClassList, tag_name
 from pipeline.cache.reading import Reading, ReadsThrough
 from pipeline.cores import threads_of_process
 from pipeline.manifest import Manifest
 from pipeline.runs.bad_frames import BadFrames
+from training.class_picture import class_picture
 from training.command import say
 from training.input.dataset import open_reader, open_split
 from training.input.frame_reader import FrameReader
@@ -42,9 +42,9 @@ from training.validation.shard_pieces import ShardLocks, pieces_of, remove_piece
 def predict(settings: RunSettings) -> None:
     """Write a prediction for each frame of one shard to ``results_dir``, and their scores.
 
-    The PNG has the image's size, the class list's colours (of merged classes, that of the first
-    label class) and, below ``results_dir``, the label's path, so that it can be laid over the label
-    or read as one; the image's where there is no label.
+    The PNG has the image's size, the model's class ids as palette indices, the class list's colours
+    as their palette (of merged classes, that of the first label class) and, below ``results_dir``,
+    the label's path, so that it can be laid over the label; the image's where there is no label.
     Where a dataset is of several sources, the source's name comes before it. Scores that are there
     already, of the same model and frames, say that the shard, or a piece of it, is done: a
     prediction that was ended goes on with the pieces that it lacks.
@@ -56,7 +56,7 @@ def predict(settings: RunSettings) -> None:
         raise InvalidInput("predict needs --results_dir")
     use_threads(threads_of_process(settings.threads, 1))
     through = ReadsThrough.at(settings.manifest, settings.staging)
-    split, name, palette = open_split(through.manifest, settings.split, "validation")
+    split, name, class_list = open_split(through.manifest, settings.split, "validation")
     model = AboutModel.read(settings.model_dir)
     about = About(
         model.sha256,
@@ -74,7 +74,7 @@ def predict(settings: RunSettings) -> None:
         if written_frames(scores, about) is None:
             with through:
                 through.begin(Reading(settings.shard, settings.shards, 1, 0, len(split)))
-                _predict(settings, settings.results_dir, split, palette, through, about)
+                _predict(settings, settings.results_dir, split, class_list, through, about)
             paths = [piece_scores(settings.results_dir, about, piece) for piece in pieces]
             write_scores(scores, pa.concat_tables([read_scores(path)[1] for path in paths]))
             outcome = f"written to {scores}"
@@ -109,7 +109,7 @@ def _predict(
     settings: RunSettings,
     results_dir: Path,
     split: Manifest,
-    palette: Palette,
+    class_list: ClassList,
     through: ReadsThrough,
     about: About,
 ) -> None:
@@ -127,7 +127,7 @@ def _predict(
             through.has_read(index)
     if not lacking:
         return
-    shard = _opened(settings, split, frames, palette, through)
+    shard = _opened(settings, split, frames, class_list, through)
     drop_library_pages()
     schema = schema_of([tag_name(name) for name in shard.classes.names], about)
     clear_parts((results_dir / shard.pictures[lacking[0].begin]).parent.glob("*.part"))
@@ -148,7 +148,7 @@ def _opened(
     settings: RunSettings,
     split: Manifest,
     frames: Manifest,
-    palette: Palette,
+    class_list: ClassList,
     through: ReadsThrough,
 ) -> _Shard:
     model, about = read_model(
@@ -159,7 +159,7 @@ def _opened(
         frames,
         split.shard_rows(settings.shard, settings.shards).tolist(),
         _pictures(frames),
-        open_reader(frames, palette, *size, wait_for=through.wait_for)[0],
+        open_reader(frames, class_list, *size, wait_for=through.wait_for)[0],
         Predictor(model),
         about.label_classes(split.header.class_list, split.header.name),
     )
@@ -186,7 +186,7 @@ def _frame(
         raise BadFile(reason, str(settings.model_dir)) from error
     ids = prediction.best.at_size(height_px, width_px)
     with atomic_path(results_dir / picture, parents=True, clear=False) as partial_path:
-        Image.fromarray(shard.classes.colours[ids]).save(partial_path, format="PNG")
+        class_picture(ids, shard.classes.colours).save(partial_path, format="PNG")
     tags = [tag_name(name) for name in shard.classes.names]
     counts = np.bincount(ids.ravel(), minlength=len(tags))
     say(f"frame {index + 1}/{len(shard.frames)} {picture}")

@@ -34,9 +34,9 @@ def validate_shard(settings: RunSettings) -> None:
     if settings.results_dir is None:
         raise InvalidInput("evaluate needs --results_dir")
     through = ReadsThrough.at(settings.manifest, settings.staging)
-    frames, name, palette = open_split(through.manifest, settings.split, "validation")
+    frames, name, class_list = open_split(through.manifest, settings.split, "validation")
     numbered = NumberedColours.of(frames.header.class_list)
-    split = Split(frames.need_labels(), name, palette, numbered, settings.shards)
+    split = Split(frames.need_labels(), name, class_list, numbered, settings.shards)
     shard = split.shard(settings.shard)
     models = [_model(settings, split, settings.model_dir, settings.model, settings.results_dir)]
     if settings.compare_dir is not None:

@@ -1,17 +1,19 @@
 """Images made of a frame's files: resized, encoded again, the label blended over the image."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
 from catalog.errors import BadFile, InvalidInput
-from ingest.labels.label_image import open_png
-from ingest.labels.png_chunks import read_header
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
+from ingest.labels.encoding import Encoding
+from ingest.labels.label_image import decode_label, decode_values, open_png
+from ingest.labels.png_chunks import read_header, take_apart
 
 Format = Literal["png", "jpeg", "webp"]
 
@@ -23,6 +25,10 @@ MAX_BYTES = 64 * 2**20
 
 DIFFERENT = "#ff00c8"
 """Marks pixels that a prediction has otherwise than the label: no class of A2D2 looks like it."""
+
+_INDEX = Encoding("index")
+_T = TypeVar("_T")
+UInt8 = npt.NDArray[np.uint8]
 
 _LONGEST_SIDE = {"png": 2**24, "jpeg": 65_500, "webp": 16_383}
 _QUALITY = 85
@@ -60,10 +66,37 @@ def decoded(png: bytes, key: str) -> Image.Image:
     Raises:
         BadFile: No PNG, damaged, or of more than MAX_PIXELS pixels.
     """
+    return _decoded(png, key, open_png)
+
+
+def decoded_label(png: bytes, key: str, class_list: ClassList) -> Image.Image:
+    """A label's picture, in mode RGB, class ids as their classes' colours; raises as `decoded`.
+
+    Pixels of no class are black.
+    """
+    if class_list.encoding.is_colour:
+        return decoded(png, key)
+    colours = np.zeros((UNKNOWN_CLASS + 1, 3), np.uint8)
+    colours[: len(class_list)] = class_list.class_colours
+    return Image.fromarray(colours[decoded_ids(png, key, class_list)])
+
+
+def decoded_ids(png: bytes, key: str, class_list: ClassList) -> UInt8:
+    """A label (H, W) uint8 [class id]; raises as `decoded`."""
+    return _decoded(png, key, lambda content: decode_label(content, class_list))
+
+
+def decoded_prediction(png: bytes, key: str) -> UInt8:
+    """A prediction's picture (H, W) uint8 [the model's class id]; raises as `decoded`."""
+    values = _decoded(png, key, lambda content: decode_values(take_apart(content), _INDEX))
+    return values.astype(np.uint8)
+
+
+def _decoded(png: bytes, key: str, decode: Callable[[bytes], _T]) -> _T:
     try:
         header = read_header(png)
         if header.width * header.height <= MAX_PIXELS:
-            return open_png(png)
+            return decode(png)
     except BadFile as error:
         raise BadFile(error.reason, key) from error
     raise BadFile(
@@ -94,7 +127,7 @@ def draw_overlay(
     image: Image.Image,
     label: Image.Image,
     alpha: float,
-    colours: Sequence[int] | None,
+    drawn: "npt.NDArray[np.bool_] | None",
     look: Look,
     key: str,
 ) -> bytes:
@@ -103,7 +136,7 @@ def draw_overlay(
     Args:
         label: The label, of the same size.
         alpha: How much of the label shows, 0 to 1.
-        colours: Colours 0xRRGGBB of the label that are drawn; all when None.
+        drawn: (height, width), which pixels of the label are drawn; all when None.
         key: The image's, for the message.
 
     Raises:
@@ -118,63 +151,54 @@ def draw_overlay(
         )
     below, above = _smooth(image, look), _nearest(label, look)
     blended = Image.blend(below, above, alpha)
-    if colours is not None:
-        mask = np.isin(_packed(above), np.array(colours, dtype=np.uint32))
-        blended = Image.composite(blended, below, Image.fromarray(mask.astype(np.uint8) * 255))
+    if drawn is not None:
+        mask = _nearest(Image.fromarray(drawn.astype(np.uint8) * 255), look)
+        blended = Image.composite(blended, below, mask)
     return _encoded(blended, look)
 
 
 def draw_differences(
     image: Image.Image,
-    label: Image.Image,
-    prediction: Image.Image,
-    classes: Mapping[int, int | None],
-    colours: Sequence[int] | None,
+    label: UInt8,
+    prediction: UInt8,
+    class_of_label: Sequence[int | None],
+    only: Collection[int] | None,
     look: Look,
     key: str,
 ) -> bytes:
     """A camera image, its pixels of DIFFERENT where a prediction has another class than the label.
 
     Args:
-        label: The label, of the same size.
-        prediction: The prediction in the label's colours, of the same size.
-        classes: Class of each colour 0xRRGGBB; None, and colours that are not there: not compared.
-        colours: Only where the label has one of these; everywhere when None.
+        label: (height, width) [class id of the label].
+        prediction: (height, width) [the model's class id].
+        class_of_label: The model's class of each class of the label; None where it has none, and
+            pixels are not compared.
+        only: Only where the label has one of these class ids; everywhere when None.
         key: The prediction's, for the message.
 
     Raises:
         BadFile: The sizes differ.
     """
-    if not image.size == label.size == prediction.size:
+    if not image.size == label.shape[::-1] == prediction.shape[::-1]:
         raise BadFile(
             "is {}x{} pixels, its image {}x{} and its label {}x{}: they do not lie over each "
-            "other".format(*prediction.size, *image.size, *label.size),
+            "other".format(*prediction.shape[::-1], *image.size, *label.shape[::-1]),
             key,
         )
     below = _smooth(image, look)
-    label = _nearest(label, look)
-    truth, predicted = _ids(label, classes), _ids(_nearest(prediction, look), classes)
-    mask = (truth != predicted) & (truth >= 0) & (predicted >= 0)
-    if colours is not None:
-        mask &= np.isin(_packed(label), np.array(colours, dtype=np.uint32))
+    truth, predicted = (
+        np.asarray(_nearest(Image.fromarray(ids), look)) for ids in (label, prediction)
+    )
+    expected = np.full(UNKNOWN_CLASS + 1, UNKNOWN_CLASS, np.uint8)
+    expected[: len(class_of_label)] = [
+        UNKNOWN_CLASS if class_id is None else class_id for class_id in class_of_label
+    ]
+    mask = (expected[truth] != predicted) & (expected[truth] != UNKNOWN_CLASS)
+    mask &= predicted != UNKNOWN_CLASS
+    if only is not None:
+        mask &= np.isin(truth, [*only])
     above = Image.new("RGB", below.size, DIFFERENT)
     return _encoded(Image.composite(above, below, Image.fromarray(np.uint8(mask) * 255)), look)
-
-
-def _ids(label: Image.Image, classes: Mapping[int, int | None]) -> npt.NDArray[np.int16]:
-    """(height, width) int16 [class] of a label; -1 where it is not compared."""
-    compared = sorted((colour, n) for colour, n in classes.items() if n is not None)
-    known = np.array([colour for colour, _ in compared], np.uint32)
-    ids = np.array([n for _, n in compared], np.int16)
-    packed = _packed(label)
-    indices = np.minimum(np.searchsorted(known, packed), len(known) - 1)
-    return np.where(known[indices] == packed, ids[indices], np.int16(-1))
-
-
-def _packed(label: Image.Image) -> npt.NDArray[np.uint32]:
-    """(height, width) uint32 [0xRRGGBB]."""
-    rgb = np.asarray(label).astype(np.uint32)
-    return np.asarray(rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2], np.uint32)
 
 
 def _smooth(image: Image.Image, look: Look) -> Image.Image:

@@ -1,16 +1,28 @@
 """A frame's pictures: the files that they are, or are made of."""
 
 import pathlib
+from collections.abc import Callable
 from functools import lru_cache
 
-from api.frame_images.drawing import Look, decoded, draw_image, draw_label, draw_overlay
+import numpy as np
+from PIL.Image import Image
+
+from api.frame_images.drawing import (
+    Look,
+    UInt8,
+    decoded,
+    decoded_ids,
+    decoded_label,
+    draw_image,
+    draw_label,
+    draw_overlay,
+)
 from api.frame_images.image_cache import ImageCache
 from api.frame_images.made_image import MadeImage
 from api.frame_images.source_file import SourceFile, open_file, source_of
 from api.workspace import Workspace
 from catalog.errors import NotFound, UnknownName
-from catalog.records.tables import Source
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from query.frames.one_frame import SnapshotFrame, find_frame
 
 _CACHE_BYTES = 2**30
@@ -45,8 +57,12 @@ def made_image(file: SourceFile, look: Look) -> MadeImage:
 
 def made_label(file: SourceFile, look: Look) -> MadeImage:
     """A label in its own colours that comes out as asked."""
+    class_list, key = ClassList.from_json(file.source.class_list), file.entry.key
     return MadeImage(
-        "label", (file,), look, lambda png: draw_label(decoded(png, file.entry.key), look)
+        repr(("label", class_list)),
+        (file,),
+        look,
+        lambda png: draw_label(decoded_label(png, key, class_list), look),
     )
 
 
@@ -59,15 +75,48 @@ def made_overlay(
         alpha: How much of the label shows, 0 to 1.
         classes: Only these, tags or names with commas between; all when None.
     """
-    image, label = files
-    colours = colours_of(label.source, classes)
-    key = image.entry.key
+    class_list = ClassList.from_json(files[1].source.class_list)
+    return made_blend(
+        files,
+        look,
+        alpha,
+        class_ids_of(class_list, classes),
+        lambda png, key: decoded_label(png, key, class_list),
+        lambda png, key: decoded_ids(png, key, class_list),
+        what=repr(class_list),
+    )
 
-    def draw(image_png: bytes, label_png: bytes) -> bytes:
-        over = decoded(label_png, label.entry.key)
-        return draw_overlay(decoded(image_png, key), over, alpha, colours, look, key)
 
-    return MadeImage(repr(("overlay", alpha, colours)), files, look, draw)
+def made_blend(
+    files: tuple[SourceFile, SourceFile],
+    look: Look,
+    alpha: float,
+    only: tuple[int, ...] | None,
+    picture: Callable[[bytes, str], Image],
+    class_ids: Callable[[bytes, str], UInt8],
+    what: str = "",
+) -> MadeImage:
+    """A picture of classes blended over a camera image.
+
+    Args:
+        files: The camera image, and the one of classes.
+        alpha: How much of the classes shows, 0 to 1.
+        only: Class ids to draw; all when None.
+        picture: Decodes the second file to be seen.
+        class_ids: Decodes it to (H, W) uint8 [class id].
+        what: What else it depends on.
+    """
+    image, classes = files
+
+    def draw(image_png: bytes, classes_png: bytes) -> bytes:
+        over = picture(classes_png, classes.entry.key)
+        drawn = None
+        if only is not None:
+            drawn = np.isin(class_ids(classes_png, classes.entry.key), [*only])
+        below = decoded(image_png, image.entry.key)
+        return draw_overlay(below, over, alpha, drawn, look, image.entry.key)
+
+    return MadeImage(repr(("overlay", alpha, only, what)), files, look, draw)
 
 
 def cache_of(workspace: Workspace) -> ImageCache:
@@ -88,19 +137,18 @@ def _file(workspace: Workspace, frame: SnapshotFrame, key: str | None, kind: str
     return open_file(workspace, source, key)
 
 
-def colours_of(source: Source, classes: str | None) -> tuple[int, ...] | None:
-    """The colours of some classes in a source's labels; None for all.
+def class_ids_of(class_list: ClassList, classes: str | None) -> tuple[int, ...] | None:
+    """The class ids of some classes, tags or names with commas between; None for all.
 
     Raises:
         UnknownName: There is no such class.
     """
     if classes is None:
         return None
-    palette = Palette.from_class_list(source.class_list)
     chosen = set()
     for name in (word.strip() for word in classes.split(",")):
-        if name not in palette.tags and name not in palette.classes:
-            raise UnknownName("class", name, palette.tags)
-        known = palette.tags if name in palette.tags else palette.classes
+        if name not in class_list.tags and name not in class_list.classes:
+            raise UnknownName("class", name, class_list.tags)
+        known = class_list.tags if name in class_list.tags else class_list.classes
         chosen.add(known.index(name))
-    return tuple(colour for colour, number in palette.class_of_colour.items() if number in chosen)
+    return tuple(sorted(chosen))

@@ -2,22 +2,28 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import count, islice, zip_longest
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from api.frame_images.drawing import Look, decoded, draw_differences
+from api.frame_images.drawing import (
+    Look,
+    decoded,
+    decoded_ids,
+    decoded_prediction,
+    draw_differences,
+)
 from api.frame_images.made_image import MadeImage
-from api.frame_images.pictures import both_files, colours_of, image_file, made_overlay
+from api.frame_images.pictures import both_files, class_ids_of, image_file, made_blend
 from api.frame_images.source_file import SourceFile, open_file
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, InvalidInput, NotFound
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job, Source
 from catalog.storage.bounded_file import parsed_json, read_bounded
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from pipeline.jobs.request import JobPaths
 from pipeline.runs.class_map import ClassMap
 
@@ -79,7 +85,13 @@ def made_prediction(
     files = prediction_files(workspace, fkey, job, with_label=choice.errors)
     if choice.errors:
         return made_differences(workspace, files, job, look, choice.classes)
-    return made_overlay((files[0], files[-1]), look, choice.alpha, choice.classes)
+    source = files[0].source
+    class_list = ClassList.from_json(source.class_list)
+    only = class_ids_of(class_list, choice.classes)
+    if only is not None:
+        class_of_label = _class_of_label(workspace, job, source.name, class_list)
+        only = tuple({of for c in only if (of := class_of_label[c]) is not None})
+    return made_blend((files[0], files[-1]), look, choice.alpha, only, decoded, decoded_prediction)
 
 
 def _newest_job(workspace: Workspace, fkey: str, model: str | None) -> str:
@@ -157,16 +169,20 @@ def made_differences(
         classes: Only where the label has one of these, tags or names with commas between.
     """
     source = files[0].source
-    ids, colours = _class_of_colour(workspace, job, source), colours_of(source, classes)
+    class_list = ClassList.from_json(source.class_list)
+    class_of_label = _class_of_label(workspace, job, source.name, class_list)
+    only = class_ids_of(class_list, classes)
     keys = [file.entry.key for file in files]
 
     def draw(image_png: bytes, label_png: bytes, prediction_png: bytes) -> bytes:
-        truth, predicted = decoded(label_png, keys[1]), decoded(prediction_png, keys[2])
+        truth = decoded_ids(label_png, keys[1], class_list)
+        predicted = decoded_prediction(prediction_png, keys[2])
         return draw_differences(
-            decoded(image_png, keys[0]), truth, predicted, ids, colours, look, keys[2]
+            decoded(image_png, keys[0]), truth, predicted, class_of_label, only, look, keys[2]
         )
 
-    return MadeImage(repr(("differences", [*ids.items()], colours)), tuple(files), look, draw)
+    what = repr(("differences", class_of_label, only, class_list))
+    return MadeImage(what, tuple(files), look, draw)
 
 
 def _job(workspace: Workspace, name: str) -> Job:
@@ -191,19 +207,21 @@ def _of_job(job: Job, fkey: str) -> Prediction | None:
     return Prediction(job.name, _model_of(job), **rows[0]) if rows else None
 
 
-def _class_of_colour(workspace: Workspace, job: str, source: Source) -> dict[int, int | None]:
-    """For each colour of the labels the class that the model tells; None where it ignores it."""
+def _class_of_label(
+    workspace: Workspace, job: str, source: str, class_list: ClassList
+) -> list[int | None]:
+    """For each class of the labels the model's; None where the model ignores it."""
     record = _job(workspace, job)
-    palette = Palette.from_class_list(source.class_list)
     try:
         path = Path(str(record.paths["model_dir"])) / "model.json"
         map_ = parsed_json(read_bounded(path, _MOST_BYTES)).get("class_map")
-        ids = (
-            ClassMap.from_json(map_).ids_of(palette.classes, source.name)
-            if map_ is not None
-            else [*range(len(palette.classes))]
-        )
+        if map_ is not None:
+            return [*ClassMap.from_json(map_).ids_of(class_list.classes, source)]
     except (OSError, KeyError, ValueError, AttributeError, FramesiftError) as error:
         hint = f"its model.json cannot be read, which says how it merged classes: {error}"
         raise NotFound("model", _model_of(record), hint) from error
-    return {colour: ids[number] for colour, number in palette.class_of_colour.items()}
+    learned = count()
+    return [
+        None if class_id in class_list.ignored else next(learned)
+        for class_id in range(len(class_list))
+    ]

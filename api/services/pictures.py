@@ -22,7 +22,7 @@ from api.frame_images.predictions import (
 )
 from api.frame_images.source_file import SourceFile, source_of
 from api.services.call import Service
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from query.frames.one_frame import SnapshotFrame
 
 
@@ -96,13 +96,13 @@ class Pictures(Service):
         if frame.label is None:
             return []
         source = source_of(self._workspace, frame.file["cluster"], frame.file["datasource"])
-        palette = Palette.from_class_list(source.class_list)
-        colours = {
-            number: colour for colour, number in reversed([*palette.class_of_colour.items()])
-        }
+        class_list = ClassList.from_json(source.class_list)
+        rows = zip(
+            class_list.tags, class_list.classes, class_list.class_colours.tolist(), strict=True
+        )
         classes = [
-            LegendClass(tag, name, f"#{colours[number]:06x}", pixels)
-            for number, (tag, name) in enumerate(zip(palette.tags, palette.classes, strict=True))
+            LegendClass(tag, name, "#{:02x}{:02x}{:02x}".format(*colour), pixels)
+            for tag, name, colour in rows
             if (pixels := frame.tags.get(tag) or 0) > 0
         ]
         return sorted(classes, key=lambda each: -each.pixels)

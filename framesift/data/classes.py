@@ -1,7 +1,6 @@
-"""Classes of a dataset: names, colours, and the class ids of a label image's colours."""
+"""Classes of a dataset: names, colours, and the class ids of a label image's keys."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,14 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from framesift.data.png import read_rgb, read_values
 from framesift.errors import BadFile
 
 UNKNOWN_CLASS = 255
-"""Class id of a pixel whose colour the class list does not have."""
+"""Class id of a pixel whose key the class list does not have."""
 
 CLASSES_FILE = "classes.json"
-
-_INSTANCE_NUMBER = re.compile(r" \d$")
 
 UInt8 = npt.NDArray[np.uint8]
 
@@ -29,11 +27,17 @@ class Classes:
 
     Attributes:
         names: Class names; a class id is a position in this list.
-        colours: The class id of each 24-bit colour 0xRRGGBB, in the class list's order.
+        keys: The class id of each key of a label image: a colour 0xRRGGBB, or a number.
+        drawn: 0xRRGGBB to draw each class with.
+        encoding: How a pixel gives its key: "colour", "index", "index//1000"...
+        ignored: Class ids that training and scores leave out.
     """
 
     names: tuple[str, ...]
-    colours: Mapping[int, int]
+    keys: Mapping[int, int]
+    drawn: tuple[int, ...]
+    encoding: str = "colour"
+    ignored: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         """Number of classes."""
@@ -47,43 +51,65 @@ class Classes:
             BadFile: It is missing or damaged.
         """
         try:
-            rows = json.loads(path.read_text(encoding="utf-8"))["classes"]
-            colours = {_colour(text): row["id"] for row in rows for text in row["colours"]}
+            content = json.loads(path.read_text(encoding="utf-8"))
+            rows, encoding = content["classes"], content.get("encoding", "colour")
+            keys = {
+                _key(key): row["id"]
+                for row in rows
+                for key in row["colours" if encoding == "colour" else "keys"]
+            }
             names = tuple(str(row["name"]) for row in rows)
+            drawn = tuple(_key(row["colour"]) for row in rows)
+            ignored = frozenset(row["id"] for row in rows if row.get("ignore"))
         except OSError as error:
             raise BadFile(f"{path}: {error.strerror}; expected a list of classes") from error
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise BadFile(f"{path}: is no list of classes: {error}") from error
         if [row["id"] for row in rows] != list(range(len(rows))):
             raise BadFile(f"{path}: expected the ids 0, 1, 2... in this order")
-        return cls(names, colours)
+        return cls(names, keys, drawn, encoding, ignored)
 
     @classmethod
     def of_manifest(cls, header: Mapping[str, Any]) -> "Classes":
-        """The classes of a manifest's header.
-
-        The class list gives touching instances numbers ("Car 1" to "Car 4"): these are one class.
-        """
+        """The classes of a manifest's header."""
         names = tuple(header["classes"])
         ids = {name: index for index, name in enumerate(names)}
-        listed = header["class_list"].items()
-        return cls(
-            names,
-            {_colour(text): ids[_INSTANCE_NUMBER.sub("", name.strip())] for text, name in listed},
-        )
+        keys: dict[int, int] = {}
+        drawn: dict[int, int] = {}
+        ignored = set()
+        for row in header["class_list"]["classes"]:
+            key, class_id = _key(row["key"]), ids[row["name"]]
+            keys[key] = class_id
+            drawn.setdefault(class_id, _key(row.get("colour", row["key"])))
+            if row.get("ignore"):
+                ignored.add(class_id)
+        colours = tuple(drawn[class_id] for class_id in range(len(names)))
+        return cls(names, keys, colours, header["class_list"]["encoding"], frozenset(ignored))
 
     @cached_property
     def palette(self) -> UInt8:
-        """(n_classes, 3) uint8 [RGB]: the first colour of each class, to draw it with."""
-        first = {class_id: colour for colour, class_id in reversed(list(self.colours.items()))}
-        rgb = [[first[c] >> 16, first[c] >> 8 & 255, first[c] & 255] for c in range(len(self))]
+        """(n_classes, 3) uint8 [RGB]: the colour to draw each class with."""
+        rgb = [[colour >> 16, colour >> 8 & 255, colour & 255] for colour in self.drawn]
         return np.array(rgb, np.uint8).reshape(-1, 3)
 
+    def read_label(self, path: str) -> UInt8:
+        """A label image file as (H, W) uint8 [class id].
+
+        Raises:
+            BadFile: It is missing, truncated or damaged, or has no such samples as the encoding.
+            MissingPackage: There is no Pillow.
+        """
+        if self.encoding == "colour":
+            return self.ids_of(read_rgb(path))
+        kind, _, channel = self.encoding.partition(":")
+        ids: UInt8 = self._table[read_values(path, int(channel) if kind == "channel" else None)]
+        return ids
+
     def ids_of(self, rgb: UInt8) -> UInt8:
-        """The class id of each pixel, UNKNOWN_CLASS where the colour is not listed.
+        """The class id of each pixel of a label in colours, UNKNOWN_CLASS where none is listed.
 
         Args:
-            rgb: (H, W, 3) uint8, a label image.
+            rgb: (H, W, 3) uint8.
 
         Returns:
             (H, W) uint8.
@@ -96,14 +122,24 @@ class Classes:
 
     @cached_property
     def _table(self) -> UInt8:
-        """(2**24,) uint8 [class id] by colour."""
-        table = np.full(1 << 24, UNKNOWN_CLASS, np.uint8)
-        table[list(self.colours)] = list(self.colours.values())
-        return table
+        """(2**24,) or (2**16,) uint8 [class id] by a pixel's colour or value."""
+        table = np.full(1 << (24 if self.encoding == "colour" else 16), UNKNOWN_CLASS, np.uint8)
+        table[list(self.keys)] = list(self.keys.values())
+        _, _, divisor = self.encoding.partition("//")
+        if not divisor:
+            return table
+        values = np.arange(len(table))
+        keys = values // int(divisor)
+        # Cityscapes: a class without instances stands for itself.
+        if divisor == "1000":
+            keys = np.where(values < 1000, values, keys)
+        by_value: UInt8 = table[keys]
+        return by_value
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the table of 16 MB: processes that load data each make their own."""
-        return {"names": self.names, "colours": dict(self.colours)}
+        names = ("names", "keys", "drawn", "encoding", "ignored")
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         """Take what `__getstate__` gave."""
@@ -111,5 +147,5 @@ class Classes:
             object.__setattr__(self, name, value)
 
 
-def _colour(text: str) -> int:
-    return int(text.removeprefix("#"), 16)
+def _key(key: int | str) -> int:
+    return key if isinstance(key, int) else int(key.removeprefix("#"), 16)

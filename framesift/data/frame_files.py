@@ -62,7 +62,7 @@ def decoded(
     if label is None:
         return rgb, None
     label.check()
-    ids = classes.ids_of(read_rgb(label.path))
+    ids = classes.read_label(label.path)
     if ids.shape != rgb.shape[:2]:
         sizes = [f"{shape[1]}x{shape[0]}" for shape in (ids.shape, rgb.shape)]
         raise BadFile(

@@ -18,7 +18,7 @@ from framesift.forms.optional import imported
 
 HEADER_FILE = "manifest.json"
 _FRAMES_FILE = "frames.parquet"
-_FORMAT = 4
+_FORMAT = 5
 _MARK_CHARACTERS = 12
 
 UInt8 = npt.NDArray[np.uint8]

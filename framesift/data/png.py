@@ -2,6 +2,7 @@
 
 import io
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,39 @@ def read_rgb(path: str) -> UInt8:
         BadFile: It is missing, no PNG, truncated or damaged.
         MissingPackage: There is no Pillow.
     """
+    return _read(path, _rgb)
+
+
+def read_values(path: str, channel: int | None) -> npt.NDArray[Any]:
+    """The samples of a PNG file that are class ids, (H, W) uint8 or uint16.
+
+    Args:
+        channel: Of an RGB or RGBA image; None for grey levels or palette indices.
+
+    Raises:
+        BadFile: It is missing, no PNG, truncated or damaged, or has no such samples.
+        MissingPackage: There is no Pillow.
+    """
+
+    def values(image: Any, _module: Any) -> npt.NDArray[Any]:
+        pixels = np.asarray(image)
+        if channel is not None:
+            if image.mode not in ("RGB", "RGBA") or channel >= pixels.shape[-1]:
+                raise ValueError(f"PNG has mode {image.mode}, and no channel {channel}")
+            return pixels[..., channel]
+        if image.mode == "LA":
+            return pixels[..., 0]
+        if image.mode not in ("1", "L", "P") and not image.mode.startswith("I"):
+            raise ValueError(f"PNG has mode {image.mode}; expected grey or palette samples")
+        depth = image.png_bits  # Pillow spreads narrow grey samples over 0 to 255
+        if image.mode == "L" and depth in (2, 4):
+            pixels = pixels // np.uint8(255 // ((1 << depth) - 1))
+        return pixels.astype(np.uint16 if image.mode.startswith("I") else np.uint8)
+
+    return _read(path, values)
+
+
+def _read(path: str, pixels_of: Callable[[Any, Any], npt.NDArray[Any]]) -> npt.NDArray[Any]:
     image_module = imported("PIL.Image")
     try:
         png = Path(path).read_bytes()
@@ -34,15 +68,16 @@ def read_rgb(path: str) -> UInt8:
         with image_module.open(io.BytesIO(png), formats=["PNG"]) as image:
             # load() first: convert() of a lazy image would hide a truncated file's error.
             image.load()
-            rgb = _rgb(image, image_module)
+            image.png_bits = png[24]
+            decoded = pixels_of(image, image_module)
     except OSError as error:
         reason = error.strerror or " ".join(str(error).split())
         raise BadFile(f"{path}: {reason}") from error
     except (ValueError, SyntaxError, IndexError, zlib.error) as error:
         raise BadFile(f"{path}: {' '.join(str(error).split())}") from error
-    if not rgb[-1].any():
+    if not decoded[-1].any():
         _check_rows(path, png, pixels)
-    return rgb
+    return decoded
 
 
 def _rgb(image: Any, image_module: Any) -> UInt8:

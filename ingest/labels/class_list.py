@@ -1,122 +1,300 @@
-"""The class list of a source: which colour is which class."""
+"""The class list of label images: which key is which class, and how a class is drawn."""
 
-import json
-from pathlib import Path
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from catalog.errors import (
-    BadFile,
-    ClassListMissing,
-    InvalidInput,
-    StorageError,
-    UnreadableFile,
-)
-from catalog.values import File
-from ingest.labels.other_content import not_json
-from ingest.sources.listed_read import read_listed
-from ingest.sources.source_files import SourceFiles
+import numpy as np
+import numpy.typing as npt
 
-CLASS_LIST = "class_list.json"
+from catalog.errors import InvalidInput
+from ingest.labels.encoding import COLOURS, SAMPLES, Encoding
+
+UNKNOWN_CLASS = 255
+"""Class id of a pixel whose key no class has."""
 
 MOST_CHARACTERS = 100
 """Longest name of a class [characters]."""
 
+_INSTANCE = re.compile(r"(.+) (\d)")
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+_TAG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
+_FIELDS = {"key", "name", "colour", "ignore", "tag", "instance"}
 
-def read_class_list(files: SourceFiles, path: Path | None) -> dict[str, str]:
-    """The parsed class list: the given file's, or the source's own.
 
-    Raises:
-        ClassListMissing: Neither is there.
-        InvalidInput: It is not JSON, or a class's name is too long or cannot be printed.
+@dataclass(frozen=True, slots=True)
+class ClassKey:
+    """One key of a class list, and the class that its pixels are of."""
+
+    key: int
+    """A colour 0xRRGGBB, or a number that the encoding makes of a pixel."""
+    name: str
+    """The class's name; several keys may have one class."""
+    colour: int
+    """0xRRGGBB to draw the class with."""
+    ignore: bool = False
+    """Training and scores leave its pixels out; they are counted all the same."""
+    tag: str = ""
+    """The class's tag; empty for the one that `tag_name` makes of its name."""
+    instance: int | None = None
+    """The number by which the key tells touching objects apart, as A2D2's "Car 1" to "Car 4" do."""
+
+    @property
+    def listed_name(self) -> str:
+        """The name as the class list has it, with the instance's number."""
+        return self.name if self.instance is None else f"{self.name} {self.instance}"
+
+
+@dataclass(frozen=True)
+class ClassList:
+    """Classes of a label data set and their keys.
+
+    A class id is the position of a class in order of first appearance.
     """
-    if path is not None:
-        name = str(path)
-        try:
-            text = path.read_bytes()
-        except OSError as error:
-            raise ClassListMissing(f"{path}: {error.strerror}") from error
-    else:
-        name, text = _find_class_list(files)
-    try:
-        parsed = json.loads(text, object_pairs_hook=_each_once)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{name}: {not_json(text, error)}") from error
-    except InvalidInput as error:
-        raise InvalidInput(f"{name}: {error}") from error
-    if not isinstance(parsed, dict):
-        raise InvalidInput(f'{name}: expected an object like {{"#ff0000": "Car 1", ...}}')
-    for colour, class_name in parsed.items():
-        _check_name(name, colour, class_name)
-    return parsed
+
+    encoding: Encoding
+    keys: tuple[ClassKey, ...]
+
+    @classmethod
+    def from_colours(cls, colours: object) -> "ClassList":
+        """The class list of a parsed class_list.json, ``{"#ff0000": "Car 1", ...}``.
+
+        A2D2 numbers touching instances ("Car 1" to "Car 4"), 55 colours for 38 classes. The numbers
+        count no objects and are dropped. They have one digit: a longer number ("Zone 10") belongs
+        to the name, for classes once merged cannot be told apart, while those that were kept apart
+        can be added up.
+
+        Raises:
+            InvalidInput: It is no class list.
+        """
+        if not isinstance(colours, Mapping) or not colours:
+            raise InvalidInput('class list: expected an object like {"#ff0000": "Car 1", ...}')
+        keys = []
+        for colour, name in colours.items():
+            key, text = _colour(colour), _name(colour, name)
+            if numbered := _INSTANCE.fullmatch(text):
+                keys.append(ClassKey(key, numbered[1], key, instance=int(numbered[2])))
+            else:
+                keys.append(ClassKey(key, text, key))
+        return cls(Encoding("colour"), tuple(keys))._checked()
+
+    @classmethod
+    def from_json(cls, data: Any) -> "ClassList":
+        """The class list that ``to_json`` wrote, or a layout's ``encoding`` and ``classes``.
+
+        Raises:
+            InvalidInput: It is no class list.
+        """
+        if not isinstance(data, Mapping) or not isinstance(data.get("classes"), list):
+            raise InvalidInput("class list: expected an encoding, and classes with key and name")
+        encoding = Encoding.parse(data.get("encoding"))
+        keys = [key for row in data["classes"] for key in _keys_of(encoding, row)]
+        if not keys:
+            raise InvalidInput("class list: it has no class; give one, with key and name")
+        return cls(encoding, tuple(keys))._checked()
+
+    def to_json(self) -> dict[str, Any]:
+        """The class list as data that `from_json` reads, as records, manifests and models hold it."""
+        rows = []
+        for key in self.keys:
+            row: dict[str, Any] = {"key": self._key_json(key.key), "name": key.name}
+            if key.colour != key.key or not self.encoding.is_colour:
+                row["colour"] = f"#{key.colour:06x}"
+            rows.append(row)
+            row |= {"ignore": True} if key.ignore else {}
+            row |= {"tag": key.tag} if key.tag else {}
+            row |= {} if key.instance is None else {"instance": key.instance}
+        return {"encoding": self.encoding.text, "classes": rows}
+
+    def __len__(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """Class names, such as "RD normal street"."""
+        return tuple(dict.fromkeys(key.name for key in self.keys))
+
+    @cached_property
+    def tags(self) -> tuple[str, ...]:
+        """For each class its tag name, such as "rd_normal_street"."""
+        tag_of_class: dict[str, str] = {}
+        for key in self.keys:
+            tag_of_class.setdefault(key.name, key.tag or tag_name(key.name))
+        return tuple(tag_of_class.values())
+
+    @cached_property
+    def class_ids(self) -> tuple[int, ...]:
+        """For each of ``keys`` the id of its class."""
+        position = {name: index for index, name in enumerate(self.classes)}
+        return tuple(position[key.name] for key in self.keys)
+
+    @cached_property
+    def ignored(self) -> frozenset[int]:
+        """Class ids that training and scores leave out."""
+        return frozenset(
+            class_id for key, class_id in zip(self.keys, self.class_ids, strict=True) if key.ignore
+        )
+
+    @cached_property
+    def class_of_key(self) -> Mapping[int, int]:
+        """Class id of each key."""
+        return dict(zip((key.key for key in self.keys), self.class_ids, strict=True))
+
+    @cached_property
+    def meaning(self) -> tuple[str, Mapping[int, str]]:
+        """Encoding, and tag of each key: what pixels count as, whatever the list's order."""
+        tags = {key: self.tags[class_id] for key, class_id in self.class_of_key.items()}
+        return self.encoding.text, tags
+
+    @cached_property
+    def lookup_table(self) -> npt.NDArray[np.uint8]:
+        """(encoding.values,) uint8 [class id] by a pixel's value; UNKNOWN_CLASS for no class."""
+        by_key = np.full(self.encoding.values, UNKNOWN_CLASS, dtype=np.uint8)
+        by_key[[key.key for key in self.keys]] = self.class_ids
+        if self.encoding.divisor == 1:
+            return by_key
+        return by_key[self.encoding.keys(np.arange(self.encoding.values))]
+
+    @cached_property
+    def class_colours(self) -> npt.NDArray[np.uint8]:
+        """(n_classes, 3) uint8 [RGB]: the colour of each class's first key, to draw it with."""
+        first = {
+            of: key.colour for key, of in reversed([*zip(self.keys, self.class_ids, strict=True)])
+        }
+        return np.array(
+            [[first[c] >> 16, first[c] >> 8 & 255, first[c] & 255] for c in range(len(self))],
+            dtype=np.uint8,
+        )
+
+    def _key_json(self, key: int) -> int | str:
+        return self.encoding.key_text(key) if self.encoding.is_colour else key
+
+    def _checked(self) -> "ClassList":
+        """The list itself, where every key has one class, and every class a tag of its own."""
+        for key, times in Counter(key.key for key in self.keys).items():
+            if times > 1:
+                what = "the colour" if self.encoding.is_colour else "key"
+                raise InvalidInput(
+                    f"class list: {what} {self.encoding.key_text(key)} is listed "
+                    f"{'twice' if times == 2 else f'{times} times'}"
+                )
+        if len(self.classes) > UNKNOWN_CLASS:
+            raise InvalidInput(
+                f"class list: {len(self.classes)} classes; at most 255 are supported"
+            )
+        self._check_alike()
+        if "" in self.tags:
+            nameless = ", ".join(f"'{name}'" for name in self.classes if not tag_name(name))
+            raise InvalidInput(
+                f"class list: {nameless}: a class's tag has the letters a to z and the digits of "
+                "its name, and here is none; give it a name with some, such as 'Car', in "
+                "class_list.json or in a copy for --class-list"
+            )
+        for tag, times in Counter(self.tags).items():
+            if times > 1:
+                pairs = zip(self.classes, self.tags, strict=True)
+                clash = ", ".join(name for name, its in pairs if its == tag)
+                raise InvalidInput(f"class list: {clash} would share the tag '{tag}'; rename one")
+        return self
+
+    def _check_alike(self) -> None:
+        first: dict[str, ClassKey] = {}
+        for key in self.keys:
+            other = first.setdefault(key.name, key)
+            if (key.ignore, key.tag) != (other.ignore, other.tag):
+                raise InvalidInput(
+                    f"class list: {key.name}: its keys {self.encoding.key_text(other.key)} and "
+                    f"{self.encoding.key_text(key.key)} differ in ignore or tag; write both alike"
+                )
 
 
-def _check_name(file: str, colour: str, name: object) -> None:
-    """Refuse what no table and no picture has room for."""
-    if not isinstance(name, str):
-        return  # Palette says what it expects
+def tag_name(class_name: str) -> str:
+    """The tag of a class: lower case, letters, digits and blanks only, blanks as underscores.
+
+    >>> tag_name("Painted driv. instr.")
+    'painted_driv_instr'
+    >>> tag_name("Obstacles / trash")
+    'obstacles_trash'
+
+    Source: the spelling of the proof of concept's own client programs.
+    """
+    letters = "".join(c for c in class_name.lower() if c.isascii() and (c.isalnum() or c == " "))
+    return "_".join(letters.split())
+
+
+def _keys_of(encoding: Encoding, row: Any) -> Iterable[ClassKey]:
+    if not isinstance(row, Mapping) or "key" not in row or "name" not in row:
+        raise InvalidInput(f"class list: {str(row)[:80]}: expected a class with key and name")
+    if odd := sorted(row.keys() - _FIELDS):
+        raise InvalidInput(
+            f"class list: {row['name']}: no such entry '{odd[0]}'; expected "
+            f"{', '.join(sorted(_FIELDS))}"
+        )
+    keys = row["key"] if isinstance(row["key"], list) else [row["key"]]
+    name = _name(", ".join(map(str, keys)), row["name"])
+    if not isinstance(row.get("ignore", False), bool):
+        raise InvalidInput(
+            f"class list: {name}: ignore = {row['ignore']!r}; expected true or false"
+        )
+    if (instance := row.get("instance")) is not None and (
+        type(instance) is not int or not 0 <= instance <= 9
+    ):
+        raise InvalidInput(f"class list: {name}: instance = {instance!r}; expected 0 to 9")
+    tag = row.get("tag", "")
+    if not isinstance(tag, str) or (tag and not _TAG.fullmatch(tag)):
+        raise InvalidInput(
+            f"class list: {name}: tag {tag!r}: expected letters a to z, digits and single "
+            "underscores, such as rd_normal_street"
+        )
+    if not keys:
+        raise InvalidInput(f"class list: {name} has no key; give one, or leave the class out")
+    for text in keys:
+        key = _key(encoding, text, name)
+        colour = _colour(row["colour"]) if "colour" in row else _drawn(encoding, key)
+        yield ClassKey(key, name, colour, row.get("ignore", False), tag, instance)
+
+
+def _key(encoding: Encoding, value: Any, name: str) -> int:
+    if encoding.is_colour:
+        return _colour(value)
+    most = SAMPLES // encoding.divisor if encoding.channel is None else 256
+    if type(value) is not int or not 0 <= value < most:
+        raise InvalidInput(
+            f"class list: {name}: key {value!r}: expected a whole number from 0 to {most - 1:,}, "
+            f"as the encoding is {encoding.text}"
+        )
+    return value
+
+
+def _drawn(encoding: Encoding, key: int) -> int:
+    """A colour that neighbouring numbers have far apart; a colour itself.
+
+    Source: the golden ratio's multiples spread evenly; here over 24-bit colours.
+    """
+    return key if encoding.is_colour else (key + 1) * 0x9E3779 % COLOURS
+
+
+def _colour(text: object) -> int:
+    if not isinstance(text, str) or not _COLOUR.fullmatch(text):
+        raise InvalidInput(f"class list: '{text}' is not a colour like #ff8000")
+    return int(text[1:], 16)
+
+
+def _name(key: object, name: object) -> str:
+    """A class's name; refused is what no table and no picture has room for."""
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidInput(f"class list: {key} has no class name")
     if len(name) > MOST_CHARACTERS:
         raise InvalidInput(
-            f"{file}: the class of {colour[:10]} has a name of {len(name):,} characters; "
+            f"class list: the class of {str(key)[:10]} has a name of {len(name):,} characters; "
             f"at most {MOST_CHARACTERS}"
         )
     if not name.isprintable():
         raise InvalidInput(
-            f"{file}: the class {name!a} has characters that cannot be printed; rename it"
+            f"class list: the class {name!a} has characters that cannot be printed; rename it"
         )
-
-
-def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """A JSON object's entries; json itself would silently keep the last of two."""
-    keys = [key for key, _ in pairs]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise InvalidInput(f"'{key}' is listed {keys.count(key)} times; keep one")
-    return dict(pairs)
-
-
-def _find_class_list(files: SourceFiles) -> tuple[str, bytes]:
-    for key in (CLASS_LIST, f"camera_lidar_semantic/{CLASS_LIST}"):
-        content = _content(files, key)
-        if content is not None:
-            return f"{files.root}/{key}", content
-    raise ClassListMissing(
-        f"{files.root}: no {CLASS_LIST} there or in camera_lidar_semantic/; it says which colour "
-        "is which class. Point the source at the folder that holds it, give --class-list FILE, or "
-        "add the source as --part-of one that has been scanned"
-    )
-
-
-def _content(files: SourceFiles, key: str) -> bytes | None:
-    """A class list of the source; None where it has none of that key.
-
-    Raises:
-        StorageError: It is there and cannot be read.
-    """
-
-    def unreadable(key: str, reason: str) -> None:
-        raise UnreadableFile(f"cannot be read: {reason}", key)
-
-    try:
-        listed = next(iter(files.list(key, unreadable)), None)
-        if listed is not None:
-            return _twice_alike(files, listed)
-    except BadFile as error:
-        raise StorageError(
-            f"{files.root}/{key}: {error.reason}: it says which colour is which class. Have it "
-            "readable, or give --class-list FILE",
-            f"{files.root}/{key}",
-        ) from error
-    try:
-        return files.read(key)  # --exclude leaves it out of listings alone
-    except BadFile:
-        return None
-
-
-def _twice_alike(files: SourceFiles, listed: File) -> bytes:
-    """The file's bytes; where no checksum proves them, such as came twice.
-
-    One byte that is another may make it another list, by which all labels are counted again.
-    """
-    read = read_listed(files, listed)
-    if not read.is_proven and read_listed(files, listed).content != read.content:
-        raise UnreadableFile("cannot be read: other bytes came each time; scan again", listed.key)
-    return read.content
+    return name.strip()

@@ -3,14 +3,16 @@
 import io
 import struct
 import zlib
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
 from catalog.errors import BadFile
+from ingest.labels.class_list import ClassList
+from ingest.labels.encoding import Encoding
 from ingest.labels.inflate import crc32, inflate
-from ingest.labels.palette import Palette
 from ingest.labels.png_chunks import PngChunks, take_apart
 
 UInt8 = npt.NDArray[np.uint8]
@@ -24,7 +26,15 @@ def open_png(png: bytes) -> Image.Image:
     Raises:
         BadFile: Not a PNG, truncated or damaged.
     """
-    chunks = take_apart(png)
+    return _to_rgb(_opened(take_apart(png)))
+
+
+def _opened(chunks: PngChunks) -> Image.Image:
+    """The fully decoded image in Pillow's own mode.
+
+    Raises:
+        BadFile: Truncated or damaged.
+    """
     header = chunks.header
     try:
         with Image.open(io.BytesIO(chunks.bare()), formats=["PNG"]) as image:
@@ -33,7 +43,7 @@ def open_png(png: bytes) -> Image.Image:
             _check_rows(image, chunks)
             if header.colour_type == 3:
                 _check_indices(image, len(chunks.palette or b"") // 3)
-            return _to_rgb(image)
+            return image.copy()
     except UnidentifiedImageError as error:
         raise BadFile(
             f"PNG header is invalid: {header.bit_depth} bits of colour type {header.colour_type}"
@@ -88,23 +98,77 @@ def decode_image(png: bytes) -> UInt8:
     return np.asarray(open_png(png))
 
 
-def decode_label(png: bytes, palette: Palette) -> UInt8:
-    """A label PNG as (H, W) uint8 [class id]; UNKNOWN_CLASS (255) where a colour is not listed."""
+def decode_label(png: bytes, class_list: ClassList) -> UInt8:
+    """A label PNG as (H, W) uint8 [class id]; UNKNOWN_CLASS (255) where no key fits.
+
+    Raises:
+        BadFile: No such PNG as the class list's encoding has, truncated or damaged.
+    """
     chunks = take_apart(png, crc32)
     header = chunks.header
+    if not class_list.encoding.is_colour:
+        ids: UInt8 = class_list.lookup_table[decode_values(chunks, class_list.encoding)]
+        return ids
     raw = _rgb_rows(chunks)
     if raw is not None:
         from ingest.labels import rgb_rows
 
         ids = np.empty((header.height, header.width), np.uint8)
-        if rgb_rows.class_ids_of_rows(raw, palette.lookup_table, ids) == header.height:
+        if rgb_rows.class_ids_of_rows(raw, class_list.lookup_table, ids) == header.height:
             return ids
     rgb = np.asarray(open_png(png))
     packed = rgb[..., 0].astype(np.uint32) << 16
     packed |= rgb[..., 1].astype(np.uint32) << 8
     packed |= rgb[..., 2]
-    classes: UInt8 = palette.lookup_table[packed]
+    classes: UInt8 = class_list.lookup_table[packed]
     return classes
+
+
+def decode_values(chunks: PngChunks, encoding: Encoding) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """(H, W) uint8 or uint16, the value of each pixel that the encoding takes its key from.
+
+    Raises:
+        BadFile: The image has no such samples, or is truncated or damaged.
+    """
+    check_samples(chunks, encoding)
+    image = _opened(chunks)
+    if encoding.channel is not None:
+        return np.asarray(image)[..., encoding.channel]
+    if image.mode == "LA":
+        return np.asarray(image)[..., 0]
+    if image.mode == "1":
+        return np.asarray(image).astype(np.uint8)
+    values = np.asarray(image)
+    if chunks.header.colour_type == 0 and chunks.header.bit_depth in (2, 4):
+        # Pillow spreads narrow grey samples over 0 to 255.
+        return values // np.uint8(255 // ((1 << chunks.header.bit_depth) - 1))
+    return values.astype(np.uint16) if chunks.header.bit_depth == 16 else values
+
+
+_KINDS = {0: "grey", 2: "RGB", 3: "palette", 4: "grey and alpha", 6: "RGBA"}
+
+
+def check_samples(chunks: PngChunks, encoding: Encoding) -> None:
+    """Refuse an image whose samples cannot be what the encoding reads.
+
+    Raises:
+        BadFile: It is one.
+    """
+    header = chunks.header
+    wanted = ""
+    if encoding.channel is not None:
+        samples = {2: 3, 6: 4}.get(header.colour_type, 0)
+        if header.bit_depth != 8 or encoding.channel >= samples:
+            wanted = f"8 bits of RGB{'A' if encoding.channel == 3 else ' or RGBA'}"
+    elif not encoding.is_colour and (
+        header.colour_type not in (0, 3, 4) or (header.colour_type, header.bit_depth) == (4, 16)
+    ):
+        wanted = "grey or palette samples, which are class ids"
+    if wanted:
+        raise BadFile(
+            f"PNG has {header.bit_depth} bits of {_KINDS[header.colour_type]}; the layout's "
+            f"encoding {encoding.text} needs {wanted}"
+        )
 
 
 def _rgb_rows(chunks: PngChunks) -> UInt8 | None:

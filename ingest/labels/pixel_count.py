@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.errors import BadFile
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
+from ingest.labels.encoding import SAMPLES
 from ingest.labels.inflate import crc32, inflate
-from ingest.labels.label_image import open_png
-from ingest.labels.palette import UNKNOWN_CLASS, Palette
+from ingest.labels.label_image import check_samples, decode_values, open_png
 from ingest.labels.png_chunks import PngChunks, PngHeader, take_apart
 
-_REPORTED_COLOURS = 16
+_REPORTED_KEYS = 16
 
 FEW_LABELS = 50
 """Labels that a process counts before it loads the faster way: that takes 12 ms of CPU."""
@@ -30,23 +31,23 @@ class PixelCounts:
     """Pixels per class of one label image; all counts are exact and sum to width * height.
 
     Attributes:
-        counts: (n_classes,) int64 [pixels], in the palette's class order.
-        unknown: Pixels whose colour is not in the palette.
-        unknown_colours: Those colours as "#rrggbb" with their pixels, at most the 16 largest.
-        digest: 16 hexadecimal digits, the same for images of the same size and colours, however
+        counts: (n_classes,) int64 [pixels], in the class list's class order.
+        unknown: Pixels whose key the class list does not have.
+        unknown_keys: Those keys, "#rrggbb" of colours, with their pixels; at most the 16 largest.
+        digest: 16 hexadecimal digits, the same for images of the same size and values, however
             they are stored; 64 bits of no cryptographic strength.
     """
 
     counts: npt.NDArray[np.int64]
     unknown: int
-    unknown_colours: Mapping[str, int]
+    unknown_keys: Mapping[str, int]
     width: int
     height: int
     digest: str = ""
 
 
-def count_pixels(png: bytes, palette: Palette) -> PixelCounts:
-    """Exact pixels per class of a label PNG; colours are compared exactly, never nearest.
+def count_pixels(png: bytes, class_list: ClassList) -> PixelCounts:
+    """Exact pixels per class of a label PNG; keys are compared exactly, never nearest.
 
     Alpha is ignored and gamma is not applied. Images of samples of at most 8 bits that are not
     interlaced are counted by `ingest.labels.stretch_rows` where they are RGB, made of areas, and
@@ -55,15 +56,18 @@ def count_pixels(png: bytes, palette: Palette) -> PixelCounts:
     chunks = take_apart(png, crc32)
     width, height = chunks.header.width, chunks.header.height
     digest = np.zeros(1, np.uint64)
-    if _is_of_bytes(chunks.header):
-        counts = _count_rows(chunks, palette, digest)
+    check_samples(chunks, class_list.encoding)
+    if not class_list.encoding.is_colour and not _is_of_samples(chunks.header, class_list):
+        counts = _count_values(chunks, class_list, digest)
+    elif _is_of_bytes(chunks.header):
+        counts = _count_rows(chunks, class_list, digest)
     else:
-        counts = _count_image(png, palette, digest)
+        counts = _count_colours(np.asarray(open_png(png)), class_list, digest)
     unknown = int(counts[UNKNOWN_CLASS])
     return PixelCounts(
-        counts[: len(palette)].copy(),
+        counts[: len(class_list)].copy(),
         unknown,
-        _unknown_colours(png, palette) if unknown else {},
+        _unknown_keys(png, chunks, class_list) if unknown else {},
         width,
         height,
         f"{int(digest[0]):016x}",
@@ -78,8 +82,23 @@ def _is_of_bytes(header: PngHeader) -> bool:
     return header.bit_depth == 8 or narrow
 
 
+def _is_of_samples(header: PngHeader, class_list: ClassList) -> bool:
+    """True where the kernel of rows counts the samples that are keys: one of at most 8 bits."""
+    return class_list.encoding.channel is None and _is_of_bytes(header)
+
+
+def _count_values(
+    chunks: PngChunks, class_list: ClassList, digest: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.int64]:
+    """(256,) int64 [pixels] by class id, of an image whose values are decoded first; and digest."""
+    values = decode_values(chunks, class_list.encoding)
+    as_colour = np.zeros((*values.shape, 3), np.uint8)
+    as_colour[..., 1], as_colour[..., 2] = values >> 8, values & 255
+    return _count_colours(as_colour, class_list, digest)
+
+
 def _count_rows(
-    chunks: PngChunks, palette: Palette, digest: npt.NDArray[np.uint64]
+    chunks: PngChunks, class_list: ClassList, digest: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.int64]:
     """(256,) int64 [pixels] by class id, of an image that `_is_of_bytes`; and digest."""
     from ingest.labels import (
@@ -92,26 +111,28 @@ def _count_rows(
     if (header.colour_type, header.bit_depth) == (2, 8) and _is_one_of_many():
         from ingest.labels import stretch_rows
 
-        if stretch_rows.count(chunks.pixels, height, width, palette.lookup_table, counts, digest):
+        if stretch_rows.count(
+            chunks.pixels, height, width, class_list.lookup_table, counts, digest
+        ):
             return counts
         counts[:] = 0
     raw = inflate(chunks.pixels, header.inflated_bytes)
     several = header.samples >= 3
-    colours = _colours_of_samples(chunks)
+    colours = _values_of_samples(chunks, class_list)
     done = run_kernel.count_rows(
         raw,
         height,
         width,
         header.samples,
         header.bit_depth,
-        palette.lookup_table,
+        class_list.lookup_table,
         counts,
         np.resize(colours, 256),
         digest,
     )
     if done < height:
         raise BadFile(f"PNG is damaged: row {done} has a filter that PNG does not know")
-    return counts if several else _classes_of_samples(counts, colours, palette)
+    return counts if several else _classes_of_samples(counts, colours, class_list)
 
 
 def _is_one_of_many() -> bool:
@@ -124,8 +145,13 @@ def _is_one_of_many() -> bool:
     return stretch_rows.is_compiled()
 
 
-def _colours_of_samples(chunks: PngChunks) -> npt.NDArray[np.uint32]:
-    """(256 or fewer,) uint32 colour by grey level or palette index."""
+def _values_of_samples(chunks: PngChunks, class_list: ClassList) -> npt.NDArray[np.uint32]:
+    """(256 or fewer,) uint32 by grey level or palette index: itself, or its colour."""
+    if not class_list.encoding.is_colour:
+        values = 1 << chunks.header.bit_depth
+        if chunks.palette is not None and chunks.header.colour_type == 3:
+            values = min(values, len(chunks.palette) // 3)
+        return np.arange(values, dtype=np.uint32)
     levels = np.arange(1 << chunks.header.bit_depth, dtype=np.uint32)
     levels *= 255 // levels[-1]
     colours = levels << 16 | levels << 8 | levels
@@ -137,43 +163,52 @@ def _colours_of_samples(chunks: PngChunks) -> npt.NDArray[np.uint32]:
 
 
 def _classes_of_samples(
-    pixels: npt.NDArray[np.int64], colours: npt.NDArray[np.uint32], palette: Palette
+    pixels: npt.NDArray[np.int64], colours: npt.NDArray[np.uint32], class_list: ClassList
 ) -> npt.NDArray[np.int64]:
     """(256,) int64 [pixels] by class id, from pixels by grey level or palette index."""
     largest = int(np.flatnonzero(pixels).max())
     if largest >= len(colours):
         raise BadFile(f"PNG is damaged: uses colour {largest} of a palette of {len(colours)}")
     counts = np.zeros(256, dtype=np.int64)
-    np.add.at(counts, palette.lookup_table[colours], pixels[: len(colours)])
+    np.add.at(counts, class_list.lookup_table[colours], pixels[: len(colours)])
     return counts
 
 
-def _count_image(
-    png: bytes, palette: Palette, digest: npt.NDArray[np.uint64]
+def _count_colours(
+    rgb: npt.NDArray[np.uint8], class_list: ClassList, digest: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.int64]:
-    """(256,) int64 [pixels] by class id, of any PNG, decoded by Pillow; and digest."""
+    """(256,) int64 [pixels] by class id, of (H, W, 3) pixels [RGB]; and digest."""
     from ingest.labels import run_kernel
 
-    image = open_png(png)
-    rows = np.zeros((image.height, 1 + 3 * image.width), np.uint8)
-    rows[:, 1:] = np.asarray(image).reshape(image.height, -1)
+    height, width, _ = rgb.shape
+    rows = np.zeros((height, 1 + 3 * width), np.uint8)
+    rows[:, 1:] = rgb.reshape(height, -1)
     counts = np.zeros(256, dtype=np.int64)
     run_kernel.count_rows(
-        rows.ravel(), image.height, image.width, 3, 8, palette.lookup_table, counts,
+        rows.ravel(), height, width, 3, 8, class_list.lookup_table, counts,
         np.zeros(256, np.uint32), digest,
     )  # fmt: skip
     return counts
 
 
-def _unknown_colours(png: bytes, palette: Palette) -> dict[str, int]:
-    unknown = [item for item in _colours(png) if item[0] not in palette.class_of_colour]
+def _unknown_keys(png: bytes, chunks: PngChunks, class_list: ClassList) -> dict[str, int]:
+    encoding = class_list.encoding
+    if encoding.is_colour:
+        pixels_of_key = _colours(png)
+    else:
+        values = np.bincount(decode_values(chunks, encoding).ravel(), minlength=SAMPLES)
+        pixels_of_key = {}
+        for value in np.flatnonzero(values):
+            key = int(encoding.keys(value))
+            pixels_of_key[key] = pixels_of_key.get(key, 0) + int(values[value])
+    unknown = [item for item in pixels_of_key.items() if item[0] not in class_list.class_of_key]
     unknown.sort(key=lambda item: (-item[1], item[0]))
-    return {f"#{colour:06x}": pixels for colour, pixels in unknown[:_REPORTED_COLOURS]}
+    return {encoding.key_text(key): pixels for key, pixels in unknown[:_REPORTED_KEYS]}
 
 
-def _colours(png: bytes) -> list[tuple[int, int]]:
-    """Colours 0xRRGGBB of an image with their pixels."""
+def _colours(png: bytes) -> dict[int, int]:
+    """Pixels of each colour 0xRRGGBB of an image."""
     image = open_png(png)
     # A small table first: Pillow clears all of it for every image.
     colours = image.getcolors(1 << 10) or image.getcolors(image.width * image.height) or []
-    return [(red << 16 | green << 8 | blue, pixels) for pixels, (red, green, blue) in colours]  # type: ignore[misc]
+    return {red << 16 | green << 8 | blue: pixels for pixels, (red, green, blue) in colours}  # type: ignore[misc]

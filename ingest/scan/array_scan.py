@@ -32,7 +32,11 @@ def write_units(
     with Scan.started(store, records, source, options, number) as scan:
         try:
             with scan.portions(unit_frames, ("",), progress) as portions:
-                header = {"scan": number, "source": source.name, "class_list": scan.class_list}
+                header = {
+                    "scan": number,
+                    "source": source.name,
+                    "class_list": scan.class_list.to_json(),
+                }
                 units = UnitFolder(folder).write(scan.task(), portions, scan.counts, header)
         except RemovalRefused as error:
             shutil.rmtree(folder)
@@ -76,7 +80,7 @@ def collect_units(
                 "already; write units again"
             )
     with Scan.started(store, records, source, options, number) as scan:
-        if scan.class_list != header["class_list"]:
+        if scan.class_list.to_json() != header["class_list"]:
             raise InvalidInput(
                 f"{folder}: the source's class list changed after the units were written; "
                 "write them again"

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from catalog.errors import CatalogDamaged
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from ingest.scan.frame_json import count_from_json, count_json, frame_from_json, frame_json
 from ingest.scan.pair_frames import FrameFiles
 from ingest.scan.read_frame import FrameCount, read_frame
@@ -22,7 +22,7 @@ from ingest.sources.schemes import open_reader
 from ingest.sources.source_files import FileReader
 from ingest.sources.source_options import SourceOptions
 
-FORMAT = 3
+FORMAT = 4
 
 READS_AT_ONCE = 4
 """Frames that a unit reads at once: while one waits for its bytes, another is counted."""
@@ -35,12 +35,11 @@ class UnitSource:
     Attributes:
         uri: Where its files are; the worker must reach them under the same URI.
         options: How an object store is reached; credentials are the worker's own, or sealed.
-        class_list: Class name by colour.
     """
 
     uri: str
     options: SourceOptions
-    class_list: dict[str, str]
+    class_list: ClassList
 
 
 def write_unit(
@@ -55,7 +54,7 @@ def write_unit(
         {
             "uri": source.uri,
             "options": source.options.to_json(),
-            "class_list": source.class_list,
+            "class_list": source.class_list.to_json(),
             "frames": [frame_json(frame) for frame in frames],
             "spans": spans,
             **_key_file(source.options),
@@ -76,8 +75,8 @@ def count_unit(unit: bytes, reads_at_once: int = READS_AT_ONCE) -> bytes:
         sealed_keys.learn(key_file)
     frames = [frame_from_json(frame) for frame in content["frames"]]
     reader = _reader(content["uri"], json.dumps(content["options"]), json.dumps(content["spans"]))
-    palette = _palette(json.dumps(content["class_list"]))
-    read = partial(read_frame, reader, palette=palette)
+    class_list = _class_list(json.dumps(content["class_list"]))
+    read = partial(read_frame, reader, class_list=class_list)
     if reads_at_once == 1:
         counted = [read(frame) for frame in frames]
     else:
@@ -98,8 +97,8 @@ def _reader(uri: str, options: str, spans: str) -> FileReader:
 
 
 @lru_cache(maxsize=4)
-def _palette(class_list: str) -> Palette:
-    return Palette.from_class_list(json.loads(class_list))
+def _class_list(class_list: str) -> ClassList:
+    return ClassList.from_json(json.loads(class_list))
 
 
 def _packed(content: dict[str, Any]) -> bytes:

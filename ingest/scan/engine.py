@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from ingest.scan.count_unit import UnitSource, write_unit
 from ingest.scan.pair_frames import FrameFiles
 from ingest.scan.portions import Portion
@@ -26,7 +26,7 @@ class CountTask:
 
     source: UnitSource
     files: SourceFiles
-    palette: Palette
+    class_list: ClassList
     check_images: bool
 
     def to_read(self, portion: Portion) -> list[FrameFiles]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 from catalog.errors import ArchivedFile, BadFile, UnreadableFile
 from catalog.lake.schema import POSITION_TAGS
 from catalog.values import File, Frame, Problem
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from ingest.labels.pixel_count import count_pixels
 from ingest.labels.png_chunks import HEADER_BYTES, read_header, take_apart
 from ingest.scan.frame_name import CAMERAS
@@ -26,7 +26,7 @@ class FrameCount:
 
     Attributes:
         width: Image width [pixels]; 0 where a file of the frame is bad.
-        pixels: Pixels of each class, in the palette's order; empty where a file is bad.
+        pixels: Pixels of each class, in the class list's order; empty where a file is bad.
         unknown_pixels: Pixels in colours that are no class.
         problems: The bad file, or the colours that are no class.
         digest: PixelCounts.digest of the label; empty where a file is bad.
@@ -41,7 +41,7 @@ class FrameCount:
     digest: str = ""
 
 
-def read_frame(source: FileReader, frame: FrameFiles, palette: Palette) -> FrameCount:
+def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> FrameCount:
     """Count the label's pixels and check that label and camera image fit together.
 
     Of the camera image, where the frame has one, only the header and the end are read. A bad file
@@ -55,7 +55,7 @@ def read_frame(source: FileReader, frame: FrameFiles, palette: Palette) -> Frame
         raise ValueError("a frame that is to be counted needs a label")
     try:
         counts, png = _in_file(
-            label.key, lambda: use_listed(source, label, lambda png: count_pixels(png, palette))
+            label.key, lambda: use_listed(source, label, lambda png: count_pixels(png, class_list))
         )
         if image is not None:
             size = counts.width, counts.height
@@ -66,8 +66,9 @@ def read_frame(source: FileReader, frame: FrameFiles, palette: Palette) -> Frame
         return FrameCount(0, 0, (), 0, label.size, (problem,))
     problems = []
     if counts.unknown:
-        some = ", ".join(f"{colour} {n:,}" for colour, n in counts.unknown_colours.items())
-        reason = f"{counts.unknown:,} pixels in colours that are no class: {some}"
+        some = ", ".join(f"{key} {n:,}" for key, n in counts.unknown_keys.items())
+        what = "colours" if class_list.encoding.is_colour else "ids"
+        reason = f"{counts.unknown:,} pixels in {what} that are no class: {some}"
         problems.append(Problem("unknown_colours", label.key, reason))
     return FrameCount(
         counts.width,
@@ -80,7 +81,7 @@ def read_frame(source: FileReader, frame: FrameFiles, palette: Palette) -> Frame
     )
 
 
-def frame_record(files: FrameFiles, count: FrameCount, palette: Palette) -> Frame | None:
+def frame_record(files: FrameFiles, count: FrameCount, class_list: ClassList) -> Frame | None:
     """The frame as it is catalogued; None where a file of it is bad.
 
     The camera image's row carries the tags; the label's own where there is no camera image.
@@ -92,7 +93,7 @@ def frame_record(files: FrameFiles, count: FrameCount, palette: Palette) -> Fram
         label=files.label_key,
         width=count.width,
         height=count.height,
-        class_pixels=dict(zip(palette.tags, count.pixels, strict=True)),
+        class_pixels=dict(zip(class_list.tags, count.pixels, strict=True)),
         unknown_pixels=count.unknown_pixels,
         label_digest=count.digest,
     )

@@ -19,8 +19,8 @@ from catalog.records.tag_definitions import define_class_tags
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
 from catalog.values import File, Problem
-from ingest.labels.class_list import read_class_list
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
+from ingest.labels.class_list_file import read_class_list
 from ingest.scan import scan_record
 from ingest.scan.count_unit import UnitSource
 from ingest.scan.engine import Counted, CountTask, Engine
@@ -127,7 +127,7 @@ class Scan:
         options: ScanOptions,
         files: SourceFiles,
         number: int,
-        class_list: dict[str, str],
+        class_list: ClassList,
         before: ScanCounts,
         *,
         other_classes: bool,
@@ -136,7 +136,6 @@ class Scan:
         self.store, self.records, self.source, self.options = store, records, source, options
         self.files, self.number, self.class_list = files, number, class_list
         self.before, self.other_classes = before, other_classes
-        self.palette = Palette.from_class_list(class_list)
         self.names = source_names(source, files)
         self.counts = ScanCounts()
         self.committed = False
@@ -164,17 +163,14 @@ class Scan:
         with scan_lock(store, source):
             files = open_recorded(source, options.index_folder)
             class_list = _class_list(records, source, files, options.class_list)
-            palette = Palette.from_class_list(class_list)
-            add_class_tags(store, palette.tags)
-            define_class_tags(records, dict(zip(palette.tags, palette.classes, strict=True)))
+            add_class_tags(store, class_list.tags)
+            define_class_tags(records, dict(zip(class_list.tags, class_list.classes, strict=True)))
             counted_with = scan_record.counted_classes(records, source)
-            changed = bool(counted_with) and (
-                Palette.from_class_list(counted_with).tag_of_colour != palette.tag_of_colour
-            )
+            changed = counted_with is not None and counted_with.meaning != class_list.meaning
             if changed:
                 options = replace(options, full=True)
-            elif [*counted_with.items()] != [*class_list.items()]:
-                set_class_list(records, source.id, class_list)
+            elif counted_with != class_list:
+                set_class_list(records, source.id, class_list.to_json())
             own_record = number is None
             if number is None:
                 number = scan_record.begin(records, source)
@@ -190,7 +186,7 @@ class Scan:
                 raise
             if changed and scan.committed:
                 # Only now, so that a scan that is killed before is followed by another full one.
-                set_class_list(records, source.id, class_list)
+                set_class_list(records, source.id, class_list.to_json())
             if own_record:
                 scan_record.finish(records, number, "done", scan.counts)
 
@@ -217,7 +213,7 @@ class Scan:
             self.store,
             self.records,
             self.names,
-            self.palette,
+            self.class_list,
             source_id=self.source.id,
             scan=self.number,
             counts=self.counts,
@@ -340,7 +336,7 @@ class Scan:
         source = UnitSource(
             self.source.uri, SourceOptions.from_json(self.source.options), self.class_list
         )
-        return CountTask(source, self.files, self.palette, self.options.check_images)
+        return CountTask(source, self.files, self.class_list, self.options.check_images)
 
     def _report(self, progress: Progress | None) -> None:
         now = time.monotonic()
@@ -359,7 +355,7 @@ def source_names(source: Source, files: SourceFiles) -> SourceNames:
 
 def _class_list(
     records: RecordStore, source: Source, files: SourceFiles, chosen: Path | None
-) -> dict[str, str]:
+) -> ClassList:
     """The source's class list; that of its data set where it has none, as A2D2's archives do."""
     try:
         return read_class_list(files, chosen)
@@ -370,7 +366,7 @@ def _class_list(
         # That of the source that the data set is named after goes before any other.
         for other in sorted(other_sources, key=lambda other: other.name != data_set_of(source)):
             if other.class_list:
-                return dict(other.class_list)
+                return ClassList.from_json(other.class_list)
         raise
 
 

@@ -7,7 +7,7 @@ from catalog.records.scans import replace_problems
 from catalog.records.store import RecordStore
 from catalog.store import CatalogStore
 from catalog.values import File, Frame, Problem
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from ingest.scan.engine import Counted
 from ingest.scan.portions import count_problems
 from ingest.scan.read_frame import frame_record, unlabelled_record
@@ -28,14 +28,14 @@ class ScanCommits:
         store: CatalogStore,
         records: RecordStore,
         names: SourceNames,
-        palette: Palette,
+        class_list: ClassList,
         *,
         source_id: int,
         scan: int,
         counts: ScanCounts,
     ) -> None:
         """Prepare to commit."""
-        self.store, self.records, self.names, self.palette = store, records, names, palette
+        self.store, self.records, self.names, self.class_list = store, records, names, class_list
         self.source_id, self.scan, self.counts = source_id, scan, counts
         self._files: list[File] = []
         self._restated: list[File] = []
@@ -60,7 +60,7 @@ class ScanCommits:
             self._problems += count.problems
             count_problems(counts, count.problems)
             counts.bytes_read += count.bytes_read
-            frame = frame_record(files, count, self.palette)
+            frame = frame_record(files, count, self.class_list)
             if frame is not None:
                 self._frames.append(frame)
                 counts.frames += 1

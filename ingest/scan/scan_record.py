@@ -5,14 +5,15 @@ from sqlalchemy import select
 from catalog.errors import NotFound
 from catalog.records.store import RecordStore
 from catalog.records.tables import Scan, Source, now
+from ingest.labels.class_list import ClassList
 from ingest.scan.scan_counts import ScanCounts
 
 SCAN, WATCH = "scan", "watch"
 """Kinds of scans: one that ends by itself, and a watcher's."""
 
 
-def counted_classes(records: RecordStore, source: Source) -> dict[str, str]:
-    """The class list of the source's last whole scan; empty before the first.
+def counted_classes(records: RecordStore, source: Source) -> ClassList | None:
+    """The class list of the source's last whole scan; None before the first.
 
     Raises:
         NotFound: The source was removed.
@@ -21,7 +22,7 @@ def counted_classes(records: RecordStore, source: Source) -> dict[str, str]:
         current = session.get(Source, source.id)
         if current is None:
             raise NotFound("source", source.name, "it was removed meanwhile")
-        return dict(current.class_list)
+        return ClassList.from_json(current.class_list) if current.class_list else None
 
 
 def begin(records: RecordStore, source: Source, kind: str = SCAN) -> int:

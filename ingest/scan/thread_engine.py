@@ -32,7 +32,7 @@ class ThreadEngine:
 
     def count(self, task: CountTask, portions: Iterable[Portion]) -> Iterator[Counted]:
         """See Engine."""
-        read = partial(read_frame, task.files, palette=task.palette)
+        read = partial(read_frame, task.files, class_list=task.class_list)
         pending: deque[tuple[Portion, list[Future[FrameCount]]]] = deque()
         under_way, most = 0, self.frames_each + 2 * self.workers
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="count")

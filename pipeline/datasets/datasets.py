@@ -20,7 +20,7 @@ from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Source
 from catalog.values import NOBODY, Owner
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.datasets.class_lists import class_list_of
 from pipeline.datasets.division import Division, divide
@@ -74,7 +74,7 @@ class Content:
     splits: Sequence[str]
     tags: Sequence[str]
     classes: tuple[str, ...]
-    class_list: Mapping[str, str]
+    class_list: ClassList
     source_locations: SourceLocations
 
 
@@ -118,15 +118,14 @@ def content_of(
     sides, report = _sides(selection, division)
     of_rows = pa.array(splits).take(pa.array(sides))
     rows, class_list, source_locations = rows_of(records, name, selection, of_rows)
-    palette = Palette.from_class_list(class_list)
     question = selection.question.model_dump(mode="json", exclude_defaults=True)
     content = Content(
         question={**question, **provenance.built, **division.to_json()},
         snapshot=selection.snapshot,
         rows=rows,
         splits=splits,
-        tags=palette.tags,
-        classes=palette.classes,
+        tags=class_list.tags,
+        classes=class_list.classes,
         class_list=class_list,
         source_locations=source_locations,
     )
@@ -151,13 +150,13 @@ def _no_frames(name: str, report: Mapping[str, Any]) -> InvalidInput:
 
 def rows_of(
     records: RecordStore, name: str, selection: Selection, splits: pa.Array
-) -> tuple[pa.Table, Mapping[str, str], SourceLocations]:
+) -> tuple[pa.Table, ClassList, SourceLocations]:
     """A selection as a manifest's rows; its class list, and its sources' places."""
     _refuse_labels_alone(name, selection)
     sources = _sources_of(selection, records)
     class_list = class_list_of(records, sources.values())
-    tags = Palette.from_class_list(class_list).tags
-    return _rows(selection, splits, sources, tags), class_list, SourceLocations.of(sources.values())
+    rows = _rows(selection, splits, sources, class_list.tags)
+    return rows, class_list, SourceLocations.of(sources.values())
 
 
 def name_of_new(records: RecordStore, name: str) -> str:

@@ -16,8 +16,7 @@ from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from catalog.values import NOBODY, Owner
-from ingest.labels.palette import Palette
-from pipeline.datasets.class_lists import are_alike, of_alike_sources, tags_of
+from pipeline.datasets.class_lists import of_alike_sources, tags_of
 from pipeline.datasets.datasets import (
     Content,
     Provenance,
@@ -327,12 +326,12 @@ def grown_by(
     new, class_list, source_locations = rows_of(
         stores.records, dataset.name, added, pa.array([entry["split"]] * len(added))
     )
-    if not are_alike(class_list, header.class_list):
+    if class_list.meaning != header.class_list.meaning:
         raise InvalidInput(
             f"dataset {dataset.name}: its source has another class list by now; make it again"
         )
     tags = tags_of(manifest)
-    new = _with_classes(new, Palette.from_class_list(class_list).tags, tags)
+    new = _with_classes(new, class_list.tags, tags)
     question = {
         **dataset.question,
         "extended": [*dataset.question.get("extended", []), dict(entry)],

@@ -137,6 +137,8 @@ def _write_lines(path: Path, lines: Iterator[str]) -> None:
 def fiftyone_metadata(manifest: Manifest, tags: Sequence[str]) -> dict[str, Any]:
     """metadata.json: classes, and which colour of a label image is which."""
     header = manifest.header
+    class_list = header.class_list
+    names = {class_list.encoding.key_text(key.key): key.listed_name for key in class_list.keys}
     return {
         "name": f"{header.name}-v{header.version}",
         "media_type": "image",
@@ -148,8 +150,8 @@ def fiftyone_metadata(manifest: Manifest, tags: Sequence[str]) -> dict[str, Any]
                 "snapshot": header.snapshot,
                 "class_tags": list(tags),
             },
-            "classes": {"ground_truth": list(dict.fromkeys(header.class_list.values()))},
-            "mask_targets": {"ground_truth": dict(header.class_list)},
+            "classes": {"ground_truth": list(dict.fromkeys(names.values()))},
+            "mask_targets": {"ground_truth": names},
         },
     }
 

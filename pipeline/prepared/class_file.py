@@ -9,31 +9,42 @@
 """
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 from catalog.storage.atomic_write import atomic_write
-from ingest.labels.palette import UNKNOWN_CLASS, Palette
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 
 CLASSES_FILE = "classes.json"
 
 
-def write_class_file(folder: Path, class_list: Mapping[str, str]) -> Path:
+def write_class_file(folder: Path, class_list: ClassList) -> Path:
     """Write the classes of a class list into a folder; the file."""
     path = folder / CLASSES_FILE
     atomic_write(path, class_text(class_list))
     return path
 
 
-def class_text(class_list: Mapping[str, str]) -> str:
+def class_text(class_list: ClassList) -> str:
     """The text of classes.json."""
-    palette = Palette.from_class_list(class_list)
+    encoding = class_list.encoding
     rows = []
-    for class_id, (name, tag) in enumerate(zip(palette.classes, palette.tags, strict=True)):
-        colours = [
-            f"#{colour:06x}" for colour, of in palette.class_of_colour.items() if of == class_id
-        ]
-        rows.append(
-            {"id": class_id, "name": name, "tag": tag, "colour": colours[0], "colours": colours}
-        )
-    return json.dumps({"classes": rows, "unknown": UNKNOWN_CLASS}, ensure_ascii=False)
+    for class_id, (name, tag) in enumerate(zip(class_list.classes, class_list.tags, strict=True)):
+        red, green, blue = class_list.class_colours[class_id].tolist()
+        row = {
+            "id": class_id,
+            "name": name,
+            "tag": tag,
+            "colour": f"#{red:02x}{green:02x}{blue:02x}",
+        }
+        keys = [key for key, of in class_list.class_of_key.items() if of == class_id]
+        if encoding.is_colour:
+            row["colours"] = [encoding.key_text(key) for key in keys]
+        else:
+            row["keys"] = keys
+        if class_id in class_list.ignored:
+            row["ignore"] = True
+        rows.append(row)
+    content = {"classes": rows, "unknown": UNKNOWN_CLASS}
+    if not encoding.is_colour:
+        content["encoding"] = encoding.text
+    return json.dumps(content, ensure_ascii=False)

@@ -13,8 +13,8 @@ from PIL import Image
 from catalog.errors import BadFile
 from catalog.storage.beneath import open_beneath, real_path, status_beneath
 from catalog.storage.file_version import fits, version_of, version_text
+from ingest.labels.class_list import ClassList
 from ingest.labels.label_image import decode_image, decode_label
-from ingest.labels.palette import Palette
 from pipeline.manifest import FrameFile, Manifest, ManifestHeader
 from pipeline.runs.size import Size
 
@@ -30,10 +30,10 @@ class DecodedFrames:
     def __init__(
         self,
         frames: Manifest,
-        palette: Palette,
+        class_list: ClassList,
         wait_for: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """Prepare to decode frames whose labels have that palette.
+        """Prepare to decode frames whose labels have that class list.
 
         Args:
             wait_for: Waits until a missing file is there, for frames that a staging fetches
@@ -48,7 +48,7 @@ class DecodedFrames:
         self._repair = _repair(frames.header)
         self._images = frames.images()
         self._labels = frames.labels()
-        self._palette = palette
+        self._class_list = class_list
         self._wait_for = wait_for
 
     def has_label(self, row: int) -> bool:
@@ -90,7 +90,7 @@ class DecodedFrames:
         if file is None:
             raise BadFile("the frame has no label", self._images[row].path)
         try:
-            label = decode_label(self._read(file), self._palette)
+            label = decode_label(self._read(file), self._class_list)
         except BadFile as error:
             raise self._damaged(error, file) from error
         if label.shape != size_px:

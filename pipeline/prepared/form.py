@@ -176,7 +176,7 @@ def form_key(manifest: Manifest, size: Size) -> str | None:
         rows["label_version"].null_count != rows["label"].null_count
     ):
         return None
-    about = [FORMAT, RESIZING, str(size), list(header.class_list.items())]
+    about = [FORMAT, RESIZING, str(size), header.class_list.to_json()]
     sources = {name: header.datasources.get(name, name) for name in header.roots}
     digest = hashlib.sha256(json.dumps([*about, sources]).encode())
     columns = (rows[name].to_pylist() for name in ("fkey", *_FILES, *_LABELS))

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from catalog.errors import BadFile, FramesiftError
-from ingest.labels.palette import Palette
 from pipeline.manifest import Manifest
 from pipeline.prepared.arrays import Arrays
 from pipeline.prepared.decoded_frames import DecodedFrames, nearest, small_image
@@ -29,12 +28,12 @@ class Decoder:
 
     def __init__(self, manifest: Manifest, arrays: Arrays, size: Size) -> None:
         self._manifest, self._arrays, self._size = manifest, arrays, size
-        self._palette = Palette.from_class_list(manifest.header.class_list)
+        self._class_list = manifest.header.class_list
 
     def decode(self, rows: Sequence[int]) -> BadFrames:
         """Decode rows of the manifest; those that cannot be."""
         some = replace(self._manifest, frames=self._manifest.frames.take(list(rows)))
-        frames = DecodedFrames(some, self._palette)
+        frames = DecodedFrames(some, self._class_list)
         bad: BadFrames = {}
         for row, position in enumerate(rows):
             try:

@@ -199,7 +199,7 @@ def _near(lacking: Sequence[str], unknown: Iterable[str]) -> str:
 
 def _check_class(name: str, each: Any, labels: Any) -> None:
     fits = isinstance(each, str) and len(each) <= _LONGEST_NAME and _NAME.fullmatch(each)
-    # Label lists number instances with one digit behind a blank (ingest.labels.palette).
+    # Label lists number instances with one digit behind a blank (ingest.labels.class_list).
     if not fits or re.search(r" \d$", each):
         raise InvalidInput(
             f"class map {name}: {ascii(each)[:40]} is no name of a class; expected letters, digits "

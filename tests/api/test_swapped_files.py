@@ -12,7 +12,6 @@ from api.schemas.datasets import NewSplit
 from api.services.datasets.new_dataset import divide_dataset
 from catalog.errors import BadFile, StorageError
 from catalog.records.tables import Source
-from ingest.labels.palette import Palette
 from ingest.scan.change_source import remove_source
 from pipeline.manifest import Manifest
 from pipeline.runs.size import Size
@@ -78,7 +77,7 @@ def test_staging_and_training(catalogued: Path, tmp_path: Path) -> None:
         for path in (tmp_path / "cache").rglob("*")
         if path.is_file()
     )  # fmt: skip
-    palette = Palette.from_class_list(manifest.header.class_list)
+    palette = manifest.header.class_list
     reader = FrameReader(manifest, palette, Size(8, 8))
     with pytest.raises(BadFile, match="leads out of the source"):
         reader.image(0)
@@ -101,7 +100,7 @@ def test_a_folder_that_is_replaced(catalogued: Path, tmp_path: Path) -> None:
             source.uri, source.options = str(folder), {"within": str(within)}
     dataset = make(workspace, split="train=0.75,validation=0.25")
     divided = divide_dataset(workspace, dataset.name, NewSplit(split="train=0.5,validation=0.5"))
-    palette = Palette.from_class_list(Manifest.read(Path(dataset.manifest)).header.class_list)
+    palette = Manifest.read(Path(dataset.manifest)).header.class_list
 
     def readers() -> list[FrameReader]:
         manifests = (Manifest.read(Path(record.manifest)) for record in (dataset, divided))

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from catalog.errors import BadFile, InvalidInput
+from ingest.labels.class_list import ClassList
 from pipeline.jobs.request import read_json
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from tests.api.servers import framesift
@@ -31,7 +32,7 @@ ABOUT = AboutModel(
     network="small_unet",
     step=40,
     classes=CLASSES,
-    class_list=CLASS_LIST,
+    class_list=ClassList.from_colours(CLASS_LIST),
     height_px=HEIGHT_PX,
     width_px=WIDTH_PX,
     workers=1,
@@ -44,7 +45,7 @@ deep = "[" * 200_000 + "]" * 200_000
 
 def about_file(folder: Path, **changed: Any) -> None:
     """A model.json, whole but for what is changed."""
-    data = {**ABOUT.__dict__, "classes": list(CLASSES)} | changed
+    data = {**ABOUT.to_json(), "classes": list(CLASSES)} | changed
     (folder / ABOUT_FILE).write_text(json.dumps(data))
 
 
@@ -190,4 +191,6 @@ def test_a_training_that_could_not_say_its_classes(name: str) -> None:
     """It is refused before its first step, and not when it writes model.json."""
     ABOUT.check()
     with pytest.raises(InvalidInput, match="a model cannot be made of this dataset"):
-        replace(ABOUT, classes=(name,), class_list={"#000000": name}).check()
+        replace(
+            ABOUT, classes=(name,), class_list=ClassList.from_colours({"#000000": name})
+        ).check()

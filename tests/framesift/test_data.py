@@ -18,7 +18,8 @@ from catalog.storage.file_version import version_of
 from framesift.data import UNKNOWN_CLASS, Classes, open_frames
 from framesift.data.frames import UInt8
 from framesift.data.manifest import versioned_key
-from ingest.labels import label_image, palette
+from ingest.labels import label_image
+from ingest.labels.class_list import ClassList
 from pipeline import entry_name
 from pipeline.datasets.export import export_text
 from pipeline.manifest import Manifest
@@ -34,7 +35,7 @@ from tests.training.drawn_frames import CLASS_LIST, draw_frames, every_fourth, w
 
 __all__ = ["workspace"]
 
-PALETTE = palette.Palette.from_class_list(CLASS_LIST)
+PALETTE = ClassList.from_colours(CLASS_LIST)
 
 
 def dated(base: Path, folder: Path, unlabelled: int | None = None) -> Manifest:
@@ -128,7 +129,7 @@ def test_a_list_of_files(tmp_path: Path) -> None:
     with pytest.raises(framesift.BadFile, match=r"classes.json: No such file"):
         open_frames(tmp_path / "files.txt")
     (tmp_path / "c").mkdir()
-    classes = write_class_file(tmp_path / "c", CLASS_LIST)
+    classes = write_class_file(tmp_path / "c", PALETTE)
     listed = open_frames(tmp_path / "files.txt", classes=classes)
     assert listed.names == manifest.image_paths()
     for (image, ids), (same_image, same_ids) in zip(
@@ -150,7 +151,7 @@ def test_what_is_damaged_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(framesift.BadFile, match="has changed since the dataset was made"):
         frames[0]
     (tmp_path / "list.txt").write_text(f"{image}\n")
-    write_class_file(tmp_path, CLASS_LIST)
+    write_class_file(tmp_path, PALETTE)
     listed = open_frames(tmp_path / "list.txt")
     for damaged in (png[:-20], png[:60] + bytes([png[60] ^ 1]) + png[61:], b"no picture", png[:8]):
         image.write_bytes(damaged)
@@ -190,7 +191,7 @@ def test_other_pngs_are_read_as_the_scan_reads_them(mode: str, tmp_path: Path) -
     else:
         rgb.convert(mode).save(tmp_path / "a.png")
     (tmp_path / "list.txt").write_text("a.png\n")
-    write_class_file(tmp_path, CLASS_LIST)
+    write_class_file(tmp_path, PALETTE)
     image, ids = open_frames(tmp_path / "list.txt")[0]
     expected = label_image.decode_image((tmp_path / "a.png").read_bytes())
     assert np.array_equal(image, expected)
@@ -201,9 +202,9 @@ def test_what_it_knows_of_the_rest_is_so() -> None:
     """Proves class ids of class lists and names in a cache, which the rest of Framesift decides."""
     names = ["Car 1", " Car 2", "Zone 10", "Zone 1 0", "Zone 3", "Sky"]
     class_list = {f"#0000{n:02X}": name for n, name in enumerate(names)}
-    known = palette.Palette.from_class_list(class_list)
-    classes = Classes.of_manifest({"classes": known.classes, "class_list": class_list})
-    assert (classes.names, classes.colours) == (known.classes, known.class_of_colour)
+    known = ClassList.from_colours(class_list)
+    classes = Classes.of_manifest({"classes": known.classes, "class_list": known.to_json()})
+    assert (classes.names, classes.keys) == (known.classes, known.class_of_key)
     for key in ("a/b/c.png", "c.png", "a.b/c"):
         assert versioned_key(key, 7, "etag:x") == entry_name.versioned_key(key, 7, "etag:x")
 

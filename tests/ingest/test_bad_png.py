@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from catalog.errors import BadFile
+from ingest.labels.class_list import ClassList
 from ingest.labels.label_image import decode_image, decode_label
-from ingest.labels.palette import Palette
 from ingest.labels.pixel_count import count_pixels
 from ingest.labels.png_chunks import MAX_PIXELS, read_header
 from tests.ingest.png_writer import (
@@ -31,7 +31,7 @@ PICTURE = Picture(
 GOOD = encode(PICTURE)
 
 
-def refused(png: bytes, palette: Palette) -> str:
+def refused(png: bytes, palette: ClassList) -> str:
     """The reason why all three readers refuse the file."""
     reasons = set()
     with warnings.catch_warnings():
@@ -48,7 +48,7 @@ def refused(png: bytes, palette: Palette) -> str:
     return reasons.pop()
 
 
-def test_truncated_anywhere(palette: Palette) -> None:
+def test_truncated_anywhere(palette: ClassList) -> None:
     """Cut at every byte the file is bad, also where only its end and no pixel is missing."""
     for size in range(len(GOOD)):
         with pytest.raises(BadFile) as error:
@@ -57,7 +57,7 @@ def test_truncated_anywhere(palette: Palette) -> None:
     assert "truncated" in refused(GOOD[:-1], palette)
 
 
-def test_any_single_flipped_bit_is_noticed(palette: Palette) -> None:
+def test_any_single_flipped_bit_is_noticed(palette: ClassList) -> None:
     """No flipped bit counts wrong pixels: the checksums of all chunks are checked."""
     rng = Random(2)
     for at in range(len(GOOD)):
@@ -67,7 +67,7 @@ def test_any_single_flipped_bit_is_noticed(palette: Palette) -> None:
             count_pixels(bytes(damaged), palette)
 
 
-def test_garbage(palette: Palette) -> None:
+def test_garbage(palette: ClassList) -> None:
     """Random bytes, alone, behind a good header, or in a chunk of good checksum, are BadFile."""
     rng = Random(3)
     for _ in range(200):
@@ -103,7 +103,7 @@ def test_garbage(palette: Palette) -> None:
         (SIGNATURE + chunk(b"IDAT", bytes(13)) + bytes(20), "header"),
     ],
 )
-def test_headers_and_ends(png: bytes, words: str, palette: Palette) -> None:
+def test_headers_and_ends(png: bytes, words: str, palette: ClassList) -> None:
     """Empty, other formats, headers alone, impossible headers, decompression bombs."""
     assert words in refused(png, palette)
 
@@ -119,7 +119,7 @@ def test_a_bomb_is_refused_by_its_header() -> None:
 @pytest.mark.parametrize("interlaced", [False, True])
 @pytest.mark.parametrize("height", [2, 3, 8, 9])
 def test_missing_rows_are_not_counted_as_black(
-    interlaced: bool, height: int, palette: Palette
+    interlaced: bool, height: int, palette: ClassList
 ) -> None:
     """A stream that ends properly but a row too early is refused; Pillow would fill in zeros."""
     picture = Picture([[(255, 0, 0)] * 3] * height, interlaced=interlaced)
@@ -130,7 +130,7 @@ def test_missing_rows_are_not_counted_as_black(
     assert count_pixels(encode(black), palette).unknown == 3 * height
 
 
-def test_bad_streams(palette: Palette) -> None:
+def test_bad_streams(palette: ClassList) -> None:
     """A stream with a filter that does not exist, or that is no zlib stream, is refused."""
     picture = Picture([[(1, 2, 3)] * 4] * 2)
     raw = bytearray(raw_rows(picture))
@@ -139,7 +139,7 @@ def test_bad_streams(palette: Palette) -> None:
     refused(around(picture, b"\x79" + zlib.compress(raw_rows(picture))[1:]), palette)
 
 
-def test_palette_images_that_lack_colours(palette: Palette) -> None:
+def test_palette_images_that_lack_colours(palette: ClassList) -> None:
     """No palette, or an index beyond it: the colour is not known, so the label is bad."""
     for beyond in (2, 3):
         indexed = Picture([[(0,), (beyond,)]], 3, 8, palette=((255, 0, 0), (0, 0, 255)))
@@ -147,7 +147,7 @@ def test_palette_images_that_lack_colours(palette: Palette) -> None:
     assert "no palette" in refused(encode(Picture([[(0,), (1,)]], 3, 8)), palette)
 
 
-def test_two_headers(palette: Palette) -> None:
+def test_two_headers(palette: ClassList) -> None:
     """A second IHDR cannot change the size that was checked."""
     second = chunk(b"IHDR", struct.pack(">IIBBBBB", 60000, 60000, 8, 2, 0, 0, 0))
     assert "second header" in refused(encode(PICTURE, second), palette)

@@ -10,8 +10,8 @@ from catalog.records.scans import recorded_problems
 from ingest.extractors.boxes import read_boxes
 from ingest.extractors.bus import read_recording
 from ingest.extractors.lidar import read_points
+from ingest.labels.class_list import ClassList
 from ingest.labels.other_content import kind_of_content
-from ingest.labels.palette import Palette
 from tests.ingest.scene_folders import CLASS_LIST, Home, frame_key, make_tree, put
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
@@ -108,7 +108,7 @@ def test_a_class_list_that_is_left_out_is_read_all_the_same(home: Home, tmp_path
 def test_a_class_whose_name_makes_no_tag_is_named(names: list[str]) -> None:
     """One class in Chinese shares its tag with none: the message says what a tag needs."""
     with pytest.raises(InvalidInput) as refused:
-        Palette.from_class_list({f"#{n:06x}": name for n, name in enumerate(names)})
+        ClassList.from_colours({f"#{n:06x}": name for n, name in enumerate(names)})
     assert all(f"'{name}'" in str(refused.value) for name in names if name != "Car")
     assert "'Car'," not in str(refused.value).partition(":")[2].partition(";")[0]
     assert "--class-list" in str(refused.value)

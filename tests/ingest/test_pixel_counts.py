@@ -10,13 +10,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.label_image import decode_image, decode_label, open_png
-from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from ingest.labels.pixel_count import PixelCounts, count_pixels
 from tests.ingest.png_writer import FORMATS, SAMPLES, Picture, Pixel, chunk, encode
 
 # Two colours of one class, greys that grey images can hit, and no black: it is "unknown".
-LISTED = Palette.from_class_list(
+LISTED = ClassList.from_colours(
     {
         "#ff0000": "Car 1",
         "#c80000": "Car 2",
@@ -30,7 +30,7 @@ Rgb = tuple[int, int, int]
 REPOSITORY = Path(__file__).parent.parent.parent
 
 
-def by_class(counts: PixelCounts, palette: Palette) -> dict[str, int]:
+def by_class(counts: PixelCounts, palette: ClassList) -> dict[str, int]:
     return {
         name: int(pixels)
         for name, pixels in zip(palette.classes, counts.counts, strict=True)
@@ -38,7 +38,7 @@ def by_class(counts: PixelCounts, palette: Palette) -> dict[str, int]:
     }
 
 
-def test_real_labels_count_exactly(a2d2_root: Path, palette: Palette) -> None:
+def test_real_labels_count_exactly(a2d2_root: Path, palette: ClassList) -> None:
     """The four real labels give the counts that were found one class at a time, pixel by pixel."""
     expected = json.loads((a2d2_root / "counts.json").read_text())["labels"]
     labels = sorted(a2d2_root.glob("camera_lidar_semantic/*/label/*/*.png"))
@@ -54,7 +54,7 @@ def test_real_labels_count_exactly(a2d2_root: Path, palette: Palette) -> None:
         assert counts.unknown == facts["unknown_pixels"] == 0
 
 
-def test_sample_labels_count_exactly(sample_root: Path, palette: Palette) -> None:
+def test_sample_labels_count_exactly(sample_root: Path, palette: ClassList) -> None:
     """Every committed label gives the counts that the drawing program noted."""
     noted = json.loads((sample_root.parent / "counts.json").read_text())["frames"]
     labels = list(sample_root.rglob("*_label_*.png"))
@@ -92,7 +92,7 @@ def pictures(draw: st.DrawFn) -> Picture:
 
 def _some_colour(rng: Random) -> Rgb:
     if rng.random() < 0.7:
-        colour = rng.choice(LISTED.colours)
+        colour = rng.choice([*LISTED.class_of_key])
         return colour >> 16, colour >> 8 & 255, colour & 255
     return rng.choice([(0, 0, 0), (1, 2, 4), (254, 0, 0), (0, 0, 255)])
 
@@ -141,7 +141,7 @@ def test_every_kind_of_png_counts_as_slow_counting_does(picture: Picture) -> Non
     listed: Counter[int] = Counter()
     unknown: Counter[str] = Counter()
     for red, green, blue in colours:
-        class_id = LISTED.class_of_colour.get(red << 16 | green << 8 | blue)
+        class_id = LISTED.class_of_key.get(red << 16 | green << 8 | blue)
         if class_id is None:
             unknown[f"#{red:02x}{green:02x}{blue:02x}"] += 1
         else:
@@ -153,7 +153,7 @@ def test_every_kind_of_png_counts_as_slow_counting_does(picture: Picture) -> Non
     assert decode_image(png).reshape(-1, 3).tolist() == [list(colour) for colour in colours]
     assert counts.counts.tolist() == [listed[c] for c in range(len(LISTED))]
     assert counts.unknown == unknown.total()
-    assert counts.unknown_colours == unknown
+    assert counts.unknown_keys == unknown
     assert (counts.width, counts.height) == picture.size
     assert counts.counts.sum() + counts.unknown == counts.width * counts.height
     assert counts.digest == digest_of(colours, counts.width)
@@ -162,7 +162,7 @@ def test_every_kind_of_png_counts_as_slow_counting_does(picture: Picture) -> Non
     ids = decode_label(png, LISTED)
     assert ids.shape == (counts.height, counts.width)
     assert ids.ravel().tolist() == [
-        LISTED.class_of_colour.get(red << 16 | green << 8 | blue, UNKNOWN_CLASS)
+        LISTED.class_of_key.get(red << 16 | green << 8 | blue, UNKNOWN_CLASS)
         for red, green, blue in colours
     ]
     assert np.bincount(ids.ravel(), minlength=256)[: len(LISTED)].tolist() == counts.counts.tolist()
@@ -189,17 +189,17 @@ def test_unknown_colours_are_reported_largest_first_and_at_most_16() -> None:
     row = [(0, 1, number) for number in range(20) for _ in range(number + 1)]
     counts = count_pixels(encode(Picture([row])), LISTED)
     assert counts.unknown == sum(range(1, 21))
-    assert list(counts.unknown_colours.items())[:2] == [("#000113", 20), ("#000112", 19)]
-    assert len(counts.unknown_colours) == 16
+    assert list(counts.unknown_keys.items())[:2] == [("#000113", 20), ("#000112", 19)]
+    assert len(counts.unknown_keys) == 16
 
 
 def test_near_colours_are_never_matched() -> None:
     """#800000 and #810000 differ: a colour that is off by one is no class."""
     counts = count_pixels(encode(Picture([[(0x80, 0, 0), (0x81, 0, 0)]])), LISTED)
-    assert (by_class(counts, LISTED), counts.unknown_colours) == ({"Car": 1}, {"#810000": 1})
+    assert (by_class(counts, LISTED), counts.unknown_keys) == ({"Car": 1}, {"#810000": 1})
 
 
-def test_whole_frames_are_decoded_as_pillow_does(palette: Palette) -> None:
+def test_whole_frames_are_decoded_as_pillow_does(palette: ClassList) -> None:
     """Proves no pixel of whole images and labels differs, real ones included where they are."""
     root = Path(os.environ.get("A2D2_ROOT") or REPOSITORY / "sample_data/a2d2")
     for kind in ("camera", "label"):

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import BadFile
+from ingest.labels.class_list import ClassList
 from ingest.labels.label_image import open_png
-from ingest.labels.palette import Palette
 from ingest.labels.pixel_count import count_pixels
 from tests.ingest.png_writer import Picture, Pixel, around, encode, raw_rows
 
-LISTED = Palette.from_class_list(
+LISTED = ClassList.from_colours(
     {"#ff0000": "Car", "#87ceff": "Sky", "#000000": "Black", "#555555": "Grey", "#ffffff": "White"}
 )
 FORMATS = ((2, 8), (6, 8), (0, 8), (4, 8), (3, 8), (3, 4), (3, 2), (3, 1), (0, 4), (0, 2), (0, 1))
@@ -88,7 +88,7 @@ def test_runs_are_counted_in_any_format_and_filter(seed: int) -> None:
     png, colours = encode(picture), _rgb(picture)
     counted = count_pixels(png, LISTED)
     pixels = Counter(red << 16 | green << 8 | blue for row in colours for red, green, blue in row)
-    assert counted.counts.tolist() == [pixels[colour] for colour in LISTED.colours]
+    assert counted.counts.tolist() == [pixels[colour] for colour in LISTED.class_of_key]
     assert counted.unknown == pixels.total() - sum(counted.counts.tolist())
     assert np.array_equal(np.asarray(open_png(png)), np.array(colours, np.uint8))
     assert counted.digest == count_pixels(encode(Picture(colours)), LISTED).digest

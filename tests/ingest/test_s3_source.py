@@ -18,7 +18,7 @@ import pytest
 
 from catalog.errors import BadFile, InvalidInput, StorageError
 from catalog.values import File
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import pair_frames
 from ingest.scan.read_frame import frame_record, read_frame
@@ -73,7 +73,7 @@ def put(server: S3Server, bucket: str, keys: list[str]) -> None:
         list(pool.map(lambda k: client.put_object(Bucket=bucket, Key=k, Body=k.encode()), keys))
 
 
-def class_pixels(files: SourceFiles, palette: Palette) -> dict[str, dict[str, int]]:
+def class_pixels(files: SourceFiles, palette: ClassList) -> dict[str, dict[str, int]]:
     """What a scan counts: the pixels per class of every frame, by its image's key."""
     counted: dict[str, dict[str, int]] = {}
     for scene in pair_frames(compare(files.list(), [])):
@@ -86,7 +86,7 @@ def class_pixels(files: SourceFiles, palette: Palette) -> dict[str, dict[str, in
 
 
 def test_sample_frames_read_as_from_a_folder(
-    server: S3Server, sample_root: Path, palette: Palette
+    server: S3Server, sample_root: Path, palette: ClassList
 ) -> None:
     """Keys, sizes and class pixels of the sample frames are the same on S3 and in a folder."""
     bucket = server.new_bucket("sample")

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 
 from catalog.errors import BadFile
 from ingest.labels import pixel_count, stretch_rows
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.label_image import open_png
-from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from ingest.labels.pixel_count import count_pixels
 from ingest.labels.png_chunks import take_apart
 from tests.ingest.deflate_writer import Bits, deflated
 from tests.ingest.png_writer import SAMPLES, Picture, Pixel, around, raw_rows
 
 REPOSITORY = Path(__file__).parent.parent.parent
-LISTED = Palette.from_class_list(
+LISTED = ClassList.from_colours(
     {"#ff0000": "Car", "#010203": "Sky", "#000000": "Black", "#555555": "Grey", "#ffffff": "White"}
 )
 COLOURS: list[Pixel] = [(255, 0, 0), (1, 2, 3), (0, 0, 0), (0, 0, 7), (85, 85, 85)]
@@ -86,7 +86,7 @@ def _slow(picture: Picture) -> tuple[list[int], int]:
             rgb = picture.palette[pixel[0]] if picture.palette else pixel
             rgb = rgb[:3] if len(rgb) >= 3 else (rgb[0],) * 3
             counts[rgb[0] << 16 | rgb[1] << 8 | rgb[2]] += many
-    listed = [counts[colour] for colour in LISTED.colours]
+    listed = [counts[colour] for colour in LISTED.class_of_key]
     return listed, counts.total() - sum(listed)
 
 
@@ -197,7 +197,7 @@ def test_labels_of_the_sample_frames_and_real_ones(monkeypatch: pytest.MonkeyPat
     """What encoders write is counted while inflating where libdeflate would copy pixel by pixel."""
     root = Path(os.environ.get("A2D2_ROOT") or REPOSITORY / "sample_data/a2d2")
     class_list = json.loads(next(root.rglob("class_list.json")).read_text(encoding="utf-8"))
-    palette = Palette.from_class_list(class_list)
+    palette = ClassList.from_colours(class_list)
     monkeypatch.setattr(pixel_count, "FEW_LABELS", 1 << 60)  # `count_pixels` is the other way
     ways = []
     for path in sorted(root.rglob("*_label_*.png"))[:16]:

@@ -18,7 +18,7 @@ from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
 # Until boto3 is among the dependencies; then these two lines go.
 from catalog.records.sources import add_source
 from catalog.records.tables import Source
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from ingest.sources import tar_index
 from ingest.sources.local_folder import LocalArchive, LocalFolder
 from ingest.sources.schemes import is_archive, open_source
@@ -395,7 +395,7 @@ def test_missing_archive(tmp_path: Path) -> None:
 
 
 def test_sample_frames_read_as_from_a_folder(
-    moto_server: S3Server, sample_root: Path, palette: Palette, tmp_path: Path
+    moto_server: S3Server, sample_root: Path, palette: ClassList, tmp_path: Path
 ) -> None:
     """Keys and class pixels are the same in a folder, its tar and its tar on S3."""
     path = folder_as_tar(sample_root, tmp_path / "sample.tar")

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from ingest.labels.class_list import ClassList
 from pipeline.cache.lease import BEAT_FILE, LEASE_FILE, LEASES, MANIFESTS, USED_FILE
 from pipeline.manifest import HEADER_FILE, Manifest, ManifestHeader
 from pipeline.manifest_rows import FRAMES_SCHEMA
 
+CLASSES = ClassList.from_colours({"#ff0000": "Car"})
 BYTES = 1000
 """Size of each file."""
 
@@ -39,7 +41,7 @@ def stage(cache: Path, name: str, files: Sequence[str], used: float = 0.0) -> Pa
         for key in files
     ]
     header = ManifestHeader(
-        name, 1, "0", {}, 0, {}, (), {"all": len(frames)},
+        name, 1, "0", {}, 0, CLASSES, ("Car",), {"all": len(frames)},
         roots={"a2d2": os.path.relpath(cache / "local:a2d2", place)},
         datasources={"a2d2": "local:a2d2"}, staged=True,
     )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from catalog.errors import BadFile, InvalidInput, UnknownName
-from ingest.labels.palette import UNKNOWN_CLASS, Palette, tag_name
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList, tag_name
 from pipeline.runs.class_map import A2D2_8, MAPS, ClassMap, chosen_classes, classes_in
 from sample_data.regenerate import COMMITTED_SET
 from tests.training.drawn_frames import CLASS_LIST, read_class_list
@@ -19,7 +19,7 @@ TWO = {"classes": {"Ground": ["RD normal street"], "Moving thing": ["Car", "Bicy
 
 def test_the_eight_channels_of_a2d2() -> None:
     """Proves that they have a place for each of the 38 classes, and tags as classes have them."""
-    label_classes = Palette.from_class_list(
+    label_classes = ClassList.from_colours(
         read_class_list(next(COMMITTED_SET.rglob("class_list.json")))
     ).classes
     map_ = chosen_classes("a2d2-8")
@@ -40,22 +40,22 @@ def test_the_eight_channels_of_a2d2() -> None:
 def test_labels_are_merged() -> None:
     """Proves ids, pixels and colours; unknown and ignored pixels do not count."""
     map_ = ClassMap.from_json(TWO | {"ignored": ["Sky"], "name": "two"})
-    classes = LabelClasses.of(CLASS_LIST, map_, "drawn")
+    classes = LabelClasses.of(ClassList.from_colours(CLASS_LIST), map_, "drawn")
     label = np.array([[0, 1, 2, 3, UNKNOWN_CLASS]], np.uint8)  # sky, street, car, bicycle
     assert classes.merged(label).tolist() == [[UNKNOWN_CLASS, 0, 1, 1, UNKNOWN_CLASS]]
     assert classes.merged_pixels(np.array([5, 7, 11, 13])).tolist() == [7, 24]
     assert classes.colours.tolist() == [[0xFF, 0, 0xFF], [0xFF, 0, 0]]
-    every = LabelClasses.of(CLASS_LIST, None, "drawn")
+    every = LabelClasses.of(ClassList.from_colours(CLASS_LIST), None, "drawn")
     assert every.merged(label) is label
     assert every.merged_pixels(np.array([5, 7, 11, 13])).tolist() == [5, 7, 11, 13]
     with pytest.raises(InvalidInput, match="dataset drawn has the label class Sky, which it neit"):
-        LabelClasses.of(CLASS_LIST, ClassMap.from_json(TWO), "drawn")
+        LabelClasses.of(ClassList.from_colours(CLASS_LIST), ClassMap.from_json(TWO), "drawn")
     mistaken = ClassMap.from_json({"classes": {"A": ["Car", "Bycicle"]}, "ignored": ["Sky"]})
     with pytest.raises(InvalidInput, match=r"; does Bycicle mean Bicycle\?"):
         mistaken.ids_of(["Sky", "Car", "Bicycle"], "drawn")
     blind = ClassMap.from_json({"classes": {"A": ["Tram"]}, "ignored": [*every.names]})
     with pytest.raises(InvalidInput, match="ignores every label class of dataset drawn"):
-        LabelClasses.of(CLASS_LIST, blind, "drawn")
+        LabelClasses.of(ClassList.from_colours(CLASS_LIST), blind, "drawn")
 
 
 @pytest.mark.parametrize(

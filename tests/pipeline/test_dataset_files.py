@@ -109,7 +109,7 @@ def test_tables_hold_the_manifests_rows(
     for row, pixels in zip(lines, manifest.frames["class_pixels"].to_pylist(), strict=True):
         assert [row[tag] for tag in tags] == pixels
         assert Path(row["image"]).stat().st_size == row["image_size"]
-    sky = {colour for colour, name in manifest.header.class_list.items() if name == "Sky"}
+    sky = {f"#{key.key:06x}" for key in manifest.header.class_list.keys if key.name == "Sky"}
     counted = 0
     label = np.asarray(Image.open(lines[0]["label"]).convert("RGB"))
     for colour in sky:
@@ -181,11 +181,10 @@ def test_a_fiftyone_dataset(exported: tuple[Manifest, list[str]], tmp_path: Path
     assert "version" not in metadata
     # A colour's class as a plain text: FiftyOne 1.22.1 refuses anything else.
     targets = metadata["info"]["mask_targets"]
-    assert targets == {"ground_truth": dict(manifest.header.class_list)}
+    names = {f"#{key.key:06x}": key.listed_name for key in manifest.header.class_list.keys}
+    assert targets == {"ground_truth": names}
     assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in targets["ground_truth"])
-    assert metadata["info"]["classes"] == {
-        "ground_truth": list(dict.fromkeys(manifest.header.class_list.values()))
-    }
+    assert metadata["info"]["classes"] == {"ground_truth": list(dict.fromkeys(names.values()))}
     samples = json.loads((out / "samples.json").read_text())["samples"]
     assert len(samples) == FRAMES
     for sample, split in zip(samples, manifest.frames["split"].to_pylist(), strict=True):

@@ -14,7 +14,7 @@ from api.schemas.stagings import Staged
 from api.services.session import Session
 from catalog.errors import BadFile, CacheFull, InvalidInput, StorageError
 from catalog.storage.file_version import version_of
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from pipeline.cache.beat import Watch
 from pipeline.cache.lease import Holder, held_leases, leased
 from pipeline.cache.limits import Limits, write_limits
@@ -32,7 +32,7 @@ from tests.pipeline.test_datasets import make
 from tests.training.drawn_frames import CLASS_LIST, FrameFiles, draw_frames, write_manifest
 from training.input.frame_reader import FrameReader
 
-PALETTE = Palette.from_class_list(CLASS_LIST)
+PALETTE = ClassList.from_colours(CLASS_LIST)
 SIZE = Size(height_px=32, width_px=40)
 
 
@@ -198,13 +198,17 @@ def test_what_decides_the_arrays_is_in_the_key(tmp_path: Path) -> None:
     assert prepare(folder, SIZE).decoded == 2
     manifest = Manifest.read(folder)
     colours = {("#0a0b0c" if name == "Sky" else key): name for key, name in CLASS_LIST.items()}
-    Manifest(replace(manifest.header, class_list=colours), manifest.frames).write(folder)
+    Manifest(
+        replace(manifest.header, class_list=ClassList.from_colours(colours)), manifest.frames
+    ).write(folder)
     assert opened(folder, "train")[1] is None
     prepare(folder, SIZE)
     # Class ids follow the order of the list, which is equal as a dictionary.
     backwards = dict(reversed(colours.items()))
     assert backwards == colours
-    Manifest(replace(manifest.header, class_list=backwards), manifest.frames).write(folder)
+    Manifest(
+        replace(manifest.header, class_list=ClassList.from_colours(backwards)), manifest.frames
+    ).write(folder)
     assert opened(folder, "train")[1] is None
     prepare(folder, SIZE)
     assert len(list((tmp_path / ".prepared").iterdir())) == 4
@@ -232,7 +236,7 @@ def test_the_key_is_of_all_that_decides_and_of_nothing_else(tmp_path: Path) -> N
         *(changed(kind, "x.png") for kind in ("image", "label")),
         changed("fkey", "x"),
         replace(whole, frames=whole.frames.take([1, 0, 2])),
-        headed(class_list=dict(reversed([*header.class_list.items()]))),
+        headed(class_list=replace(header.class_list, keys=header.class_list.keys[::-1])),
         headed(datasources=names or dict.fromkeys(header.roots, "elsewhere:x")),
     ]
     keys = [form_key(one, SIZE) for one in (whole, *others)]
@@ -297,7 +301,7 @@ def test_a_staging_names_the_frames_that_cannot_be_decoded(
 def test_a_form_takes_room_in_its_cache(tmp_path: Path) -> None:
     """Proves it counts, is held with its dataset, and goes when it was used least recently."""
     folder = staged(tmp_path, {"train": draw_frames(tmp_path, 2)})
-    headers = 4096 + len(class_text(CLASS_LIST))
+    headers = 4096 + len(class_text(ClassList.from_colours(CLASS_LIST)))
     space = form_bytes(len(Manifest.read(folder)), SIZE) + headers
     with leased(tmp_path, folder.name, Holder("drawn@1")) as lease:
         reservation = Reservation(tmp_path, lease)

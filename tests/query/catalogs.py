@@ -14,7 +14,7 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from ingest.labels.palette import tag_name
+from ingest.labels.class_list import tag_name
 from ingest.scan.scan import scan_source
 from query.run.result_format import encoded
 from query.run.run_sql import run_sql

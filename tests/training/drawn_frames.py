@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.label_image import decode_label
-from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.manifest_rows import FRAMES_SCHEMA
 
@@ -21,6 +21,7 @@ CLASS_LIST = {
     "#c80000": "Car 2",
     "#b65906": "Bicycle 1",
 }
+CLASSES = ClassList.from_colours(CLASS_LIST)
 UNKNOWN_COLOUR = (1, 2, 3)
 HEIGHT_PX, WIDTH_PX = 64, 96
 
@@ -78,7 +79,7 @@ def write_manifest(
     id: str = "drawn-1",  # noqa: A002  (the header's own name for it)
 ) -> Manifest:
     """A manifest of frames below ``root``, written to ``folder``."""
-    palette = Palette.from_class_list(class_list)
+    palette = ClassList.from_colours(class_list)
     rows = []
     for split, files in splits.items():
         for number, frame in enumerate(files):
@@ -105,7 +106,7 @@ def write_manifest(
         id=id,
         question={},
         snapshot=1,
-        class_list=class_list,
+        class_list=palette,
         classes=palette.classes,
         splits={split: len(files) for split, files in splits.items()},
         roots={"drawn": str(root)},

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.label_image import decode_label
-from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from tests.training.drawn_frames import read_class_list
 from training.validation.scores import UInt8
 
@@ -14,7 +14,7 @@ SAMPLE_FRAMES = Path(__file__).parents[2] / "sample_data" / "a2d2"
 
 def read_labels(root: Path, most: int) -> tuple[list[UInt8], int]:
     """Some labels in a folder of A2D2 files, (H, W) uint8 [class id], and the number of classes."""
-    palette = Palette.from_class_list(read_class_list(next(root.rglob("class_list.json"))))
+    palette = ClassList.from_colours(read_class_list(next(root.rglob("class_list.json"))))
     paths = sorted(root.rglob("*_label_*.png"))[:most]
     return [decode_label(path.read_bytes(), palette) for path in paths], len(palette)
 

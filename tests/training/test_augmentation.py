@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from catalog.errors import UnknownName
-from ingest.labels.palette import UNKNOWN_CLASS
+from ingest.labels.class_list import UNKNOWN_CLASS
 from pipeline.example_order import Example
 from pipeline.prepared.decoded_frames import UInt8
 from pipeline.runs.augmentations import AUGMENTATIONS, augmentations_in

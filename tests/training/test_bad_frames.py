@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import BadFile
-from ingest.labels.palette import UNKNOWN_CLASS, Palette
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from pipeline.example_order import examples
 from pipeline.runs.size import Size
 from tests.training.commands import TINY, horovodrun, run, run_several
@@ -19,7 +19,7 @@ from training.input.skipped_frames import (
 )
 from training.run.checkpoint import Checkpoint
 
-PALETTE = Palette.from_class_list(CLASS_LIST)
+PALETTE = ClassList.from_colours(CLASS_LIST)
 
 
 def damage(root: Path, *frames: FrameFiles) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import BadFile
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from pipeline.example_order import examples
 from pipeline.runs.size import Size
 from tests.training.commands import run
@@ -15,7 +15,7 @@ from training.input.augmentation import is_mirrored
 from training.input.batches import Batches
 from training.input.frame_reader import FrameReader
 
-PALETTE = Palette.from_class_list(CLASS_LIST)
+PALETTE = ClassList.from_colours(CLASS_LIST)
 
 _ALIVE = """
 import sys
@@ -23,11 +23,11 @@ from pathlib import Path
 from pipeline.example_order import examples
 from pipeline.manifest import Manifest
 from pipeline.runs.size import Size
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from training.input.batches import Batches
 from training.input.frame_reader import FrameReader
 frames = Manifest.read(Path(sys.argv[1]))
-palette = Palette.from_class_list(frames.header.class_list)
+palette = frames.header.class_list
 reader = FrameReader(frames, palette, Size(64, 96))
 alive = Batches(reader, examples(len(frames), 0, 2), batch_size=2, seed=0, threads=4)
 print(next(alive)[0].shape)

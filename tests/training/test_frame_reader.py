@@ -10,8 +10,8 @@ from PIL import Image
 
 from catalog.errors import BadFile
 from catalog.storage.file_version import version_of
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.label_image import decode_label
-from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.prepared.decoded_frames import nearest
@@ -20,7 +20,7 @@ from tests.training.drawn_frames import CLASS_LIST, draw_frames, write_manifest
 from training.input.class_weights import WEIGHT_RANGE, catalogued_pixels, class_weights
 from training.input.frame_reader import FrameReader
 
-PALETTE = Palette.from_class_list(CLASS_LIST)
+PALETTE = ClassList.from_colours(CLASS_LIST)
 
 
 def reader(root: Path, cache_bytes: int = 1 << 20, size: tuple[int, int] = (32, 48)) -> FrameReader:

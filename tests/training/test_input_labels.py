@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.label_image import decode_label
-from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from ingest.labels.pixel_count import count_pixels
 from pipeline.example_order import examples
 from pipeline.prepared.decoded_frames import UInt8
@@ -43,7 +43,7 @@ def check_labels(root: Path, frames: int, folder: Path) -> None:
     """
     files = found_frames(root)[:frames]
     class_list = read_class_list(root / "class_list.json")
-    palette = Palette.from_class_list(class_list)
+    palette = ClassList.from_colours(class_list)
     manifest = write_manifest(folder / "manifest", root, {"train": files}, class_list)
     with Image.open(root / files[0].label) as first:
         size = Size(first.height, first.width)
@@ -67,12 +67,12 @@ def check_labels(root: Path, frames: int, folder: Path) -> None:
     batches.close()
 
 
-def expected_ids(label: Path, palette: Palette) -> UInt8:
+def expected_ids(label: Path, palette: ClassList) -> UInt8:
     """(H, W) uint8 [class id], by comparing with one colour of the class list after the other."""
     with Image.open(label) as image:
         rgb = np.asarray(image.convert("RGB"))
     ids = np.full(rgb.shape[:2], UNKNOWN_CLASS, np.uint8)
     packed = rgb.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
-    for colour, class_id in zip(palette.colours, palette.class_ids, strict=True):
+    for colour, class_id in palette.class_of_key.items():
         ids[packed == colour] = class_id
     return ids

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from api.cli.commands.jobs.follow import told_regressions
-from ingest.labels.palette import tag_name
+from ingest.labels.class_list import tag_name
 from tests.training.commands import run, run_forked
 from training.merge_scores import FRAME_SCORES_SCHEMA, open_shards
 from training.validation import comparison, frame_summary

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ingest.labels.palette import UNKNOWN_CLASS
+from ingest.labels.class_list import UNKNOWN_CLASS
 from training.validation import intervals
 from training.validation.frame_cells import FrameCells, cells_of
 from training.validation.intervals import difference_intervals, score_intervals

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from catalog.errors import BadFile, InvalidInput, NotFound
+from ingest.labels.class_list import ClassList
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
-from tests.training.drawn_frames import CLASS_LIST, draw_frames, write_manifest
+from tests.training.drawn_frames import CLASSES, draw_frames, write_manifest
 from training.input.trained_frames import (
     FILE,
     SCENES_FILE,
@@ -56,17 +57,17 @@ OTHERS = {
 
 def checkpoint() -> Checkpoint:
     """A checkpoint of the run."""
-    return Checkpoint(40, CLASS_LIST, IDENTITY, [np.zeros(2, np.float32)], [], 320)
+    return Checkpoint(40, CLASSES, IDENTITY, [np.zeros(2, np.float32)], [], 320)
 
 
 def test_every_part_that_differs_is_named() -> None:
     """Proves no part of the identity can change without being refused by its flag."""
     assert OTHERS.keys() == {field.name for field in fields(RunIdentity)}
-    checkpoint().check_same_run(CLASS_LIST, IDENTITY, Path("model"))
+    checkpoint().check_same_run(CLASSES, IDENTITY, Path("model"))
     for field, (value, told) in OTHERS.items():
         other = RunIdentity.from_json(IDENTITY.as_json() | {field: value})
         with pytest.raises(InvalidInput) as refused:
-            checkpoint().check_same_run(CLASS_LIST, other, Path("model"))
+            checkpoint().check_same_run(CLASSES, other, Path("model"))
         assert f"step 40 of another run: {told}; give the flags of that run" in str(refused.value)
         assert "--continue_from model to begin with its weights" in str(refused.value)
 
@@ -75,13 +76,14 @@ def test_all_differences_are_named_at_once() -> None:
     """Proves the run of issue 12 (split, seed and learning rate of another) hears all of them."""
     other = replace(IDENTITY, split="train", seed=77, learning_rate=0.01)
     with pytest.raises(InvalidInput, match=r"--split .*; --seed .*; --learning_rate .*; give"):
-        checkpoint().check_same_run(CLASS_LIST, other, Path("model"))
+        checkpoint().check_same_run(CLASSES, other, Path("model"))
 
 
 def test_another_class_list_is_refused() -> None:
     """Proves names, colours and their order belong to the run."""
-    for other in ({"#000000": "Void"}, dict(reversed(CLASS_LIST.items()))):
-        with pytest.raises(InvalidInput, match="class list of 5 colours and 5 names there"):
+    others = ClassList.from_colours({"#000000": "Void"}), replace(CLASSES, keys=CLASSES.keys[::-1])
+    for other in others:
+        with pytest.raises(InvalidInput, match="class list of 5 keys and 4 classes there"):
             checkpoint().check_same_run(other, IDENTITY, Path("model"))
 
 

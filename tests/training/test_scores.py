@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ingest.labels.palette import UNKNOWN_CLASS
+from ingest.labels.class_list import UNKNOWN_CLASS
 from training.validation.scores import (
     UInt8,
     confusion_matrix,

@@ -15,8 +15,8 @@ import pytest
 from safetensors.numpy import load, save
 
 from catalog.errors import InvalidInput
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.label_image import decode_label
-from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.manifest import Manifest
 from pipeline.runs.checkpoint_steps import checkpoint_steps
 from tests.training.commands import ONE_THREAD, TINY, Ended, run, run_several
@@ -188,7 +188,7 @@ def test_matrix_is_what_the_pictures_show(validated: Path) -> None:
 
     Pixels of unknown colour are in no row, and are counted.
     """
-    palette = Palette.from_class_list(CLASS_LIST)
+    palette = ClassList.from_colours(CLASS_LIST)
     frames = Manifest.read(validated / "manifest").split("validation")
     slow = np.zeros((4, 4), np.int64)
     unknown = 0
@@ -220,7 +220,7 @@ def test_a_prediction_of_frames_without_labels(validated: Path) -> None:
             assert row[name] == other[name]
         picture = (validated / "guessed" / row["picture"]).read_bytes()
         assert picture == (validated / "predicted" / label).read_bytes()
-        ids = decode_label(picture, Palette.from_class_list(CLASS_LIST))
+        ids = decode_label(picture, ClassList.from_colours(CLASS_LIST))
         counted = np.bincount(ids.ravel(), minlength=4).tolist()
         assert [row[tag] for tag in ("sky", "rd_normal_street", "car", "bicycle")] == counted
     metrics = json.loads((validated / "guesses/metrics.json").read_text())

@@ -9,7 +9,7 @@ from collections.abc import Collection
 import numpy as np
 from PIL import Image
 
-from ingest.labels.palette import UNKNOWN_CLASS
+from ingest.labels.class_list import UNKNOWN_CLASS
 from pipeline.example_order import Example
 from pipeline.prepared.decoded_frames import UInt8
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from catalog.errors import InvalidInput
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from pipeline.datasets.chosen_split import chosen_split
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import PreparedRows, prepared_rows
@@ -15,8 +15,8 @@ from training.input.numbered_colours import NumberedColours
 from training.input.skipped_frames import SkippedFrames
 
 
-def open_split(path: Path, split: str | None, usual: str) -> tuple[Manifest, str, Palette]:
-    """One split of a manifest on disk, its name, and the palette of its labels.
+def open_split(path: Path, split: str | None, usual: str) -> tuple[Manifest, str, ClassList]:
+    """One split of a manifest on disk, its name, and the class list of its labels.
 
     Args:
         split: The split; None for the usual one, or for all frames of a dataset not divided.
@@ -33,16 +33,16 @@ def open_split(path: Path, split: str | None, usual: str) -> tuple[Manifest, str
                 f"source '{source}' of {header.name} lies at {root}; training reads local files: "
                 "stage the dataset first (framesift stage)"
             )
-    palette = Palette.from_class_list(header.class_list)
-    if palette.classes != header.classes:
+    class_list = header.class_list
+    if class_list.classes != header.classes:
         raise InvalidInput(f"manifest of {header.name}: its classes are not its class list's")
     name = chosen_split(manifest, split, usual)
-    return manifest.split(name), name, palette
+    return manifest.split(name), name, class_list
 
 
 def open_reader(
     frames: Manifest,
-    palette: Palette,
+    class_list: ClassList,
     height_px: int,
     width_px: int,
     cache_bytes: int = 0,
@@ -60,7 +60,7 @@ def open_reader(
     prepared = prepared_rows(frames, size)
     reader = FrameReader(
         frames,
-        palette,
+        class_list,
         size,
         cache_bytes=cache_bytes,
         prepared=prepared,

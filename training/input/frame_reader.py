@@ -8,7 +8,7 @@ from threading import Lock
 import numpy as np
 
 from catalog.errors import BadFile
-from ingest.labels.palette import UNKNOWN_CLASS, Palette
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import DecodedFrames, UInt8, nearest, small_image
 from pipeline.prepared.form import PreparedRows
@@ -44,7 +44,7 @@ class FrameReader:
     def __init__(
         self,
         frames: Manifest,
-        palette: Palette,
+        class_list: ClassList,
         size: Size,
         *,
         cache_bytes: int = 0,
@@ -59,13 +59,13 @@ class FrameReader:
         Args:
             cache_bytes: What `small` may keep of decoded frames; beyond it they are decoded again.
             prepared: The same frames at that size; what it lacks is decoded.
-            classes: To which labels are merged; None for those of the palette.
+            classes: To which labels are merged; None for those of the class list.
             bad: Is told of frames that cannot be read, in whose place `small` gives black without
                 a label; None where they raise.
             numbered: The labels' colours, which `frame` keeps apart, too; None where it need not.
         """
         self._numbered = numbered
-        decoded_by = palette if numbered is None else numbered.palette
+        decoded_by = class_list if numbered is None else numbered.class_list
         self._decoded = DecodedFrames(frames, decoded_by, wait_for)
         self._frames = len(frames)
         self._size = size

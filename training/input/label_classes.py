@@ -1,6 +1,5 @@
 """A network's classes, made of a dataset's label classes."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +7,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from ingest.labels.palette import UNKNOWN_CLASS, Palette
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from pipeline.prepared.decoded_frames import UInt8
 from pipeline.runs.class_map import ClassMap
 
@@ -23,29 +22,31 @@ class LabelClasses:
             count.
         colours: (n_classes, 3) uint8 [RGB], to draw them with.
         map: By which they are merged; None where each label class is one.
+        keeps_ids: Whether each label class is a class of the network, with the same id.
     """
 
     names: tuple[str, ...]
     of_label: UInt8
     colours: UInt8
     map: ClassMap | None
+    keeps_ids: bool = False
 
     @classmethod
-    def of(
-        cls, class_list: Mapping[str, str], map_: ClassMap | None, dataset: str
-    ) -> "LabelClasses":
-        """The classes that a network learns of labels with these colours."""
-        palette = Palette.from_class_list(class_list)
+    def of(cls, class_list: ClassList, map_: ClassMap | None, dataset: str) -> "LabelClasses":
+        """The classes that a network learns of a dataset's labels: without those to be ignored."""
         of_label = np.full(256, UNKNOWN_CLASS, np.uint8)
         if map_ is None:
-            of_label[: len(palette)] = np.arange(len(palette))
-            return cls(palette.classes, of_label, palette.class_colours, None)
-        ids = map_.ids_of(palette.classes, dataset)
+            learned = [*filter(lambda i: i not in class_list.ignored, range(len(class_list)))]
+            of_label[learned] = np.arange(len(learned))
+            names = tuple(class_list.classes[label_id] for label_id in learned)
+            colours = class_list.class_colours[learned]
+            return cls(names, of_label, colours, None, keeps_ids=not class_list.ignored)
+        ids = map_.ids_of(class_list.classes, dataset)
         colours = np.zeros((len(map_.classes), 3), np.uint8)
         for label_id, class_id in reversed([*enumerate(ids)]):  # the first label class's stays
             if class_id is not None:
                 of_label[label_id] = class_id
-                colours[class_id] = palette.class_colours[label_id]
+                colours[class_id] = class_list.class_colours[label_id]
         return cls(map_.classes, of_label, colours, map_)
 
     def __len__(self) -> int:
@@ -54,7 +55,7 @@ class LabelClasses:
 
     def merged(self, label: UInt8) -> UInt8:
         """A label uint8 [label's class id] of any shape, as uint8 [class id]."""
-        return label if self.map is None else renumbered(label, self.of_label)
+        return label if self.keeps_ids else renumbered(label, self.of_label)
 
     def merged_pixels(self, pixels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """(n_classes,) int64 pixels of each class, of (label classes,) int64 pixels of each."""

@@ -1,44 +1,45 @@
 """The colours of a label that number the objects of a class, such as "Car 1" to "Car 4"."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ingest.labels.palette import UNKNOWN_CLASS, Palette, is_numbered
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassKey, ClassList
 from pipeline.prepared.decoded_frames import UInt8
 
 
 @dataclass(frozen=True)
 class NumberedColours:
-    """Palette of a class list with each colour as a class of its own.
+    """Class list with each colour as a class of its own.
 
     Attributes:
-        palette: Its class ids are positions in the class list.
+        class_list: Its class ids are positions in the data set's own list.
         label_class: (256,) uint8 [label's class id] of each colour.
         is_numbered: (256,) bool, whether a colour numbers objects.
     """
 
-    palette: Palette
+    class_list: ClassList
     label_class: UInt8
     is_numbered: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, class_list: Mapping[str, str]) -> "NumberedColours | None":
+    def of(cls, class_list: ClassList) -> "NumberedColours | None":
         """Those of a class list; None where no colour is numbered, or there are more than 255."""
-        merged = Palette.from_class_list(class_list)
-        number = len(merged.colours)
+        number = len(class_list.keys)
         numbered = np.zeros(256, np.bool_)
         if number > UNKNOWN_CLASS:
             return None
-        numbered[:number] = [is_numbered(name) for name in class_list.values()]
+        numbered[:number] = [key.instance is not None for key in class_list.keys]
         if not numbered.any():
             return None
         label_class = np.full(256, UNKNOWN_CLASS, np.uint8)
-        label_class[:number] = merged.class_ids
-        names = tuple(f"colour {index}" for index in range(number))
-        apart = Palette(merged.colours, tuple(range(number)), names, names)
+        label_class[:number] = class_list.class_ids
+        keys = tuple(
+            ClassKey(key.key, f"colour {index}", key.colour)
+            for index, key in enumerate(class_list.keys)
+        )
+        apart = ClassList(class_list.encoding, keys)
         return cls(apart, label_class, numbered)
 
     def classes(self, of_label: UInt8) -> UInt8:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from pipeline.manifest import Manifest
 from training.input.numbered_colours import NumberedColours
 
@@ -32,14 +32,14 @@ class Split:
     Attributes:
         frames: The manifest's rows of the split.
         name: The split's name.
-        palette: Of their labels.
+        class_list: Of their labels.
         numbered: The labels' colours, where some number objects.
         shards: Number of shards.
     """
 
     frames: Manifest
     name: str
-    palette: Palette
+    class_list: ClassList
     numbered: NumberedColours | None
     shards: int
 

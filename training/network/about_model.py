@@ -8,6 +8,7 @@ from typing import Any
 
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.storage.bounded_file import parsed_json
+from ingest.labels.class_list import ClassList
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from pipeline.runs.class_map import ClassMap
 from pipeline.runs.size import LONGEST_SIDE_PX
@@ -17,9 +18,9 @@ from training.input.label_classes import LabelClasses
 
 ABOUT_FILE = "model.json"
 
-FORMAT = 3
+FORMAT = 4
 _MOST_BYTES = 4 << 20
-_MOST_COLOURS = 4096
+_MOST_KEYS = 4096
 _LONGEST_NAME = 128
 
 
@@ -32,7 +33,7 @@ class AboutModel:
         network: Name of its network.
         step: Steps it was trained for.
         classes: Names; a class id is a position in this list.
-        class_list: The labels' colours and class names.
+        class_list: The labels'.
         height_px: Network input, pixels.
         width_px: Network input, pixels.
         workers: That trained it.
@@ -48,7 +49,7 @@ class AboutModel:
     network: str
     step: int
     classes: tuple[str, ...]
-    class_list: Mapping[str, str]
+    class_list: ClassList
     height_px: int
     width_px: int
     workers: int
@@ -84,13 +85,16 @@ class AboutModel:
         Raises:
             InvalidInput: `read` would not, because a name is too long or has control characters.
         """
-        data = asdict(self) | {"sha256": "0" * 64, "classes": list(self.classes)}
         try:
-            _checked(data | {"class_list": dict(self.class_list)})
+            _checked(self.to_json() | {"sha256": "0" * 64, "classes": list(self.classes)})
         except ValueError as error:
             raise InvalidInput(f"a model cannot be made of this dataset: {error}") from error
 
-    def label_classes(self, class_list: Mapping[str, str], dataset: str) -> LabelClasses:
+    def to_json(self) -> dict[str, Any]:
+        """The content of model.json."""
+        return asdict(self) | {"class_list": self.class_list.to_json()}
+
+    def label_classes(self, class_list: ClassList, dataset: str) -> LabelClasses:
         """The model's classes, and where the labels of a dataset that it is run on go."""
         map_ = None if self.class_map is None else ClassMap.from_json(self.class_map)
         classes = LabelClasses.of(class_list, map_, dataset)
@@ -144,15 +148,14 @@ def _checked(data: Any) -> AboutModel:
         _check(f"dataset.{name}", data["dataset"].get(name), _is_name(data["dataset"].get(name)))
     _check("parent", data["parent"], isinstance(data["parent"], dict | None))
     _check("class_map", data["class_map"], isinstance(data["class_map"], dict | None))
-    return AboutModel(**(data | {"classes": _classes(data)}))
+    class_list = ClassList.from_json(data["class_list"])
+    return AboutModel(**(data | {"classes": _classes(data, class_list), "class_list": class_list}))
 
 
-def _classes(data: Mapping[str, Any]) -> tuple[str, ...]:
-    classes, class_list = data["classes"], data["class_list"]
+def _classes(data: Mapping[str, Any], class_list: ClassList) -> tuple[str, ...]:
+    classes = data["classes"]
     _check("classes", classes, isinstance(classes, list) and all(map(_is_name, classes)))
-    _check("class_list", class_list, len(class_list) <= _MOST_COLOURS)
-    for name in class_list.values():
-        _check("class_list", name, _is_name(name))
+    _check("class_list", class_list.classes, len(class_list.keys) <= _MOST_KEYS)
     map_ = None if data["class_map"] is None else ClassMap.from_json(data["class_map"])
     if LabelClasses.of(class_list, map_, data["dataset"]["name"]).names != tuple(classes):
         raise ValueError(f"classes: are not the {'class_list' if map_ is None else 'class_map'}'s")

@@ -9,7 +9,6 @@ too: Keras builds it where its author is trusted.
 """
 
 import hashlib
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ def write_model(model: Any, about: AboutModel, model_dir: Path) -> str:
     content = as_bytes(model)
     atomic_write(model_dir / WEIGHTS_FILE, content, parents=True)
     digest = hashlib.sha256(content).hexdigest()
-    atomic_write(model_dir / ABOUT_FILE, strict_json(asdict(about) | {"sha256": digest}))
+    atomic_write(model_dir / ABOUT_FILE, strict_json(about.to_json() | {"sha256": digest}))
     return digest
 
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path
 from catalog.storage.bounded_file import parsed_json
+from ingest.labels.class_list import ClassList
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from pipeline.runs.class_map import ClassMap
 from training.network.stored_arrays import stored_arrays
@@ -37,7 +38,7 @@ class Checkpoint:
 
     Attributes:
         step: Steps made.
-        class_list: The labels' colours and class names.
+        class_list: The labels'.
         identity: Of the run that wrote it.
         weights: The model's, in its order.
         optimizer: The optimizer's variables, in its order.
@@ -46,7 +47,7 @@ class Checkpoint:
     """
 
     step: int
-    class_list: Mapping[str, str]
+    class_list: ClassList
     identity: RunIdentity
     weights: Sequence[Array]
     optimizer: Sequence[Array]
@@ -62,7 +63,7 @@ class Checkpoint:
         about = {
             "step": self.step,
             "examples": self.examples,
-            "class_list": list(self.class_list.items()),
+            "class_list": self.class_list.to_json(),
             "class_map": self.class_map.as_json() if self.class_map else None,
             "identity": self.identity.as_json(),
         }
@@ -88,7 +89,7 @@ class Checkpoint:
             return cls(
                 step=int(about["step"]),
                 examples=int(about["examples"]),
-                class_list=dict(about["class_list"]),
+                class_list=ClassList.from_json(about["class_list"]),
                 identity=RunIdentity.from_json(about["identity"]),
                 class_map=ClassMap.from_json(class_map) if class_map else None,
                 weights=[stored[n] for n in sorted(stored) if n.startswith("weight_")],
@@ -139,9 +140,7 @@ class Checkpoint:
             damage.file,
         )
 
-    def check_same_run(
-        self, class_list: Mapping[str, str], identity: RunIdentity, model_dir: Path
-    ) -> None:
+    def check_same_run(self, class_list: ClassList, identity: RunIdentity, model_dir: Path) -> None:
         """Accept the run that wants to go on from here: the one that wrote it.
 
         Args:
@@ -151,11 +150,11 @@ class Checkpoint:
             InvalidInput: It is another run; the message names every difference.
         """
         differences = self.identity.differences(identity)
-        if list(self.class_list.items()) != list(class_list.items()):
+        if self.class_list != class_list:
             differences.append(
-                f"class list of {len(self.class_list)} colours and "
-                f"{len(set(self.class_list.values()))} names there, another of {len(class_list)} "
-                f"and {len(set(class_list.values()))} here"
+                f"class list of {len(self.class_list.keys)} keys and "
+                f"{len(self.class_list)} classes there, another of {len(class_list.keys)} "
+                f"and {len(class_list)} here"
             )
         if differences:
             raise InvalidInput(

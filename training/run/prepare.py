@@ -39,7 +39,7 @@ CLIP_NORM = 1.0
 def prepare(settings: RunSettings) -> Run:
     """The run of these settings, from its last checkpoint if there is one; nothing lacks."""
     through = ReadsThrough.at(settings.manifest, settings.staging)
-    frames, split, palette = open_split(through.manifest, settings.split, "train")
+    frames, split, class_list = open_split(through.manifest, settings.split, "train")
     frames.need_labels()
     header = frames.header
     if not len(frames):
@@ -56,7 +56,7 @@ def prepare(settings: RunSettings) -> Run:
     bad = skipped_of(settings, frames, len(frames), split)
     reader, prepared = open_reader(
         frames,
-        palette,
+        class_list,
         settings.height,
         settings.width,
         settings.cache_bytes,

@@ -14,6 +14,7 @@ import pyarrow as pa
 from PIL import Image
 
 from pipeline.prepared.decoded_frames import UInt8
+from training.class_picture import class_picture
 
 SHOWN = 8
 """Frames of each kind that a report shows."""
@@ -83,12 +84,8 @@ def _jpeg(pixels: UInt8) -> bytes:
 
 
 def _png(ids: UInt8, colours: UInt8) -> bytes:
-    palette = np.zeros((256, 3), np.uint8)
-    palette[: len(colours)] = colours
-    picture = Image.fromarray(np.ascontiguousarray(ids))
-    picture.putpalette(palette.tobytes())
     file = io.BytesIO()
-    picture.save(file, "PNG")
+    class_picture(ids, colours).save(file, "PNG")
     return file.getvalue()
 
 

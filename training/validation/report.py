@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ingest.labels.palette import tag_name
+from ingest.labels.class_list import tag_name
 from pipeline.runs.score_thresholds import WHOLE_SCORES
 from training.validation.comparison import compared
 from training.validation.frame_summary import FrameSummary

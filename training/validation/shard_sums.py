@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.labels.palette import UNKNOWN_CLASS
+from ingest.labels.class_list import UNKNOWN_CLASS
 from pipeline.prepared.decoded_frames import UInt8, nearest
 from pipeline.runs.size import Size
 from training.input.frame_reader import Frame

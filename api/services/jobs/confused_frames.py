@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from api.workspace import Workspace
 from catalog.errors import StorageError, UnknownName
-from ingest.labels.palette import tag_name
+from ingest.labels.class_list import tag_name
 from query.frames.select_frames import select_frames
 from query.question.question import Question
 from query.question.tag_value import quoted

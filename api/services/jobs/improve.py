@@ -16,7 +16,7 @@ from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job
 from catalog.tags.confusion_cells import scored_models
 from catalog.values import Owner
-from ingest.labels.palette import tag_name
+from ingest.labels.class_list import tag_name
 from pipeline.datasets.frame_worth import Worth
 from pipeline.datasets.improve import Improvement, frames_to_label, improve_dataset
 from pipeline.jobs.follow import refresh

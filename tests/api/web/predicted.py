@@ -11,7 +11,7 @@ from PIL import Image
 
 from api.workspace import Workspace
 from catalog.records.tables import Job
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from pipeline.jobs.request import JobPaths
 from query.frames.one_frame import SnapshotFrame, find_frame
 from query.frames.select_frames import select_frames
@@ -22,7 +22,7 @@ CLASS_LIST = json.loads((SAMPLE / "camera_lidar_semantic/class_list.json").read_
 CAR = next(
     tuple(bytes.fromhex(colour[1:])) for colour, name in CLASS_LIST.items() if name == "Car 1"
 )
-REST = [name for name in Palette.from_class_list(CLASS_LIST).classes if name != "Car"]
+REST = [name for name in ClassList.from_colours(CLASS_LIST).classes if name != "Car"]
 
 
 def home_with_prediction(
