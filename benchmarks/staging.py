@@ -117,7 +117,8 @@ def _manifest(files: int, root: str = "s3://bucket", size: int = _SIZE) -> Manif
         for name, column in rows.items():
             column.append(row.get(name))
     header = ManifestHeader(
-        name="b", version=1, id="0", question={}, snapshot=1, class_list=ClassList.from_colours({"#ff0000": "Car"}), classes=("Car",),
+        name="b", version=1, id="0", question={}, snapshot=1,
+        class_list=ClassList.from_colours({"#ff0000": "Car"}), classes=("Car",),
         splits={"train": files // 2}, roots={"s": root}, datasources={"s": "c:d"},
     )  # fmt: skip
     return Manifest(header, pa.table(rows, schema=FRAMES_SCHEMA))

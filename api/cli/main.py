@@ -50,6 +50,7 @@ _COMMANDS = {
     "context": "login:context",
     "demo": "demo:demo",
     "source": "sources:source_app",
+    "layout": "layouts:layout_app",
     "tags": "tags:tags_app",
     "dataset": "datasets:dataset_app",
     "cache": "staging.cache:cache_app",

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.errors import InvalidInput
-from ingest.labels.encoding import COLOURS, SAMPLES, Encoding
+from ingest.labels.encoding import COLOURS, Encoding
 
 UNKNOWN_CLASS = 255
 """Class id of a pixel whose key no class has."""
@@ -97,7 +97,7 @@ class ClassList:
         return cls(encoding, tuple(keys))._checked()
 
     def to_json(self) -> dict[str, Any]:
-        """The class list as data that `from_json` reads, as records, manifests and models hold it."""
+        """The class list as `from_json` reads it: what records, manifests and models hold."""
         rows = []
         for key in self.keys:
             row: dict[str, Any] = {"key": self._key_json(key.key), "name": key.name}
@@ -261,7 +261,7 @@ def _keys_of(encoding: Encoding, row: Any) -> Iterable[ClassKey]:
 def _key(encoding: Encoding, value: Any, name: str) -> int:
     if encoding.is_colour:
         return _colour(value)
-    most = SAMPLES // encoding.divisor if encoding.channel is None else 256
+    most = encoding.most_keys
     if type(value) is not int or not 0 <= value < most:
         raise InvalidInput(
             f"class list: {name}: key {value!r}: expected a whole number from 0 to {most - 1:,}, "

@@ -60,6 +60,13 @@ class Encoding:
         """How many values a pixel may have: the length of a table by value."""
         return COLOURS if self.is_colour else SAMPLES
 
+    @property
+    def most_keys(self) -> int:
+        """One more than the largest key that a number may be."""
+        if self.channel is not None or self.divisor == 256:
+            return 256
+        return 1000 if self.divisor == 1000 else SAMPLES
+
     def keys(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The key of each value of a pixel.
 

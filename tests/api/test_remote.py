@@ -223,7 +223,9 @@ ASKED = {
 
 DRIVE_JOBS = {"jobs daemon", "jobs run-once"}
 """What a server does by itself; the command refuses to ask one."""
-OF_NO_HOME = {"login", "logout", "context", "sample-data"}
+OF_NO_HOME = {
+    "login", "logout", "context", "sample-data", "layout list", "layout show", "layout check",
+}  # fmt: skip
 
 
 def test_every_command_asks_the_server_or_says_why_not(tmp_path: Path) -> None:

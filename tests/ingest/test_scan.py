@@ -11,6 +11,7 @@ from catalog.records.scans import last_scan, recorded_problems
 from catalog.records.sources import recorded_source
 from catalog.records.tag_definitions import recorded_class_names
 from catalog.values import make_fkey
+from ingest.labels.class_list import ClassList
 from ingest.scan.change_source import remove_source
 from ingest.scan.scan_counts import ScanCounts
 from ingest.scan.scan_lock import scan_lock
@@ -232,7 +233,8 @@ def test_a_source_without_class_list(home: Home, tmp_path: Path) -> None:
     assert last_scan(home.records, source.id) is None
     result = home.scan(source, class_list=tmp_path / "mine.json")
     assert result.counts.frames == 3
-    assert recorded_source(home.records, "a2d2").class_list == CLASS_LIST
+    kept = recorded_source(home.records, "a2d2").class_list
+    assert kept == ClassList.from_colours(CLASS_LIST).to_json()
     with pytest.raises(ClassListMissing, match=r"gone\.json"):
         home.scan(source, class_list=tmp_path / "gone.json")
 

@@ -7,6 +7,7 @@ from benchmarks.catalog_scale import load_frames
 from catalog.records.sources import add_source
 from catalog.records.tables import Source
 from catalog.records.tag_definitions import define_class_tags
+from ingest.labels.class_list import ClassList
 from tests.pipeline.homes import open_home
 from tests.query.catalogs import class_names
 
@@ -26,7 +27,9 @@ def synthetic(home: Path) -> Workspace:
             platform="IBM COS",
             cluster="local",
             datasource="a2d2",
-            class_list={f"#{number:06x}": name for number, name in enumerate(names.values())},
+            class_list=ClassList.from_colours(
+                {f"#{number:06x}": name for number, name in enumerate(names.values())}
+            ).to_json(),
         ),
     )
     define_class_tags(workspace.records, names)

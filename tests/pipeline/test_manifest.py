@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import framesift
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
 from framesift.data import open_frames
+from ingest.labels.class_list import ClassList
 from pipeline.datasets.datasets import class_matrix
 from pipeline.entry_name import versioned_key
 from pipeline.manifest import (
@@ -58,7 +59,7 @@ def manifest(frames: int = 10, **changes: object) -> Manifest:
         "id": "0" * 64,
         "question": {"ranges": []},
         "snapshot": 3,
-        "class_list": {"#ff0000": "Car 1", "#b6ff00": "Bicycle 1"},
+        "class_list": ClassList.from_colours({"#ff0000": "Car 1", "#b6ff00": "Bicycle 1"}),
         "classes": ("Car", "Bicycle"),
         "splits": {"train": splits.count("train"), "validation": splits.count("validation")},
         "roots": {"a2d2": "/data/a2d2"},

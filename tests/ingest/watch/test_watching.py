@@ -16,6 +16,7 @@ from catalog.errors import InvalidInput, NotFound
 from catalog.records.scans import recorded_problems
 from catalog.records.sources import recorded_source
 from catalog.records.tables import Scan
+from ingest.labels.class_list import ClassList
 from ingest.scan.change_source import remove_source
 from ingest.scan.scan_lock import scan_lock
 from tests.ingest.png_writer import Picture, encode
@@ -206,7 +207,9 @@ def test_another_class_list_counts_everything_again(
     add_frame(tree, 9, [CAR, SKY])
     watched.until(lambda: any(batch["whole"] for batch in watched.batches[1:]))
     assert home.rows("SELECT count(*) FROM t_clouds WHERE value::INTEGER > 0") == [(7,)]
-    assert recorded_source(home.records, "a2d2").class_list == changed
+    assert recorded_source(home.records, "a2d2").class_list == (
+        ClassList.from_colours(changed).to_json()
+    )
 
 
 def test_a_broken_class_list_waits_for_a_better_one(

@@ -1,0 +1,146 @@
+"""framesift layout list, show, check."""
+
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.tables.table import emit_table
+from api.cli.terminal import JsonFlag, emit_json, stdout
+from catalog.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from ingest.layouts.check_names import LayoutCheck
+
+layout_app = typer.Typer(
+    help="Layouts of label data sets: how their files are named, and what a label's pixels mean.",
+    no_args_is_help=True,
+)
+
+_SHOWN_CLASSES = 12
+_SHOWN_VALUES = 4
+
+LayoutArgument = Annotated[str, typer.Argument(help="A preset's name, or a layout file (TOML).")]
+
+
+@layout_app.command("list")
+def list_layouts(as_json: JsonFlag = False) -> None:
+    """List the presets."""
+    from ingest.layouts.read_layout import presets
+
+    rows = [
+        {
+            "name": name,
+            "title": layout.title,
+            "encoding": layout.encoding.text,
+            "classes": None if layout.classes is None else len(layout.classes),
+            "tags": list(layout.tags),
+        }
+        for name, layout in presets()
+    ]
+    if as_json:
+        emit_json(rows)
+        return
+    emit_table(
+        ("name", "title", "encoding", "classes"),
+        [
+            (row["name"], row["title"], row["encoding"], row["classes"] or "the data's own")
+            for row in rows
+        ],
+    )
+
+
+@layout_app.command("show")
+def show_layout(layout: LayoutArgument, as_json: JsonFlag = False) -> None:
+    """Show a layout: its patterns, encoding, tags and classes."""
+    from ingest.layouts.read_layout import read_layout
+
+    shown = read_layout(layout)
+    if as_json:
+        emit_json(dict(shown.document))
+        return
+    if shown.title:
+        stdout.print(shown.title)
+    for kind, pattern in shown.patterns:
+        stdout.print(f"{kind}: {pattern.text}")
+    stdout.print(f"encoding: {shown.encoding.text}")
+    stdout.print(f"a frame is: {', '.join(shown.identity)}")
+    if shown.tags:
+        stdout.print(f"tags: {', '.join(shown.tags)}")
+    classes = shown.classes
+    if classes is None:
+        files = shown.document.get("class_list_files") or [shown.document.get("class_file")]
+        stdout.print(f"classes: of {files[0]}" if files[0] else "classes: none; give your own")
+        return
+    stdout.print(f"{len(classes)} classes, {len(classes.ignored)} of them ignored:")
+    for key in classes.keys[:_SHOWN_CLASSES]:
+        ignored = ", ignored" if key.ignore else ""
+        stdout.print(f"  {classes.encoding.key_text(key.key)} {key.name}{ignored}")
+    if len(classes.keys) > _SHOWN_CLASSES:
+        stdout.print(f"  and {len(classes.keys) - _SHOWN_CLASSES} more (--json)")
+
+
+@layout_app.command("check")
+def check_layout(
+    root: Annotated[str, typer.Argument(help="A folder, archive or bucket, as source add has it.")],
+    layout: Annotated[
+        str | None,
+        typer.Option(help="A preset's name, or a layout file; found by the names when left out."),
+    ] = None,
+    names: Annotated[int, typer.Option(min=1, help="Names to look at.")] = 2000,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say how a source's names map to frames by a layout; nothing is catalogued."""
+    from ingest.layouts.check_names import check_names, recognised
+    from ingest.layouts.read_layout import presets, read_layout
+    from ingest.sources.schemes import open_source
+
+    listed = [file.key for file in islice(open_source(root).list(""), names)]
+    fitting = [] if layout else recognised(presets(), listed)
+    if layout is None and not fitting:
+        raise _nothing_fits(root, listed)
+    name = layout or fitting[0][0]
+    check = check_names(read_layout(name), listed)
+    if as_json:
+        emit_json({"layout": name, "fitting": [[each, share] for each, share in fitting],
+                   **check.to_json()})  # fmt: skip
+        return
+    if layout is None:
+        others = ", ".join(f"{each} ({share:.0%})" for each, share in fitting[1:])
+        stdout.print(f"looks like {name}: {fitting[0][1]:.0%} of the names fit")
+        if others:
+            stdout.print(f"others fit, too: {others}; choose one by --layout")
+    _print_check(check)
+
+
+def _print_check(check: "LayoutCheck") -> None:
+    files = ", ".join(f"{number:,} {kind}" for kind, number in check.kinds.items()) or "none"
+    stdout.print(f"{check.names:,} names: {files}; {check.unmatched_names:,} fit no pattern")
+    stdout.print(
+        f"{check.paired:,} frames with image and label, {check.images_alone:,} images without "
+        f"label, {check.labels_alone:,} labels without image"
+    )
+    for tag, values in check.values.items():
+        most = values.most_common(_SHOWN_VALUES)
+        some = ", ".join(f"{value} ({number:,})" for value, number in most)
+        more = f" and {len(values) - len(most):,} more" if len(values) > len(most) else ""
+        stdout.print(f"{tag}: {some}{more}")
+    for name, kind, fields in check.examples:
+        said = ", ".join(f"{key} = {value}" for key, value in fields.items())
+        stdout.print(f"  {name}: {kind}; {said}")
+    for first, second in check.twice:
+        stdout.print(f"  {second}: is the same file of one frame as {first}")
+    if check.unmatched:
+        stdout.print("names that fit no pattern, the first of each ending:")
+        for name, reason in check.unmatched:
+            stdout.print(f"  {name}: {reason}")
+
+
+def _nothing_fits(root: str, listed: list[str]) -> InvalidInput:
+    if not listed:
+        return InvalidInput(f"{root}: no file is there")
+    some = ", ".join(listed[:3])
+    return InvalidInput(
+        f"{root}: no preset pairs its images with labels, of {len(listed):,} names such as {some}; "
+        "write a layout file (docs/layouts.md) and give it by --layout FILE"
+    )

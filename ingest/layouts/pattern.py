@@ -1,0 +1,167 @@
+"""Patterns of file names: how a path says which frame a file belongs to.
+
+images/10k/{split}/{scene}.jpg          a field is a part of a path, or a piece of one
+{scene}_{sequence:6}_{frame_number:6}   so many digits; {scene:8_6} digits in groups
+**/{frame}.{jpg,png}                    any folders, also none; one of several endings
+cam_{camera}/{camera:joined}            a field twice has one value; joined: without underscores
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from catalog.errors import InvalidInput
+
+FOLDERS = "**"
+"""Stands for any folders; as a field of a match, their path with a slash at its end, or ""."""
+
+_FIELD = re.compile(r"\{(?P<name>[a-z][a-z0-9_]*)(?::(?P<form>[a-z0-9_]+))?\}")
+_CHOICE = re.compile(r"\{(?P<choices>[A-Za-z0-9.]+(?:,[A-Za-z0-9.]+)+)\}")
+_DIGITS = re.compile(r"[0-9]+(_[0-9]+)*")
+_JOINED = "joined"
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Pattern of a kind of files of frames."""
+
+    text: str
+    fields: tuple[str, ...] = field(init=False, compare=False)
+    """Names of its fields, in order; with FOLDERS where it has those."""
+    _regex: re.Pattern[str] = field(init=False, compare=False, repr=False)
+    _joined: tuple[str, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Compile it.
+
+        Raises:
+            InvalidInput: It is no pattern.
+        """
+        parser = _Parser(self.text)
+        set_ = object.__setattr__
+        set_(self, "fields", tuple(parser.fields))
+        set_(self, "_joined", tuple(parser.joined))
+        set_(self, "_regex", re.compile(parser.regex, re.ASCII | re.DOTALL))
+
+    def match(self, key: str) -> dict[str, str] | None:
+        """The fields of a path; None where it does not follow the pattern.
+
+        >>> Pattern("{split}/{scene}_{frame_number:3}.png").match("val/a_b_007.png")
+        {'split': 'val', 'scene': 'a_b', 'frame_number': '007'}
+        """
+        match = self._regex.fullmatch(key)
+        if match is None:
+            return None
+        for number, name in enumerate(self._joined):
+            if match[f"_joined{number}"] != match[name].replace("_", ""):
+                return None
+        names = {"_folders": FOLDERS}
+        return {
+            names.get(name, name): value
+            for name, value in match.groupdict().items()
+            if not name.startswith("_joined")
+        }
+
+    @property
+    def parts(self) -> list[str]:
+        """Parts of the path, as they are written."""
+        return self.text.split("/")
+
+    @property
+    def ending(self) -> str:
+        """What follows the last field: every file of the pattern ends so; "" for a choice."""
+        ending = self.text.rpartition("}")[2] if "{" in self.text else self.parts[-1]
+        return ending if "," not in self.text.rpartition("{")[2] else ""
+
+    def folder_with(self, fields: Mapping[str, str]) -> str:
+        """The deepest folder that surely holds the files with these fields; "" for the source."""
+        folder = ""
+        for part in self.parts[:-1]:
+            if part == FOLDERS:
+                if FOLDERS not in fields:
+                    break
+                folder += fields[FOLDERS]
+                continue
+            try:
+                folder += _FIELD.sub(lambda match: _written(match, fields), part) + "/"
+            except KeyError:
+                break
+        return folder
+
+
+def _written(match: re.Match[str], fields: Mapping[str, str]) -> str:
+    value = fields[match["name"]]
+    return value.replace("_", "") if match["form"] == _JOINED else value
+
+
+class _Parser:
+    """Regular expression of a pattern's text, and its fields."""
+
+    def __init__(self, text: str) -> None:
+        self.fields: list[str] = []
+        self.joined: list[str] = []
+        self._text = text
+        if not isinstance(text, str) or not text.strip("/"):
+            raise InvalidInput(f"pattern {text!r}: expected a path such as images/{{frame}}.png")
+        parts = text.split("/")
+        if text != text.strip("/") or any(part in ("", ".", "..") for part in parts):
+            raise InvalidInput(
+                f"pattern {text}: expected a path below the source's root, without empty parts"
+            )
+        if parts.count(FOLDERS) > 1 or parts[-1] == FOLDERS:
+            raise InvalidInput(f"pattern {text}: ** may stand once, and not at the end")
+        self.regex = "".join(
+            self._folders() if part == FOLDERS else self._part(part) + ("/" if not is_last else "")
+            for part, is_last in ((part, n == len(parts) - 1) for n, part in enumerate(parts))
+        )
+        if not self.fields:
+            raise InvalidInput(f"pattern {text}: has no field such as {{frame}}; it names one file")
+
+    def _folders(self) -> str:
+        self.fields.append(FOLDERS)
+        return "(?P<_folders>(?:.*/)?)"
+
+    def _part(self, part: str) -> str:
+        regex, position, is_open = "", 0, False
+        while position < len(part):
+            if match := _FIELD.match(part, position):
+                piece, ends = self._field(match["name"], match["form"])
+                if is_open and not ends:
+                    raise InvalidInput(
+                        f"pattern {self._text}: the field before {{{match['name']}}} has no end; "
+                        "write something between the two, or how many digits one has"
+                    )
+                is_open = not ends
+                regex += piece
+            elif match := _CHOICE.match(part, position):
+                regex += f"(?:{'|'.join(map(re.escape, match['choices'].split(',')))})"
+                is_open = False
+            elif part[position] in "{}*":
+                raise InvalidInput(
+                    f"pattern {self._text}: '{part[position:][:20]}' is no field: expected "
+                    "{name}, {name:6} for six digits, {name:joined}, or a choice such as {jpg,png}"
+                )
+            else:
+                regex += re.escape(part[position])
+                position, is_open = position + 1, False
+                continue
+            position = match.end()
+        return regex
+
+    def _field(self, name: str, form: str | None) -> tuple[str, bool]:
+        """The piece of a field, and whether it shows where it ends."""
+        if form == _JOINED:
+            self.joined.append(name)
+            return f"(?P<_joined{len(self.joined) - 1}>[^/]+?)", False
+        if form is not None and not _DIGITS.fullmatch(form):
+            raise InvalidInput(
+                f"pattern {self._text}: {{{name}:{form}}}: expected a number of digits such as 6, "
+                "groups of them such as 8_6, or joined"
+            )
+        if name in self.fields:
+            return f"(?P={name})", True
+        self.fields.append(name)
+        if form is None:
+            return f"(?P<{name}>[^/]+?)", False
+        digits = "_".join(f"[0-9]{{{int(count)}}}" for count in form.split("_"))
+        return f"(?P<{name}>{digits})", True

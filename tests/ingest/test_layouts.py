@@ -1,0 +1,221 @@
+"""Layouts: patterns, documents, presets, and names held against them."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalog.errors import InvalidInput
+from ingest.layouts.check_names import check_names, recognised
+from ingest.layouts.layout import Layout
+from ingest.layouts.pattern import Pattern
+from ingest.layouts.read_layout import preset, presets, read_layout
+from ingest.scan.frame_name import parse
+from tests.api.servers import framesift
+
+CLASSES = [{"key": 7, "name": "road"}, {"key": [0, 1], "name": "void", "ignore": True}]
+PLAIN = {"images": "i/{scene}/{frame}.jpg", "labels": "l/{scene}/{frame}.png", "classes": CLASSES}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "fields"),
+    [
+        ("{scene}_{frame}.png", "a_b_1.png", {"scene": "a", "frame": "b_1"}),
+        ("{scene}_{frame_number:2}.png", "a_b_01.png", {"scene": "a_b", "frame_number": "01"}),
+        ("{scene}_{frame_number:2}.png", "a_b_001.png", None),
+        ("{scene}_{frame_number:2}.png", "a_1.png", None),
+        ("{scene}/{scene}_x.png", "a/a_x.png", {"scene": "a"}),
+        ("{scene}/{scene}_x.png", "a/ab_x.png", None),
+        ("{scene}/x.png", "a/b/x.png", None),
+        ("i/{frame}.{jpg,png}", "i/a.b.png", {"frame": "a.b"}),
+        ("i/{frame}.{jpg,png}", "i/a.JPG", None),
+        ("**/{frame}.png", "a.png", {"**": "", "frame": "a"}),
+        ("i/**/{frame}.png", "i/a/b/c.png", {"**": "a/b/", "frame": "c"}),
+        ("i/**/{frame}.png", "ii/a.png", None),
+        ("cam_{camera}/{camera:joined}.png", "cam_a_b/ab.png", {"camera": "a_b"}),
+        ("cam_{camera}/{camera:joined}.png", "cam_a_b/a_b.png", None),
+        ("{scene:8_6}/x.png", "20180807_145028/x.png", {"scene": "20180807_145028"}),
+        ("{frame:3}.png", "\uff10\uff10\uff10.png", None),
+        ("a+b/{frame}.png", "a+b/new\nline.png", {"frame": "new\nline"}),
+        ("{split}2017/{frame}.jpg", "train2017/x.jpg", {"split": "train", "frame": "x"}),
+    ],
+)
+def test_a_pattern_says_a_names_fields(
+    pattern: str, name: str, fields: dict[str, str] | None
+) -> None:
+    """Or that the name does not follow it; nothing is guessed."""
+    assert Pattern(pattern).match(name) == fields
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("", "expected a path"),
+        ("/i/{frame}.png", "below the source's root"),
+        ("i//{frame}.png", "without empty parts"),
+        ("../{frame}.png", "without empty parts"),
+        ("i/x.png", "has no field"),
+        ("{a}{b}.png", "the field before {b} has no end"),
+        ("{Frame}.png", "'{Frame}.png' is no field"),
+        ("{frame.png", "is no field"),
+        ("{frame:x}.png", "{frame:x}: expected a number of digits"),
+        ("*/{frame}.png", "'*' is no field"),
+        ("**/a/**/{frame}.png", "** may stand once"),
+        ("{frame}/**", "** may stand once, and not at the end"),
+    ],
+)
+def test_what_is_no_pattern(pattern: str, words: str) -> None:
+    """Each is one line that names it."""
+    with pytest.raises(InvalidInput) as error:
+        Pattern(pattern)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"image": "x"}, "no such key 'image'; did you mean images?"),
+        ({"encoding": "rgb"}, "encoding 'rgb': expected one of index, colour"),
+        ({"labels": "l/{name}.png"}, "share no field"),
+        ({"classes": [{"key": 7, "name": "a"}, {"key": 7, "name": "b"}]}, "key 7 is listed twice"),
+        ({"classes": [{"key": "#ffffff", "name": "a"}]}, "key '#ffffff': expected a whole number"),
+        ({"classes": [{"key": 70000, "name": "a"}]}, "from 0 to 65,535"),
+        ({"encoding": "index//256", "classes": [{"key": 256, "name": "a"}]}, "from 0 to 255"),
+        ({"classes": [{"name": "a"}]}, "expected a class with key and name"),
+        ({"classes": [{"key": 1, "name": "a", "color": "#000000"}]}, "no such entry 'color'"),
+        ({"classes": []}, "it has no class"),
+        ({"positions": {"main": ["up"]}}, "positions of main"),
+        ({"camera": 3}, "camera = 3: expected a text"),
+    ],
+)
+def test_what_is_no_layout(changed: dict[str, Any], words: str) -> None:
+    """Each contradiction is one line that says what to do."""
+    assert Layout.of(PLAIN).identity == ("scene", "frame")
+    with pytest.raises(InvalidInput) as error:
+        Layout.of(PLAIN | changed)
+    assert words in str(error.value)
+
+
+EXAMPLES = {
+    "a2d2": (
+        "20180807_145028/camera/cam_front_center/20180807145028_camera_frontcenter_000000001.png",
+        "20180807_145028/label/cam_front_center/20180807145028_label_frontcenter_000000001.png"),
+    "acdc": ("rgb_anon/fog/train/GOPR0475/GOPR0475_frame_000041_rgb_anon.png",
+             "gt/fog/train/GOPR0475/GOPR0475_frame_000041_gt_labelIds.png"),
+    "ade20k": ("images/training/ADE_train_1.jpg", "annotations/training/ADE_train_1.png"),
+    "bdd100k": ("images/10k/val/7d06fefd-f7be05a6.jpg",
+                "labels/sem_seg/masks/val/7d06fefd-f7be05a6.png"),
+    "bdd100k-2018": ("seg/images/val/7d06fefd.jpg", "seg/labels/val/7d06fefd_train_id.png"),
+    "camvid": ("images/val/0016E5_08159.jpg", "labels/val/0016E5_08159.png"),
+    "camvid-colours": ("701_StillsRaw_full/0006R0_f00930.png",
+                       "LabeledApproved_full/0006R0_f00930_L.png"),
+    "cityscapes": ("leftImg8bit/val/ulm/ulm_000001_000019_leftImg8bit.png",
+                   "gtFine/val/ulm/ulm_000001_000019_gtFine_labelIds.png"),
+    "cityscapes-instances": ("leftImg8bit/val/ulm/ulm_000001_000019_leftImg8bit.png",
+                             "gtFine/val/ulm/ulm_000001_000019_gtFine_instanceIds.png"),
+    "cityscapes-trainids": ("leftImg8bit/val/ulm/ulm_000001_000019_leftImg8bit.png",
+                            "gtFine/val/ulm/ulm_000001_000019_gtFine_labelTrainIds.png"),
+    "coco-stuff": ("images/val2017/000000000139.jpg", "annotations/val2017/000000000139.png"),
+    "fiftyone": ("data/a/x.jpg", "labels/a/x.png"),
+    "idd": ("leftImg8bit/val/119/903127_leftImg8bit.png",
+            "gtFine/val/119/903127_gtFine_labellevel3Ids.png"),
+    "kitti": ("training/image_2/000000_10.png", "training/semantic/000000_10.png"),
+    "kitti-360": (
+        "data_2d_raw/2013_05_28_drive_0000_sync/image_00/data_rect/0000000250.png",
+        "data_2d_semantics/train/2013_05_28_drive_0000_sync/image_00/semantic/0000000250.png"),
+    "mapillary-1.2": ("training/images/x.jpg", "training/v1.2/labels/x.png"),
+    "mapillary-2.0": ("training/images/x.jpg", "training/v2.0/labels/x.png"),
+    "mmseg": ("img_dir/train/a/x.jpg", "ann_dir/train/a/x.png"),
+    "pairs": ("images/x.png", "labels/x.png"),
+    "ultralytics": ("images/train/x.jpg", "masks/train/x.png"),
+}  # fmt: skip
+"""An image and its label, as each data set names them."""
+
+
+def test_every_preset_pairs_its_data_set() -> None:
+    """Each knows its own names and gives its frames, alone or the first of those that fit."""
+    assert {*EXAMPLES} == {name for name, _ in presets()}
+    for name, files in EXAMPLES.items():
+        check = check_names(preset(name), [*files, files[0].replace("/", "/x"), "README.md"])
+        assert (check.paired, check.images_alone, check.labels_alone) in ((1, 0, 0), (1, 1, 0)), (
+            name
+        )
+        assert check.unmatched[-1][0] == "README.md"
+        fitting = [fits for fits, _ in recognised(presets(), files)]
+        assert fitting[0] == name or name in fitting, (name, fitting)
+    assert recognised(presets(), ["images/a.txt", "x/y.png"]) == []
+
+
+def test_a2d2s_preset_says_what_scans_read() -> None:
+    """The same frames, cameras and kinds of file, also of names that break its rules."""
+    layout, kinds = preset("a2d2"), {"camera": "image", "label": "label", "lidar": "lidar"}
+    names = [*EXAMPLES["a2d2"], "x/" + EXAMPLES["a2d2"][0]]
+    names += [EXAMPLES["a2d2"][0].replace(*pair) for pair in (
+        ("frontcenter", "front_center"), ("front_center", "front_middle"), ("_000000001", "_1"),
+        ("/camera/", "/label/"), (".png", ".json"), (".png", ".jpg"), ("145028/", "14502/"),
+    )]  # fmt: skip
+    for name in names:
+        one, other = parse(name), layout.parse(name)
+        assert (one is None) == (other is None), name
+        if one is not None and other is not None:
+            kind = "camera_json" if one.extension == "json" else kinds[one.kind]
+            assert (other.kind, other.fields["scene"]) == (kind, one.frame.scene)
+            assert other.fields["camera"] == one.frame.camera
+            assert int(other.fields["frame_number"]) == one.frame.number
+            assert other.fields["**"] == one.frame.prefix
+
+
+def test_what_a_check_says() -> None:
+    """Frames, files alone, two files of one frame, tags and why a name fits nothing."""
+    layout = Layout.of(PLAIN | {"images": "i/{split}/{scene}/{frame}.{jpg,png}",
+                                "labels": "l/{split}/{scene}/{frame}.png"})  # fmt: skip
+    names = ["i/val/a/1.jpg", "i/val/a/1.png", "l/val/a/1.png", "i/val/a/2.jpg", "l/train/b/1.png",
+             "l/train/b/1.tif", "i/x.jpg"]  # fmt: skip
+    check = check_names(layout, names)
+    assert (check.paired, check.images_alone, check.labels_alone) == (1, 1, 1)
+    assert check.twice == [("i/val/a/1.jpg", "i/val/a/1.png")]
+    assert check.values == {"scene": {"a": 3}, "camera": {"main": 3}, "given_split": {"val": 3}}
+    assert [name for name, _ in check.unmatched] == ["l/train/b/1.tif", "i/x.jpg"]
+    assert "label: does not end in .png" in check.unmatched[0][1]
+    assert "image: has 2 parts, i/{split}/{scene}/{frame}.{jpg,png} has 4" in check.unmatched[1][1]
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    """Presets are listed and shown, a folder is recognised, a layout file read, errors say why."""
+    listed = framesift(tmp_path, "layout", "list")
+    assert "cityscapes-trainids" in listed.stdout
+    assert "7 road" in framesift(tmp_path, "layout", "show", "cityscapes").stdout
+    root = tmp_path / "set"
+    for name in EXAMPLES["camvid"]:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    checked = framesift(tmp_path, "layout", "check", str(root))
+    assert checked.stdout.startswith("looks like camvid: 100% of the names fit\nothers fit, too: ")
+    assert "1 frames with image and label" in checked.stdout
+    own = tmp_path / "own.toml"
+    own.write_text('images = "images/{split}/{frame}.jpg"\nlabels = "labels/{split}/{frame}.png"\n')
+    assert read_layout(str(own)).tags == ("given_split",)
+    checked = framesift(tmp_path, "layout", "check", str(root), "--layout", str(own))
+    assert "frame = 0016E5_08159" in checked.stdout
+    own.write_text("images = 7")
+    for arguments, words in (
+        (("show", str(own)), f"error: {own}: pattern 7: expected a path"),
+        (("show", "cityscape"), "unknown layout 'cityscape': did you mean cityscapes?"),
+        (("check", str(tmp_path)), "no preset pairs its images with labels, of 3 names"),
+        (("show", str(tmp_path / "gone.toml")), "No such file or directory; expected a layout"),
+    ):
+        refused = framesift(tmp_path, "layout", *arguments)
+        assert refused.returncode == 1
+        assert words in refused.stderr, refused.stderr
+
+
+@pytest.mark.skipif("CAMVID_ROOT" not in os.environ, reason="CAMVID_ROOT is unset: no real frames")
+def test_real_names() -> None:
+    """All 468 frames of CamVid pair, by drive."""
+    root = Path(os.environ["CAMVID_ROOT"])
+    names = [path.relative_to(root).as_posix() for path in root.rglob("*.*g")]
+    check = check_names(preset("camvid"), names)
+    assert (check.paired, check.unmatched_names) == (468, 0)
+    assert check.values["given_split"] == {"train": 367, "val": 101}
