@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ingest.labels.numbered_colours import NumberedColours
 from ingest.labels.palette import Palette
 from pipeline.manifest import Manifest
-from training.input.numbered_colours import NumberedColours
 
 
 @dataclass(frozen=True)

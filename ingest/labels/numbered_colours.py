@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ingest.labels.palette import UNKNOWN_CLASS, Palette, is_numbered
-from pipeline.prepared.decoded_frames import UInt8
+
+UInt8 = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
