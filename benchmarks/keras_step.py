@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.training import RATE, _Process
-from benchmarks.training_input import _staged
+from benchmarks.training_input import staged_frames
 from pipeline.manifest import Manifest
 from pipeline.prepared.prepare import prepare
 from pipeline.runs.size import Size
@@ -39,7 +39,7 @@ def main() -> None:
     options.size, options.batch_sizes = Size.parse("240x152"), [4]
     options.network, options.precision = "small_unet", "float32"
     with tempfile.TemporaryDirectory() as folder:
-        options.manifest = _staged(Path(folder), options.frames)
+        options.manifest = staged_frames(Path(folder), options.frames)
         prepare(options.manifest, options.size)
         process = _Process(options)
         steps = {"the training's step": _ours(process), "plain Keras": _keras(process)}

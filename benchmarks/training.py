@@ -41,7 +41,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.training_input import _staged
+from benchmarks.training_input import staged_frames
 from pipeline.cores import cores, threads_of_process
 from pipeline.example_order import examples
 from pipeline.manifest import Manifest
@@ -107,7 +107,7 @@ def main() -> None:
         return
     print(f"{cores()} cores, load {os.getloadavg()[0]:.1f}, {options.network} at {options.size}")
     with tempfile.TemporaryDirectory() as folder:
-        options.manifest = _staged(Path(folder), options.frames)
+        options.manifest = staged_frames(Path(folder), options.frames)
         prepare(options.manifest, options.size)
         for part in options.parts or PARTS:
             _PARTS[part](options, Path(folder))

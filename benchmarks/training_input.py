@@ -54,7 +54,7 @@ def main() -> None:
     given = parser.parse_args()
     print(f"{given.frames} frames, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as cache:
-        folder = _staged(Path(cache), given.frames)
+        folder = staged_frames(Path(cache), given.frames)
         for size in map(Size.parse, given.sizes):
             _measure(folder, size)
 
@@ -133,7 +133,7 @@ class _Pillow:
         return np.asarray(picture.resize(to, Image.Resampling.BOX)), label
 
 
-def _staged(cache: Path, frames: int) -> Path:
+def staged_frames(cache: Path, frames: int) -> Path:
     """The manifest of frames in a cache, in turn the real or committed ones."""
     root = Path(os.environ.get("A2D2_ROOT") or SAMPLE)
     found = sorted(root.rglob("*/camera/*/*.png"))[:16]

@@ -19,11 +19,11 @@ import numpy as np
 
 from ingest.labels.class_list import ClassList
 from ingest.labels.label_image import decode_image, decode_label, open_png
+from ingest.labels.numbered_colours import NumberedColours
 from pipeline.prepared.decoded_frames import nearest, small_image
 from pipeline.runs.size import Size
 from tests.training.drawn_frames import read_class_list
 from training.input.label_classes import renumbered
-from training.input.numbered_colours import NumberedColours
 
 SIZE = Size(height_px=152, width_px=240)
 ROUNDS = 5

@@ -204,7 +204,8 @@ class Dataset(Record):
         Args:
             workers: Files fetched at once; 4 by default.
             verify: Read what is in the cache again, and fetch what is damaged.
-            prepare: Also decode its frames once at this size, WIDTHxHEIGHT.
+            prepare: Also decode its frames once, at this size: WIDTHxHEIGHT, or "full" for their
+                own.
             to: AFM filesets to bring them into in place of the cache, each
                 [SOURCE=]afm:FILESYSTEM/FILESET.
 

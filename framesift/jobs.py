@@ -443,7 +443,7 @@ class Jobs:
             command: Program and arguments, in which {files}, {files:SPLIT}, {classes}, {manifest},
                 {prepared} and {job} stand for paths; as one text it is quoted as for a shell.
             question: In the dataset's place (None), as of `train`.
-            **options: Of `framesift run`: ranks, split, prepare (WIDTHxHEIGHT), folder, name,
+            **options: Of `framesift run`: ranks, split, prepare (WIDTHxHEIGHT, full), folder, name,
                 backend, stage (False: read files where their sources are mounted), attempts,
                 save_as, evict, migrate.
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from catalog.errors import InvalidInput
+from ingest.labels.numbered_colours import NumberedColours
 from pipeline.cache.reading import Reading, ReadsThrough
 from pipeline.cores import threads_of_process
 from training.input.dataset import open_split
-from training.input.numbered_colours import NumberedColours
 from training.input.split_shards import Split
 from training.library_pages import drop_library_pages
 from training.network.about_model import AboutModel

@@ -51,11 +51,12 @@ class Staging(HomeOrder):
     prepare: Annotated[
         str | None,
         Setting(
-            help="Also decode the frames once, at a training's input size.",
-            body="Also decode the frames once, at this size: WIDTHxHEIGHT in pixels.",
+            help="Also decode the frames once, at a training's input size, or at their own (full).",
+            body="Also decode the frames once, at this size: WIDTHxHEIGHT in pixels, or full for "
+            "each frame's own.",
             max_length=9,
             examples=("240x152",),
-            metavar="WIDTHxHEIGHT",
+            metavar="WIDTHxHEIGHT|full",
         ),
     ] = None
     to: Annotated[

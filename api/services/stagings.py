@@ -29,7 +29,7 @@ from pipeline.cache.lease import Holder
 from pipeline.cache.reading import StagingLocation
 from pipeline.jobs.request import JobRequest
 from pipeline.manifest_store import read_manifest
-from pipeline.runs.size import Size
+from pipeline.runs.size import FormSize, form_size
 from pipeline.staging.concurrent import ConcurrentCallbacks
 from pipeline.staging.fetch import FailedFile
 from pipeline.staging.preview import preview_staging
@@ -81,7 +81,7 @@ class Stagings(Service):
 
     def begin(self, order: home_orders.Staging) -> JobBody:
         """Fetch a dataset's images and labels into the home's cache; the job that does it."""
-        size = None if order.prepare is None else str(Size.parse(order.prepare))
+        size = None if order.prepare is None else str(form_size(order.prepare))
         record = complete_dataset(self._workspace.records, order.dataset)
         self._check_targets(record, order.to, verify=order.verify, prepare=order.prepare)
         order = replace(order, dataset=f"{record.name}@{record.version}", prepare=size)
@@ -173,7 +173,7 @@ class Stagings(Service):
             progress: Called whenever a file has come.
             failed: Called with each file that cannot be had or decoded; the others go on.
             verify: Read what is in the cache again, and fetch what is damaged.
-            prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
+            prepare: Size to decode the frames at, WIDTHxHEIGHT or full; None to fetch them only.
             prepared: Called with the number of decoded frames, and of all.
             job_folder: Of the job whose command this process is; None where it is no job's.
             to: AFM filesets to bring them into in place of the cache, as pipeline.afm.target
@@ -182,7 +182,7 @@ class Stagings(Service):
         Raises:
             InvalidInput: The size is none, or a target.
         """
-        size = None if prepare is None else Size.parse(prepare)
+        size = None if prepare is None else form_size(prepare)
         record = recorded_dataset(self._workspace.records, dataset)
         if to:
             self._check_targets(record, to, verify=verify, prepare=prepare)
@@ -285,7 +285,7 @@ def _staged(
 def _prepared(
     dataset: Dataset,
     staging: Staging,
-    size: Size,
+    size: FormSize,
     failed: Callable[[FailedFile], None],
     prepared: Callable[[int, int], None],
     user: str,
@@ -300,7 +300,7 @@ def _prepared(
     if form.bad:
         raise BadFile(
             f"{form.frames - len(form.bad):,} of the {form.frames:,} frames of "
-            f"{dataset.name}@{dataset.version} are prepared at {size}; the others cannot be "
+            f"{dataset.name}@{dataset.version} are prepared at {size.words}; the others cannot be "
             "decoded, and a training that reads them ends there. The first is "
             f"{form.bad[0].file}: {form.bad[0].reason}"
         )

@@ -131,7 +131,8 @@ def open_frames(
         BadFile: Nothing of that kind lies there, or it is damaged, or its files are not on this
             machine.
         UnknownName: It has no such split.
-        MissingPackage: It is a manifest, and pyarrow is not installed.
+        MissingPackage: It is a manifest, and pyarrow is not installed; frames of a form at full
+            size need it as well.
     """
     location = Path(path)
     if location.name == HEADER_FILE or (location / HEADER_FILE).is_file():

@@ -1,7 +1,8 @@
-"""A prepared form: a dataset's frames decoded at one size, in arrays that are memory-mapped.
+"""A prepared form: a dataset's frames decoded once.
 
-images.npy      (N, h, w, 3) uint8 [RGB]
-labels.npy      (N, h, w) uint8 [class id]
+images.npy      (N, h, w, 3) uint8 [RGB], memory-mapped
+labels.npy      (N, h, w) uint8 [class id], memory-mapped
+frames.lz4      in place of both in a form at full size: images and labels, each compressed
 frames.npy      (N,): which frames it has (`has`: 1 image, 2 label), their checksums (CRC-32)
 prepared.json   its dataset and size
 classes.json    the classes
@@ -15,13 +16,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from framesift.data.classes import CLASSES_FILE, Classes
 from framesift.errors import BadFile
+from framesift.forms.optional import imported
 
 ABOUT_FILE = "prepared.json"
 _HAS_IMAGE, _HAS_LABEL = 1, 2
@@ -70,23 +72,18 @@ class PreparedFrames:
                 f"{self.folder}: has no frame {self.names[row]}, whose files could not be decoded; "
                 "framesift stage --prepare says why"
             )
-        image = self._whole(self._arrays.images[position], about["image"], row)
-        if not about["has"] & _HAS_LABEL:
-            return image, None
-        return image, self._whole(self._arrays.labels[position], about["label"], row)
-
-    def _whole(self, mapped: UInt8, checksum: int, row: int) -> UInt8:
-        array = np.array(mapped)
-        if zlib.crc32(array.data) != checksum:
+        try:
+            image = self._arrays.image(position)
+            return image, self._arrays.label(position) if about["has"] & _HAS_LABEL else None
+        except ValueError as error:
             raise BadFile(
                 f"{self.folder}: frame {self.names[row]} is damaged; framesift stage --prepare "
                 "makes it again"
-            )
-        return array
+            ) from error
 
     @cached_property
-    def _arrays(self) -> "_Arrays":
-        return _Arrays.open(self.folder)
+    def _arrays(self) -> "_FormFiles":
+        return _opened(self.folder)
 
     @cached_property
     def _names_file(self) -> list[tuple[str, str]] | None:
@@ -105,25 +102,88 @@ class PreparedFrames:
         self.__dict__.update(state)
 
 
+class _FormFiles(Protocol):
+    @property
+    def frames(self) -> npt.NDArray[Any]: ...
+
+    def image(self, position: int) -> UInt8:
+        """A frame's image, an array of its own; ValueError where it is damaged."""
+        ...
+
+    def label(self, position: int) -> UInt8:
+        """A frame's class ids, an array of its own; ValueError where they are damaged."""
+        ...
+
+
 @dataclass(frozen=True)
 class _Arrays:
+    """The arrays of a small form."""
+
     images: UInt8
     labels: UInt8
     frames: npt.NDArray[Any]
 
-    @classmethod
-    def open(cls, folder: Path) -> "_Arrays":
-        try:
-            opened = cls(
-                *(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-                  for name in ("images", "labels", "frames"))
-            )  # fmt: skip
-        except (OSError, ValueError, EOFError) as error:
-            raise BadFile(f"{folder}: the prepared form cannot be opened: {error}") from error
-        shape = opened.labels.shape
-        if opened.images.shape != (*shape, 3) or opened.frames.shape != shape[:1]:
-            raise BadFile(f"{folder}: the arrays of the prepared form do not belong together")
-        return opened
+    def image(self, position: int) -> UInt8:
+        return _whole(np.array(self.images[position]), self.frames[position]["image"])
+
+    def label(self, position: int) -> UInt8:
+        return _whole(np.array(self.labels[position]), self.frames[position]["label"])
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """The frames of a form at full size: LZ4 frames, image and label one behind the other."""
+
+    content: UInt8
+    frames: npt.NDArray[Any]
+
+    def image(self, position: int) -> UInt8:
+        frame = self.frames[position]
+        rows, columns = int(frame["height_px"]), int(frame["width_px"])
+        begin, size = int(frame["at"]), int(frame["image_bytes"])
+        pixels = self._unpacked(begin, size, frame["image"], rows, 3 * columns)
+        # Each row is stored as its differences from the row above.
+        above, *others = pixels
+        for row in others:
+            np.add(row, above, out=row)
+            above = row
+        return pixels.reshape(rows, columns, 3)
+
+    def label(self, position: int) -> UInt8:
+        frame = self.frames[position]
+        begin = int(frame["at"]) + int(frame["image_bytes"])
+        rows, columns = int(frame["height_px"]), int(frame["width_px"])
+        return self._unpacked(begin, int(frame["label_bytes"]), frame["label"], rows, columns)
+
+    def _unpacked(self, begin: int, size: int, checksum: int, rows: int, row_bytes: int) -> UInt8:
+        packed = _whole(self.content[begin : begin + size], checksum)
+        content = imported("pyarrow").decompress(packed, rows * row_bytes, codec="lz4")
+        return np.frombuffer(content, np.uint8).reshape(rows, row_bytes)
+
+
+def _whole(array: UInt8, checksum: int) -> UInt8:
+    if zlib.crc32(array.data) != checksum:
+        raise ValueError("wrong checksum")
+    return array
+
+
+def _opened(folder: Path) -> _FormFiles:
+    packed = folder / "frames.lz4"
+    try:
+        frames = np.load(folder / "frames.npy", mmap_mode="r", allow_pickle=False)
+        if packed.exists():
+            has_bytes = packed.stat().st_size > 0
+            content = np.memmap(packed, np.uint8, "r") if has_bytes else np.zeros(0, np.uint8)
+            return _Packed(content, frames)
+        images, labels = (
+            np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+            for name in ("images", "labels")
+        )
+    except (OSError, ValueError, EOFError) as error:
+        raise BadFile(f"{folder}: the prepared form cannot be opened: {error}") from error
+    if images.shape != (*labels.shape, 3) or frames.shape != labels.shape[:1]:
+        raise BadFile(f"{folder}: the arrays of the prepared form do not belong together")
+    return _Arrays(images, labels, frames)
 
 
 def read_prepared(folder: Path, classes: Path | None) -> PreparedFrames:
@@ -142,5 +202,5 @@ def read_prepared(folder: Path, classes: Path | None) -> PreparedFrames:
     form = PreparedFrames(
         folder.absolute(), dataset, Classes.read(classes or folder / CLASSES_FILE)
     )
-    _Arrays.open(folder)
+    _opened(folder)
     return form

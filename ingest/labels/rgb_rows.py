@@ -82,6 +82,15 @@ class_ids_of_rows = _compiled(checksum_of("run_kernel.py"))
 
 
 @nb.njit(nogil=True, cache=True)
+def sum_rows(rows: Any) -> None:
+    """Add to each row of (H, n) uint8 the one above, from the second on, modulo 256."""
+    height, row_bytes = rows.shape
+    for row in range(1, height):
+        for at in range(row_bytes):
+            rows[row, at] += rows[row - 1, at]
+
+
+@nb.njit(nogil=True, cache=True)
 def _undo(filter_type: int, filtered: Any, above: Any, pixels: Any) -> bool:
     """Write a row's bytes; whether its filter is known."""
     if filter_type == 0:

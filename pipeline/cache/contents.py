@@ -17,7 +17,7 @@ from pipeline.cache.lease import MANIFESTS, USED_FILE
 from pipeline.cache.stager import PARTS
 from pipeline.entry_name import FORMS, IN_PLACE, source_folder
 from pipeline.manifest import HEADER_FILE, Manifest
-from pipeline.runs.size import Size
+from pipeline.runs.size import FULL, FormSize, form_size
 
 PINNED_FILE, STAGERS_FILE = "pinned", "stagers.json"
 _MOST_BYTES = 1 << 20
@@ -89,7 +89,7 @@ class StagedManifest:
         """Paths below the cache of the entries that it names."""
         return frozenset(() if self.manifest is None else manifest_entries(self.manifest))
 
-    def forms(self, sizes: Iterable[Size]) -> set[str]:
+    def forms(self, sizes: Iterable[FormSize]) -> set[str]:
         """Paths below the cache that its prepared forms of those sizes have."""
         if self.manifest is None:
             return set()
@@ -188,10 +188,12 @@ def cached_forms(cache: Path) -> Iterator[CachedItem]:
         yield CachedItem(f"{FORMS}/{folder.name}", size, len(files), used)
 
 
-def form_sizes(forms: Iterable[CachedItem]) -> set[Size]:
+def form_sizes(forms: Iterable[CachedItem]) -> set[FormSize]:
     """The sizes that prepared forms have, as their names say."""
     names = {Path(form.path).name.partition("-")[0] for form in forms}
-    return {Size.parse(name) for name in names if name.replace("x", "").isdigit()}
+    return {
+        form_size(name) for name in names if name == str(FULL) or name.replace("x", "").isdigit()
+    }
 
 
 def space(cache: Path) -> tuple[int, int]:

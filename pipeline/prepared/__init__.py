@@ -1,4 +1,4 @@
-"""Prepared forms: a dataset's frames decoded and made small once, for every process of a node.
+"""Prepared forms: a dataset's frames decoded once, small or whole, for every process of a node.
 
 A leaf: training imports it.
 """

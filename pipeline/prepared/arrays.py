@@ -1,4 +1,4 @@
-"""The arrays of a form that is being made: mapped, and written by several processes."""
+"""The arrays of a small form that is being made: mapped, and written by several processes."""
 
 import os
 from dataclasses import dataclass
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.prepared.decoded_frames import UInt8
+from ingest.labels.class_list import ClassList
+from pipeline.manifest import Manifest
+from pipeline.prepared.decoded_frames import UInt8, nearest, small_image
 from pipeline.prepared.form import (
     FRAME,
     FRAMES_FILE,
@@ -16,6 +18,7 @@ from pipeline.prepared.form import (
     HAS_LABEL,
     IMAGES_FILE,
     LABELS_FILE,
+    PreparedForm,
     checksum,
 )
 from pipeline.runs.size import Size
@@ -23,16 +26,21 @@ from pipeline.runs.size import Size
 
 @dataclass(frozen=True)
 class Arrays:
-    """The arrays, as pipeline.prepared.form describes them."""
+    """The arrays, as pipeline.prepared.form describes them.
+
+    Attributes:
+        class_list: That labels are decoded with for `put`.
+    """
 
     images: UInt8
     labels: UInt8
     frames: npt.NDArray[Any]
+    class_list: ClassList
 
     @classmethod
-    def create(cls, folder: Path, frames: int, size: Size) -> "Arrays":
+    def create(cls, folder: Path, manifest: Manifest, size: Size) -> "Arrays":
         """New ones that hold no frame, with all their space."""
-        shape = (frames, size.height_px, size.width_px)
+        shape = (len(manifest), size.height_px, size.width_px)
         for name, dtype, of in (
             (IMAGES_FILE, np.dtype(np.uint8), (*shape, 3)),
             (LABELS_FILE, np.dtype(np.uint8), shape),
@@ -42,30 +50,37 @@ class Arrays:
             with (folder / name).open("r+b") as file:
                 # Here a full disk is an error; to a process that writes a mapped array, the end.
                 os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
-        return cls.open(folder)
+        return cls.open(folder, manifest)
 
     @classmethod
-    def open(cls, folder: Path) -> "Arrays":
-        """Arrays that another process created."""
-        return cls(*(np.load(folder / name, mmap_mode="r+", allow_pickle=False) for name in _FILES))
+    def open(cls, folder: Path, manifest: Manifest) -> "Arrays":
+        """Arrays that another process created, for the frames of a manifest."""
+        images, labels, frames = (
+            np.load(folder / name, mmap_mode="r+", allow_pickle=False)
+            for name in PreparedForm.FILES
+        )
+        return cls(images, labels, frames, manifest.header.class_list)
 
-    def put(
-        self, position: int, image: UInt8, label: UInt8 | None, size_px: tuple[int, int]
-    ) -> None:
-        """Write a frame.
+    def put(self, position: int, image: UInt8, label: UInt8 | None) -> None:
+        """Write a frame, made small.
 
         Args:
             position: Of the frame in its dataset.
-            image: (h, w, 3) uint8 [RGB].
-            label: (h, w) uint8 [class id]; None where it has none.
-            size_px: (H, W) of its image on disk.
+            image: (H, W, 3) uint8 [RGB], at its size on disk.
+            label: (H, W) uint8 [class id]; None where it has none.
         """
-        self.images[position] = image
+        size = Size(*self.labels.shape[1:])
+        small = small_image(image, size)
+        self.images[position] = small
         has, label_crc = HAS_IMAGE, 0
         if label is not None:
-            self.labels[position] = label
-            has, label_crc = HAS_IMAGE | HAS_LABEL, checksum(label)
-        self.frames[position] = (has, *size_px, checksum(image), label_crc)
+            ids = nearest(label, size)
+            self.labels[position] = ids
+            has, label_crc = HAS_IMAGE | HAS_LABEL, checksum(ids)
+        self.frames[position] = (has, *image.shape[:2], checksum(small), label_crc)
 
-
-_FILES = (IMAGES_FILE, LABELS_FILE, FRAMES_FILE)
+    def copy(self, position: int, earlier: PreparedForm) -> None:
+        """Write a frame that an earlier form of the same dataset has undamaged."""
+        self.images[position] = earlier.images[position]
+        self.labels[position] = earlier.labels[position]
+        self.frames[position] = earlier.frames[position]

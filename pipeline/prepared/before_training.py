@@ -1,6 +1,6 @@
 """The stage of a training job that prepares its frames.
 
-    python -m pipeline.prepared.before_training MANIFEST WIDTHxHEIGHT --job NAME [--user USER]
+    python -m pipeline.prepared.before_training MANIFEST WIDTHxHEIGHT|full --job NAME [--user USER]
 
 It makes the form that the training will read, unless it is there. Whatever stands in its way it
 says, and ends well: the training reads what there is, and decodes the rest.
@@ -18,9 +18,9 @@ from typing import NoReturn
 from catalog.errors import FramesiftError, InvalidInput
 from pipeline.cache.lease import Holder, cache_of
 from pipeline.manifest import Manifest
-from pipeline.prepared.form import open_form
 from pipeline.prepared.in_cache import prepare_in_cache
-from pipeline.runs.size import Size
+from pipeline.prepared.kinds import opened_form
+from pipeline.runs.size import FormSize, form_size
 
 _TOLD_EVERY_S = 10.0
 
@@ -29,11 +29,11 @@ def main(arguments: Sequence[str]) -> int:
     """Prepare; 0, whether or not there is a form then."""
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _end)
-    prepare_or_report(options.manifest, Size.parse(options.size), options.job, options.user)
+    prepare_or_report(options.manifest, form_size(options.size), options.job, options.user)
     return 0
 
 
-def prepare_or_report(manifest: Path, size: Size, job: str, user: str = "") -> None:
+def prepare_or_report(manifest: Path, size: FormSize, job: str, user: str = "") -> None:
     """Make the form of a staged manifest where there is none, or print why not.
 
     Args:
@@ -44,21 +44,21 @@ def prepare_or_report(manifest: Path, size: Size, job: str, user: str = "") -> N
         _prepare(manifest, size, job, user)
     except (FramesiftError, OSError, MemoryError) as error:
         reason = str(error) or type(error).__name__
-        _print(f"no prepared form of {size}: {reason}; the training decodes its frames")
+        _print(f"no prepared form of {size.words}: {reason}; the training decodes its frames")
 
 
-def _prepare(folder: Path, size: Size, job: str, user: str) -> None:
+def _prepare(folder: Path, size: FormSize, job: str, user: str) -> None:
     manifest, cache = Manifest.read(folder), cache_of(folder)
     name = f"{manifest.header.name}@{manifest.header.version}"
     if cache is None:
         raise InvalidInput(f"{folder}: is no staged manifest; framesift stage makes one")
-    there = open_form(manifest, size)
+    there = opened_form(manifest, size)
     if there is not None:
-        _print(f"{name} is prepared at {size} already, nothing is decoded: {there.folder}")
+        _print(f"{name} is prepared at {size.words} already, nothing is decoded: {there.folder}")
         return
     _print(
-        f"preparing the {len(manifest):,} frames of {name} at {size}, which this training then "
-        "reads (--no-prepare: it decodes each frame that it reads)"
+        f"preparing the {len(manifest):,} frames of {name} at {size.words}, which this training "
+        "then reads (--no-prepare: it decodes each frame that it reads)"
     )
     told_s = time.monotonic()
 
@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("manifest", type=Path, help="staged manifest's folder")
-    add("size", help="WIDTHxHEIGHT")
+    add("size", help="WIDTHxHEIGHT, or full")
     add("--job", required=True, help="whose stage this is")
     add("--user", default="", help="whose job that is")
     return parser

@@ -1,10 +1,10 @@
-"""Frames of a manifest, each decoded from its PNG files."""
+"""Frames of a manifest at full size, each decoded from its PNG files, or once for all."""
 
 import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from catalog.storage.beneath import open_beneath, real_path, status_beneath
 from catalog.storage.file_version import fits, version_of, version_text
 from ingest.labels.class_list import ClassList
 from ingest.labels.label_image import decode_image, decode_label
+from ingest.labels.png_chunks import HEADER_BYTES, read_header
 from pipeline.manifest import FrameFile, Manifest, ManifestHeader
 from pipeline.runs.size import Size
 
@@ -22,6 +23,22 @@ UInt8 = npt.NDArray[np.uint8]
 
 RESIZING = 1
 """Raised with every change of what `small_image`, `nearest` or the decoders give."""
+
+
+class StoredFrames(Protocol):
+    """The same frames, decoded before: pipeline.prepared.full_form.FullRows."""
+
+    def has(self, row: int) -> bool:
+        """True where they have a frame, and its label where it has one."""
+        ...
+
+    def image(self, row: int) -> UInt8 | None:
+        """A frame's image; None where they lack it."""
+        ...
+
+    def label(self, row: int, class_list: ClassList) -> UInt8 | None:
+        """A frame's label with the class ids of a class list; None where they lack it."""
+        ...
 
 
 class DecodedFrames:
@@ -32,12 +49,16 @@ class DecodedFrames:
         frames: Manifest,
         class_list: ClassList,
         wait_for: Callable[[str], bool] = lambda _: False,
+        stored: StoredFrames | None = None,
+        lacking: Callable[[], None] = lambda: None,
     ) -> None:
         """Prepare to decode frames whose labels have that class list.
 
         Args:
             wait_for: Waits until a missing file is there, for frames that a staging fetches
                 meanwhile (pipeline.cache.reading); False where none does.
+            stored: The same frames; the files of those that it has are not read.
+            lacking: Called when a file is read although there are such.
         """
         within = frames.header.within
         # Asked once, and every file that is opened is held to it.
@@ -50,6 +71,7 @@ class DecodedFrames:
         self._labels = frames.labels()
         self._class_list = class_list
         self._wait_for = wait_for
+        self._stored, self._lacking = stored, lacking
 
     def has_label(self, row: int) -> bool:
         """True where a frame has a label."""
@@ -57,6 +79,8 @@ class DecodedFrames:
 
     def missing(self, row: int) -> BadFile | None:
         """The file of a frame that is not there, and no staging waited for; None where all are."""
+        if self._stored is not None and self._stored.has(row):
+            return None
         for file in (self._images[row], self._labels[row]):
             if file is not None:
                 try:
@@ -65,12 +89,31 @@ class DecodedFrames:
                     return self._unread(error, file)
         return None
 
+    def size_px(self, row: int) -> tuple[int, int]:
+        """(H, W) of a frame's image, as its file says, of which nothing more is read.
+
+        Raises:
+            BadFile: It is missing, or no PNG.
+        """
+        file = self._images[row]
+        try:
+            with self._open(file) as opened:
+                header = read_header(opened.read(HEADER_BYTES))
+        except OSError as error:
+            raise self._unread(error, file) from error
+        return header.height, header.width
+
     def image(self, row: int) -> UInt8:
         """A frame's image, (H, W, 3) uint8 [RGB] at its own size.
 
         Raises:
             BadFile: It is missing, or cannot be decoded.
         """
+        if self._stored is not None:
+            image = self._stored.image(row)
+            if image is not None:
+                return image
+            self._lacking()
         file = self._images[row]
         try:
             return decode_image(self._read(file))
@@ -89,6 +132,11 @@ class DecodedFrames:
         file = self._labels[row]
         if file is None:
             raise BadFile("the frame has no label", self._images[row].path)
+        if self._stored is not None:
+            stored = self._stored.label(row, self._class_list)
+            if stored is not None:
+                return stored
+            self._lacking()
         try:
             label = decode_label(self._read(file), self._class_list)
         except BadFile as error:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import deflate
 import numpy as np
@@ -31,7 +31,7 @@ from catalog.storage.bounded_file import parsed_json
 from pipeline.entry_name import FORMS as FOLDER
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import RESIZING, UInt8
-from pipeline.runs.size import Size
+from pipeline.runs.size import FormSize, Size
 
 FORMAT = 1
 ABOUT_FILE = "prepared.json"
@@ -56,16 +56,16 @@ class About:
 
     Attributes:
         key: Digest of what decides its arrays.
-        height_px: h.
-        width_px: w.
+        height_px: h; None at full size.
+        width_px: w; None at full size.
         frames: N.
         frames_crc: CRC-32 of frames.npy's content.
         dataset: NAME@VERSION that it was made for, for people.
     """
 
     key: str
-    height_px: int
-    width_px: int
+    height_px: int | None
+    width_px: int | None
     frames: int
     frames_crc: int
     dataset: str
@@ -85,7 +85,10 @@ class PreparedForm:
         labels: (N, h, w) uint8, mapped.
         frames: (N,) FRAME.
         fkeys: Position of each frame by fkey.
+        FILES: Names of those that hold frames.
     """
+
+    FILES: ClassVar = (IMAGES_FILE, LABELS_FILE, FRAMES_FILE)
 
     folder: Path
     images: UInt8
@@ -164,12 +167,12 @@ def prepared_folder(manifest: Path | None) -> Path | None:
     return path.parent.parent / FOLDER
 
 
-def form_path(folder: Path, key: str, size: Size) -> Path:
+def form_path(folder: Path, key: str, size: FormSize) -> Path:
     """The folder of one form below that of all."""
     return folder / f"{size}-{key}"
 
 
-def form_key(manifest: Manifest, size: Size) -> str | None:
+def form_key(manifest: Manifest, size: FormSize) -> str | None:
     """The identity of a manifest's form; None where it does not know the versions of its files."""
     header, rows = manifest.header, manifest.frames
     if rows["image_version"].null_count or (
@@ -192,32 +195,58 @@ def open_form(manifest: Manifest, size: Size, folder: Path | None = None) -> Pre
         manifest: The dataset, with all its splits.
         folder: That of all forms; beside the staged manifest by default.
     """
-    folder = folder or prepared_folder(manifest.folder)
-    key = form_key(manifest, size) if folder is not None and folder.is_dir() else None
-    if folder is None or key is None:
+    described = described_form(manifest, size, folder)
+    if described is None:
         return None
-    path = form_path(folder, key, size)
+    path, about = described
     shape = (len(manifest), size.height_px, size.width_px)
     try:
-        about = About(**parsed_json((path / ABOUT_FILE).read_bytes()))
         images = np.load(path / IMAGES_FILE, mmap_mode="r", allow_pickle=False)
         labels = np.load(path / LABELS_FILE, mmap_mode="r", allow_pickle=False)
         frames = np.load(path / FRAMES_FILE, allow_pickle=False)
-    except (OSError, ValueError, TypeError, EOFError):
+    except (OSError, ValueError, EOFError):
         return None
     is_intact = (
-        (about.format, about.key) == (FORMAT, key)
-        and (images.shape, images.dtype) == ((*shape, 3), np.uint8)
+        (images.shape, images.dtype) == ((*shape, 3), np.uint8)
         and (labels.shape, labels.dtype) == (shape, np.uint8)
         and (frames.shape, frames.dtype) == (shape[:1], FRAME)
         and checksum(frames.view(np.uint8)) == about.frames_crc
     )
     if not is_intact:
         return None
+    note_use(path)
+    return PreparedForm(path, images, labels, frames, positions(manifest))
+
+
+def described_form(
+    manifest: Manifest, size: FormSize, folder: Path | None
+) -> tuple[Path, About] | None:
+    """The folder of a manifest's form and what it is of; None where there is none.
+
+    Args:
+        folder: That of all forms; beside the staged manifest by default.
+    """
+    folder = folder or prepared_folder(manifest.folder)
+    key = form_key(manifest, size) if folder is not None and folder.is_dir() else None
+    if folder is None or key is None:
+        return None
+    path = form_path(folder, key, size)
+    try:
+        about = About(**parsed_json((path / ABOUT_FILE).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+    return (path, about) if (about.format, about.key) == (FORMAT, key) else None
+
+
+def note_use(path: Path) -> None:
+    """Note that a form is used now: what was used last is evicted last."""
     with suppress(OSError):  # a cache that is mounted read-only
-        os.utime(path / ABOUT_FILE)  # what was used last is evicted last
-    fkeys = {fkey: n for n, fkey in enumerate(manifest.frames["fkey"].to_pylist())}
-    return PreparedForm(path, images, labels, frames, fkeys)
+        os.utime(path / ABOUT_FILE)
+
+
+def positions(manifest: Manifest) -> dict[str, int]:
+    """Position of each frame of a dataset by fkey."""
+    return {fkey: n for n, fkey in enumerate(manifest.frames["fkey"].to_pylist())}
 
 
 def prepared_rows(frames: Manifest, size: Size) -> PreparedRows | None:

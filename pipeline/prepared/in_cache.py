@@ -5,11 +5,11 @@ from pathlib import Path
 from pipeline.cache.lease import MANIFESTS, Holder, leased
 from pipeline.cache.reservation import Reservation
 from pipeline.prepared.prepare import Prepared, Progress, prepare
-from pipeline.runs.size import Size
+from pipeline.runs.size import FormSize
 
 
 def prepare_in_cache(
-    cache: Path, manifest: str, size: Size, holder: Holder, progress: Progress | None = None
+    cache: Path, manifest: str, size: FormSize, holder: Holder, progress: Progress | None = None
 ) -> Prepared:
     """Make the form of a staged manifest, or what an earlier one lacks: pipeline.prepared.prepare.
 

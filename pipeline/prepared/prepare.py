@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -21,25 +21,32 @@ from catalog.storage.to_disk import to_disk, tree_to_disk
 from framesift_start import start
 from pipeline.cores import cores
 from pipeline.manifest import Manifest
-from pipeline.prepared.arrays import Arrays
 from pipeline.prepared.class_file import CLASSES_FILE, class_text
 from pipeline.prepared.form import (
     ABOUT_FILE,
     FRAMES_FILE,
     About,
-    PreparedForm,
     checksum,
-    form_bytes,
     form_key,
     form_path,
-    open_form,
     prepared_folder,
 )
+from pipeline.prepared.frame_space import FrameSpace
+from pipeline.prepared.kinds import (
+    Form,
+    FormFiles,
+    created_files,
+    files_of,
+    known_bytes,
+    made_bytes,
+    opened_files,
+    opened_form,
+)
 from pipeline.prepared.worker import BadFrames, Decoder
-from pipeline.runs.size import Size
+from pipeline.runs.size import FormSize, Size
 
-_FILES = 5
-"""Files of a form: three arrays, its classes, and its description."""
+_OTHER_FILES = 2
+"""Files of a form beside those with its frames: its classes, and its description."""
 _HEADER_BYTES = 4096
 """More than the headers of a form's files have, and what says what it is of [bytes]."""
 
@@ -71,7 +78,7 @@ class Prepared:
     """
 
     folder: Path
-    size: Size
+    size: FormSize
     frames: int
     decoded: int
     bytes: int
@@ -80,7 +87,7 @@ class Prepared:
 
 def prepare(
     manifest_folder: Path,
-    size: Size,
+    size: FormSize,
     *,
     folder: Path | None = None,
     processes: int = 0,
@@ -118,27 +125,35 @@ def prepare(
             + ("it has no frames" if not len(manifest) else "stage it first (framesift stage)")
         )
     target = form_path(folder, key, size)
-    earlier = open_form(manifest, size, folder)
+    earlier = opened_form(manifest, size, folder)
     missing = _missing(manifest, earlier)
     classes = class_text(header.class_list)
-    complete = Prepared(target, size, len(manifest), 0, form_bytes(len(manifest), size), ())
     if earlier is not None and not missing:
-        return complete
-    space = complete.bytes + len(classes.encode()) + _HEADER_BYTES
+        taken = made_bytes(earlier.frames, size)
+        return Prepared(target, size, len(manifest), 0, taken, ())
+    known = known_bytes(len(manifest), size, earlier)
+    space = known + len(classes.encode()) + _HEADER_BYTES
+    many = files_of(size) + _OTHER_FILES
     if reservation is not None:
-        reservation.extend(space, _FILES)
+        reservation.extend(space, many)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with part_of(target, is_folder=True) as temporary_folder:
-            arrays = Arrays.create(temporary_folder, len(manifest), size)
-            if reservation is not None:
-                reservation.arrived(space, _FILES)  # its space is taken now, and counts as such
+            files = created_files(temporary_folder, manifest, size)
             if earlier is not None:
-                _copy(earlier, arrays, set(missing))
-            bad = _decode_all(manifest, temporary_folder, missing, size, processes, progress)
-            crc = checksum(np.load(temporary_folder / FRAMES_FILE).view(np.uint8))
+                _copy(earlier, files, set(missing))
+            if reservation is not None:
+                reservation.arrived(space, many)  # its space is taken now, and counts as such
+            # At full size how much a frame takes is known when it is compressed.
+            coming = None if isinstance(size, Size) else FrameSpace(manifest, reservation)
+            bad = _decode_all(
+                manifest, temporary_folder, missing, size, processes, progress, coming
+            )
+            frames = np.load(temporary_folder / FRAMES_FILE, allow_pickle=False)
             name = f"{header.name}@{header.version}"
-            about = About(key, size.height_px, size.width_px, len(manifest), crc, name)
+            sides = (size.height_px, size.width_px) if isinstance(size, Size) else (None, None)
+            frames_crc = checksum(frames.view(np.uint8))
+            about = About(key, sides[0], sides[1], len(manifest), frames_crc, name)
             (temporary_folder / CLASSES_FILE).write_text(classes, encoding="utf-8")
             (temporary_folder / ABOUT_FILE).write_text(about.to_json(), encoding="utf-8")
             tree_to_disk(temporary_folder)
@@ -146,14 +161,16 @@ def prepare(
             to_disk(folder)
     except OSError as error:
         reason = error.strerror or str(error)
+        more = "" if isinstance(size, Size) else " and space for its frames"
         raise StorageError(
-            f"{target}: {reason}; the form needs {complete.bytes:,} bytes", str(target)
+            f"{target}: {reason}; the form needs {known:,} bytes{more}", str(target)
         ) from error
     named = tuple(BadFrame(*why) for _, why in sorted(bad.items()))
-    return Prepared(target, size, len(manifest), len(missing) - len(bad), complete.bytes, named)
+    made = len(missing) - len(bad)
+    return Prepared(target, size, len(manifest), made, made_bytes(frames, size), named)
 
 
-def _missing(manifest: Manifest, earlier: PreparedForm | None) -> list[int]:
+def _missing(manifest: Manifest, earlier: Form | None) -> list[int]:
     """Rows that an earlier form has not, or has damaged."""
     if earlier is None:
         return list(range(len(manifest)))
@@ -163,23 +180,22 @@ def _missing(manifest: Manifest, earlier: PreparedForm | None) -> list[int]:
     ]
 
 
-def _copy(earlier: PreparedForm, arrays: Arrays, missing: set[int]) -> None:
-    for row in range(len(arrays.frames)):
+def _copy(earlier: Form, files: FormFiles, missing: set[int]) -> None:
+    for row in range(len(files.frames)):
         if row not in missing:
-            arrays.images[row] = earlier.images[row]
-            arrays.labels[row] = earlier.labels[row]
-            arrays.frames[row] = earlier.frames[row]
+            files.copy(row, earlier)
 
 
 def _decode_all(
     manifest: Manifest,
     temporary_folder: Path,
     rows: Sequence[int],
-    size: Size,
+    size: FormSize,
     processes: int,
     progress: Progress | None,
+    space: FrameSpace | None,
 ) -> BadFrames:
-    """Decode rows into the arrays below ``temporary_folder``; those that cannot be."""
+    """Decode rows into the files below ``temporary_folder``; those that cannot be."""
     ahead = iter(rows)
     blocks = list(iter(lambda: list(islice(ahead, BLOCK_FRAMES)), []))
     bad: BadFrames = {}
@@ -188,7 +204,8 @@ def _decode_all(
         decoders: SimpleQueue[Decoder | _DecodingProcess] = SimpleQueue()
         count = min(len(blocks), processes or cores())
         if count <= 1:  # the few frames are decoded before another process has started
-            decoders.put(Decoder(manifest, Arrays.open(temporary_folder), size))
+            files = opened_files(temporary_folder, manifest, size)
+            decoders.put(Decoder(manifest, files, size))
         else:
             for _ in range(count):
                 decoders.put(
@@ -198,7 +215,8 @@ def _decode_all(
         def decode(block: Sequence[int]) -> tuple[int, BadFrames]:
             decoder = decoders.get()
             try:
-                return len(block), decoder.decode(block)
+                with nullcontext() if space is None else space.of(block):
+                    return len(block), decoder.decode(block)
             finally:
                 decoders.put(decoder)
 
@@ -232,8 +250,8 @@ def _replace(temporary_folder: Path, target: Path) -> None:
 class _DecodingProcess:
     """A pipeline.prepared.worker for one block of rows at a time; it ends with the `with` block."""
 
-    def __init__(self, manifest: Manifest, folder: Path, size: Size) -> None:
-        """Start one for a manifest that was read from disk, into the arrays below ``folder``."""
+    def __init__(self, manifest: Manifest, folder: Path, size: FormSize) -> None:
+        """Start one for a manifest that was read from disk, into the files below ``folder``."""
         command = [sys.executable, *start("pipeline.prepared.worker")]
         self._process = subprocess.Popen(
             [*command, str(manifest.folder), str(folder), str(size)],

@@ -24,7 +24,7 @@ from pipeline.runs.networks import NETWORKS, SMALL_UNET, check_backbone, check_n
 from pipeline.runs.precision import AUTO, PRECISIONS, check_precision
 from pipeline.runs.score_thresholds import parse_thresholds
 from pipeline.runs.setting import Setting, check_numbers
-from pipeline.runs.size import LONGEST_SIDE_PX, Size
+from pipeline.runs.size import LONGEST_SIDE_PX, form_size
 from pipeline.runs.training_input import SIZE_STEP_PX, USUAL_SIZE
 
 ATTEMPTS = 3
@@ -691,11 +691,12 @@ class Program(Order):
     prepare: Annotated[
         str | None,
         Setting(
-            help="Decode the frames once at this size, for {prepared}.",
-            body="Decode the frames once at this size, WIDTHxHEIGHT, for {prepared}.",
+            help="Decode the frames once at this size, or at their own (full), for {prepared}.",
+            body="Decode the frames once at this size, WIDTHxHEIGHT, or at their own, full, for "
+            "{prepared}.",
             max_length=64,
             examples=("240x152",),
-            metavar="WIDTHxHEIGHT",
+            metavar="WIDTHxHEIGHT|full",
         ),
     ] = None
     folder: Annotated[
@@ -721,7 +722,7 @@ class Program(Order):
         if self.folder is not None and not Path(self.folder).is_absolute():
             raise InvalidInput(f"folder {self.folder}: expected an absolute path")
         if self.prepare is not None:
-            Size.parse(self.prepare)
+            form_size(self.prepare)
 
 
 ORDERS: Mapping[str, type[Order]] = {

@@ -1,4 +1,4 @@
-"""The size that frames are prepared at."""
+"""The size that frames are prepared at: one for all, or each frame's own."""
 
 import re
 from dataclasses import dataclass
@@ -38,3 +38,45 @@ class Size:
     def __str__(self) -> str:
         """WIDTHxHEIGHT."""
         return f"{self.width_px}x{self.height_px}"
+
+    @property
+    def words(self) -> str:
+        """The size, for people."""
+        return str(self)
+
+
+@dataclass(frozen=True)
+class FullSize:
+    """Each frame's own size."""
+
+    def __str__(self) -> str:
+        """The word for it."""
+        return "full"
+
+    @property
+    def words(self) -> str:
+        """The size, for people."""
+        return "full size"
+
+
+FULL = FullSize()
+
+FormSize = Size | FullSize
+"""A size that frames are prepared at."""
+
+
+def form_size(text: str) -> FormSize:
+    """The size that "full" or a text such as "240x152" says.
+
+    Raises:
+        InvalidInput: It says none.
+
+    >>> form_size("full")
+    FullSize()
+    """
+    if text == str(FULL):
+        return FULL
+    try:
+        return Size.parse(text)
+    except InvalidInput as error:
+        raise InvalidInput(f"{error}, or {FULL}") from error

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import signal
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from pipeline.prepared.prepare import prepare
-from pipeline.runs.size import Size
+from pipeline.runs.size import FULL, Size
 from tests.pipeline.test_prepared import staged
 from tests.training.commands import TINY, horovodrun, run, run_several, signalled
 from tests.training.drawn_frames import draw_frames
@@ -38,7 +39,8 @@ def validation(manifest: Path, model_dir: Path, results_dir: Path) -> list[str]:
 def test_the_form_changes_nothing_but_the_time(tmp_path: Path) -> None:
     """Proves a run uses the form where it fits, says so, and ends with the same weights and scores.
 
-    It reads the form alone: the frames' files are gone then.
+    It reads the form alone: the frames' files are gone then. At full size it is enough for both,
+    labels of a validation included.
     """
     files = draw_frames(tmp_path, 8, unknown=True)
     folder = staged(tmp_path, {"train": files[:5], "validation": files[5:]})
@@ -48,7 +50,8 @@ def test_the_form_changes_nothing_but_the_time(tmp_path: Path) -> None:
     )
     assert decoded.status == scored.status == 0, decoded.err + scored.err
     assert "decoding each frame: no prepared form of this size" in decoded.out
-    form = prepare(folder, Size(64, 96))
+    form, full = prepare(folder, Size(64, 96)), prepare(folder, FULL)
+    full.folder.rename(kept := tmp_path / full.folder.name)
     for drawn in files:
         (tmp_path / drawn.image).unlink()
     for drawn in files[:5]:
@@ -69,6 +72,23 @@ def test_the_form_changes_nothing_but_the_time(tmp_path: Path) -> None:
     first, second = (read_shard(shard_path(tmp_path / name, 0, 1)) for name in ("first", "second"))
     assert (first.confusion.matrix == second.confusion.matrix).all()
     assert first.frames == second.frames
+    kept.rename(full.folder)
+    shutil.rmtree(form.folder)
+    for drawn in files[5:]:
+        (tmp_path / drawn.label).unlink()
+    (trained, scored), _ = run_several(
+        training(folder, tmp_path / "third", "--max_steps", "4"),
+        validation(folder, plain, tmp_path / "whole"),
+    )
+    assert trained.status == scored.status == 0, trained.err + scored.err
+    assert f"reading frames from the prepared form {full.folder}" in trained.out
+    third = Checkpoint.read(tmp_path / "third")
+    assert third is not None
+    for ours, theirs in zip(third.weights, ended[0].weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    whole = read_shard(shard_path(tmp_path / "whole", 0, 1))
+    assert (whole.confusion.matrix == first.confusion.matrix).all()
+    assert whole.frames == first.frames
 
 
 def test_a_run_goes_on_with_another_number_of_workers(tmp_path: Path) -> None:

@@ -5,13 +5,14 @@ from pathlib import Path
 
 from catalog.errors import InvalidInput
 from ingest.labels.class_list import ClassList
+from ingest.labels.numbered_colours import NumberedColours
 from pipeline.datasets.chosen_split import chosen_split
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import PreparedRows, prepared_rows
+from pipeline.prepared.full_form import FullRows, full_rows
 from pipeline.runs.size import Size
 from training.input.frame_reader import FrameReader
 from training.input.label_classes import LabelClasses
-from training.input.numbered_colours import NumberedColours
 from training.input.skipped_frames import SkippedFrames
 
 
@@ -50,23 +51,27 @@ def open_reader(
     classes: LabelClasses | None = None,
     bad: SkippedFrames | None = None,
     numbered: NumberedColours | None = None,
-) -> tuple[FrameReader, PreparedRows | None]:
+) -> tuple[FrameReader, PreparedRows | FullRows | None]:
     """The reader of a split's or shard's frames at a size; its prepared form, where there is one.
+
+    That is the form of this size; without one that at full size, which gives labels at full size
+    in any case.
 
     Labels are merged to ``classes``, where they are given; ``bad`` and ``numbered`` as
     FrameReader's.
     """
     size = Size(height_px, width_px)
-    prepared = prepared_rows(frames, size)
+    prepared, full = prepared_rows(frames, size), full_rows(frames)
     reader = FrameReader(
         frames,
         class_list,
         size,
         cache_bytes=cache_bytes,
         prepared=prepared,
+        full=full,
         wait_for=wait_for,
         classes=classes,
         bad=bad,
         numbered=numbered,
     )
-    return reader, prepared
+    return reader, prepared or full

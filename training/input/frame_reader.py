@@ -1,4 +1,4 @@
-"""Frames of a split as small arrays: from the prepared form, from memory, or decoded."""
+"""Frames of a split as small arrays: from a prepared form, from memory, or decoded."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,13 +9,14 @@ import numpy as np
 
 from catalog.errors import BadFile
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
+from ingest.labels.numbered_colours import NumberedColours
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import DecodedFrames, UInt8, nearest, small_image
 from pipeline.prepared.form import PreparedRows
+from pipeline.prepared.full_form import FullRows
 from pipeline.runs.size import Size
 from training.command import say
 from training.input.label_classes import LabelClasses, renumbered
-from training.input.numbered_colours import NumberedColours
 from training.input.skipped_frames import SkippedFrames
 
 _LOOKING = 16
@@ -49,6 +50,7 @@ class FrameReader:
         *,
         cache_bytes: int = 0,
         prepared: PreparedRows | None = None,
+        full: FullRows | None = None,
         wait_for: Callable[[str], bool] = lambda _: False,
         classes: LabelClasses | None = None,
         bad: SkippedFrames | None = None,
@@ -58,7 +60,8 @@ class FrameReader:
 
         Args:
             cache_bytes: What `small` may keep of decoded frames; beyond it they are decoded again.
-            prepared: The same frames at that size; what it lacks is decoded.
+            prepared: The same frames at that size; what it lacks is made of the next.
+            full: The same frames at full size; what it lacks is decoded.
             classes: To which labels are merged; None for those of the class list.
             bad: Is told of frames that cannot be read, in whose place `small` gives black without
                 a label; None where they raise.
@@ -66,7 +69,8 @@ class FrameReader:
         """
         self._numbered = numbered
         decoded_by = class_list if numbered is None else numbered.class_list
-        self._decoded = DecodedFrames(frames, decoded_by, wait_for)
+        self._full = full
+        self._decoded = DecodedFrames(frames, decoded_by, wait_for, full, self._report_lacking)
         self._frames = len(frames)
         self._size = size
         self._prepared = prepared
@@ -153,7 +157,11 @@ class FrameReader:
     def _merged(self, label: UInt8) -> UInt8:
         return label if self._classes is None else self._classes.merged(label)
 
-    def _report_decoding(self, prepared: PreparedRows) -> None:
+    def _report_lacking(self) -> None:
+        if self._full is not None:
+            self._report_decoding(self._full)
+
+    def _report_decoding(self, prepared: PreparedRows | FullRows) -> None:
         """Tell once why a run with a prepared form decodes."""
         with self._keeping:
             is_reported, self._has_reported_decoding = self._has_reported_decoding, True

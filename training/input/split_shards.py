@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ingest.labels.class_list import ClassList
+from ingest.labels.numbered_colours import NumberedColours
 from pipeline.manifest import Manifest
-from training.input.numbered_colours import NumberedColours
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pipeline.cache.reading import ReadsThrough
 from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import PreparedRows
+from pipeline.prepared.full_form import FullRows
 from pipeline.runs.run_length import Progress, RunLength
 from training.input.frame_reader import FrameReader
 from training.input.label_classes import LabelClasses
@@ -51,7 +52,7 @@ class Run:
     through: ReadsThrough
     reader: FrameReader
     classes: LabelClasses
-    prepared: PreparedRows | None
+    prepared: PreparedRows | FullRows | None
     workers: Workers
     parent: Parent | None
     identity: RunIdentity

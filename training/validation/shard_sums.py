@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.labels.class_list import UNKNOWN_CLASS
+from ingest.labels.numbered_colours import NumberedColours
 from pipeline.prepared.decoded_frames import UInt8, nearest
 from pipeline.runs.size import Size
 from training.input.frame_reader import Frame
 from training.input.label_classes import LabelClasses
-from training.input.numbered_colours import NumberedColours
 from training.input.split_shards import FrameId
 from training.validation.frame_cells import FrameScore, Int32, cells_of
 from training.validation.frame_pictures import PictureSelection, pictures_of

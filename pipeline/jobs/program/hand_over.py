@@ -1,7 +1,7 @@
 """The stage of a job that writes what a user's program is handed.
 
 python -m pipeline.jobs.program.hand_over FOLDER --manifest M [--staging FILE] [--split S]
-    [--prepare WIDTHxHEIGHT] --give files --give files:train --give classes ...
+    [--prepare WIDTHxHEIGHT|full] --give files --give files:train --give classes ...
 """
 
 import argparse
@@ -23,11 +23,9 @@ from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.manifest import Manifest
 from pipeline.prepared.before_training import prepare_or_report
 from pipeline.prepared.class_file import write_class_file
-from pipeline.prepared.form import ABOUT_FILE, HAS_IMAGE, PreparedForm, open_form
-from pipeline.prepared.form import FRAMES_FILE as FORM_FRAMES
-from pipeline.prepared.form import IMAGES_FILE as FORM_IMAGES
-from pipeline.prepared.form import LABELS_FILE as FORM_LABELS
-from pipeline.runs.size import Size
+from pipeline.prepared.form import ABOUT_FILE, HAS_IMAGE
+from pipeline.prepared.kinds import Form, opened_form
+from pipeline.runs.size import form_size
 
 ROWS_FILE, NAMES_FILE = "rows.npy", "names.txt"
 
@@ -65,12 +63,12 @@ def _hand_over(options: argparse.Namespace) -> None:
             manifest.write(paths.manifest)
     write_class_file(paths.input, manifest.header.class_list)
     if options.prepare is not None:
-        size = Size.parse(options.prepare)
+        size = form_size(options.prepare)
         prepare_or_report(folder, size, options.job, options.user)
-        form = open_form(manifest, size)
+        form = opened_form(manifest, size)
         if form is None:
             raise StorageError(
-                f"the frames are not prepared at {size}; the lines above say why", str(folder)
+                f"the frames are not prepared at {size.words}; the lines above say why", str(folder)
             )
         hand_over_form(paths.prepared, form, frames)
     atomic_write(paths.rendezvous, json.dumps({"port": _free_port()}))
@@ -92,11 +90,11 @@ def _need_files(frames: Manifest) -> None:
             )
 
 
-def hand_over_form(folder: Path, form: PreparedForm, frames: Manifest) -> None:
+def hand_over_form(folder: Path, form: Form, frames: Manifest) -> None:
     """Make a folder that shows the rows of some frames in a prepared form.
 
     Args:
-        folder: To be made: links to the form's arrays, and which rows of them are meant.
+        folder: To be made: links to the form's files, and which rows of them are meant.
         form: Of the frames' dataset.
         frames: The frames.
 
@@ -113,7 +111,7 @@ def hand_over_form(folder: Path, form: PreparedForm, frames: Manifest) -> None:
                 str(form.folder),
             )
     folder.mkdir()
-    for name in (FORM_IMAGES, FORM_LABELS, FORM_FRAMES):
+    for name in form.FILES:
         (folder / name).symlink_to(form.folder / name)
     write_class_file(folder, frames.header.class_list)
     np.save(folder / ROWS_FILE, rows, allow_pickle=False)
@@ -139,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--manifest", type=Path, required=True, help="manifest's folder")
     add("--staging", type=Path, help="staging.json of a staging beside the job")
     add("--split", help="whose frames the program is given; all by default")
-    add("--prepare", metavar="WIDTHxHEIGHT", help="decode them once at this size")
+    add("--prepare", metavar="WIDTHxHEIGHT|full", help="decode them once at this size")
     add("--give", action="append", default=[], help="what the program is given")
     add("--job", default="", help="the job's name")
     add("--user", default="", help="whose job it is")

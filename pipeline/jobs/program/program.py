@@ -80,7 +80,7 @@ def _check(order: Program, command: CommandLine, frames: JobInput) -> None:
         if placeholder == PREPARED and order.prepare is None:
             raise InvalidInput(
                 "command: {prepared} stands for arrays, and nothing is prepared; say at which "
-                "size with --prepare, such as 240x152"
+                "size with --prepare, such as 240x152 or full"
             )
 
 

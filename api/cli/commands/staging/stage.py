@@ -17,6 +17,7 @@ from api.cli.terminal import JsonFlag, duration, emit_json, size, stdout
 from api.schemas.home_orders import Staging
 from catalog.errors import InvalidInput
 from catalog.text.visible_text import visible
+from pipeline.runs.size import form_size
 
 if TYPE_CHECKING:  # commands that ask a server do without what opens sources
     from pipeline.staging.progress import Progress
@@ -106,7 +107,7 @@ def run_staging(order: Staging, cache: Path | None, *, as_json: bool) -> None:
             stdout.print(visible(f"  was damaged, and was fetched again: {path}"))
         if prepared := staging["prepared"]:
             stdout.print(
-                f"prepared {prepared['frames']:,} frames at {prepared['size']}, "
+                f"prepared {prepared['frames']:,} frames at {form_size(prepared['size']).words}, "
                 f"{size(prepared['bytes'])}; decoded {prepared['made']:,} into "
                 f"{prepared['folder']}"
             )

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassKey, ClassList
-from pipeline.prepared.decoded_frames import UInt8
+
+UInt8 = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
