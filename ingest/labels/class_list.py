@@ -231,24 +231,26 @@ def _keys_of(encoding: Encoding, row: Any) -> Iterable[ClassKey]:
         raise InvalidInput(f"class list: {str(row)[:80]}: expected a class with key and name")
     if odd := sorted(row.keys() - _FIELDS):
         raise InvalidInput(
-            f"class list: {row['name']}: no such entry '{odd[0]}'; expected "
+            f"class list: {row['name']}: no such entry {ascii(odd[0])[:60]}; expected "
             f"{', '.join(sorted(_FIELDS))}"
         )
     keys = row["key"] if isinstance(row["key"], list) else [row["key"]]
     name = _name(", ".join(map(str, keys)), row["name"])
     if not isinstance(row.get("ignore", False), bool):
         raise InvalidInput(
-            f"class list: {name}: ignore = {row['ignore']!r}; expected true or false"
+            f"class list: {name}: ignore = {ascii(row['ignore'])[:60]}; expected true or false"
         )
     if (instance := row.get("instance")) is not None and (
         type(instance) is not int or not 0 <= instance <= 9
     ):
-        raise InvalidInput(f"class list: {name}: instance = {instance!r}; expected 0 to 9")
+        raise InvalidInput(
+            f"class list: {name}: instance = {ascii(instance)[:60]}; expected 0 to 9"
+        )
     tag = row.get("tag", "")
     if not isinstance(tag, str) or (tag and not _TAG.fullmatch(tag)):
         raise InvalidInput(
-            f"class list: {name}: tag {tag!r}: expected letters a to z, digits and single "
-            "underscores, such as rd_normal_street"
+            f"class list: {name}: tag {ascii(tag)[:60]}: expected letters a to z, digits and "
+            "single underscores, such as rd_normal_street"
         )
     if not keys:
         raise InvalidInput(f"class list: {name} has no key; give one, or leave the class out")
@@ -264,8 +266,8 @@ def _key(encoding: Encoding, value: Any, name: str) -> int:
     most = encoding.most_keys
     if type(value) is not int or not 0 <= value < most:
         raise InvalidInput(
-            f"class list: {name}: key {value!r}: expected a whole number from 0 to {most - 1:,}, "
-            f"as the encoding is {encoding.text}"
+            f"class list: {name}: key {ascii(value)[:60]}: expected a whole number from 0 to "
+            f"{most - 1:,}, as the encoding is {encoding.text}"
         )
     return value
 
@@ -280,7 +282,7 @@ def _drawn(encoding: Encoding, key: int) -> int:
 
 def _colour(text: object) -> int:
     if not isinstance(text, str) or not _COLOUR.fullmatch(text):
-        raise InvalidInput(f"class list: '{text}' is not a colour like #ff8000")
+        raise InvalidInput(f"class list: {ascii(text)[:60]} is not a colour like #ff8000")
     return int(text[1:], 16)
 
 

@@ -49,11 +49,16 @@ def about_file(folder: Path, **changed: Any) -> None:
     (folder / ABOUT_FILE).write_text(json.dumps(data))
 
 
+def listed(*classes: dict[str, Any]) -> dict[str, Any]:
+    """A class list as a model.json has it."""
+    return {"class_list": {"encoding": "colour", "classes": [*classes]}}
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"format": 4}, "format 4; this version reads 3"),
-        ({"format": 1}, "format 1; this version reads 3"),
+        ({"format": 5}, "format 5; this version reads 4"),
+        ({"format": 1}, "format 1; this version reads 4"),
         ({"height_px": 2**40}, "height_px: 1099511627776 cannot be"),
         ({"width_px": 97}, "width_px: 97 cannot be"),
         ({"step": True}, "step: True cannot be"),
@@ -63,8 +68,12 @@ def about_file(folder: Path, **changed: Any) -> None:
         ({"classes": [*CLASSES[:3], "\x1b]52;c;Zm9v\x07"]}, "classes: "),
         ({"classes": list(CLASSES[:3])}, "classes: are not the class_list's"),
         ({"classes": "Sky"}, "classes: 'Sky' cannot be"),
-        ({"class_list": {"#000000": "a" * 20_000}}, "class_list: "),
-        ({"class_list": {f"#{n:06x}": "a" for n in range(5000)}}, "class_list: "),
+        ({"class_list": {"#000000": "Sky"}}, "class list: expected an encoding"),
+        (listed({"key": "#000000", "name": "a" * 20_000}), "class list: the class of #000000 has"),
+        (listed({"key": "k" * 20_000, "name": "a"}), "class list: 'kkk"),
+        (listed({"key": "#000000", "name": "a", "k" * 20_000: 1}), "no such entry 'kkk"),
+        (listed({"key": "#000000", "name": "a", "tag": "K" * 20_000}), "class list: a: tag 'KKK"),
+        (listed(*({"key": f"#{n:06x}", "name": "a"} for n in range(5000))), "class_list: "),
         ({"dataset": {"name": "n", "id": ["i"], "split": "s"}}, r"dataset.id: \['i'\] cannot be"),
         ({"settings": []}, r"settings: \[\] cannot be"),
         ({"parent": "/etc"}, "parent: '/etc' cannot be"),
@@ -187,10 +196,8 @@ def test_rest_has_no_word_for_it(attacked: Server) -> None:
 
 
 @pytest.mark.parametrize("name", ["a" * 129, "\x1b[2J"])
-def test_a_training_that_could_not_say_its_classes(name: str) -> None:
+def test_a_training_that_could_not_say_its_dataset(name: str) -> None:
     """It is refused before its first step, and not when it writes model.json."""
     ABOUT.check()
     with pytest.raises(InvalidInput, match="a model cannot be made of this dataset"):
-        replace(
-            ABOUT, classes=(name,), class_list=ClassList.from_colours({"#000000": name})
-        ).check()
+        replace(ABOUT, dataset=dict(ABOUT.dataset) | {"split": name}).check()

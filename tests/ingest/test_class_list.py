@@ -81,7 +81,7 @@ def test_lookup_table_knows_every_colour_and_no_other(palette: ClassList) -> Non
         ({"#ff00": "Car"}, "'#ff00'"),
         ({"#ff0000 ": "Car"}, "'#ff0000 '"),
         ({"ff0000": "Car"}, "'ff0000'"),
-        ({7: "Car"}, "'7'"),
+        ({7: "Car"}, "7 is not a colour"),
         ({"#ff0000": ""}, "#ff0000"),
         ({"#ff0000": "  "}, "#ff0000"),
         ({"#ff0000": None}, "#ff0000"),
