@@ -9,6 +9,7 @@ Source: libdeflate.h of libdeflate 1.x.
 
 import ctypes
 import threading
+from collections.abc import Callable
 from functools import cache
 from types import ModuleType
 
@@ -25,6 +26,9 @@ _REASONS = {
     _SHORT_OUTPUT: "PNG is truncated: pixels that its header claims are missing",
     _INSUFFICIENT_SPACE: "PNG is damaged: it holds more pixels than its header says",
 }
+
+crc32: Callable[[memoryview], int] = deflate.crc32
+"""PNG's checksum, by libdeflate."""
 
 _local = threading.local()
 
@@ -45,12 +49,6 @@ def inflate(stream: bytes, size: int) -> npt.NDArray[np.uint8]:
     if code != _OK:
         raise BadFile(_REASONS.get(code, f"PNG cannot be inflated (libdeflate says {code})"))
     return buffer[:size]
-
-
-def crc32(data: memoryview) -> int:
-    """PNG's checksum, by libdeflate."""
-    checksum: int = deflate.crc32(data)
-    return checksum
 
 
 def _buffer(size: int) -> npt.NDArray[np.uint8]:

@@ -24,6 +24,9 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """Samples of a pixel, by colour type."""
 
+_CHUNK, _CHECKSUM = struct.Struct(">I4s"), struct.Struct(">I")
+"""A chunk's size and kind, and what stands behind its data."""
+
 _BEST_DEFLATE_RATIO = 1032
 """No deflate stream inflates to more than this many times its size."""
 
@@ -83,7 +86,8 @@ def read_header(png: bytes) -> PngHeader:
         raise BadFile(f"is not a PNG image but {kind_of_content(png)}")
     if len(png) < HEADER_BYTES:
         raise BadFile(f"PNG is truncated: its header is incomplete after {len(png)} bytes")
-    if png[8:16] != b"\0\0\0\rIHDR" or not _checksum_fits(png, 12, HEADER_BYTES, zlib.crc32):
+    (checksum,) = _CHECKSUM.unpack_from(png, HEADER_BYTES - 4)
+    if png[8:16] != b"\0\0\0\rIHDR" or zlib.crc32(png[12 : HEADER_BYTES - 4]) != checksum:
         raise BadFile("PNG is damaged: its header's name or checksum is wrong")
     width, height, bit_depth, colour_type, _, _, interlace = struct.unpack(">IIBBBBB", png[16:29])
     if not width or not height or colour_type not in _SAMPLES:
@@ -133,25 +137,26 @@ def take_apart(png: bytes, crc32: Callable[[memoryview], int] = zlib.crc32) -> P
         BadFile: Not a PNG, truncated or damaged.
     """
     header = read_header(png)
-    pixels: list[bytes] = []
+    pixels: list[memoryview] = []
     palette: bytes | None = None
+    view, png_bytes = memoryview(png), len(png)  # a camera's image has some hundred chunks
     start = HEADER_BYTES
     kind = b""
     while kind != b"IEND":
-        end = start + int.from_bytes(png[start : start + 4], "big") + 12
-        if end > len(png) or len(png) < start + 12:
-            raise BadFile(f"PNG is truncated: ends after {len(png):,} bytes within a chunk")
-        kind = png[start + 4 : start + 8]
-        if not _checksum_fits(png, start + 4, end, crc32):
+        size, kind = _CHUNK.unpack_from(png, start) if start + 12 <= png_bytes else (png_bytes, b"")
+        end = start + size + 12
+        if end > png_bytes:
+            raise BadFile(f"PNG is truncated: ends after {png_bytes:,} bytes within a chunk")
+        if crc32(view[start + 4 : end - 4]) != _CHECKSUM.unpack_from(png, end - 4)[0]:
             raise BadFile(f"PNG is damaged: wrong checksum of the chunk at byte {start:,}")
         if kind == b"IHDR":
             raise BadFile("PNG is damaged: it has a second header")
         if kind == b"IDAT":
-            pixels.append(png[start + 8 : end - 4])
+            pixels.append(view[start + 8 : end - 4])
         elif kind == b"PLTE":
             palette = png[start + 8 : end - 4]
         start = end
-    stream = pixels[0] if len(pixels) == 1 else b"".join(pixels)
+    stream = b"".join(pixels)
     _check_size(header, len(stream))
     if header.colour_type == 3 and not palette:
         raise BadFile("PNG is damaged: it has palette colours but no palette")
@@ -160,11 +165,6 @@ def take_apart(png: bytes, crc32: Callable[[memoryview], int] = zlib.crc32) -> P
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
-def _checksum_fits(png: bytes, start: int, end: int, crc32: Callable[[memoryview], int]) -> bool:
-    """Return whether a chunk's name and data fit the checksum in its last four bytes."""
-    return crc32(memoryview(png)[start : end - 4]) == int.from_bytes(png[end - 4 : end], "big")
 
 
 def _check_size(header: PngHeader, compressed_bytes: int) -> None:

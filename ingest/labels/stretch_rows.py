@@ -86,6 +86,12 @@ def _sums(pixel: Any) -> Any:
 
 
 @compiled()
+def _differing(window: Any, at: int) -> Any:
+    """The bits of eight bytes that differ from those a pixel before."""
+    return load64(window, at) ^ load64(window, at - PIXEL)
+
+
+@compiled()
 def _repeat_end(window: Any, at: int, row_end: int, stretches: Any, stretch: int) -> Any:
     """Where bytes from ``at`` on cease to equal those a pixel before; the stretch that is next.
 
@@ -106,10 +112,20 @@ def _repeat_end(window: Any, at: int, row_end: int, stretches: Any, stretch: int
         if starts[number] <= at:
             at = ends[number]
             continue
-        differing = load64(window, at) ^ load64(window, at - PIXEL)
+        differing = _differing(window, at)
         at += first_byte(differing)
-        if differing != 0 and at < starts[number]:
-            break
+        if differing != 0:
+            if at < starts[number]:
+                break
+            continue
+        # What a row has of the row above is written: areas, and no stretches.
+        until = min(starts[number], row_end) - 32
+        while at <= until:
+            first, second = _differing(window, at), _differing(window, at + 8)
+            third, fourth = _differing(window, at + 16), _differing(window, at + 24)
+            if (first | second) | (third | fourth) != 0:
+                break
+            at += 32
     return min(at, row_end), stretch
 
 
