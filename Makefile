@@ -13,7 +13,7 @@ UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/b
 # 4 s of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo profile test test-near test-base test-wide test-fresh test-training test-ceph test-slurm test-hosts test-slow test-attacks test-browser screenshots test-profile check format clean
+.PHONY: help setup demo profile bench bench-setup test test-near test-base test-wide test-fresh test-training test-ceph test-slurm test-hosts test-slow test-attacks test-browser screenshots test-profile check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
@@ -29,6 +29,8 @@ help:
 	@echo "make test-fresh        property tests with new random cases (SEED=N: those of a seed)"
 	@echo "make test-profile      make test, and the CPU time of each test and fixture (TESTS=PATH: of some)"
 	@echo "make profile           where a command's time goes (CMD=\"select --limit 3\")"
+	@echo "make bench             the generated tables of docs/measurements.md anew (ONLY=\"growth ...\": some)"
+	@echo "make bench-setup       .venv-bench, with the peers that benchmarks compare with"
 	@echo "make check             format, lint, types, imports, lock file"
 	@echo "make setup             build .venv only"
 
@@ -53,6 +55,22 @@ demo: setup
 profile: setup
 	@mkdir -p build
 	@$(PYTHON) -m benchmarks.profile_command build/command.pstats $(CMD)
+
+# The tables of docs/measurements.md between its marks: minutes to hours; they need a machine that does
+# nothing else. Those that need peers need make bench-setup first, and are left out without.
+ONLY ?=
+
+bench: setup
+	@$(PYTHON) -m benchmarks.measurements $(ONLY)
+
+# What benchmarks compare with, in an environment of its own: Polars and decoders of the lock's group
+# bench, and Datasette, which the lock has not.
+DATASETTE_VERSION := 0.65.5
+
+bench-setup: $(UV)
+	UV_PROJECT_ENVIRONMENT=.venv-bench $(UV) sync --frozen --group bench \
+		--all-extras --no-extra train --no-extra train-gpu --python 3.11
+	$(UV) pip install --quiet --python .venv-bench/bin/python "datasette==$(DATASETTE_VERSION)"
 
 # What the other targets run. Tests go to the workers in equal parts, so that what a module's tests
 # share is made once; a worker that is done first takes from another's end. Three workers for two
@@ -152,4 +170,4 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .venv-base .tools build demo
+	rm -rf $(VENV) .venv-base .venv-bench .tools build demo

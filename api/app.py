@@ -65,6 +65,7 @@ from api.http.routes.server import documentation, health, metrics, usage
 from api.http.routing import AsgiRoute, add_routers
 from api.http.rules import READ, Api
 from api.mcp.endpoint import Endpoint, answers_assistants
+from api.server.compacting import compacting
 from api.server.process_figures import figures_kept
 from api.server.shared import Changes
 from api.server.stopping import Stopping
@@ -164,7 +165,8 @@ def create_app(
         )
         make_threads()
         async with figures_kept(app), tasks_kept(app), assistants.running(), jobs_driven(app):
-            yield
+            with compacting(workspace):
+                yield
         workspace.close()
 
     app = FastAPI(

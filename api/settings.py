@@ -99,6 +99,12 @@ class Settings(BaseModel):
         description="Memory in which a server holds the newest snapshot [MB]; 0 holds none. "
         "A quarter of the machine's by default.",
     )
+    compact_files: int = Field(
+        default=50,
+        ge=0,
+        description="Data files that commits may add to one table of the catalog before a server "
+        "or a watcher compacts it; 0: neither compacts.",
+    )
     query_max_rows: int = Field(
         default=1_000_000, gt=0, description="Rows that one statement may return."
     )

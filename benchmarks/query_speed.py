@@ -1,16 +1,18 @@
 """The redbook's questions, asked of Framesift and of other engines that hold the same frames.
 
-    .venv/bin/python -m benchmarks.query_speed [--frames 1000000] [--rounds 9] [--peers ...]
+    python -m benchmarks.query_speed [--frames 1000000] [--rounds 9] [--peers wide views polars...]
 
 Drawn frames as catalog_scale has them. Each cell is the median of --rounds in ms of wall time, the
 statement seen before, with the factor to DuckDB's one wide table. Two rows are Framesift: as a
 server asks (the newest snapshot in memory) and as a command does (Parquet); both with the redbook's
-own statements. Every answer's digest must be that of the others; of samples, how many frames of
+own statements. Polars is asked where it is installed (`make bench-setup`), PostgreSQL where its
+programs are. Every answer's digest must be that of the others; of samples, how many frames of
 each camera.
 """
 
 import argparse
 import hashlib
+import importlib.util
 import json
 import os
 import statistics
@@ -132,11 +134,16 @@ def _peers(names: list[str], data: Path, folder: Path, tags: list[str]) -> Itera
     numbers = [tag for tag in every if tag in tags or tag in ("front", "center")]
     if "views" in names:
         yield query_peers.DuckDbViews(data, numbers)
-    if "polars" in names:
-        yield query_peers.Polars(data)
+    if "polars" in names and importlib.util.find_spec("polars") is None:
+        print("Polars is left out: not installed; make bench-setup puts it into .venv-bench")
+    elif "polars" in names:
+        from benchmarks.polars_peer import Polars
+
+        yield Polars(data)
     if "sqlite" in names:
         yield query_peers.Sqlite(data, folder)
     if missing_postgres():
+        print(f"PostgreSQL is left out: {missing_postgres()}")
         return
     if "postgres" in names:
         yield query_peers.PostgresWide(postgres(), data)

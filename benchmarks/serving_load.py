@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.serving_load [--frames 41277] [--seconds 300] [--clients 64]
         [--workers 1] [--slices 5] [--kinds range sql page image] [--commit-every S]
-        [--datasette /path/to/bin/datasette]
+        [--datasette .venv-bench/bin/datasette]
 
 Clients are coroutines of a process of their own; each keeps one connection and asks again as soon
 as it is answered: range selections, SQL that groups, pages of results, and pictures (of 24 drawn
@@ -10,8 +10,8 @@ frames; Datasette has none, and is asked the rest). Both servers run all the tim
 turns, --slices each, on the same machine. Values asked for change from request to request, so that
 no answer is one that was kept. With --commit-every another process commits 50 frames as often, as a
 watcher does. Memory is what the server's processes hold (RSS) before the first
-request and after each slice. Datasette is installed by hand: uv venv DIR; uv pip install --python
-DIR/bin/python datasette.
+request and after each slice. Datasette is asked where --datasette names it; `make
+bench-setup` puts it into .venv-bench/bin.
 """
 
 import argparse

@@ -49,6 +49,15 @@ class InfoAnswer(Schema):
         description="Jobs: of a user limited to collections those of their own.",
         examples=[7],
     )
+    uncompacted_files: int = Field(
+        description="Data files that commits added to a table, the one with the most, since the "
+        "last compaction; 0 where `home` is empty.",
+        examples=[12],
+    )
+    compacted: str | None = Field(
+        description="When that was; null where there was none, or `home` is empty.",
+        examples=["2026-11-27T03:17:05Z"],
+    )
 
 
 class SnapshotBody(Schema):

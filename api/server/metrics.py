@@ -37,6 +37,14 @@ TASKS = Gauge(
 WORKERS_REPLACED = Counter(
     "framesift_workers_replaced", "Worker processes that others took the place of.", ("why",)
 )
+COMPACTIONS = Counter(
+    "framesift_compactions", "Compactions that the server began by itself.", ("end",)
+)
+UNCOMPACTED_FILES = Gauge(
+    "framesift_uncompacted_files",
+    "Data files that commits added to a table since the last compaction.",
+    multiprocess_mode="livemax",
+)
 REFUSED = Counter(
     "framesift_refused_busy", "Requests refused because too many of their kind wait.", ("kind",)
 )

@@ -3,12 +3,14 @@
 import builtins
 from datetime import datetime
 
+from api.schemas.base import iso_time
 from api.schemas.catalog import InfoAnswer, SnapshotBody
 from api.services.call import Service
 from api.workspace import Workspace
 from catalog.frames.frames import info
 from catalog.lake.metadata.own_tables import commits
 from catalog.lake.snapshots import log
+from catalog.maintenance.automatic import Uncompacted, uncompacted
 
 
 def info_of(workspace: Workspace) -> InfoAnswer:
@@ -24,7 +26,9 @@ def info_of(workspace: Workspace) -> InfoAnswer:
         "cache": str(workspace.cache),
     }
     if workspace.is_limited:  # such a user learns no folder of the machine
-        folders = dict.fromkeys(folders, "")
+        folders, left = dict.fromkeys(folders, ""), Uncompacted(0, None)
+    else:
+        left = uncompacted(workspace.whole_catalog)
     return InfoAnswer(
         **folders,
         snapshot=counts.snapshot,
@@ -34,6 +38,8 @@ def info_of(workspace: Workspace) -> InfoAnswer:
         sources=sources,
         datasets=datasets,
         jobs=jobs,
+        uncompacted_files=left.files,
+        compacted=None if left.compacted is None else iso_time(left.compacted),
     )
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from catalog.lake.catalog import WritableCatalog
-from catalog.lake.connection import LAKE
 from catalog.lake.metadata.own_tables import Commit, commits
+from catalog.lake.metadata.row_counts import rows_of_snapshots
 from catalog.lake.schema import FILES, FRAME_TAGS
 
 
@@ -26,12 +26,8 @@ class Snapshot:
 def log(store: WritableCatalog, limit: int | None = None) -> list[Snapshot]:
     """The newest snapshots, newest first; all of them when ``limit`` is None."""
     with store.inspecting() as cursor:
-        entries = []
-        for commit in commits(cursor, limit):
-            at = f"AT (VERSION => {commit.number})"
-            row = cursor.execute(
-                f"SELECT (SELECT count(*) FROM {LAKE}.main.{FILES} {at}), "
-                f"(SELECT count(label_file) FROM {LAKE}.main.{FRAME_TAGS} {at})"
-            ).fetchone()
-            entries.append(Snapshot(commit, *(row or (0, 0))))
-        return entries
+        entries = commits(cursor, limit)
+        numbers = [commit.number for commit in entries]
+        files = rows_of_snapshots(cursor, FILES, "fkey", numbers)
+        frames = rows_of_snapshots(cursor, FRAME_TAGS, "label_file", numbers)
+        return [Snapshot(one, files[one.number], frames[one.number]) for one in entries]

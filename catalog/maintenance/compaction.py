@@ -58,7 +58,7 @@ def compact(
     store: CatalogStore,
     needed: Callable[[], Collection[int]],
     *,
-    keep: timedelta,
+    keep: timedelta | None,
     in_use: timedelta = IN_USE,
     progress: Callable[[str], None] = lambda _step: None,
 ) -> Compaction:
@@ -67,7 +67,8 @@ def compact(
     Args:
         needed: Gives the snapshots that must stay, such as those that datasets name; asked once,
             under the write lock.
-        keep: Every state of the catalog within this time can be asked afterwards.
+        keep: Every state of the catalog within this time can be asked afterwards; every state that
+            there is when None.
         in_use: What was the newest state within this time may be in use: nothing of it is taken.
             Zero deletes at once, and queries under way may have to be asked again.
         progress: Told what is about to be done.
@@ -77,12 +78,13 @@ def compact(
         StorageError: The disk is full; the steps done so far stay.
     """
     done = Compaction()
-    progress("expire snapshots")
-    with store.writing("snapshots expired", AUTHOR) as connection:
-        numbers = outdated(commits(connection), needed(), max(keep, in_use))
-        if numbers:
-            expire(connection, numbers)
-    done.expired = numbers
+    if keep is not None:
+        progress("expire snapshots")
+        with store.writing("snapshots expired", AUTHOR) as connection:
+            numbers = outdated(commits(connection), needed(), max(keep, in_use))
+            if numbers:
+                expire(connection, numbers)
+        done.expired = numbers
     with store.reading() as cursor:
         names = tables(cursor)
     for table in names:

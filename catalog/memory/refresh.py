@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.lake.connection import LAKE
-from catalog.lake.metadata.own_tables import changed_fkeys, written_since
+from catalog.lake.metadata.own_tables import RowChanges, changed_fkeys, written_since
 from catalog.lake.schema import FILES, NOT_IN_MEMORY
 from catalog.lake.wide_names import EVERY_FILE, TAGGED_FILES
 from catalog.memory.wide_tables import MOST_VALUES, Layout, enum_type
@@ -53,10 +53,10 @@ def refresh(
         raise ReloadNeeded(f"the catalog went back to snapshot {until}")
     if written is None or Layout.of(source) != layout:
         raise ReloadNeeded("the catalog's tables are others")
-    changed = _changed(source, target, layout, written, before, until)
+    changed = _changed(source, target, layout, written)
     if changed > most:
         raise ReloadNeeded(f"{changed:,} files changed")
-    for table in set(written) & set(layout.plain_tables):
+    for table in set(written.tables) & set(layout.plain_tables):
         rows = source.execute(f'SELECT * FROM {LAKE}.main."{table}"').to_arrow_table()
         target.execute(f'DELETE FROM {LAKE}.main."{table}"')
         _put(target, table, rows)
@@ -75,17 +75,17 @@ def _changed(
     source: duckdb.DuckDBPyConnection,
     target: duckdb.DuckDBPyConnection,
     layout: Layout,
-    written: tuple[str, ...],
-    before: int,
-    until: int,
+    written: RowChanges,
 ) -> int:
     """Note the fkeys of changed files on both sides; how many there are."""
-    of_files = [table for table in written if table not in (*layout.plain_tables, *NOT_IN_MEMORY)]
-    statements = [changed_fkeys(table, before, until) for table in of_files]
+    of_files = [
+        table for table in written.tables if table not in (*layout.plain_tables, *NOT_IN_MEMORY)
+    ]
+    statements = [changed_fkeys(table, written.spans) for table in of_files]
     none = "SELECT NULL::VARCHAR AS fkey WHERE false"
     changes = source.execute(" UNION ".join([none, *statements])).to_arrow_table()
     _note(target, changes)
-    if FILES in written:
+    if FILES in written.tables:
         # A frame's row in memory has the size of its label, which is another file.
         frames = target.execute(
             f"SELECT fkey FROM {LAKE}.main.{EVERY_FILE} WHERE label_file IS NOT NULL AND "

@@ -118,3 +118,15 @@ def last_scan(records: RecordStore, source_id: int) -> Scan | None:
         return session.scalar(
             select(Scan).where(Scan.source_id == source_id).order_by(Scan.id.desc()).limit(1)
         )
+
+
+def marked_snapshot(records: RecordStore) -> int | None:
+    """The newest snapshot whose duplicates are all marked; None where no scan says so."""
+    with records.reading() as session:
+        return session.scalar(select(func.max(Scan.marked_snapshot)))
+
+
+def set_marked_snapshot(records: RecordStore, scan_id: int, snapshot: int) -> None:
+    """Keep that a scan marked every duplicate of a snapshot."""
+    with records.session() as session:
+        session.execute(update(Scan).where(Scan.id == scan_id).values(marked_snapshot=snapshot))

@@ -70,6 +70,9 @@ class Scan(Base):
     # What ingest.scan.scan_counts.ScanCounts holds.
     counts: Mapped[dict[str, Any]] = mapped_column(default=dict)
     error: Mapped[str] = mapped_column(default="")
+    # Number of the snapshot whose duplicates it marked, all of them: what later commits changed is
+    # what a later scan looks at (ingest.scan.find_duplicates).
+    marked_snapshot: Mapped[int | None] = mapped_column(BigInteger, default=None)
 
 
 class ScanProblem(Base):

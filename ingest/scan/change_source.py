@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from catalog.frames import duplicates
 from catalog.frames.frames import SourceNames, remove_source_files
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.sources import recorded_source, source_to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.store import CatalogStore
+from ingest.scan.find_duplicates import unmark_duplicates
 from ingest.scan.scan_lock import scan_lock
 from ingest.sources.mount import Mount
 from ingest.sources.source_options import SourceOptions
@@ -91,7 +91,7 @@ def _remove(
     names = names_of(source)
     with store.writing(f"source {source.name} removed") as connection:
         removed = remove_source_files(connection, names)
-        duplicates.mark(connection, {})  # what it held twice, or another source as well
+    unmark_duplicates(store, records)  # what it held twice, or another source as well
     with records.session() as session:
         session.delete(source_to_change(session, source, expected))
     return removed

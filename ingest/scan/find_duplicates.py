@@ -7,10 +7,13 @@ images are read, and only those of frames whose labels show the same and whose i
 import hashlib
 import re
 from collections import Counter
+from dataclasses import dataclass
 
 from catalog.errors import FramesiftError
 from catalog.frames import duplicates
 from catalog.frames.duplicates import DuplicateCandidate
+from catalog.lake.connection import snapshot_of
+from catalog.records.scans import marked_snapshot, set_marked_snapshot
 from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.store import CatalogStore
@@ -19,32 +22,9 @@ from ingest.sources.listed_read import read_listed
 from ingest.sources.recorded import open_recorded
 from ingest.sources.source_files import SourceFiles
 
+_MOST_SEARCHES = 3
+
 _MD5 = re.compile(r'"?([0-9a-f]{32})"?')
-
-
-def mark_duplicates(
-    store: CatalogStore,
-    records: RecordStore,
-    opened: dict[tuple[str, str], SourceFiles],
-) -> int:
-    """Mark the frames that are there more than once, in every source; how many marks changed.
-
-    Images that cannot be read are left out: their frames count as no duplicates.
-
-    Args:
-        opened: Sources that are open already, by cluster and datasource.
-    """
-    with store.inspecting() as cursor:
-        alike = duplicates.alike(cursor)
-        marked = duplicates.are_marked(cursor)
-    unknown = [frame for frame in alike if frame.image is None]
-    if marked and not unknown:
-        return 0
-    images = _digests(alike, unknown, _Sources(records, opened))
-    if marked and not images:
-        return 0
-    with store.writing("frames that are there twice", author="ingest") as connection:
-        return duplicates.mark(connection, images)
 
 
 class _Sources:
@@ -77,6 +57,68 @@ class _Sources:
             return read_listed(files, image).content
         except FramesiftError:
             return None
+
+
+def mark_duplicates(
+    store: CatalogStore,
+    records: RecordStore,
+    opened: dict[tuple[str, str], SourceFiles],
+    scan: int,
+    *,
+    every: bool = False,
+) -> int:
+    """Mark the frames that are there more than once, in every source; how many marks changed.
+
+    Images that cannot be read are left out: their frames count as no duplicates until a later scan
+    reads them.
+
+    Args:
+        opened: Sources that are open already, by cluster and datasource.
+        scan: Number of the scan.
+        every: Compare every label, not those alone that were written since the last time.
+    """
+    sources = _Sources(records, opened)
+    marked = None if every else marked_snapshot(records)
+    marking = _mark(store, marked, sources)
+    if marking.snapshot is not None and marking.snapshot != marked:
+        set_marked_snapshot(records, scan, marking.snapshot)
+    return marking.marks
+
+
+def unmark_duplicates(store: CatalogStore, records: RecordStore) -> None:
+    """Take the marks from frames that are there once, now that others are gone; reads no image."""
+    _mark(store, marked_snapshot(records), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Marking:
+    """Marks given: how many, and the snapshot whose duplicates all have them; None for none."""
+
+    marks: int
+    snapshot: int | None
+
+
+def _mark(store: CatalogStore, marked: int | None, sources: _Sources | None) -> _Marking:
+    """Search, read images, and write what changes; only that under the write lock.
+
+    Where another scan's commit comes between, all is done again; where that goes on, the marks are
+    left to the other scan, which marks at its end.
+    """
+    for _ in range(_MOST_SEARCHES):
+        with store.inspecting() as cursor:
+            found = duplicates.search(cursor, marked)
+        unknown = [frame for frame in found.alike if frame.image is None]
+        images = {} if sources is None else _digests(found.alike, unknown, sources)
+        all_known = len(images) == len(unknown)
+        marks = found.changes(images)
+        if not marks and not images:
+            return _Marking(0, found.snapshot if all_known else None)
+        with store.writing("frames that are there twice", author="ingest") as connection:
+            before = snapshot_of(connection)
+            if duplicates.is_current(connection, found.snapshot):
+                duplicates.mark(connection, images, marks)
+                return _Marking(len(marks), before + 1 if all_known else None)
+    return _Marking(0, None)
 
 
 def _digests(

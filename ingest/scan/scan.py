@@ -223,7 +223,8 @@ class Scan:
             self._report(progress)
         commits.commit()
         pair = self.names.cluster, self.names.datasource
-        if mark_duplicates(self.store, self.records, {pair: self.files}):
+        opened = {pair: self.files}
+        if mark_duplicates(self.store, self.records, opened, self.number, every=self.options.full):
             self.counts.commits += 1
         self.committed = True
         self._report(progress)

@@ -311,3 +311,19 @@ def test_a_refresh_that_fails_is_undone(
     assert content(memory) == before
     monkeypatch.undo()
     assert content(refreshed(memory, store)) == content(loaded(store))
+
+
+def test_a_compaction_between(store: CatalogStore) -> None:
+    """It changes no row: what came before and after it is exchanged, and not all loaded again."""
+    put(store, KEYS[:4], "a", 1, 1)
+    memory = loaded(store)
+    put(store, KEYS[2:6], "b", 2, 0)
+    with store.writing("remove") as connection:
+        remove(connection, source_names(), KEYS[:1])
+    done = compact(store, lambda: range(10_000), keep=timedelta(0), in_use=timedelta(0))
+    assert done.merged + done.rewritten
+    memory = refreshed(memory, store)
+    assert content(memory) == content(loaded(store))
+    with store.writing("remove") as connection:
+        remove(connection, source_names(), KEYS[2:3])
+    assert content(refreshed(memory, store)) == content(loaded(store))

@@ -2,6 +2,8 @@
 
 import random
 import threading
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ from catalog.lake.snapshot_engines import KEPT_OPEN
 from catalog.lake.snapshots import log
 from catalog.maintenance import snapshot_diff
 from catalog.maintenance.compaction import compact
+from catalog.maintenance.go_back import go_back
 from catalog.maintenance.snapshot_diff import TagChange, changes, diff
 from catalog.store import CatalogStore, snapshot_of
 from catalog.tags import families
@@ -68,6 +71,64 @@ def test_an_old_snapshot_has_the_tags_of_its_time(store: CatalogStore) -> None:
     assert row is not None
     assert "car" in columns
     assert not {"sky", "weather"} & set(columns)
+
+
+def counted(store: CatalogStore, number: int) -> tuple[int, int]:
+    """Files and labelled frames of a snapshot, by reading it."""
+    at = f"AT (VERSION => {number})"
+    with store.inspecting() as cursor:
+        row = cursor.execute(
+            f"SELECT (SELECT count(*) FROM lake.main.files {at}), "
+            f"(SELECT count(label_file) FROM lake.main.tags_frame {at})"
+        ).fetchone()
+    assert row is not None
+    return row
+
+
+def check_log(store: CatalogStore) -> None:
+    """Its counts are those of reading each snapshot."""
+    entries = log(store)
+    counts = {one.commit.number: (one.files, one.frames) for one in entries}
+    assert counts == {number: counted(store, number) for number in counts}
+    assert log(store, 3) == entries[:3]
+
+
+def write_frames(store: CatalogStore, first: int) -> None:
+    """Four frames, of which others replace three: every other one has no label."""
+    frames = [frame(f"u{n}", car=n) for n in range(first, first + 4)]
+    frames[::2] = [replace(one, label=None) for one in frames[::2]]
+    with store.writing("frames") as connection:
+        register(connection, source_names(), [file(f.image) for f in frames], frames, 1)
+
+
+def test_the_log_counts_files_and_frames(store: CatalogStore) -> None:
+    """Of each snapshot: with deleted rows, frames without a label, and merged files."""
+    add_class_tags(store, ["car"])
+    for first in range(3):
+        write_frames(store, first)
+    assert compact(store, tuple, keep=timedelta(days=1)).merged
+    write_frames(store, 3)
+    check_log(store)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("seed", range(3))
+def test_the_log_of_a_random_history(store: CatalogStore, folder: Path, seed: int) -> None:
+    """Compacted, brought back to an older snapshot, and with snapshots that expired."""
+    history = History(store, random.Random(seed))
+    for first in range(5):
+        history.write(2)
+        write_frames(store, first)
+        if first in (1, 3):
+            compact(store, tuple, keep=timedelta(days=1))
+    check_log(store)
+    newest = store.snapshot()
+    store.close()
+    go_back(store.location, newest - 3, lock_wait_s=1.0)
+    write_frames(store, 9)
+    compact(store, [newest - 4, newest].copy, keep=AT_ONCE, in_use=AT_ONCE)
+    write_frames(store, 10)
+    check_log(open_store(folder))
 
 
 @pytest.mark.parametrize("number", [-1, 0, 1_000_000, 2**63, 2**70])

@@ -1,13 +1,19 @@
 """Frames that are there twice: found at ingest, taken once by samples, never parted by splits."""
 
 import shutil
+from collections.abc import Mapping
+from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from catalog.frames.duplicates import DuplicateCandidate
+from catalog.frames import duplicates
+from catalog.frames.duplicates import DuplicateCandidate, DuplicateSearch
+from catalog.maintenance.compaction import compact
+from catalog.records.scans import marked_snapshot
+from ingest.scan import find_duplicates
 from ingest.scan.change_source import remove_source
 from ingest.scan.find_duplicates import _digests, _Sources
 from ingest.sources.local_folder import LocalFolder
@@ -64,6 +70,85 @@ def test_a_scene_delivered_again_is_found(home: Home, tmp_path: Path) -> None:
     shutil.rmtree(root / SCENE)
     home.scan(source)
     assert marks(home) == []
+
+
+def searched(home: Home, marked: int | None) -> DuplicateSearch:
+    """A search by itself; see duplicates.search."""
+    with home.store.inspecting() as cursor:
+        return duplicates.search(cursor, marked)
+
+
+def test_a_scan_compares_only_what_was_written_since(home: Home, tmp_path: Path) -> None:
+    """And its marks are those of a comparison of everything, across a compaction, too."""
+    root = make_tree(tmp_path / "tree", frames=4)
+    deliver_again(root)
+    source = home.add(root)
+
+    def scanned() -> list[tuple[object, ...]]:
+        home.scan(source)
+        assert searched(home, None).changes({}) == {}
+        known = searched(home, marked_snapshot(home.records))
+        assert known == DuplicateSearch(home.store.snapshot(), [])
+        return marks(home)
+
+    assert scanned() == BOTH
+    before = marked_snapshot(home.records)
+    image = root / frame_key("camera", 2)
+    image.write_bytes(image.read_bytes() + b"another")
+    deliver_again(root, (4,))
+    assert compact(home.store, list, keep=timedelta(days=1)).merged
+    assert scanned() == [BOTH[0], BOTH[2], (f"{SCENE} 4, {OTHER} 4",)]
+    assert {frame.fkey[-7:-4] for frame in searched(home, before).alike} == {"004"}
+    for kind in ("camera", "label"):
+        (root / frame_key(kind, 1)).unlink()
+    assert scanned() == [BOTH[2], (f"{SCENE} 4, {OTHER} 4",)]
+
+
+def test_what_a_killed_scan_left_is_marked_by_the_next(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are unchanged then; another source's scan finds them, too."""
+    root, other = make_tree(tmp_path / "tree"), make_tree(tmp_path / "other", frames=0)
+    source, another = home.add(root), home.add(other, name="other")
+    home.scan(source)
+    deliver_again(root)
+
+    def killed(*_: object) -> DuplicateSearch:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patches:
+        patches.setattr(duplicates, "search", killed)
+        with pytest.raises(KeyboardInterrupt):
+            home.scan(source)
+    assert marks(home) == []
+    assert home.scan(another).counts.added == 1
+    assert marks(home) == BOTH
+
+
+def test_a_commit_between_search_and_marks(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Marks of a search are not written once another process changed a frame: it searches again."""
+    root = make_tree(tmp_path / "tree")
+    deliver_again(root)
+    source, searches = home.add(root), 0
+    digests_of = find_duplicates._digests
+
+    def removed_between(*arguments: object) -> Mapping[str, str]:
+        nonlocal searches
+        searches += 1
+        if searches == 1:
+            with home.store.writing("another process") as connection:
+                for table in ("files", "tags_frame", "class_pixels", "file_digests"):
+                    connection.execute(
+                        f"DELETE FROM {table} WHERE fkey LIKE '%{SCENE}%000000002.png'"
+                    )
+        return digests_of(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(find_duplicates, "_digests", removed_between)
+    home.scan(source)
+    assert searches == 2
+    assert marks(home) == [BOTH[0], BOTH[2]]
 
 
 def test_another_encoding_of_the_label_is_the_same(home: Home, tmp_path: Path) -> None:

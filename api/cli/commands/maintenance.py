@@ -86,6 +86,10 @@ def compact(
             "--now", help="Delete at once what running queries may need: they must be repeated."
         ),
     ] = False,
+    merge_only: Annotated[
+        bool,
+        typer.Option("--merge-only", help="Expire no snapshot, as servers do by themselves."),
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Merge small files, expire old snapshots, delete files that nothing needs.
@@ -99,7 +103,7 @@ def compact(
         done = compaction.compact(
             workspace.whole_catalog,
             lambda: set(_named(workspace).values()),
-            keep=timedelta(days=keep_days),
+            keep=None if merge_only else timedelta(days=keep_days),
             in_use=timedelta(0) if now else compaction.IN_USE,
             progress=lambda step: bar.show(0, None, step),
         )

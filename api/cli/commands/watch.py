@@ -58,6 +58,7 @@ def watch(
     The whole source is scanned first, as ingest does, and again now and then. What happens
     meanwhile is heard of and follows in batches within seconds.
     """
+    from api.server.compacting import compacting
     from catalog.records.sources import recorded_source
     from ingest.engines.choice import EngineChoice, open_engine
     from ingest.scan.scan import ScanOptions
@@ -79,7 +80,7 @@ def watch(
         recall=partial(recall_listed, workspace.archive_access),
         max_removed=max_removed,
     )
-    with open_engine(EngineChoice(workers=workers)) as engine:
+    with open_engine(EngineChoice(workers=workers)) as engine, compacting(workspace, _warn):
         Watcher(
             workspace.whole_catalog,
             workspace.records,

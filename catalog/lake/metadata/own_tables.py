@@ -16,6 +16,8 @@ from catalog.text.quoting import literal
 _ROW_CHANGES = ("tables_inserted_into", "tables_deleted_from")
 _TABLE_CHANGES = (*_ROW_CHANGES, "tables_altered")
 _TABLE_NAMES = ("tables_created", "tables_dropped")
+_ROWS_MOVED = ("merge_adjacent", "rewrite_delete")
+"""Compaction's: the same rows in other files."""
 
 OF_ONE_PLACE = frozenset({"ducklake_files_scheduled_for_deletion", "ducklake_metadata"})
 """DuckLake's own tables that say where a catalog lies and which files are about to go there."""
@@ -106,14 +108,28 @@ def commits(cursor: Cursor, limit: int | None = None) -> list[Commit]:
     ]
 
 
-def written_since(cursor: Cursor, number: int) -> tuple[str, ...] | None:
-    """Tables whose rows the commits after a snapshot wrote, and nothing else than rows.
+@dataclass(frozen=True, slots=True)
+class RowChanges:
+    """Changes of rows by the commits after a snapshot, which changed nothing else.
+
+    Attributes:
+        tables: Tables whose rows they wrote or deleted.
+        spans: First and last number of commits in a row without a compaction between. Across one,
+            DuckLake tells of more rows than were changed (1.5.5).
+    """
+
+    tables: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+
+
+def written_since(cursor: Cursor, number: int) -> RowChanges | None:
+    """Changes of rows since a snapshot; compaction changes none.
 
     Args:
         cursor: Of WritableCatalog.inspecting.
 
     Returns:
-        None where a commit changed columns, tables or files of the lake, or is not there any more.
+        None where a commit changed columns or tables, or is not there any more.
     """
     newest = snapshot_of(cursor)  # others may have come since the cursor's transaction began
     rows = cursor.execute(
@@ -123,23 +139,38 @@ def written_since(cursor: Cursor, number: int) -> tuple[str, ...] | None:
     ).fetchall()
     if [commit for commit, _, _ in rows] != list(range(number + 1, newest + 1)):
         return None
-    if not {kind for _, kinds, _ in rows for kind in kinds or ("none",)} <= {*_ROW_CHANGES}:
+    kinds = {kind for _, kinds, _ in rows for kind in kinds or ("none",)}
+    if not kinds <= {*_ROW_CHANGES, *_ROWS_MOVED}:
         return None
-    return _names([one for _, _, changed in rows for one in changed], _table_names(cursor))
+    written: list[str] = []
+    spans: list[tuple[int, int]] = []
+    for commit, kinds_of_commit, changed in rows:
+        if {*kinds_of_commit} & {*_ROWS_MOVED}:
+            continue
+        written += changed
+        if spans and spans[-1][1] == commit - 1:
+            spans[-1] = (spans[-1][0], commit)
+        else:
+            spans.append((commit, commit))
+    return RowChanges(_names(written, _table_names(cursor)), tuple(spans))
 
 
-def changed_fkeys(table: str, after: int, until: int) -> str:
-    """A statement that gives the fkeys of rows of a table that commits wrote or deleted.
+def changed_rows(table: str, spans: Sequence[tuple[int, int]]) -> str:
+    """A statement that gives the rows that commits wrote or deleted, with their `change_type`.
 
     Args:
-        table: One of `written_since`.
-        after: Number of a snapshot; the commits after it.
-        until: Number of the last one.
+        table: One of RowChanges.tables.
+        spans: RowChanges.spans.
     """
-    return (
-        f"SELECT fkey FROM ducklake_table_changes('{LAKE}', 'main', {literal(table)}, "
-        f"{after + 1}, {until})"
+    return " UNION ALL ".join(
+        f"SELECT * FROM ducklake_table_changes('{LAKE}', 'main', {literal(table)}, {first}, {last})"
+        for first, last in spans
     )
+
+
+def changed_fkeys(table: str, spans: Sequence[tuple[int, int]]) -> str:
+    """A statement that gives the fkeys of `changed_rows`."""
+    return f"SELECT fkey FROM ({changed_rows(table, spans)})"
 
 
 def _table_names(cursor: Cursor) -> dict[str, str]:

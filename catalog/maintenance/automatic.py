@@ -1,0 +1,68 @@
+"""When a catalog is to be compacted: many commits leave many small files, and each costs.
+
+Each commit adds a file to every table that it writes, and each question opens all files of its
+tables. What commits added since the last compaction is counted from DuckLake's records.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from catalog.errors import CatalogBusy
+from catalog.lake.catalog import WritableCatalog
+from catalog.lake.connection import METADATA
+from catalog.maintenance.compaction import AUTHOR
+
+_LOCK = "compaction"
+
+
+@dataclass(frozen=True, slots=True)
+class Uncompacted:
+    """What commits left since the last compaction.
+
+    Attributes:
+        files: Data files that they added to one table, the one with the most.
+        compacted: When that compaction wrote its last file, naive UTC; None where none did.
+    """
+
+    files: int
+    compacted: datetime | None
+
+
+def uncompacted(store: WritableCatalog) -> Uncompacted:
+    """Count what was left since the last compaction that changed a file."""
+    with store.inspecting() as cursor:
+        row = cursor.execute(
+            f"""
+            WITH last AS (
+                SELECT coalesce(max(snapshot_id), 0) AS number,
+                    max(snapshot_time::TIMESTAMPTZ) AT TIME ZONE 'UTC' AS time
+                FROM {METADATA}.ducklake_snapshot_changes
+                JOIN {METADATA}.ducklake_snapshot USING (snapshot_id) WHERE author = ?
+            ), files AS (
+                SELECT count(*) AS files FROM {METADATA}.ducklake_data_file
+                WHERE end_snapshot IS NULL AND begin_snapshot > (SELECT number FROM last)
+                GROUP BY table_id
+            )
+            SELECT coalesce((SELECT max(files) FROM files), 0), (SELECT time FROM last)
+            """,
+            [AUTHOR],
+        ).fetchone()
+    return Uncompacted(*row) if row else Uncompacted(0, None)
+
+
+@contextmanager
+def compaction_due(store: WritableCatalog, most: int) -> Iterator[bool]:
+    """Say whether to compact; for the block no other process is told to.
+
+    Args:
+        most: Data files that commits may add to one table.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(store.lock(_LOCK, "the catalog is being compacted", 0.0))
+        except CatalogBusy:
+            yield False
+        else:
+            yield uncompacted(store).files >= most  # another may have compacted just before
