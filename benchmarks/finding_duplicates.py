@@ -25,7 +25,7 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from ingest.scan.scan import ScanOptions, scan_source
 
 _SCENES = REPOSITORY / "sample_data/a2d2"
@@ -73,7 +73,7 @@ def _stores(home: Path) -> tuple[CatalogStore, RecordStore]:
 def _make(home: Path, frames: int, shared: int) -> None:
     """A catalog of drawn frames, and a source with no frame yet."""
     store, records = _stores(home)
-    load_frames(store, [*Palette.from_class_list(json.loads(CLASS_LIST.read_bytes())).tags], frames)
+    load_frames(store, [*ClassList.from_colours(json.loads(CLASS_LIST.read_bytes())).tags], frames)
     half = frames // 2
     every = max(1, half // shared) if shared else frames
     pair = f"frame_number % {half}" if shared else "frame_number"
