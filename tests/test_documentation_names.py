@@ -2,8 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from api.settings import Settings
@@ -37,13 +36,14 @@ NO_NAMES = (
 )
 
 
-def documentation() -> Iterator[tuple[Path, str]]:
+@cache
+def documentation() -> list[tuple[Path, str]]:
     """Every page, and what docstrings and comments of every module say."""
-    for page in PAGES:
-        yield page, page.read_text(encoding="utf-8")
-    for package in PACKAGES:
-        for file in ROOT.glob(f"{package}/**/*.py"):
-            yield file, said_in(file.read_text(encoding="utf-8"))
+    files = (file for package in PACKAGES for file in ROOT.glob(f"{package}/**/*.py"))
+    return [
+        *((page, page.read_text(encoding="utf-8")) for page in PAGES),
+        *((file, said_in(file.read_text(encoding="utf-8"))) for file in files),
+    ]
 
 
 def said_in(source: str) -> str:
@@ -63,7 +63,7 @@ def examples_of(text: str) -> set[str]:
     return set(re.findall(r"<!-- example: (\S+) -->", text))
 
 
-@lru_cache
+@cache
 def names_in(file: Path) -> set[str]:
     """What a module defines, imports or names."""
     names: set[str] = set()
@@ -77,6 +77,7 @@ def names_in(file: Path) -> set[str]:
     return names
 
 
+@cache
 def is_file(named: str) -> bool:
     """Whether it is a file, a folder, a module, a numbered decision, or stands for several."""
     if any(piece.isupper() and piece != "README" for piece in Path(named).with_suffix("").parts):
@@ -85,6 +86,7 @@ def is_file(named: str) -> bool:
     return any(any(ROOT.glob(named + ending)) for ending in endings)
 
 
+@cache
 def is_module(dotted: str) -> bool:
     """Whether it is a package, a module, or a name of one."""
     parts = dotted.split(".")

@@ -69,6 +69,10 @@ def merge(
         ),
     )
     try:
+        connection.register("touched_frames", several := _several(connection, cluster, datasource))
+        # Most sources have one tree, and the rows are as wide as all classes.
+        if not several.num_rows:
+            return 0
         rows = connection.execute(_rows_of_trees(cluster, datasource)).to_arrow_table()
     finally:
         connection.unregister("touched_frames")
@@ -101,12 +105,28 @@ def merge(
         connection.unregister("merged_frames")
 
 
-def _rows_of_trees(cluster: str, datasource: str) -> str:
-    """The statement for each tree's row of the frames that have, or had, several; with `trees`."""
-    of_source = (
+def _several(connection: duckdb.DuckDBPyConnection, cluster: str, datasource: str) -> pa.Table:
+    """Those of touched_frames that have, or had, several trees."""
+    return connection.execute(f"""
+        WITH every AS (
+            SELECT {_IDENTITY}, fkey, true AS kept FROM {FRAME_TREES}
+            UNION ALL SELECT {_IDENTITY}, fkey, false FROM {FRAME_TAGS}
+        )
+        SELECT {_IDENTITY} FROM every SEMI JOIN touched_frames USING ({_IDENTITY})
+        SEMI JOIN {_of_source(cluster, datasource)} USING (fkey)
+        GROUP BY {_IDENTITY} HAVING count(*) > 1 OR bool_or(kept)
+    """).to_arrow_table()
+
+
+def _of_source(cluster: str, datasource: str) -> str:
+    return (
         f"(SELECT fkey FROM {FILES} WHERE cluster = {literal(cluster)} "
         f"AND datasource = {literal(datasource)})"
     )
+
+
+def _rows_of_trees(cluster: str, datasource: str) -> str:
+    """The statement for each tree's row of the frames that have, or had, several; with `trees`."""
     # Where a frame is in frame_trees, its row in the other two tables is the one made of those.
     return f"""
         WITH kept AS (
@@ -117,7 +137,7 @@ def _rows_of_trees(cluster: str, datasource: str) -> str:
             JOIN {CLASS_PIXELS} AS c ON c.fkey = f.fkey ANTI JOIN kept ON kept.fkey = f.fkey
         ), every AS (
             SELECT * FROM (FROM kept UNION ALL BY NAME FROM alone)
-            SEMI JOIN {of_source} USING (fkey)
+            SEMI JOIN {_of_source(cluster, datasource)} USING (fkey)
         )
         SELECT * EXCLUDE (kept), count(*) OVER (PARTITION BY {_IDENTITY}) AS trees FROM every
         QUALIFY trees > 1 OR bool_or(kept) OVER (PARTITION BY {_IDENTITY})

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import httpx
 
+from pipeline.jobs.queue import JobQueue
+from pipeline.jobs.workflow.reconciler import is_driven
 from tests.zygote import Forked, run_python
 
 FRAMESIFT = Path(sys.executable).with_name("framesift")
@@ -100,6 +102,12 @@ def until_ready(url: str, ask: httpx.Client | None = None) -> None:
         return answer.status_code == 200
 
     wait_until(ready)
+
+
+def until_driven(home: Path) -> None:
+    """Wait until a server drives the home's jobs, which a command does that is faster."""
+    queue = JobQueue(home / "jobs")
+    wait_until(lambda: is_driven(queue))
 
 
 def counted(url: str) -> tuple[int, int]:

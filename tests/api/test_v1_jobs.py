@@ -36,17 +36,33 @@ from tests.pipeline.test_datasets import make
 TRAINED = {"split": "train", "max_steps": 7}
 
 
+Served = tuple[httpx.Client, Workspace]
+
+
 @pytest.fixture(scope="module")
-def served(shared_home: Path) -> Iterator[tuple[httpx.Client, Workspace]]:
-    """A server of two processes, and its home, with the dataset "all"."""
+def filled(shared_home: Path) -> Iterator[Workspace]:
+    """A home with the dataset "all"."""
     workspace = open_home(shared_home)
     make(workspace, "all", split="train=0.75,validation=0.25")
+    yield workspace
+    workspace.close()
+
+
+@pytest.fixture(scope="module")
+def served(filled: Workspace) -> Iterator[Served]:
+    """A server, and its home."""
+    with serving(filled.home) as (url, _), httpx.Client(base_url=url, timeout=120) as client:
+        yield client, filled
+
+
+@pytest.fixture(scope="module")
+def served_by_two(filled: Workspace) -> Iterator[Served]:
+    """A server of two processes, and its home."""
     with (
-        serving(shared_home, "--workers", "2") as (url, _),
+        serving(filled.home, "--workers", "2") as (url, _),
         httpx.Client(base_url=url, timeout=120) as client,
     ):
-        yield client, workspace
-    workspace.close()
+        yield client, filled
 
 
 def recorded(workspace: Workspace, name: str, kind: str, state: str, **paths: str) -> JobPaths:
@@ -99,9 +115,9 @@ def ended(client: httpx.Client, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.wide
-def test_a_scan_is_a_job_that_is_followed(served: tuple[httpx.Client, Workspace]) -> None:
+def test_a_scan_is_a_job_that_is_followed(served_by_two: Served) -> None:
     """202 and where the job is; its events; its log; the scan that it made."""
-    client, _ = served
+    client, _ = served_by_two
     answer = client.post("/v1/scans", json={"source": "a2d2", "full": True})
     assert answer.status_code == 202, answer.text
     job = answer.json()
@@ -123,7 +139,7 @@ def test_a_scan_is_a_job_that_is_followed(served: tuple[httpx.Client, Workspace]
     assert (scan["source"], scan["state"], scan["counts"]["frames"]) == ("a2d2", "done", 24)
 
 
-def test_logs(served: tuple[httpx.Client, Workspace]) -> None:
+def test_logs(served: Served) -> None:
     """All under headings; one as it is, from an offset on; nothing beside them."""
     client, workspace = served
     files = recorded(workspace, "logged", "scan", "done")
@@ -148,7 +164,7 @@ def test_logs(served: tuple[httpx.Client, Workspace]) -> None:
         assert list(remote.jobs.get("logged").follow_logs()) == [("command-0", "one\ntwo\n")]
 
 
-def test_jobs_beside_each_other(served: tuple[httpx.Client, Workspace]) -> None:
+def test_jobs_beside_each_other(served: Served) -> None:
     """The settings in which they differ, and what each measured; the client asks the same."""
     client, workspace = served
     for name in ("left", "right"):
@@ -170,7 +186,7 @@ def test_jobs_beside_each_other(served: tuple[httpx.Client, Workspace]) -> None:
         assert client.post("/v1/jobs/compare", json=body).status_code == status
 
 
-def test_a_dataset_is_staged_by_a_job(served: tuple[httpx.Client, Workspace]) -> None:
+def test_a_dataset_is_staged_by_a_job(served: Served) -> None:
     """The version that was newest when it was asked for; then a staging."""
     client, workspace = served
     assert client.get("/v1/stagings").json() == {"stagings": [], "next": None}
@@ -192,7 +208,7 @@ def test_a_dataset_is_staged_by_a_job(served: tuple[httpx.Client, Workspace]) ->
     assert (answer.status_code, "expected WIDTHxHEIGHT" in answer.text) == (400, True)
 
 
-def test_a_cancelled_job(served: tuple[httpx.Client, Workspace]) -> None:
+def test_a_cancelled_job(served: Served) -> None:
     """202 whether or not it still runs; it ends cancelled, or was faster."""
     client, _ = served
     name = client.post("/v1/scans", json={"source": "a2d2"}).json()["name"]
@@ -203,7 +219,7 @@ def test_a_cancelled_job(served: tuple[httpx.Client, Workspace]) -> None:
     assert client.post("/v1/jobs/none/cancel").status_code == 404
 
 
-def test_refused_jobs(served: tuple[httpx.Client, Workspace]) -> None:
+def test_refused_jobs(served: Served) -> None:
     """Nothing is begun: the dataset, split, model or settings are not there, or not usable."""
     client, workspace = served
     recorded(workspace, "a-scan", "scan", "done")
@@ -230,12 +246,10 @@ def test_refused_jobs(served: tuple[httpx.Client, Workspace]) -> None:
 
 
 @pytest.mark.wide
-def test_trainings_and_validations(
-    served: tuple[httpx.Client, Workspace], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trainings_and_validations(served_by_two: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the body says is what runs; tests/pipeline/test_main_job.py runs the real thing."""
     monkeypatch.setitem(BACKENDS, "keeping", "tests.pipeline.test_run:Keeping")
-    _, workspace = served
+    _, workspace = served_by_two
     app = create_app(Settings(home=workspace.home, cache=None), authenticates=False)
     with TestClient(app) as client:
         body = {"kind": "train", "dataset": "all@1", "workers": 1, "max_steps": 7, "seed": 3}
@@ -340,7 +354,7 @@ def test_trainings_and_validations(
             assert client.post("/v1/jobs", json=asked | refused).status_code in (400, 404)
 
 
-def test_a_dry_run_of_a_question(served: tuple[httpx.Client, Workspace]) -> None:
+def test_a_dry_run_of_a_question(served: Served) -> None:
     """By the client: each step, and what would be trained with the frames that answer it now.
 
     A validation's slices are those of these frames, too.
@@ -462,7 +476,7 @@ def test_validations_begin_together_or_not_at_all(catalogued: Path, tmp_path: Pa
     workspace.close()
 
 
-def test_jobs_are_listed_by_pages_and_filtered(served: tuple[httpx.Client, Workspace]) -> None:
+def test_jobs_are_listed_by_pages_and_filtered(served: Served) -> None:
     """Newest first; each once; what is added meanwhile shifts nothing."""
     client, workspace = served
     for number in range(5):
@@ -484,7 +498,7 @@ def test_jobs_are_listed_by_pages_and_filtered(served: tuple[httpx.Client, Works
     assert client.get("/v1/jobs", params={"limit": 0}).status_code == 422
 
 
-def test_a_model_tells_what_its_run_had(served: tuple[httpx.Client, Workspace]) -> None:
+def test_a_model_tells_what_its_run_had(served: Served) -> None:
     """What was asked for stays, what the run chose stands where nothing was; its files are read."""
     client, workspace = served
     folder = workspace.jobs / "told" / "model"
@@ -517,7 +531,7 @@ def test_a_model_tells_what_its_run_had(served: tuple[httpx.Client, Workspace]) 
     assert client.delete("/v1/jobs/told").status_code == 204
 
 
-def test_a_job_that_died_is_listed_as_failed(served: tuple[httpx.Client, Workspace]) -> None:
+def test_a_job_that_died_is_listed_as_failed(served: Served) -> None:
     """The list looks at what is there, not at what the records last heard."""
     client, workspace = served
     recorded(workspace, "lost", "scan", "running")
@@ -526,7 +540,7 @@ def test_a_job_that_died_is_listed_as_failed(served: tuple[httpx.Client, Workspa
     assert "without writing its final status" in client.get("/v1/jobs/lost").json()["error"]
 
 
-def test_models_and_reports(served: tuple[httpx.Client, Workspace]) -> None:
+def test_models_and_reports(served: Served) -> None:
     """A training that is done is a model; a validation's report, page and picture are files."""
     client, workspace = served
     recorded(workspace, "m-1", "train", "done", model_dir="/models/m-1")
@@ -571,7 +585,7 @@ def test_models_and_reports(served: tuple[httpx.Client, Workspace]) -> None:
         assert client.get(f"/v1/jobs/v-1/files/{path}").status_code == 404, path
 
 
-def test_a_listener_that_leaves_holds_nothing(served: tuple[httpx.Client, Workspace]) -> None:
+def test_a_listener_that_leaves_holds_nothing(served: Served) -> None:
     """Sixty listeners at once, more than the server has threads: others are answered beside."""
     client, workspace = served
     job = recorded(workspace, "endless", "scan", "pending")

@@ -203,7 +203,7 @@ def test_whole_frames_are_decoded_as_pillow_does(palette: ClassList) -> None:
     """Proves no pixel of whole images and labels differs, real ones included where they are."""
     root = Path(os.environ.get("A2D2_ROOT") or REPOSITORY / "sample_data/a2d2")
     for kind in ("camera", "label"):
-        for path in sorted(root.rglob(f"*_{kind}_*.png"))[:4]:
+        for path in sorted(root.rglob(f"*_{kind}_*.png"))[:2]:
             png = path.read_bytes()
             pixels = np.asarray(open_png(png))
             assert (decode_image(png) == pixels).all()

@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.job_state import FINISHED
 from pipeline.jobs.request import JobPaths
-from tests.api.servers import framesift, serving
+from tests.api.servers import framesift, serving, until_driven
 from tests.pipeline.homes import copy_home
 from tests.slurm_cluster import slurm_cluster
 from tests.two_hosts import two_hosts
@@ -67,6 +67,7 @@ def submit_all(home: Path, backend: str, ranks: int, **variables: str) -> None:
     apart = () if backend == "local" else ("--resource", "ranks_per_node=1")
     programs = {"FRAMESIFT_RUN_PROGRAMS": "users"}
     with serving(home, variables=programs):
+        until_driven(home)
         command(
             home, "train", "few", "--name", "net", "--workers", "2", "--batch-size", "1",
             "--max-steps", "2", *SIZE, *there, *apart, variables=variables,

@@ -9,11 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.settings import Settings
-from api.workspace import Workspace
 from pipeline.jobs.environment import inherited, submitted_variables
-from pipeline.jobs.workflow.reconciler import is_driven
-from tests.api.servers import framesift, serving, wait_until
+from tests.api.servers import framesift, serving, until_driven, wait_until
 from tests.pipeline.homes import copy_home
 
 SHOWS = (
@@ -43,8 +40,7 @@ def home(catalogued: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 def url(home: Path) -> Iterator[str]:
     """The server, which drives the home's jobs."""
     with serving(home, variables=SERVERS) as (url, _):
-        queue = Workspace(Settings(home=home)).job_queue
-        wait_until(lambda: is_driven(queue))
+        until_driven(home)
         yield url
 
 

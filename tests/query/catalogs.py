@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from catalog.lake.catalog import Catalog
+from catalog.lake.layouts import WIDE
 from catalog.records.sources import add_source
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
@@ -28,6 +29,18 @@ def drawn(catalogued: Path, folder: Path) -> CatalogStore:
     shutil.copytree(catalogued / "catalog", folder, dirs_exist_ok=True)
     location = CatalogLocation.in_folder(folder)
     return CatalogStore(location, memory_limit="1GB", class_names=class_names)
+
+
+def in_memory(store: CatalogStore) -> CatalogStore:
+    """The same catalog, with its snapshot held in memory."""
+    hot = CatalogStore(
+        store.location, memory_limit="1GB", snapshot_memory_mb=200, class_names=class_names
+    )
+    hot.memory.at(None)
+    assert hot.memory.wait(300)
+    with hot.reading() as snapshot:
+        assert snapshot.layout is WIDE
+    return hot
 
 
 def ingested(folder: Path, root: Path) -> CatalogStore:

@@ -1,4 +1,8 @@
-"""One catalog of the drawn frames for all tests of query/, and one of real A2D2 frames."""
+"""One catalog of the drawn frames for all tests of query/, and one of real A2D2 frames.
+
+Tests of what a statement means read it in memory, as a server does, for a fourth of the CPU.
+Those of attacks, streams and selections read Parquet, as a command does (docs/decisions/0037).
+"""
 
 import os
 from pathlib import Path
@@ -6,13 +10,19 @@ from pathlib import Path
 import pytest
 
 from catalog.store import CatalogStore
-from tests.query.catalogs import DrawnFrame, drawn, drawn_frames, ingested
+from tests.query.catalogs import DrawnFrame, drawn, drawn_frames, in_memory, ingested
 
 
 @pytest.fixture(scope="session")
-def store(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
-    """The catalog of the drawn frames."""
+def stored(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
+    """The catalog of the drawn frames, read from Parquet."""
     return drawn(catalogued, tmp_path_factory.mktemp("drawn"))
+
+
+@pytest.fixture(scope="session")
+def store(stored: CatalogStore) -> CatalogStore:
+    """The same catalog, read in memory."""
+    return in_memory(stored)
 
 
 @pytest.fixture(scope="session")

@@ -162,6 +162,12 @@ CLAUSES = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def store(stored: CatalogStore) -> CatalogStore:
+    """Read from Parquet."""
+    return stored
+
+
 class _Web:
     """A server of this machine, and whether somebody asked it."""
 

@@ -32,6 +32,12 @@ PIECES = [*VALUES, *TABLES, *CLAUSES, *STATEMENTS]
 WORDS = sorted({word for text in (*REAL, *BODIES, *OTHERS, *PIECES) for word in text.split()})
 
 
+@pytest.fixture(scope="module")
+def store(stored: CatalogStore) -> CatalogStore:
+    """Read from Parquet."""
+    return stored
+
+
 @st.composite
 def mutations(draw: st.DrawFn, texts: list[str]) -> str:
     """A real statement with words taken out, doubled, exchanged or put in."""

@@ -30,7 +30,7 @@ from query.question.operators import OPERATORS, Operator, TagType, type_of
 from query.question.question import Question
 from query.run.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
-from tests.query.catalogs import class_names
+from tests.query.catalogs import in_memory
 from tests.query.tagged_frames import PIXELS, TYPES, TaggedFrame, holds, tagged_frames, tagged_store
 
 FRAMES = tagged_frames()
@@ -62,12 +62,7 @@ def store(tagged: CatalogStore, request: pytest.FixtureRequest) -> CatalogStore:
     """Their catalog, asked as it lies, and with its snapshot in memory, where it is one table."""
     if request.param == "tables":
         return tagged
-    hot = CatalogStore(tagged.location, snapshot_memory_mb=200, class_names=class_names)
-    hot.snapshot()
-    assert hot.memory is not None
-    hot.memory.at(None)
-    assert hot.memory.wait(300)
-    return hot
+    return in_memory(tagged)
 
 
 def held(tag: str) -> list[Any]:

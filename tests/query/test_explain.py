@@ -11,6 +11,12 @@ from tests.query.test_golden import FIVE_TAGS, SHARE, STATEMENTS
 FRAMES = len(drawn_frames())
 
 
+@pytest.fixture(scope="module")
+def store(stored: CatalogStore) -> CatalogStore:
+    """Read from Parquet."""
+    return stored
+
+
 def test_the_redbooks_join_is_one_scan_of_each_table(store: CatalogStore) -> None:
     """Six views; one scan of the class pixels and one of the files, and their rows."""
     plan = explain(store, FIVE_TAGS)

@@ -21,6 +21,12 @@ SHARE, THREE_TAGS, FIVE_TAGS = STATEMENTS[:3]
 PIXELS = 1920 * 1208
 
 
+@pytest.fixture(scope="module")
+def store(stored: CatalogStore) -> CatalogStore:
+    """Read from Parquet."""
+    return stored
+
+
 def share_by_hand(counts: list[int]) -> str:
     """The redbook's share of a class in percent, in integers: 12 decimals, cut, zeros stripped."""
     divisor = len(counts) * PIXELS // 100

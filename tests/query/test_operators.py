@@ -23,6 +23,7 @@ from query.question.question import Question
 from query.run.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
 from tests.query import tagged_frames
+from tests.query.catalogs import in_memory
 from tests.query.tagged_frames import holds
 
 FRAMES = tagged_frames.tagged_frames()
@@ -36,9 +37,15 @@ PATTERNS = ("%", "rain%", "_ain", "%a_n%", "100%", "a\\%", "")
 
 
 @pytest.fixture(scope="module")
-def store(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
+def stored(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
     """The drawn frames with tags of every type."""
     return tagged_frames.tagged_store(catalogued, tmp_path_factory.mktemp("tagged"))
+
+
+@pytest.fixture(scope="module")
+def store(stored: CatalogStore) -> CatalogStore:
+    """The same in memory; `test_condition_trees` asks Parquet, too."""
+    return in_memory(stored)
 
 
 def asked(tag: str, op: str, value: object = None) -> TagIs:
@@ -209,9 +216,9 @@ def test_columns_of_the_file(store: CatalogStore) -> None:
         assert run_sql(store, told.text).rows["fkey"].to_pylist() == fkeys
 
 
-def test_only_the_families_that_are_asked_are_read(store: CatalogStore) -> None:
+def test_only_the_families_that_are_asked_are_read(stored: CatalogStore) -> None:
     """A family costs a question nothing that does not name one of its tags."""
-    with store.reading() as cursor:
+    with stored.reading() as cursor:
         relation = cursor.relation
     assert "tags_probe" in relation.sql
     assert "tags_probe" not in relation.sql_for('"car" > 1 OR lanes', '"scene"')
@@ -224,7 +231,7 @@ def test_only_the_families_that_are_asked_are_read(store: CatalogStore) -> None:
         Question(where="fkey in (select fkey from frames where lanes = 1)"),
         Question(where="lanes = 1", order=("NEAR-MISS",), sample=100),
     ):
-        fkeys = select_frames(store, question).frames["fkey"].to_pylist()
+        fkeys = select_frames(stored, question).frames["fkey"].to_pylist()
         assert sorted(fkeys) == [frame.fkey for frame in frames] != []
 
 

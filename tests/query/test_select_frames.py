@@ -19,6 +19,12 @@ from sample_data.regenerate import COMMITTED_SET
 from tests.query.catalogs import DrawnFrame, class_names
 
 
+@pytest.fixture(scope="module")
+def store(stored: CatalogStore) -> CatalogStore:
+    """Read from Parquet."""
+    return stored
+
+
 def asked(store: CatalogStore, **question: Any) -> Selection:
     """The answer to a question."""
     if "ranges" in question:

@@ -39,6 +39,12 @@ print(size, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
+@pytest.fixture(scope="module")
+def store(stored: CatalogStore) -> CatalogStore:
+    """Read from Parquet."""
+    return stored
+
+
 def peak_mb(store: CatalogStore, format_: str, count: int) -> tuple[float, float]:
     """Size of the answer and the most memory of a process that makes it [MB]."""
     folder = store.location.data

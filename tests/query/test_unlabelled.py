@@ -41,7 +41,7 @@ def location(tmp_path_factory: pytest.TempPathFactory) -> CatalogLocation:
     return location
 
 
-@pytest.fixture(params=[0, 200], ids=["parquet", "memory"])
+@pytest.fixture(scope="module", params=[0, 200], ids=["parquet", "memory"])
 def store(request: pytest.FixtureRequest, location: CatalogLocation) -> Iterator[CatalogStore]:
     """The catalog, read from Parquet and from memory."""
     store = CatalogStore(
