@@ -18,7 +18,7 @@ from catalog.frames import frame_trees
 from catalog.lake.schema import FILES, FRAME_TAGS
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 
 
 class _Undone(Exception):
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
+    palette = ClassList.from_colours(json.loads(CLASS_LIST.read_bytes()))
     with tempfile.TemporaryDirectory() as folder:
         store = CatalogStore(CatalogLocation.in_folder(Path(folder, "catalog")))
         load_frames(store, list(palette.tags), options.frames)
