@@ -37,7 +37,8 @@ _STATEMENTS = (
     "select scene, count(*), sum(int(car)) from metaocean_view where car > 100 group by scene",
     "select filename from metaocean where size > 100 order by size desc fetch first 10 rows only",
     "select * from metaocean_view where int(car) > 200000 fetch first 100 rows only",
-    "select count(*) from metaocean m, t_car c where c.fkey = m.fkey and 1000 / (int(c.value) + 1) > 2",
+    """select count(*) from metaocean m, t_car c where c.fkey = m.fkey
+    and 1000 / (int(c.value) + 1) > 2""",
 )
 
 

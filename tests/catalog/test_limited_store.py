@@ -16,7 +16,7 @@ from catalog.limited_store import LimitedStore
 from catalog.memory import snapshot as in_memory
 from catalog.store import CatalogStore
 from catalog.tags.model_scores import write_scores
-from tests.catalog.backends import EACH, new_location, open_at
+from tests.catalog.backends import BACKENDS, new_location, open_at
 from tests.catalog.some_rows import file, source_names, two_frames
 from tests.ingest.s3_server import moto
 
@@ -32,7 +32,14 @@ def put(store: CatalogStore, *prefixes: str) -> int:
     return store.snapshot()
 
 
-@pytest.fixture(params=[(EACH[0], 0), (EACH[-1], 0), (EACH[0], 200)], ids=str)
+@pytest.fixture(
+    params=[
+        (BACKENDS[0], 0),
+        (BACKENDS[0], 200),
+        pytest.param((BACKENDS[-1], 0), marks=pytest.mark.wide),
+    ],
+    ids=str,
+)
 def whole(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> CatalogStore:
