@@ -65,8 +65,8 @@ _Rows = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
 _PARTS = 32_768
 """Visible parts of datasets, of all limited users, that a process remembers, some 1.5 kB each."""
 
-_LIMITED = 16
-"""Different sets of rows that are kept open for those who may see no others."""
+_LIMITED = 256
+"""Different sets of rows of which is kept what is known, for those who may see no others."""
 
 
 class Workspace:
@@ -188,12 +188,8 @@ class Workspace:
         with self._limiting:
             rows = self._limited.get((rules, named))
             if rows is None:
-                limits = {
-                    "memory_limit": self.settings.query_memory,
-                    "max_temp_directory_size": self.settings.query_spill,
-                }
                 column = collection_column(named)
-                catalog = LimitedStore(self.whole_catalog, rows_of(rules), limits, column)
+                catalog = LimitedStore(self.whole_catalog, rows_of(rules), column)
                 folder = self.home / "seen"
                 read = partial(read_manifest, self.records)
                 rows = catalog, VisibleDatasets(catalog, folder, read, self._seen_parts)

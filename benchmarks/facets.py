@@ -72,7 +72,7 @@ def _measure(store: CatalogStore, drags: int) -> None:
 
 
 def _measure_part(store: CatalogStore, drags: int) -> None:
-    part = LimitedStore(store, "metaocean.filename NOT LIKE '%rear%'", {"memory_limit": "2GB"})
+    part = LimitedStore(store, "metaocean.filename NOT LIKE '%rear%'")
     facets(part)
     name = "  all facets at once, of a user of five cameras"
     _time(name, lambda question: facets(part, Frames(question)), drags)

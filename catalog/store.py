@@ -95,7 +95,7 @@ class CatalogStore:
         self.location = location
         self.lock_wait_s, self.timeout_s = lock_wait_s, timeout_s
         self.class_names, self.collection_column = class_names, collection_column
-        self._facts = FactsOfSnapshots()
+        self.facts = FactsOfSnapshots()
         self._limits = {"memory_limit": memory_limit, "max_temp_directory_size": spill_limit}
         if threads is not None:
             self._limits["threads"] = str(threads)
@@ -124,30 +124,52 @@ class CatalogStore:
         """See Catalog."""
         return self.memory.reading(at)
 
-    def reading_frames(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
-        """See Catalog."""
-        return self.reading(at)
-
     @contextmanager
     def reading_files(self, at: int | None = None) -> Iterator[Snapshot]:
         """See Catalog."""
         with self.inspecting(at) as cursor:
-            yield Snapshot(SelectOnly(cursor), JOINED, self._facts.of, self, at)
+            yield Snapshot(SelectOnly(cursor), JOINED, self.facts.of, self, at)
 
     @contextmanager
     def inspecting(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """See WritableCatalog."""
+        with self._forgetting(at), self._cursor(at) as cursor:
+            with translated(self.location):
+                cursor.execute(f"USE {LAKE}.{DISCOVER}")
+            with self._begun(cursor, at):
+                yield cursor
+
+    @contextmanager
+    def cursor_at(self, number: int, limited_to: str) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor that uses the limited database of some rows of a snapshot's files.
+
+        Args:
+            limited_to: Which rows, as LimitedDatabases.using has it.
+        """
+        with (
+            self._forgetting(number),
+            self._cursor(number, limited_to) as cursor,
+            self._begun(cursor, number),
+        ):
+            yield cursor
+
+    @contextmanager
+    def _begun(self, cursor: duckdb.DuckDBPyConnection, at: int | None) -> Iterator[None]:
+        """A read transaction for the block, in which what ails the store is told so."""
+        with translated(self.location), self.snapshot_known(at):
+            cursor.execute("BEGIN TRANSACTION READ ONLY")
+            if at is not None:  # from here on it stays, even if it expires meanwhile
+                snapshot_of(cursor)
+        with translated(self.location, STORE_FAILS), self.compaction_noticed():
+            yield
+
+    @contextmanager
+    def _forgetting(self, at: int | None) -> Iterator[None]:
+        """Open the connection again where it was cut: that does not heal by itself."""
         try:
-            with self._cursor(at) as cursor:
-                with translated(self.location), self.snapshot_known(at):
-                    cursor.execute(f"USE {LAKE}.{DISCOVER}")
-                    cursor.execute("BEGIN TRANSACTION READ ONLY")
-                    if at is not None:  # from here on it stays, even if it expires meanwhile
-                        snapshot_of(cursor)
-                with translated(self.location, STORE_FAILS), self.compaction_noticed():
-                    yield cursor
+            yield
         except (StorageError, CatalogDamaged):
-            self._forget(at)  # a connection that was cut does not heal by itself
+            self._forget(at)
             raise
 
     def _forget(self, at: int | None) -> None:
@@ -159,9 +181,13 @@ class CatalogStore:
             self._newest_reader = None
 
     @contextmanager
-    def _cursor(self, at: int | None) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _cursor(
+        self, at: int | None, limited_to: str | None = None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         if at is not None:
-            with self.engines.cursor(at, lambda limits: self._open_at(at, limits)) as cursor:
+            with self.engines.cursor(
+                at, lambda limits: self._open_at(at, limits), limited_to
+            ) as cursor:
                 yield cursor
             return
         cursor = self._newest_reader_cursor()
@@ -318,7 +344,7 @@ class CatalogStore:
 
     def close(self) -> None:
         """Close the files; the store can be used again and opens them again."""
-        self._facts.forget()
+        self.facts.forget()
         self.memory.close()
         writer, self._writer = self._writer, None
         if writer is not None:

@@ -20,7 +20,6 @@ from api.schemas.tags import (
 )
 from api.services.call import Service
 from catalog.errors import InvalidInput, NotFound
-from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
 from catalog.lake.views import tag_columns
 from catalog.records.expected_version import ExpectedVersion
@@ -241,7 +240,7 @@ class Tags(Service):
         """Go on only where the catalog has every one of these files."""
         with self._workspace.catalog.reading() as snapshot:
             holes = ", ".join("?" * len(fkeys))
-            statement = f"SELECT fkey FROM {LAKE}.main.{FILES} WHERE fkey IN ({holes})"
+            statement = f"SELECT fkey FROM main.{FILES} WHERE fkey IN ({holes})"
             known = set(execute(snapshot, statement, list(fkeys))["fkey"].to_pylist())
         for fkey in fkeys:
             if fkey not in known:

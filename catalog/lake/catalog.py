@@ -28,13 +28,6 @@ class Catalog(Protocol):
             CatalogDamaged: They do not fit together.
         """
 
-    def reading_frames(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
-        """`reading`, for statements over the frames alone in which no user's own SQL stands.
-
-        Those of a part of the catalog are then read from memory, too: views and tables are left
-        out of the snapshot's schema there.
-        """
-
     def reading_files(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
         """`reading`, from the catalog's own files also where memory holds the snapshot."""
 

@@ -102,7 +102,6 @@ class Lake:
         *,
         read_only: bool,
         at: int | None = None,
-        attached_as: str = LAKE,
     ) -> None:
         """Connect; makes DuckLake's own tables where there are none and it is not read-only.
 
@@ -139,7 +138,7 @@ class Lake:
                 self._read_in_one_transaction()
             self._prepare_s3()
             self.sign_in()
-            self.attach(read_only=read_only, at=at, name=attached_as)
+            self.attach(read_only=read_only, at=at, name=LAKE)
             if read_only:
                 self._lock_down()
         except BaseException:

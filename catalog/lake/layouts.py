@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
-from typing_extensions import override
 
-from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Rows
 from catalog.lake.schema import (
     CLASS_PIXELS,
@@ -40,7 +38,7 @@ Tags = Mapping[str, TagColumn]
 
 MADE = {
     "image_size": ("BIGINT", "f.size"),
-    "image_file": ("VARCHAR", "substr(f.fkey, length(f.cluster) + length(f.datasource) + 3)"),
+    "image_file": ("VARCHAR", "substr(f.fkey, length(f.cluster || f.datasource || ':::'))"),
     FKEY_HASH: ("UBIGINT", HASH_OF_FKEY),
 }
 """Columns that frames have beside metaocean's and their tags: type, and value."""
@@ -150,8 +148,7 @@ class Joined:
 
     columns: Mapping[str, str] = {}
     has_label = (
-        "cluster || ':' || datasource || ':' || label_file IN "
-        f"(SELECT fkey FROM {LAKE}.main.{FILES})"
+        f"cluster || ':' || datasource || ':' || label_file IN (SELECT fkey FROM main.{FILES})"
     )
     encodes_texts = False
     in_memory = False
@@ -190,7 +187,7 @@ class Joined:
 
     def chosen(self, tags: Tags, table: str, *, labelled: bool) -> str:
         """See TableLayout: each table is read by itself, so that few rows are joined."""
-        few = f"(FROM {LAKE}.main.{{}} WHERE fkey IN (FROM {table}))"
+        few = f"(FROM main.{{}} WHERE fkey IN (FROM {table}))"
         return _joined(tags, labelled, self.collection, few)
 
     @contextmanager
@@ -198,7 +195,7 @@ class Joined:
         """See TableLayout."""
         with snapshot.with_table(_CHOSEN, rows):
             fkeys = snapshot.table(
-                f"SELECT f.fkey FROM {LAKE}.main.{FRAME_TAGS} AS f "
+                f"SELECT f.fkey FROM main.{FRAME_TAGS} AS f "
                 f"WHERE {HASH_OF_FKEY} IN (SELECT {FKEY_HASH} FROM {_CHOSEN})"
             )
         with snapshot.with_table(_CHOSEN_FKEYS, fkeys):
@@ -214,14 +211,14 @@ class Joined:
         """See TableLayout: Parquet's statistics leave most of a large catalog unread."""
         marks = ", ".join("?" * len(names))
         rows = snapshot.execute(
-            f"SELECT DISTINCT {kind} FROM {LAKE}.main.{FRAME_TAGS} WHERE {kind} IN ({marks})",
+            f"SELECT DISTINCT {kind} FROM main.{FRAME_TAGS} WHERE {kind} IN ({marks})",
             [*names],
         )
         return {row[0] for row in rows.fetchall()}
 
     def names(self, snapshot: QueriedSnapshot, kind: str) -> set[str]:
         """See TableLayout."""
-        return _names(snapshot, kind, f"{LAKE}.main.{FRAME_TAGS}")
+        return _names(snapshot, kind, f"main.{FRAME_TAGS}")
 
 
 class Wide:
@@ -239,7 +236,7 @@ class Wide:
     def __init__(self, collection: str = "") -> None:
         """Lay nothing out yet."""
         self.collection = collection
-        self.rows = with_collection(f"{LAKE}.main.{TAGGED_FILES}", collection)
+        self.rows = with_collection(f"main.{TAGGED_FILES}", collection)
 
     def naming(self, collection: str) -> "Wide":
         """See TableLayout."""
@@ -303,26 +300,6 @@ class Wide:
         return _names(snapshot, kind, self.rows)
 
 
-class LimitedWide(Wide):
-    """Those of the rows for which a condition holds: for frames alone, not for views and tables."""
-
-    def __init__(self, condition: str, collection: str = "") -> None:
-        """Lay nothing out yet.
-
-        Args:
-            condition: Which rows, in DuckDB's SQL over the files' columns of ROW.
-        """
-        super().__init__()
-        self.collection, self._condition = collection, condition
-        every = f"{self.rows} AS {ROW} WHERE ({condition})"
-        self.rows = f"(SELECT {_columns(collection)} FROM {every})"
-
-    @override
-    def naming(self, collection: str) -> "LimitedWide":
-        """See TableLayout."""
-        return LimitedWide(self._condition, collection)
-
-
 def with_collection(rows: str, collection: str) -> str:
     """Rows of files as FROM names them, with their collection.
 
@@ -352,7 +329,7 @@ _OF_FILES = re.compile(
 _KEPT = "_kept_"
 """Before the name of a text tag: the column as it lies in memory, which no tag is named."""
 
-_EVERY_ROW = f"{LAKE}.main.{{}}"
+_EVERY_ROW = "main.{}"
 
 
 def _of(tags: Tags, families: Collection[str]) -> Tags:
@@ -369,8 +346,7 @@ def _without_files(tags: Tags, labelled: bool) -> str:
     anchor = next((t for t in (FRAME_TAGS, CLASS_PIXELS) if t in families), FRAME_TAGS)
     of_tags = "".join(f', {tag.table}."{tag.tag}"' for tag in tags.values())
     joins = "".join(
-        f" {'' if table == CLASS_PIXELS else 'LEFT '}JOIN {LAKE}.main.{table}"
-        f" ON {table}.fkey = f.fkey"
+        f" {'' if table == CLASS_PIXELS else 'LEFT '}JOIN main.{table} ON {table}.fkey = f.fkey"
         for table in families
         if table != anchor
     )
@@ -380,7 +356,7 @@ def _without_files(tags: Tags, labelled: bool) -> str:
     has_label = f"{LABELLED} = 1" if anchor == FRAME_TAGS else f"{UNKNOWN_PIXELS} IS NOT NULL"
     return (
         f"SELECT f.fkey, {HASH_OF_FKEY} AS {FKEY_HASH}{of_tags} "
-        f"FROM {LAKE}.main.{anchor} AS f{joins}{f' WHERE f.{has_label}' if labelled else ''}"
+        f"FROM main.{anchor} AS f{joins}{f' WHERE f.{has_label}' if labelled else ''}"
     )
 
 

@@ -101,14 +101,17 @@ class Snapshot(CursorRows):
         facts: Callable[[int], Facts],
         catalog: SnapshotSettings,
         number: int | None = None,
+        names: Callable[[int], Facts] | None = None,
     ) -> None:
         """Ask nothing yet.
 
         Args:
             number: Its number; the cursor knows it when None.
+            names: Facts that are found of names alone; `facts` when None.
         """
         self.layout = layout
         self._cursor, self._facts, self._number = cursor, facts, number
+        self._names = names or facts
         self._catalog = catalog
 
     @property
@@ -129,10 +132,19 @@ class Snapshot(CursorRows):
         """
         return self._facts(self.number).once(name, find)
 
+    def once_of_names(self, name: str, find: Callable[[], Found]) -> Found:
+        """`once`, of names of tables and columns and of no row.
+
+        Readers share it who see other rows: fifty of them would keep the same fifty times.
+        """
+        return self._names(self.number).once(name, find)
+
     @property
     def tags(self) -> Tags:
         """The column behind every tag, families in order of creation."""
-        return self.once("tags", lambda: {column.tag: column for column in tag_columns(self)})
+        return self.once_of_names(
+            "tags", lambda: {column.tag: column for column in tag_columns(self)}
+        )
 
     @cached_property
     def classes(self) -> Mapping[str, str]:
@@ -161,7 +173,7 @@ class Snapshot(CursorRows):
     @property
     def schema(self) -> Mapping[str, Mapping[str, str]]:
         """Type of each column of the views that statements may name; names in lower case."""
-        return self.once("schema", lambda: view_columns(self))
+        return self.once_of_names("schema", lambda: view_columns(self))
 
     @property
     def relation(self) -> FramesRelation:
@@ -175,7 +187,7 @@ class Snapshot(CursorRows):
 
     def _relation(self, *, every: bool) -> FramesRelation:
         layout = self.layout.naming(self.collection)
-        return self.once(
+        return self.once_of_names(
             f"frames {every} {self.collection}",
             lambda: FramesRelation.of(self.tags, layout, every=every),
         )

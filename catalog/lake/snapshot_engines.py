@@ -18,7 +18,8 @@ import duckdb
 
 from catalog.accounts.caller import current_caller
 from catalog.errors import CatalogBusy
-from catalog.lake.connection import Lake, close
+from catalog.lake.connection import DISCOVER, Lake, close
+from catalog.lake.limited_databases import LimitedDatabases, of_files
 
 KEPT_OPEN = 4
 """Engines that stay open without use: opening one takes 0.2 s."""
@@ -40,11 +41,13 @@ class _Engine:
         users: How many cursors each caller has on it.
         opening: Held while it is opened.
         lake: Its connection, once it is open.
+        limited: The databases of some rows beside that.
     """
 
     users: "Counter[str]" = field(default_factory=Counter)
     opening: threading.Lock = field(default_factory=threading.Lock)
     lake: Lake | None = None
+    limited: LimitedDatabases | None = None
 
 
 class SnapshotEngines:
@@ -68,12 +71,16 @@ class SnapshotEngines:
         self._changed = threading.Condition()
 
     @contextmanager
-    def cursor(self, key: Hashable, open_lake: OpenLake) -> Iterator[duckdb.DuckDBPyConnection]:
+    def cursor(
+        self, key: Hashable, open_lake: OpenLake, limited_to: str | None = None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         """A cursor of an engine, which is opened where it is not yet.
 
         Args:
-            key: What the engine reads: a snapshot, for whom.
+            key: What the engine reads: a snapshot.
             open_lake: Opens it, with the limits that it is given.
+            limited_to: Which rows, as LimitedDatabases.using has it: the cursor uses their
+                database. Every row when None.
         """
         caller = current_caller()
         engine = self._take(key, caller)
@@ -81,10 +88,16 @@ class SnapshotEngines:
             with engine.opening:
                 if engine.lake is None:
                     engine.lake = open_lake(self._limits_of_one())
+                    engine.limited = of_files(engine.lake.connection)
                 engine.lake.sign_in()
                 cursor = engine.lake.connection.cursor()
             try:
-                yield cursor
+                if limited_to is None or engine.limited is None:
+                    yield cursor
+                else:
+                    with engine.limited.using(limited_to) as name:
+                        cursor.execute(f"USE {name}.{DISCOVER}")
+                        yield cursor
             finally:
                 close(cursor)
         finally:

@@ -33,7 +33,7 @@ _TABLE_FUNCTIONS = re.compile(
 
 _REFUSED_FUNCTION = re.compile(
     r"sqlite_\w+|postgres_\w+|ducklake_\w+|query|query_table|json_execute_serialized_sql"
-    r"|current_setting",
+    r"|current_setting|getvariable",
     re.IGNORECASE,
 )
 """Refused wherever they stand: they open or change files, run a text as a statement, or show what

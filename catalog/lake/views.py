@@ -52,6 +52,7 @@ def create(
     *,
     anew: bool = False,
     before: Sequence[TagColumn] = (),
+    database: str = LAKE,
 ) -> None:
     """Bring the views up to the tags, inside the caller's transaction.
 
@@ -63,25 +64,29 @@ def create(
         anew: Make every view anew, whatever there is.
         before: The tags before a table was altered in this transaction: until it is committed,
             DuckDB gives such a table another place among the others than readers will find.
+        database: Has the tables, and gets the views.
     """
     tables = dict.fromkeys(tag.table for tag in before)
     positions = {table: position for position, table in enumerate(tables)}
     tags = sorted(tag_columns(connection), key=lambda tag: positions.get(tag.table, len(positions)))
     present = set() if anew else _views(connection)
+
+    def view(name: str, statement: str) -> None:
+        connection.execute(f'CREATE OR REPLACE VIEW {database}.{DISCOVER}."{name}" AS {statement}')
+
     if "metaocean" not in present:
-        _view(connection, "metaocean", _metaocean())
+        view("metaocean", _metaocean(database))
     for tag in tags:
         if f"t_{tag.tag}" not in present:
-            _view(connection, f"t_{tag.tag}", _of_tag(tag))
+            view(f"t_{tag.tag}", _of_tag(tag, database))
     if CONFUSION_CELLS not in present and _has_cells(connection):
-        _view(
-            connection,
+        view(
             CONFUSION_CELLS,
             "SELECT model, fkey AS frame, truth, predicted, pixels "
-            f"FROM lake.main.{CONFUSION_CELLS}",
+            f"FROM {database}.main.{CONFUSION_CELLS}",
         )
-    _view(connection, "metaocean_view", _wide(tags))
-    connection.execute(f"COMMENT ON VIEW lake.bluadmin.metaocean_view IS '{_definition()}'")
+    view("metaocean_view", _wide(tags, database))
+    connection.execute(f"COMMENT ON VIEW {database}.{DISCOVER}.metaocean_view IS '{_definition()}'")
 
 
 def are_former(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -127,19 +132,19 @@ def _has_cells(connection: duckdb.DuckDBPyConnection) -> bool:
     )
 
 
-def _metaocean() -> str:
+def _metaocean(database: str = LAKE) -> str:
     columns = ", ".join(f'"{name}"' for name in FILES_COLUMNS)
-    return f"SELECT {columns} FROM lake.main.{FILES}"
+    return f"SELECT {columns} FROM {database}.main.{FILES}"
 
 
-def _of_tag(tag: TagColumn) -> str:
+def _of_tag(tag: TagColumn, database: str = LAKE) -> str:
     return (
         f'SELECT fkey, CAST("{tag.tag}" AS VARCHAR) AS value '
-        f'FROM lake.main.{tag.table} WHERE "{tag.tag}" IS NOT NULL'
+        f'FROM {database}.main.{tag.table} WHERE "{tag.tag}" IS NOT NULL'
     )
 
 
-def _wide(tags: list[TagColumn]) -> str:
+def _wide(tags: list[TagColumn], database: str = LAKE) -> str:
     """The statement behind metaocean_view."""
     columns = [
         f'f."{name}"' if name in FILES_COLUMNS else f'CAST(NULL AS VARCHAR) AS "{name}"'
@@ -147,11 +152,7 @@ def _wide(tags: list[TagColumn]) -> str:
     ]
     columns += [f'CAST({tag.table}."{tag.tag}" AS VARCHAR) AS "{tag.tag}"' for tag in tags]
     joins = "".join(
-        f" LEFT JOIN lake.main.{table} ON {table}.fkey = f.fkey"
+        f" LEFT JOIN {database}.main.{table} ON {table}.fkey = f.fkey"
         for table in dict.fromkeys(tag.table for tag in tags)
     )
-    return f"SELECT {', '.join(columns)} FROM lake.main.{FILES} AS f{joins}"
-
-
-def _view(connection: duckdb.DuckDBPyConnection, name: str, statement: str) -> None:
-    connection.execute(f'CREATE OR REPLACE VIEW lake.bluadmin."{name}" AS {statement}')
+    return f"SELECT {', '.join(columns)} FROM {database}.main.{FILES} AS f{joins}"

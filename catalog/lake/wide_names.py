@@ -11,6 +11,9 @@ FKEY_HASH = "fkey_hash"
 LABEL_SIZE = "label_size"
 """Size of the file that a frame's label_file names [bytes]."""
 
+ROW_NUMBER = "_row_number"
+"""Number of a row of either table, which no other row ever had; no tag's name."""
+
 HASH_OF_FKEY = "md5_number_lower(f.fkey)"
 """MD5 and not the engine's hash(): a seed must mean the same in every version."""
 

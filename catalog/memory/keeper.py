@@ -131,14 +131,20 @@ class MemoryKeeper:
             yield snapshot
 
     @contextmanager
-    def pinned(self, at: int | None) -> Iterator[tuple[SelectOnly, SnapshotInMemory] | None]:
-        """A cursor on the snapshot of that number, or the newest, where it is in memory."""
+    def pinned(
+        self, at: int | None, limited_to: str | None = None
+    ) -> Iterator[tuple[SelectOnly, SnapshotInMemory] | None]:
+        """A cursor on the snapshot of that number, or the newest, where it is in memory.
+
+        Args:
+            limited_to: Which rows, as LimitedDatabases.using has it; every row when None.
+        """
         in_memory = self.at(at)
         with ExitStack() as stack:
             cursor = None
             if in_memory is not None:
                 with suppress(SnapshotReplaced):
-                    cursor = stack.enter_context(in_memory.reading())
+                    cursor = stack.enter_context(in_memory.reading(limited_to))
             yield None if in_memory is None or cursor is None else (cursor, in_memory)
 
     def at(self, number: int | None) -> SnapshotInMemory | None:

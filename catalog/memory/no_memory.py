@@ -29,7 +29,9 @@ class NoMemory:
         """See Catalog: from the catalog's files."""
         return self._files.reading_files(at)
 
-    def pinned(self, _at: int | None) -> AbstractContextManager[None]:
+    def pinned(
+        self, _at: int | None, _limited_to: str | None = None
+    ) -> AbstractContextManager[None]:
         """No snapshot."""
         return nullcontext()
 

@@ -106,7 +106,7 @@ def _note(cursor: duckdb.DuckDBPyConnection, fkeys: pa.Table) -> None:
 
 def _put(target: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
     target.register("incoming", rows)
-    target.execute(f'INSERT INTO {LAKE}.main."{table}" SELECT * FROM incoming')
+    target.execute(f'INSERT INTO {LAKE}.main."{table}" BY NAME SELECT * FROM incoming')
     target.unregister("incoming")
 
 

@@ -5,7 +5,7 @@ on it as on the catalog: no metadata is asked and no Parquet is decoded.
 """
 
 import logging
-from collections import deque
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from copy import copy
@@ -15,10 +15,11 @@ import duckdb
 from catalog.lake import stream_buffer
 from catalog.lake import views as discover_views
 from catalog.lake.connection import DISCOVER, LAKE, SAFE, UTC, snapshot_of
+from catalog.lake.limited_databases import LimitedDatabases, SelectLimited
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Facts
 from catalog.lake.sql_guard import SelectOnly
-from catalog.memory import wide_tables
+from catalog.memory import limited_tables, wide_tables
 from catalog.memory.interruptible import Interruptible
 from catalog.memory.refresh import ReloadNeeded, refresh
 from catalog.memory.wide_tables import Layout
@@ -26,8 +27,11 @@ from catalog.storage.spill_folder import new_spill_folder
 
 _LOG = logging.getLogger(__name__)
 
-_MOST_IDLE = 8
-"""Cursors kept for later questions."""
+_MOST_IDLE, _MOST_IDLE_LIMITED = 8, 2
+"""Cursors kept for later questions, of those who see every row and of each limited database."""
+
+_MOST_LIMITED = 64
+"""Limited databases kept: the views of one take some 1 MB."""
 
 _MOST_CHANGED = 4
 """Share of changed files, as one in so many, from which all files are loaded again: rows that went
@@ -74,8 +78,8 @@ class SnapshotInMemory:
             duckdb.Error: It failed, or was ended.
         """
         self.number, self.facts = snapshot_of(source), Facts()
-        self._idle: deque[SelectOnly] = deque()
-        self._most_idle = _MOST_IDLE
+        self._idle = _IdleCursors()
+        self._changing = threading.Lock()
         # Without a folder to spill into, what is too large fails instead of going to disk.
         threads = {name: value for name, value in limits.items() if name == "threads"}
         while_loading = {"memory_limit": f"{budget_mb}MB", "temp_directory": "", **threads}
@@ -97,6 +101,23 @@ class SnapshotInMemory:
         with closing(self._cursor()) as cursor, loading.using(cursor):
             self.files = _row_count(cursor)
         self._may_change = max(_FEW, self.files // _MOST_CHANGED)
+        self._limited = LimitedDatabases(
+            self._make_limited, self._drop_limited, self._most_limited, self._changing
+        )
+        self._marked: set[str] = set()
+
+    def _most_limited(self) -> int:
+        # A mark takes a byte a row, and memory_limit has a quarter of the tables to spare.
+        return min(_MOST_LIMITED, max(2, self.table_bytes // 4 // max(1, self.files)))
+
+    def _make_limited(self, name: str, condition: str) -> None:
+        with closing(self._connection.cursor()) as cursor:
+            limited_tables.make(cursor, self._layout, name, condition)
+
+    def _drop_limited(self, name: str) -> None:
+        self._idle.close(name)
+        with closing(self._connection.cursor()) as cursor:
+            limited_tables.drop(cursor, name)
 
     def _load(self, source: duckdb.DuckDBPyConnection) -> Layout:
         connection = self._connection
@@ -141,8 +162,13 @@ class SnapshotInMemory:
             duckdb.Error: It failed, or was ended; the tables are as they were.
         """
         later = copy(self)
-        later.number, later._idle, later.facts = snapshot_of(source), deque(), Facts()
-        with closing(self._connection.cursor()) as cursor, loading.using(cursor):
+        later.number, later._idle, later.facts = snapshot_of(source), _IdleCursors(), Facts()
+        later._marked = set()
+        with (
+            self._changing,
+            closing(self._connection.cursor()) as cursor,
+            loading.using(cursor),
+        ):
             cursor.execute(f"USE {LAKE}.main")
             cursor.execute("BEGIN TRANSACTION")  # undone with its cursor where something fails
             _number(cursor, later.number)
@@ -158,43 +184,107 @@ class SnapshotInMemory:
 
     def retire(self) -> None:
         """Keep no cursor for later questions: each holds on to the rows of this snapshot."""
-        self._most_idle = 0
-        while self._idle:
-            self._idle.pop().close()
+        self._idle.retire()
 
     @contextmanager
-    def reading(self) -> Iterator[SelectOnly]:
+    def reading(self, limited_to: str | None = None) -> Iterator[SelectOnly]:
         """A cursor on it; the tables stay as long as one is in use.
 
         One that served well serves again: to make it and to begin its transaction takes 0.3 ms, and
         it keeps the plans of long statements.
 
+        Args:
+            limited_to: Which rows, as LimitedDatabases.using has it; every row when None.
+
         Raises:
             SnapshotReplaced: The tables have been refreshed, and it is there no more.
+            CollectionFails: ``limited_to`` cannot be evaluated.
         """
-        try:
-            cursor = self._idle.pop()
-        except IndexError:
-            cursor = SelectOnly(self._cursor(), plans=True)
+        if limited_to is None:
+            with self._used(LAKE) as cursor:
+                yield cursor
+            return
+        with self._limited.using(limited_to) as name:
+            self._mark(name, limited_to)
+            with self._used(name) as cursor:
+                yield cursor
+
+    def _mark(self, name: str, condition: str) -> None:
+        """Have the rows that a refresh put in marked."""
+        if name in self._marked:
+            return
+        with self._changing:
+            if name not in self._marked:
+                with closing(self._connection.cursor()) as cursor:
+                    limited_tables.mark_new(cursor, name, condition)
+                self._marked.add(name)
+
+    @contextmanager
+    def _used(self, database: str) -> Iterator[SelectOnly]:
+        """A cursor that uses a database, whether one that served or a new one."""
+        cursor = self._idle.take(database) or self._select_only(database)
         try:
             yield cursor
         except BaseException:
             cursor.close()
             raise
-        if len(self._idle) < self._most_idle:
-            self._idle.append(cursor)
-        else:
-            cursor.close()
+        self._idle.give_back(database, cursor)
 
-    def _cursor(self) -> duckdb.DuckDBPyConnection:
+    def _select_only(self, database: str) -> SelectOnly:
+        cursor = self._cursor(database)
+        if database == LAKE:
+            return SelectOnly(cursor, plans=True)
+        databases = database, limited_tables.without_barrier(database)
+        return SelectLimited(cursor, plans=True, databases=databases)
+
+    def _cursor(self, database: str = LAKE) -> duckdb.DuckDBPyConnection:
         cursor = self._connection.cursor()
-        cursor.execute(f"USE {LAKE}.{DISCOVER}")
+        cursor.execute(f"USE {database}.{DISCOVER}")
         cursor.execute("BEGIN TRANSACTION READ ONLY")
         # What a transaction sees is decided with its first look.
         if snapshot_of(cursor) != self.number:
             cursor.close()
             raise SnapshotReplaced
         return cursor
+
+
+class _IdleCursors:
+    """Cursors that served well, by the database that they use. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._idle: dict[str, list[SelectOnly]] = {}
+        self._lock = threading.Lock()
+        self._most = _MOST_IDLE
+
+    def take(self, database: str) -> SelectOnly | None:
+        """One of them, which is then no more idle; None where there is none."""
+        with self._lock:
+            idle = self._idle.get(database)
+            return idle.pop() if idle else None
+
+    def give_back(self, database: str, cursor: SelectOnly) -> None:
+        """Keep one for later, or close it."""
+        with self._lock:
+            idle = self._idle.setdefault(database, [])
+            most = self._most if database == LAKE else min(self._most, _MOST_IDLE_LIMITED)
+            if len(idle) < most:
+                idle.append(cursor)
+                return
+        cursor.close()
+
+    def close(self, database: str) -> None:
+        """Close those of a database."""
+        with self._lock:
+            for cursor in self._idle.pop(database, []):
+                cursor.close()
+
+    def retire(self) -> None:
+        """Close all, and keep none from here on."""
+        with self._lock:
+            self._most = 0
+            for idle in self._idle.values():
+                while idle:
+                    idle.pop().close()
 
 
 def _number(connection: duckdb.DuckDBPyConnection, number: int) -> None:

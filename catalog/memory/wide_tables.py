@@ -3,6 +3,7 @@
     tagged_files      metaocean's columns and every tag of every family; has_<family>: whether the
                       family has a row for the file; fkey_hash, label_size
     untagged_files    metaocean's columns
+    both              row_number, another one for each row that is ever put in
 
 So no question joins families on fkey, which is a text. Numbers and fkey are kept as they are, other
 texts compressed: at 1,000,000 frames of 38 classes 450 MB instead of 1,665, and as fast. A text tag
@@ -34,6 +35,7 @@ from catalog.lake.wide_names import (
     FKEY_HASH,
     HASH_OF_FKEY,
     LABEL_SIZE,
+    ROW_NUMBER,
     TAGGED_FILES,
     UNTAGGED_FILES,
     in_family,
@@ -77,6 +79,14 @@ class Layout:
         tags = tuple(discover_views.tag_columns(source))
         families = tuple(dict.fromkeys(tag.table for tag in tags))
         return Layout(tags, families, tuple(_other_tables(source, families)))
+
+    @property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """The columns of each of the two tables, but for what numbers and marks their rows."""
+        return {
+            TAGGED_FILES: tuple(column.name for column in _columns(self)),
+            UNTAGGED_FILES: tuple(_OF_FILES),
+        }
 
     def rows(self, condition: str) -> dict[str, str]:
         """For each of the two tables a statement that gives its rows.
@@ -127,15 +137,21 @@ def load(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection) -
     """
     target.execute(f"ATTACH ':memory:' AS {LAKE} (COMPRESS)")
     target.execute(f"USE {LAKE}.main")
+    target.execute(f"CREATE SEQUENCE {ROW_NUMBER} MINVALUE 0 START 0")
     layout = Layout.of(source)
     for table in layout.plain_tables:
         _copy(source, f'SELECT * FROM {LAKE}.main."{table}"', target, table)
-    definitions = ", ".join(column.definition(source) for column in _columns(layout))
-    target.execute(f"CREATE TABLE {TAGGED_FILES} ({definitions})")
+    of_files = (f'"{name}" {kind}' for name, kind in _OF_FILES.items())
+    for table, columns in {
+        TAGGED_FILES: (column.definition(source) for column in _columns(layout)),
+        UNTAGGED_FILES: of_files,
+    }.items():
+        numbered = f"{ROW_NUMBER} INTEGER DEFAULT nextval('{LAKE}.main.{ROW_NUMBER}')"
+        target.execute(f"CREATE TABLE {table} ({', '.join(columns)}, {numbered})")
     for condition in _portions(source):
         for table, statement in layout.rows(condition).items():
             _copy(source, statement, target, table)
-    _create_views(target, layout)
+    create_views(target, layout)
     return layout
 
 
@@ -185,7 +201,7 @@ def _copy(
     target.execute(f'CREATE TABLE IF NOT EXISTS "{table}" AS SELECT * FROM incoming')
     while batches := list(islice(reader, _BATCHES_UNCOMPRESSED)):
         target.register("incoming", pa.Table.from_batches(batches))
-        target.execute(f'INSERT INTO "{table}" SELECT * FROM incoming')
+        target.execute(f'INSERT INTO "{table}" BY NAME SELECT * FROM incoming')
         target.execute(f"CHECKPOINT {LAKE}")  # compresses them
     target.unregister("incoming")
 
@@ -264,12 +280,13 @@ def enum_type(values: Sequence[str]) -> str:
     return f"ENUM ({', '.join(literal(value) for value in values)})"
 
 
-def _create_views(target: duckdb.DuckDBPyConnection, layout: Layout) -> None:
-    """The catalog's own names, and every_file."""
+def create_views(target: duckdb.DuckDBPyConnection, layout: Layout, database: str = LAKE) -> None:
+    """Make views of the catalog's own names, and every_file, of a database's two tables."""
+    main = f"{database}.main"
     names = ", ".join(f'"{name}"' for name in _OF_FILES)
     target.execute(
-        f"CREATE VIEW {FILES} AS SELECT {names} FROM {LAKE}.main.{TAGGED_FILES} "
-        f"UNION ALL SELECT {names} FROM {LAKE}.main.{UNTAGGED_FILES}"
+        f"CREATE VIEW {main}.{FILES} AS SELECT {names} FROM {main}.{TAGGED_FILES} "
+        f"UNION ALL SELECT {names} FROM {main}.{UNTAGGED_FILES}"
     )
     expressions = {tag.tag: f'"{tag.tag}"' for tag in layout.tags}
     for tag in layout.tags:
@@ -280,12 +297,12 @@ def _create_views(target: duckdb.DuckDBPyConnection, layout: Layout) -> None:
             f', {expressions[tag.tag]} AS "{tag.tag}"' for tag in layout.tags if tag.table == family
         )
         target.execute(
-            f"CREATE VIEW {family} AS SELECT fkey{values} FROM {LAKE}.main.{TAGGED_FILES} "
+            f"CREATE VIEW {main}.{family} AS SELECT fkey{values} FROM {main}.{TAGGED_FILES} "
             f"WHERE {in_family(family)}"
         )
     every = "".join(f', {expressions[tag.tag]} AS "{tag.tag}"' for tag in layout.tags)
     nulls = "".join(f', CAST(NULL AS {tag.type}) AS "{tag.tag}"' for tag in layout.tags)
     target.execute(
-        f"CREATE VIEW {EVERY_FILE} AS SELECT {names}{every} FROM {LAKE}.main.{TAGGED_FILES} "
-        f"UNION ALL SELECT {names}{nulls} FROM {LAKE}.main.{UNTAGGED_FILES}"
+        f"CREATE VIEW {main}.{EVERY_FILE} AS SELECT {names}{every} FROM {main}.{TAGGED_FILES} "
+        f"UNION ALL SELECT {names}{nulls} FROM {main}.{UNTAGGED_FILES}"
     )

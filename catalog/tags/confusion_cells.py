@@ -34,7 +34,7 @@ _CELLS = {
 _MODELS = {"model": "VARCHAR", "family": "VARCHAR", "prefix": "VARCHAR", "sha256": "VARCHAR"}
 
 
-COMPARED = f"SELECT fkey FROM {LAKE}.main.{CONFUSION_CELLS} WHERE model = ? AND truth IS NOT NULL"
+COMPARED = f"SELECT fkey FROM main.{CONFUSION_CELLS} WHERE model = ? AND truth IS NOT NULL"
 """Of the fkeys whose prediction by a model was compared with truth."""
 
 
@@ -60,7 +60,7 @@ def scored_models(cursor: Cursor) -> dict[str, ScoredModel]:
     if not _has_table(cursor, SCORED_MODELS):
         return {}
     rows = cursor.execute(
-        f"SELECT {', '.join(_MODELS)} FROM {LAKE}.main.{SCORED_MODELS} ORDER BY model"
+        f"SELECT {', '.join(_MODELS)} FROM main.{SCORED_MODELS} ORDER BY model"
     ).fetchall()
     return {row[0]: ScoredModel(*row) for row in rows}
 
@@ -70,7 +70,7 @@ def predicted_pixels(cursor: Cursor, model: str, fkeys: Sequence[str]) -> pa.Tab
     if not _has_table(cursor, CONFUSION_CELLS):
         return pa.table({"fkey": [], "predicted": [], "pixels": []})
     return cursor.execute(
-        f"SELECT fkey, predicted, sum(pixels)::BIGINT AS pixels FROM {LAKE}.main.{CONFUSION_CELLS} "
+        f"SELECT fkey, predicted, sum(pixels)::BIGINT AS pixels FROM main.{CONFUSION_CELLS} "
         "WHERE model = ? AND fkey IN (SELECT unnest(?)) GROUP BY ALL ORDER BY ALL",
         [model, list(fkeys)],
     ).to_arrow_table()

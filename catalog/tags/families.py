@@ -120,7 +120,7 @@ def families(store: Catalog) -> list[Family]:
                 columns.setdefault(column.table, {})[column.tag] = column.type
         listed = []
         for table, tags in columns.items():
-            row = cursor.execute(f'SELECT count(*) FROM {LAKE}.main."{table}"').fetchone()
+            row = cursor.execute(f'SELECT count(*) FROM main."{table}"').fetchone()
             listed.append(Family(table.removeprefix(_PREFIX), tags, row[0] if row else 0))
         return listed
 

@@ -26,7 +26,7 @@ def kinds(cursor: Cursor) -> dict[str, TagKind]:
     """The kinds of the tags that have been given one, as the cursor's snapshot has them."""
     if not _has_table(cursor):
         return {}
-    rows = cursor.execute(f"SELECT tag, kind, allowed FROM {LAKE}.main.{TABLE}").fetchall()
+    rows = cursor.execute(f"SELECT tag, kind, allowed FROM main.{TABLE}").fetchall()
     return {tag: TagKind(kind, tuple(allowed)) for tag, kind, allowed in rows}
 
 

@@ -26,7 +26,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import BadFile, NotFound, StorageError
-from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
 from catalog.limited_store import LimitedStore
 from catalog.records.tables import Dataset
@@ -189,9 +188,7 @@ class VisibleDatasets:
 
     def _visible_fkeys(self, fkeys: pa.ChunkedArray, at: int) -> pa.ChunkedArray:
         """The fkeys whose rows are visible: one scan, where a selection takes five."""
-        statement = (
-            f"SELECT fkey FROM {LAKE}.main.{FILES} WHERE fkey IN (SELECT fkey FROM {_WANTED})"
-        )
+        statement = f"SELECT fkey FROM main.{FILES} WHERE fkey IN (SELECT fkey FROM {_WANTED})"
         with (
             self._catalog.reading(at) as snapshot,
             snapshot.with_table(_WANTED, pa.table({"fkey": fkeys})),

@@ -175,10 +175,13 @@ def convert(cast: Db2Cast, argument: Db2Type) -> Typed:
     """INT(x) and its family, and the type it gives."""
     kind: str = cast.args["kind"]
     integer = integer_operand(cast.this)
+    of_view = cast.this.unnest().meta.get(VIEW_TEXT)
     if integer is not None and kind not in ("CHAR", "VARCHAR"):
         cast.set("this", integer)
         argument = INTEGER
     if kind in _INTEGERS:
+        if integer is not None and of_view == kind:  # what is no cast fails for no row
+            return exp.Paren(this=integer), _NUMBER_KINDS[kind]
         if integer is not None:
             return fill(f"CAST({{x}} AS {kind})", x=integer), _NUMBER_KINDS[kind]
         return _to_integer(cast.this, kind, argument), _NUMBER_KINDS[kind]

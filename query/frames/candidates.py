@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import UnknownName
-from catalog.lake.connection import LAKE
 from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
@@ -76,7 +75,7 @@ DUPLICATE = "duplicate"
 
 def mark_column(snapshot: Snapshot) -> list[str]:
     """DUPLICATE, where a frame of the snapshot has a mark: reading it takes a join of the files."""
-    statement = f"SELECT 1 FROM {LAKE}.main.{FILES} WHERE {DUPLICATE} IS NOT NULL LIMIT 1"
+    statement = f"SELECT 1 FROM main.{FILES} WHERE {DUPLICATE} IS NOT NULL LIMIT 1"
     has_marks = snapshot.once("duplicates", lambda: bool(snapshot.execute(statement).fetchall()))
     return [DUPLICATE] if has_marks else []
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
 from query.frames.selection import Selection
@@ -39,8 +38,7 @@ def _versions(snapshot: Snapshot, fkeys: pa.ChunkedArray) -> pa.ChunkedArray:
         # Inner: DuckDB then lays the few files into the join's table, and not all of the catalog's.
         rows = execute(
             snapshot,
-            f"SELECT place, {_VERSION} AS version FROM {_WANTED} "
-            f"JOIN {LAKE}.main.{FILES} USING (fkey)",
+            f"SELECT place, {_VERSION} AS version FROM {_WANTED} JOIN main.{FILES} USING (fkey)",
         )
     versions = dict(zip(rows["place"].to_pylist(), rows["version"].to_pylist(), strict=True))
     return pa.chunked_array([pa.array(map(versions.get, range(len(fkeys))), pa.string())])

@@ -5,7 +5,6 @@ from typing import Any
 
 from catalog.errors import NotFound
 from catalog.lake.catalog import Catalog
-from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.lake.snapshot import Snapshot
 from catalog.values import make_fkey
@@ -68,5 +67,5 @@ def find_frame(store: Catalog, fkey: str, at: int | None = None) -> SnapshotFram
 
 def _is_there(snapshot: Snapshot, fkey: str) -> bool:
     """Return whether a file is in a snapshot: a label is a row of its own."""
-    statement = f"SELECT 1 AS one FROM {LAKE}.main.{FILES} WHERE fkey = ?"
+    statement = f"SELECT 1 AS one FROM main.{FILES} WHERE fkey = ?"
     return bool(execute(snapshot, statement, [fkey]).num_rows)

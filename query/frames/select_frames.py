@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from catalog.errors import UnknownName
 from catalog.lake.catalog import Catalog
-from catalog.lake.connection import LAKE
 from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
@@ -136,7 +135,7 @@ class _Fetch:
                 f"WITH labels(place, cluster, datasource, label_file) AS ({labels}), "
                 "named AS (SELECT place, cluster || ':' || datasource || ':' || label_file AS fkey "
                 "FROM labels WHERE label_file IS NOT NULL) "
-                f"SELECT place, size FROM named JOIN {LAKE}.main.{FILES} USING (fkey) UNION ALL "
+                f"SELECT place, size FROM named JOIN main.{FILES} USING (fkey) UNION ALL "
                 "SELECT place, NULL FROM labels WHERE label_file IS NULL ORDER BY place",
                 values,
             )

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from catalog.errors import CollectionFails, InvalidInput, SqlError
 from catalog.lake.catalog import Catalog
-from catalog.lake.connection import LAKE, SAFE
+from catalog.lake.connection import SAFE
 from catalog.lake.layouts import ROW
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.text.quoting import literal
@@ -90,7 +90,7 @@ def try_rule(text: str, catalog: Callable[[], Catalog]) -> None:
     if _in_duckdb(text, _never_failing) == _in_duckdb(text, _may_fail):
         return  # none of its parts can
     failing = _in_duckdb(text, _failing)
-    statement = f'SELECT "{ROW}".fkey FROM {LAKE}.main.{FILES} AS "{ROW}" WHERE {failing} LIMIT 1'
+    statement = f'SELECT "{ROW}".fkey FROM main.{FILES} AS "{ROW}" WHERE {failing} LIMIT 1'
     with catalog().reading() as snapshot:
         fkeys = execute(snapshot, statement).column(0).to_pylist()
     if fkeys:
@@ -134,7 +134,7 @@ def collection_column(named_rules: tuple[tuple[str, str], ...]) -> str:
         try:
             holds = _in_duckdb(rule, _never_failing)
             if holds != _in_duckdb(rule, _may_fail):  # TRY holds in WHERE only: see _TRIED
-                of_files = f'{LAKE}.main.{FILES} AS "{ROW}" WHERE {holds}'
+                of_files = f'main.{FILES} AS "{ROW}" WHERE {holds}'
                 holds = f'"{ROW}"."fkey" IN (SELECT "{ROW}"."fkey" FROM {of_files})'
         except InvalidInput:
             continue  # it holds for no row, as for its users
@@ -144,7 +144,7 @@ def collection_column(named_rules: tuple[tuple[str, str], ...]) -> str:
 
 def files_in(rule: str, catalog: Catalog) -> int:
     """The number of files for which a rule holds now."""
-    of_files = f'{LAKE}.main.{FILES} AS "{ROW}" WHERE {rows_of([rule])}'
+    of_files = f'main.{FILES} AS "{ROW}" WHERE {rows_of([rule])}'
     with catalog.reading() as snapshot:
         return int(execute(snapshot, f"SELECT count(*) FROM {of_files}").column(0)[0].as_py())
 

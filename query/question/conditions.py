@@ -81,14 +81,14 @@ class _Named:
 
 def _frames(snapshot: Snapshot, relation: FramesRelation) -> _Named:
     """The names that conditions may use."""
-    return snapshot.once(
+    return snapshot.once_of_names(
         "frames alone", lambda: _Named(Views(frames={**relation.columns, **_NAMES}))
     )
 
 
 def _everything(snapshot: Snapshot, relation: FramesRelation) -> _Named:
     """The names that a user's WHERE body may use: a sub-select asks the views."""
-    return snapshot.once(
+    return snapshot.once_of_names(
         f"frames and views {snapshot.collection}",
         lambda: _Named(
             Views(snapshot.schema, frames=relation.columns),

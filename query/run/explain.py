@@ -111,7 +111,7 @@ def _named(snapshot: Snapshot, statement: str) -> tuple[TableRead, ...]:
 
 
 def _count(snapshot: Snapshot, table: str) -> int:
-    counted = execute(snapshot, f'SELECT count(*) AS n FROM {LAKE}.main."{table}"')
+    counted = execute(snapshot, f'SELECT count(*) AS n FROM main."{table}"')
     return int(counted["n"][0].as_py())
 
 

@@ -407,7 +407,7 @@ def _as_text(column: exp.Column, kind: str) -> exp.Expr:
 
 
 def _table(name: str) -> exp.Table:
-    return exp.table_(name, db="main", catalog="lake", quoted=True, alias=f"_{name}")
+    return exp.table_(name, db="main", quoted=True, alias=f"_{name}")
 
 
 def _same_file(table: str, anchor: str) -> exp.Expr:

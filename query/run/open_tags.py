@@ -26,7 +26,7 @@ def open_tags(snapshot: Cursor) -> frozenset[str]:
     if not known or not known[0]:
         return frozenset()
     rows = snapshot.execute(
-        f"SELECT tag FROM {LAKE}.main.{TABLE} WHERE kind <> 'Characteristics'"
+        f"SELECT tag FROM main.{TABLE} WHERE kind <> 'Characteristics'"
     ).fetchall()
     return frozenset(str(tag).lower() for (tag,) in rows)
 

@@ -53,7 +53,7 @@ def result_columns(snapshot: Snapshot, text: str) -> list[str]:
 
 
 def _known(snapshot: Snapshot, collection: str = "") -> _Known:
-    return snapshot.once(f"statements {collection}", lambda: _of(snapshot, collection))
+    return snapshot.once_of_names(f"statements {collection}", lambda: _of(snapshot, collection))
 
 
 def _of(snapshot: Snapshot, collection: str) -> _Known:

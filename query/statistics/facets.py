@@ -5,8 +5,8 @@ statement, which says of every frame which conditions it fulfils, and a count of
 """
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -77,7 +77,8 @@ def facets(
         tags: Only these tags' or classes'; those of every tag when None.
     """
     frames = frames or Frames()
-    with _asking(store, frames) as (snapshot, question), ExitStack() as stack:
+    reading = asking(store, frames.question, frames.at)
+    with reading as (snapshot, question), ExitStack() as stack:
         vocabulary = vocabulary_of(snapshot)
         facet_tags = _facet_tags(snapshot, tags)
         parts = _Parts.of(question, vocabulary, facet_tags)
@@ -98,23 +99,10 @@ def prepare(store: Catalog, before: Facts | None) -> None:
     """
     if before is not None and _ASKED not in before:
         return
-    with store.reading_frames() as snapshot:
+    with store.reading() as snapshot:
         if snapshot.layout.in_memory:
             reading = _Reading(snapshot, Question())
             reading.columns_of(_facet_tags(snapshot, None), ended_by=current())
-
-
-@contextmanager
-def _asking(store: Catalog, frames: Frames) -> Iterator[tuple[Snapshot, Question]]:
-    """The snapshot that is asked, and the question in names that it has."""
-    question = frames.question
-    if any(condition is not None for condition in (question.where, question.sql, question.model)):
-        # A user's own SQL is for the catalog's views alone: see Catalog.reading_frames.
-        with asking(store, question, frames.at) as reading:
-            yield reading
-        return
-    with store.reading_frames(question.snapshot_for(frames.at)) as snapshot:
-        yield snapshot, question
 
 
 @dataclass

@@ -76,7 +76,7 @@ def refreshed(memory: SnapshotInMemory, store: CatalogStore) -> SnapshotInMemory
 
 
 def content(memory: SnapshotInMemory) -> dict[str, Any]:
-    """Everything that can be asked of it."""
+    """Everything that can be asked of it, but for rows' numbers, which say when they came."""
     with memory.reading() as cursor:
         names = cursor.execute(
             "SELECT table_name FROM duckdb_tables() WHERE database_name = 'lake' UNION ALL "
@@ -85,7 +85,8 @@ def content(memory: SnapshotInMemory) -> dict[str, Any]:
         ).fetchall()
         content_of: dict[str, Any] = {
             name: cursor.execute(
-                f"SELECT * FROM lake.{name if '.' in name else 'main.' + name} ORDER BY ALL"
+                f"SELECT COLUMNS(c -> c <> '_row_number') "
+                f"FROM lake.{name if '.' in name else 'main.' + name} ORDER BY ALL"
             ).fetchall()
             for (name,) in names
         }

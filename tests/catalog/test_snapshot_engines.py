@@ -128,7 +128,7 @@ def test_a_caller_leaves_places_to_others(
 
 def test_limited_users_are_within_it(store: CatalogStore, numbers: list[int]) -> None:
     """Their engines of older snapshots have places among the others; one that is none is named."""
-    limited = LimitedStore(store, "metaocean.filename <> 'k0'", {})
+    limited = LimitedStore(store, "metaocean.filename <> 'k0'")
     for position, number in enumerate(numbers[:4]):
         with limited.reading(number) as cursor:
             assert cursor.execute(COUNT).fetchone() == (position,)

@@ -29,7 +29,7 @@ class Looks:
 
     def __init__(self, workspace: Workspace) -> None:
         self._records, self.read = workspace.records, Counter[str]()
-        catalog = LimitedStore(workspace.whole_catalog, rows_of((RULE,)), {})
+        catalog = LimitedStore(workspace.whole_catalog, rows_of((RULE,)))
         self.seen = VisibleDatasets(catalog, workspace.home / "seen", self._read, Lru(100))
 
     def _read(self, dataset: Dataset) -> Manifest:

@@ -128,7 +128,7 @@ def test_who_sees_some_collections_learns_of_no_other(store: CatalogStore) -> No
     """The first of their own; names of others appear nowhere, nor do rows."""
     own = (("pngs", "filetype = 'png'"), ("front", "filename like '%frontcenter%json'"))
     condition = rows_of([rule for _, rule in own])
-    limited = LimitedStore(store, condition, {"memory_limit": "500MB"}, collection_column(own))
+    limited = LimitedStore(store, condition, collection_column(own))
     for statement in (
         "select collection, count(*) as n from metaocean group by collection order by 1",
         "select collection, count(*) as n from metaocean_view group by collection order by 1",
@@ -137,7 +137,7 @@ def test_who_sees_some_collections_learns_of_no_other(store: CatalogStore) -> No
         assert names == ["front", "pngs"]
     others = "select count(*) as n from metaocean where collection in ('png', 'it''s', 'numbers')"
     assert run_sql(limited, others).rows["n"].to_pylist() == [0]
-    with limited.reading_frames() as snapshot:
+    with limited.reading() as snapshot:
         rows = snapshot.table(f"SELECT DISTINCT collection FROM ({snapshot.relation.sql})")
     assert rows["collection"].to_pylist() == ["pngs"]
     limited.close()

@@ -32,7 +32,7 @@ def test_the_redbooks_join_is_one_scan_of_each_table(store: CatalogStore) -> Non
     assert 0 <= plan.estimated_rows <= FRAMES
     assert plan.snapshot == store.snapshot()
     assert plan.sql.startswith("SELECT\n")
-    assert '"lake"."main"."class_pixels"' in plan.sql
+    assert '"main"."class_pixels"' in plan.sql
     with store.reading() as cursor:  # it is the statement that is run
         assert len(cursor.execute(plan.sql).fetchall()) == 1
 

@@ -116,23 +116,22 @@ def test_users_of_a_part_count_in_memory_and_see_no_more(hot: CatalogStore, tmp_
     """As a catalog that holds no more: bins, counts, and the names that an error lists."""
     seen = [frame for frame in FRAMES if ":first:" in frame.fkey]
     reference = spread_store(tmp_path, seen)
-    part = LimitedStore(hot, MINE, LIMITS)
+    part = LimitedStore(hot, MINE)
     for asked in QUESTIONS:
         frames = Frames(Question.model_validate(asked))
         ours, theirs = facets(part, frames), facets(reference, frames)
         assert ours.in_memory
         assert (ours.frames, ours.matching) == (len(seen), theirs.matching)
         assert ours.facets == theirs.facets, asked
-    nothing = LimitedStore(hot, "false", LIMITS)
+    nothing = LimitedStore(hot, "false")
     assert (facets(nothing).frames, facets(nothing).matching) == (0, 0)
     with pytest.raises(UnknownName) as refused:
         facets(nothing, Frames(Question(scenes=("s0",))))
     assert "s1" not in str(refused.value)
-    # A user's own SQL could name the views, which have every row in memory.
+    # A user's own SQL names the views, which have their rows alone.
     where = Question(where="car > 1 and fkey in (select fkey from metaocean_view)")
     own_sql = facets(part, Frames(where))
-    assert not own_sql.in_memory
-    assert own_sql.note
+    assert own_sql.in_memory
     assert own_sql.matching == facets(reference, Frames(where)).matching
 
 

@@ -107,7 +107,7 @@ def test_what_stays_as_it_was(tagged: CatalogStore) -> None:
 
 def test_in_a_limited_catalog(tagged: CatalogStore) -> None:
     """Those of the rows that may be seen."""
-    limited = LimitedStore(tagged, "metaocean.filetype = 'png'", {"memory_limit": "500MB"})
+    limited = LimitedStore(tagged, "metaocean.filetype = 'png'")
     seen = rows_of(limited, "select count(*) from metaocean where recallme = 'true'")
     png = rows_of(tagged, "select count(*) from metaocean where recallme = 'true' "
                           "and filetype = 'png'")  # fmt: skip

@@ -82,8 +82,7 @@ def _rows_of(workspace: Workspace, policy: Policy) -> Catalog:
     )
     condition = rows_of([collection.rule for collection in collections])
     column = collection_column(tuple((one.name, one.rule) for one in collections))
-    limits = {"memory_limit": workspace.settings.query_memory}
-    return LimitedStore(workspace.whole_catalog, condition, limits, column)
+    return LimitedStore(workspace.whole_catalog, condition, column)
 
 
 def _tag_file(records: RecordStore, action: ImportTags) -> tuple[Source, str]:

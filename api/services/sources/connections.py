@@ -12,7 +12,6 @@ from catalog.errors import AlreadyExists, InvalidInput
 from catalog.records.scans import recorded_scans
 from catalog.records.sources import recorded_source, recorded_sources
 from catalog.records.tables import Source
-from catalog.store import LAKE
 from ingest.scan.scan_lock import scan_lock
 from ingest.scan.scan_record import SCAN
 from ingest.sources.schemes import scheme_of
@@ -104,7 +103,7 @@ class Connections(Service):
         """Catalogued files of each cluster and datasource."""
         with self._workspace.catalog.reading() as cursor:
             rows = cursor.execute(
-                f"SELECT cluster, datasource, count(*) FROM {LAKE}.main.files GROUP BY ALL"
+                "SELECT cluster, datasource, count(*) FROM main.files GROUP BY ALL"
             ).fetchall()
         return {(cluster, datasource): count for cluster, datasource, count in rows}
 

@@ -1,0 +1,377 @@
+"""Databases beside a catalog's own in which only some of its rows are, under the same names.
+
+The catalog is attached as LAKE. A limited database has views of LAKE's names, and a cursor that
+uses it finds its views where others find tables: so it is names that are limited and not
+statements. Subqueries, names in WITH, ``main.files`` and views all end in these views, and
+`SelectLimited` refuses a statement that names another database (docs/decisions/0014).
+"""
+
+import itertools
+import json
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import duckdb
+from typing_extensions import override
+
+from catalog.errors import CollectionFails, SqlError
+from catalog.lake import views as discover_views
+from catalog.lake.connection import DISCOVER, LAKE
+from catalog.lake.layouts import ROW
+from catalog.lake.schema import FILES
+from catalog.lake.sql_guard import SelectOnly, nodes
+from catalog.lake.statement_shape import LONGEST, shape_of
+from catalog.storage.lru import Lru
+
+BARRIER = "LIMIT 9223372036854775807"
+"""A limit that limits nothing: DuckDB takes no condition of a statement below it, where it would be
+tried on rows that may not be seen, and its error would tell of them."""
+
+RULE_FAILS = (
+    duckdb.BinderException,
+    duckdb.ConversionException,
+    duckdb.NotImplementedException,
+    duckdb.OutOfRangeException,
+    duckdb.ParserException,
+)
+"""Errors that DuckDB raises when the condition has no plan, not when the catalog fails."""
+
+_FUNCTIONS = frozenset(("unnest", "range", "generate_series", "repeat", "duckdb_columns"))
+"""Functions in FROM: of the tables' names, which hold for everybody, and of no table at all."""
+
+_REFERENCES = frozenset(
+    ("BASE_TABLE", "SUBQUERY", "JOIN", "TABLE_FUNCTION", "EMPTY", "EMPTY_FROM", "EXPRESSION_LIST")
+)
+"""Table references that FROM may contain. SHOW, DESCRIBE and SUMMARIZE are SELECTs of another kind
+there."""
+
+_SCHEMAS = ("", "main", DISCOVER)
+
+_numbers = itertools.count(1)
+
+
+class LimitedDatabases:
+    """The limited databases of one connection, those asked last.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[str, str], None],
+        drop: Callable[[str], None],
+        most: Callable[[], int],
+        changing: "threading.Lock | None" = None,
+    ) -> None:
+        """Make nothing yet.
+
+        Args:
+            make: Makes the database of a name, of the rows for which a condition holds.
+            drop: Drops it.
+            most: How many are kept without use.
+            changing: Held while one is made or dropped.
+        """
+        self._make, self._drop, self._most = make, drop, most
+        self._changing = threading.Lock() if changing is None else changing
+        self._looking = threading.Lock()
+        self._names: OrderedDict[str, str] = (
+            OrderedDict()
+        )  # by condition, least recently used first
+        self._users: Counter[str] = Counter()
+
+    @contextmanager
+    def using(self, condition: str) -> Iterator[str]:
+        """The name of the database of these rows, which stays for the block.
+
+        Args:
+            condition: In DuckDB's SQL over the columns of ROW; see LimitedStore.
+
+        Raises:
+            CollectionFails: The condition cannot be evaluated.
+        """
+        name = self._taken(condition)
+        if name is None:
+            with self._changing:
+                name = self._taken(condition)
+                if name is None:
+                    self._dismiss()
+                    made = f"seen_{next(_numbers)}"
+                    self._make(made, condition)
+                    with self._looking:
+                        self._names[condition] = made
+                    name = self._taken(condition) or made
+        try:
+            yield name
+        finally:
+            with self._looking:
+                self._users[name] -= 1
+
+    def _taken(self, condition: str) -> str | None:
+        with self._looking:
+            name = self._names.get(condition)
+            if name is not None:
+                self._names.move_to_end(condition)
+                self._users[name] += 1
+            return name
+
+    def _dismiss(self) -> None:
+        """Drop those used longest ago, so that there is room for one."""
+        with self._looking:
+            idle = [each for each, name in self._names.items() if not self._users[name]]
+            room = max(1, self._most()) - 1
+            dropped = [self._names.pop(each) for each in idle[: max(0, len(self._names) - room)]]
+            for name in dropped:
+                del self._users[name]
+        for name in dropped:
+            self._drop(name)
+
+
+def of_files(connection: duckdb.DuckDBPyConnection) -> LimitedDatabases:
+    """The limited databases beside LAKE, where that is a catalog's own files."""
+
+    def make(name: str, condition: str) -> None:
+        with connection.cursor() as cursor:
+            _create(cursor, name, condition)
+
+    def drop(name: str) -> None:
+        with connection.cursor() as cursor:
+            detach(cursor, name)
+
+    return LimitedDatabases(make, drop, lambda: _MOST)
+
+
+_MOST = 64
+"""Limited databases of an engine: the views of one take some 1 MB."""
+
+
+def attach(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Make an empty database of a name."""
+    connection.execute(f"ATTACH ':memory:' AS {name}")
+    connection.execute(f"CREATE SCHEMA {name}.{DISCOVER}")
+
+
+def detach(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Drop the database of a name."""
+    connection.execute(f"DETACH {name}")
+
+
+def _create(connection: duckdb.DuckDBPyConnection, name: str, condition: str) -> None:
+    """Make a limited database: LAKE's tables, as far as they may be seen, and Discover's views."""
+    allowed = f"{LAKE}.main.{FILES} AS {ROW} WHERE ({condition})"
+    try:
+        connection.execute(f"EXPLAIN SELECT {ROW}.fkey FROM {allowed}")
+    except RULE_FAILS as error:
+        raise CollectionFails from error
+    attach(connection, name)
+    try:
+        for table, has_fkey in tables(connection):
+            if table == FILES:
+                rows = f"SELECT * FROM {allowed} {BARRIER}"
+            elif has_fkey:
+                rows = of_visible(table, f"SELECT {ROW}.fkey FROM {allowed}")
+            else:  # of the catalog itself: its format, the kinds of its tags
+                rows = f'SELECT * FROM {LAKE}.main."{table}"'
+            connection.execute(f'CREATE VIEW {name}.main."{table}" AS {rows}')
+        discover_views.create(connection, anew=True, database=name)
+    except BaseException:
+        detach(connection, name)
+        raise
+
+
+def of_visible(table: str, fkeys: str) -> str:
+    """A statement that gives a table's rows of the files that may be seen.
+
+    Args:
+        fkeys: Gives the fkeys of those.
+    """
+    return (
+        f'SELECT t.* FROM {LAKE}.main."{table}" AS t SEMI JOIN ({fkeys}) AS allowed '
+        f"ON allowed.fkey = t.fkey {BARRIER}"
+    )
+
+
+def tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, bool]]:
+    """LAKE's tables, in their order, and whether their rows belong to files."""
+    return connection.execute(
+        "SELECT t.table_name, count(*) FILTER (c.column_name = 'fkey') > 0 "
+        "FROM duckdb_tables() AS t JOIN duckdb_columns() AS c USING (table_oid, database_oid) "
+        "WHERE t.database_name = ? AND t.schema_name = 'main' "
+        "GROUP BY t.table_name, t.table_oid ORDER BY t.table_oid",
+        [LAKE],
+    ).fetchall()
+
+
+class SelectLimited(SelectOnly):
+    """SelectOnly, for a cursor that uses a limited database, beside which all rows are."""
+
+    def __init__(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        *,
+        plans: bool = False,
+        databases: tuple[str, str] | None = None,
+    ) -> None:
+        """Wrap a cursor of a locked-down connection.
+
+        Args:
+            databases: The one that it uses, and the same rows in views without BARRIER, for
+                statements that fail for no row.
+        """
+        super().__init__(cursor, plans=plans)
+        self._databases = databases
+        self._used = "" if databases is None else databases[0]
+
+    @override
+    def execute(self, query: str, parameters: Any = None) -> "SelectOnly":
+        self._refuse_others(query)
+        if self._databases is not None:
+            database = self._databases[_ACCEPTED.get(shape_of(query).parts) is False]
+            if database != self._used:
+                self._cursor.execute(f"USE {database}.{DISCOVER}")
+                self._used = database
+        return super().execute(query, parameters)
+
+    @override
+    def plan(self, query: str) -> None:
+        """None: a plan tells of rows that may not be seen."""
+
+    @override
+    def _refuse_others(self, query: str) -> None:
+        # Never by what was accepted of those who may see everything.
+        shape = shape_of(query)
+        if _ACCEPTED.get(shape.parts) is not None:
+            return
+        self._check(query)
+        row = self._cursor.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
+        tree = json.loads(row[0] if row else "{}")
+        for node in nodes(tree):
+            _check_node(node)
+        if sum(map(len, shape.parts)) <= LONGEST:
+            _ACCEPTED.put(shape.parts, _can_fail(tree))
+
+
+_ACCEPTED: Lru[tuple[str, ...], bool] = Lru(1024)
+"""Shapes of statements that passed, and whether they can fail for a row: what they may name is the
+same in every limited database, and numbers decide neither."""
+
+_NEVER_FAIL = frozenset(
+    (
+        "BETWEEN", "CASE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "OPERATOR",
+        "PARAMETER", "STAR",
+    )
+)  # fmt: skip
+"""Kinds of expressions that fail for no row, where their operands do not."""
+
+_OPERATORS = frozenset(
+    (
+        "COMPARE_IN", "COMPARE_NOT_IN", "OPERATOR_COALESCE", "OPERATOR_IS_NOT_NULL",
+        "OPERATOR_IS_NULL", "OPERATOR_NOT",
+    )
+)  # fmt: skip
+
+_AGGREGATES = frozenset(("avg", "count", "count_star", "max", "min", "sum"))
+
+_FUNCTIONS_THAT_NEVER_FAIL = _AGGREGATES | frozenset(
+    (
+        "!~~", "length", "lower", "ltrim", "md5_number_lower", "rtrim", "substr", "trim", "upper",
+        "||", "~~",
+    )
+)  # fmt: skip
+"""None that computes with numbers: a sum that is too large fails, a cast, a division."""
+
+
+def _can_fail(tree: Any) -> bool:
+    """Return whether a statement may fail for a row, by DuckDB's parse tree; what is unknown may.
+
+    What is made of aggregates alone may not: DuckDB computes them of rows that are seen.
+    """
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, list):
+            pending += node
+        elif isinstance(node, dict):
+            if not _fails(node):
+                pending += node.values()
+                continue
+            aggregates = _aggregates(node)
+            if not aggregates:
+                return True
+            pending += (aggregate["children"] for aggregate in aggregates)
+    return False
+
+
+def _fails(node: dict[str, Any]) -> bool:
+    """Return whether a node may fail, whatever its operands do."""
+    kind = node.get("class")
+    if kind is None:
+        return bool(node.get("sample")) or node.get("type") == "TABLE_FUNCTION"
+    if kind == "CAST":
+        text = (node.get("cast_type") or {}).get("id") == "VARCHAR"
+        return not (text or node.get("try_cast"))
+    if kind == "FUNCTION":
+        return str(node.get("function_name")).lower() not in _FUNCTIONS_THAT_NEVER_FAIL
+    if kind == "SUBQUERY":  # one that is a value fails where it has two rows
+        return node.get("subquery_type") not in ("ANY", "EXISTS", "NOT_EXISTS")
+    if kind == "OPERATOR":
+        return node.get("type") not in _OPERATORS
+    return kind not in _NEVER_FAIL
+
+
+def _aggregates(tree: dict[str, Any]) -> list[dict[str, Any]]:
+    """The aggregates that an expression is made of; none where it is made of anything else."""
+    found: list[dict[str, Any]] = []
+    pending: list[Any] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, list):
+            pending += node
+        elif isinstance(node, dict):
+            kind = node.get("class")
+            if kind == "FUNCTION" and str(node.get("function_name")).lower() in _AGGREGATES:
+                if node.get("filter") or (node.get("order_bys") or {}).get("orders"):
+                    return []
+                found.append(node)
+            elif kind in (None, "CAST", "CONSTANT", "FUNCTION"):
+                pending += node.values()
+            else:
+                return []
+    return found
+
+
+def _check_node(node: dict[str, Any]) -> None:
+    kind = node.get("type")
+    if "alias" in node and "sample" in node and kind not in _REFERENCES:  # stands in FROM
+        raise SqlError(-551, "42501", f"{kind} may not stand in FROM here.")
+    if "function_name" in node and not _is_here(node.get("catalog"), node.get("schema")):
+        raise SqlError(-551, "42501", "Only the functions of this catalog may be executed here.")
+    if kind == "TABLE_FUNCTION":
+        name = str((node.get("function") or {}).get("function_name", ""))
+        if name.lower() not in _FUNCTIONS:
+            raise SqlError(-551, "42501", f"The function {name} may not be executed here.")
+    if kind == "BASE_TABLE":
+        table = str(node.get("table_name", ""))
+        qualifiers = node.get("catalog_name"), node.get("schema_name")
+        if not _is_here(*qualifiers) or table.lower() in _views_of_duckdb():
+            name = ".".join(str(word) for word in (*qualifiers, table))
+            raise SqlError(-551, "42501", f"The table {name} may not be read here.")
+
+
+@cache
+def _views_of_duckdb() -> frozenset[str]:
+    """The names of DuckDB's own views that need no schema: they tell of every database."""
+    with duckdb.connect(":memory:") as connection:
+        rows = connection.execute(
+            "SELECT view_name FROM duckdb_views() "
+            "WHERE internal AND schema_name IN ('main', 'pg_catalog')"
+        ).fetchall()
+    return frozenset(str(name).lower() for (name,) in rows)
+
+
+def _is_here(database: object, schema: object) -> bool:
+    """Return whether a name is one of the database in use: it names a schema at most."""
+    return not database and str(schema or "").lower() in _SCHEMAS
