@@ -25,6 +25,7 @@ from catalog.lake.schema import (
 )
 from catalog.lake.wide_names import (
     EVERY_FILE,
+    FILENAME_HASH,
     FKEY_HASH,
     HASH_OF_FKEY,
     LABEL_SIZE,
@@ -96,6 +97,10 @@ class TableLayout(Protocol):
         encodes_texts: A text tag may lie as an ENUM, which is no text before it is cast.
         in_memory: Its frames are rows of one table in memory: every statement over all of them
             gives them in the same order.
+        hashes: Columns of files with a stored hash -> name of the hash's column, and the engine's
+            function that makes it of a text, without blanks at its end but for fkey.
+        files: The table of every file, and nothing else.
+        is_fkey: The condition that a frame or file is the one of the fkey that is bound first.
     """
 
     collection: str
@@ -103,6 +108,9 @@ class TableLayout(Protocol):
     has_label: str
     encodes_texts: bool
     in_memory: bool
+    hashes: Mapping[str, tuple[str, str]]
+    files: str
+    is_fkey: str
 
     def naming(self, collection: str) -> "TableLayout":
         """The same, with another value of that attribute."""
@@ -155,6 +163,9 @@ class Joined:
     )
     encodes_texts = False
     in_memory = False
+    hashes: Mapping[str, tuple[str, str]] = {}
+    files = f"{LAKE}.main.{FILES}"
+    is_fkey = "fkey = $1"
 
     def __init__(self, collection: str = "") -> None:
         """Lay nothing out yet."""
@@ -235,6 +246,12 @@ class Wide:
     has_label = f"{LABEL_SIZE} > -1"
     encodes_texts = True
     in_memory = True
+    hashes: Mapping[str, tuple[str, str]] = {
+        "fkey": (FKEY_HASH, "md5_number_lower"),
+        "filename": (FILENAME_HASH, "hash"),
+    }
+    files = f"{LAKE}.main.{EVERY_FILE}"
+    is_fkey = f"{FKEY_HASH} = md5_number_lower($1) AND fkey = $1"
 
     def __init__(self, collection: str = "") -> None:
         """Lay nothing out yet."""
@@ -315,6 +332,7 @@ class LimitedWide(Wide):
         super().__init__()
         self.collection, self._condition = collection, condition
         every = f"{self.rows} AS {ROW} WHERE ({condition})"
+        self.files = f"(SELECT * FROM {Wide.files} AS {ROW} WHERE ({condition}))"
         self.rows = f"(SELECT {_columns(collection)} FROM {every})"
 
     @override
