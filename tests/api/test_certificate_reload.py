@@ -258,7 +258,7 @@ def test_a_terminal_that_is_gone_ends_the_server(
 
 def is_stopping(url: str) -> bool:
     """Whether a server says that it should be asked no more; another of its processes may load."""
-    return httpx.get(f"{url}/readyz", timeout=120).json().get("title") == "Stopping"
+    return bool(httpx.get(f"{url}/readyz", timeout=120).json().get("title") == "Stopping")
 
 
 def _control(terminal: int) -> None:
