@@ -22,7 +22,7 @@ from catalog.lake.catalog import Catalog
 from catalog.limited_store import LimitedStore
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from ingest.labels.palette import Palette
+from ingest.labels.class_list import ClassList
 from query.frames.select_frames import select_frames
 from query.question.label_range import LabelRange
 from query.question.question import Question
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=7)
     parser.add_argument("--memory-mb", type=int, default=8_000)
     options = parser.parse_args()
-    palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
+    palette = ClassList.from_colours(json.loads(CLASS_LIST.read_bytes()))
     titles = dict(zip(palette.tags, palette.classes, strict=True))
     with ExitStack() as stack:
         folder = options.catalog

@@ -23,6 +23,7 @@ from catalog.lake.schema import (
 )
 from catalog.lake.wide_names import (
     EVERY_FILE,
+    FILENAME_HASH,
     FKEY_HASH,
     HASH_OF_FKEY,
     LABEL_SIZE,
@@ -94,6 +95,10 @@ class TableLayout(Protocol):
         encodes_texts: A text tag may lie as an ENUM, which is no text before it is cast.
         in_memory: Its frames are rows of one table in memory: every statement over all of them
             gives them in the same order.
+        hashes: Columns of files with a stored hash -> name of the hash's column, and the engine's
+            function that makes it of a text, without blanks at its end but for fkey.
+        files: The table of every file, and nothing else.
+        is_fkey: The condition that a frame or file is the one of the fkey that is bound first.
     """
 
     collection: str
@@ -101,6 +106,9 @@ class TableLayout(Protocol):
     has_label: str
     encodes_texts: bool
     in_memory: bool
+    hashes: Mapping[str, tuple[str, str]]
+    files: str
+    is_fkey: str
 
     def naming(self, collection: str) -> "TableLayout":
         """The same, with another value of that attribute."""
@@ -152,6 +160,9 @@ class Joined:
     )
     encodes_texts = False
     in_memory = False
+    hashes: Mapping[str, tuple[str, str]] = {}
+    files = f"main.{FILES}"
+    is_fkey = "fkey = $1"
 
     def __init__(self, collection: str = "") -> None:
         """Lay nothing out yet."""
@@ -232,6 +243,12 @@ class Wide:
     has_label = f"{LABEL_SIZE} > -1"
     encodes_texts = True
     in_memory = True
+    hashes: Mapping[str, tuple[str, str]] = {
+        "fkey": (FKEY_HASH, "md5_number_lower"),
+        "filename": (FILENAME_HASH, "hash"),
+    }
+    files = f"main.{EVERY_FILE}"
+    is_fkey = f"{FKEY_HASH} = md5_number_lower($1) AND fkey = $1"
 
     def __init__(self, collection: str = "") -> None:
         """Lay nothing out yet."""

@@ -8,6 +8,10 @@ EVERY_FILE = "every_file"
 FKEY_HASH = "fkey_hash"
 """Half of the MD5 of a file's fkey: its place in every random order."""
 
+FILENAME_HASH = "filename_hash"
+"""Hash of a file's name without blanks at its end, which do not count in Db2; only the engine in
+memory has it, so that the engine's own hash will do."""
+
 LABEL_SIZE = "label_size"
 """Size of the file that a frame's label_file names [bytes]."""
 
@@ -16,6 +20,10 @@ ROW_NUMBER = "_row_number"
 
 HASH_OF_FKEY = "md5_number_lower(f.fkey)"
 """MD5 and not the engine's hash(): a seed must mean the same in every version."""
+
+HASH_OF_FILENAME = (
+    "hash(CASE WHEN suffix(f.filename, ' ') THEN rtrim(f.filename, ' ') ELSE f.filename END)"
+)
 
 
 def in_family(table: str) -> str:

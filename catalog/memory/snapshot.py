@@ -41,6 +41,11 @@ _FEW = 1_000
 """So many may always have changed."""
 
 
+_LATE_ROWS = 2_000
+"""Up to so many first rows of an order are found by the columns of the order alone, and the others
+are read of these rows only; DuckDB's own bound is 50."""
+
+
 class SnapshotReplaced(Exception):
     """A refresh has put a later snapshot into the tables."""
 
@@ -86,6 +91,7 @@ class SnapshotInMemory:
         self._connection = duckdb.connect(":memory:", config={**SAFE, **while_loading})
         try:
             self._connection.execute(UTC)
+            self._connection.execute(f"SET GLOBAL late_materialization_max_rows = {_LATE_ROWS}")
             with loading.using(self._connection):
                 self._layout = self._load(source)
         except duckdb.OutOfMemoryException as error:

@@ -1,8 +1,8 @@
 """A snapshot laid out for questions: files with tags as one wide table, the others beside them.
 
     tagged_files      metaocean's columns and every tag of every family; has_<family>: whether the
-                      family has a row for the file; fkey_hash, label_size
-    untagged_files    metaocean's columns
+                      family has a row for the file; fkey_hash, filename_hash, label_size
+    untagged_files    metaocean's columns, fkey_hash, filename_hash
     both              row_number, another one for each row that is ever put in
 
 So no question joins families on fkey, which is a text. Numbers and fkey are kept as they are, other
@@ -32,7 +32,9 @@ from catalog.lake.schema import (
 )
 from catalog.lake.wide_names import (
     EVERY_FILE,
+    FILENAME_HASH,
     FKEY_HASH,
+    HASH_OF_FILENAME,
     HASH_OF_FKEY,
     LABEL_SIZE,
     ROW_NUMBER,
@@ -85,7 +87,7 @@ class Layout:
         """The columns of each of the two tables, but for what numbers and marks their rows."""
         return {
             TAGGED_FILES: tuple(column.name for column in _columns(self)),
-            UNTAGGED_FILES: tuple(_OF_FILES),
+            UNTAGGED_FILES: (*_OF_FILES, *_HASHES),
         }
 
     def rows(self, condition: str) -> dict[str, str]:
@@ -94,7 +96,7 @@ class Layout:
         Args:
             condition: On fkey: of which files.
         """
-        of_files = ", ".join(f'f."{name}"' for name in _OF_FILES)
+        of_files = ", ".join(f"{value} AS {name}" for name, value in _OF_EVERY_FILE.items())
         rows = f"FROM {_rows(FILES, condition)} AS f {_joins(self.families, condition)}"
         return {
             TAGGED_FILES: f"{self.every_row(condition)} WHERE {self._has_tags()}",
@@ -118,7 +120,7 @@ class Layout:
         tagged = reduce(pc.or_, (rows[in_family(family)] for family in self.families))
         return {
             TAGGED_FILES: rows.filter(tagged),
-            UNTAGGED_FILES: rows.select(list(_OF_FILES)).filter(pc.invert(tagged)),
+            UNTAGGED_FILES: rows.select([*_OF_FILES, *_HASHES]).filter(pc.invert(tagged)),
         }
 
     def _has_tags(self) -> str:
@@ -141,7 +143,8 @@ def load(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection) -
     layout = Layout.of(source)
     for table in layout.plain_tables:
         _copy(source, f'SELECT * FROM {LAKE}.main."{table}"', target, table)
-    of_files = (f'"{name}" {kind}' for name, kind in _OF_FILES.items())
+    of_files = [f'"{name}" {kind}' for name, kind in _OF_FILES.items()]
+    of_files += [f'"{name}" UBIGINT USING COMPRESSION uncompressed' for name in _HASHES]
     for table, columns in {
         TAGGED_FILES: (column.definition(source) for column in _columns(layout)),
         UNTAGGED_FILES: of_files,
@@ -156,6 +159,11 @@ def load(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection) -
 
 
 _OF_FILES = FILES_COLUMNS | INTERNAL_FILES_COLUMNS
+
+_HASHES = {FKEY_HASH: HASH_OF_FKEY, FILENAME_HASH: HASH_OF_FILENAME}
+"""Columns by which a file is found without reading texts, and their values."""
+
+_OF_EVERY_FILE = {f'"{name}"': f'f."{name}"' for name in _OF_FILES} | _HASHES
 
 
 @dataclass(frozen=True)
@@ -260,7 +268,7 @@ def _columns(layout: Layout) -> list[_Column]:
             _Column(in_family(family), "BOOLEAN", f"{family}.fkey IS NOT NULL")
             for family in layout.families
         ),
-        _Column(FKEY_HASH, "UBIGINT", HASH_OF_FKEY, fast=True),
+        *(_Column(name, "UBIGINT", value, fast=True) for name, value in _HASHES.items()),
         _Column(LABEL_SIZE, "BIGINT", "l.size"),
     ]
 
@@ -300,6 +308,7 @@ def create_views(target: duckdb.DuckDBPyConnection, layout: Layout, database: st
             f"CREATE VIEW {main}.{family} AS SELECT fkey{values} FROM {main}.{TAGGED_FILES} "
             f"WHERE {in_family(family)}"
         )
+    names += "".join(f", {name}" for name in _HASHES)
     every = "".join(f', {expressions[tag.tag]} AS "{tag.tag}"' for tag in layout.tags)
     nulls = "".join(f', CAST(NULL AS {tag.type}) AS "{tag.tag}"' for tag in layout.tags)
     target.execute(

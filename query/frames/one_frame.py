@@ -5,7 +5,7 @@ from typing import Any
 
 from catalog.errors import NotFound
 from catalog.lake.catalog import Catalog
-from catalog.lake.schema import FILES, FILES_COLUMNS
+from catalog.lake.schema import FILES_COLUMNS
 from catalog.lake.snapshot import Snapshot
 from catalog.values import make_fkey
 from query.run.result_text import plain
@@ -48,7 +48,8 @@ def find_frame(store: Catalog, fkey: str, at: int | None = None) -> SnapshotFram
         listed = ", ".join(f'"{name}"' for name in names)
         rows = execute(
             snapshot,
-            f"WITH frames AS ({relation.sql}) SELECT {listed} FROM frames WHERE fkey = ?",
+            f"WITH frames AS ({relation.sql}) SELECT {listed} FROM frames "
+            f"WHERE {snapshot.layout.is_fkey}",
             [fkey],
         ).to_pylist()
         if not rows:
@@ -67,5 +68,6 @@ def find_frame(store: Catalog, fkey: str, at: int | None = None) -> SnapshotFram
 
 def _is_there(snapshot: Snapshot, fkey: str) -> bool:
     """Return whether a file is in a snapshot: a label is a row of its own."""
-    statement = f"SELECT 1 AS one FROM main.{FILES} WHERE fkey = ?"
+    layout = snapshot.layout
+    statement = f"SELECT 1 AS one FROM {layout.files} WHERE {layout.is_fkey}"
     return bool(execute(snapshot, statement, [fkey]).num_rows)

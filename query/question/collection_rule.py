@@ -241,12 +241,20 @@ def _cannot_fail(node: exp.Expr) -> bool:
     if isinstance(node, _COMPARISONS):
         # Text beside a time is made one of, and beside a condition a BOOLEAN.
         kinds = {_SCHEMA[ROW][column.name.lower()] for column in node.find_all(exp.Column)}
-        values = all(isinstance(operand.unnest(), _VALUES) for operand in node.iter_expressions())
+        operands = [operand.unnest() for operand in node.iter_expressions()]
+        values = all(isinstance(operand, (*_VALUES, exp.Case)) for operand in operands)
         times = "TIMESTAMP" not in kinds or all(map(_is_time, node.find_all(exp.Literal)))
         return values and times and len(kinds) < 2
+    if isinstance(node, exp.Case):  # a text without blanks at its end, which no user writes so
+        return all(_is_suffix(branch.this.unnest()) for branch in node.args["ifs"])
     # A fraction beside a BIGINT makes that a DECIMAL, which it may not fit.
     is_fraction = isinstance(node, exp.Literal) and not node.is_string and not node.is_int
-    return isinstance(node, (*_VALUES, exp.Identifier, exp.Paren)) and not is_fraction
+    is_value = isinstance(node, (*_VALUES, exp.Identifier, exp.Paren, exp.If)) or _is_suffix(node)
+    return is_value and not is_fraction
+
+
+def _is_suffix(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() == "suffix"
 
 
 def _is_time(literal: exp.Literal) -> bool:

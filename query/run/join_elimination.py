@@ -24,7 +24,8 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from catalog.lake.layouts import Scan, TableLayout
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.values import TagColumn
-from query.db2.calls import VIEW_TEXT, Db2Cast
+from query.db2.calls import VIEW_TEXT
+from query.db2.nulls import columns_without_null, conjuncts
 from query.run.collection_column import FILE_VIEWS, fill
 
 _FKEY = "fkey"
@@ -128,10 +129,31 @@ class _Rewrite:
         if not members or any(self._keeps_order(join) for join in self.joins):
             return self.count
         classes = self._classes(members)
-        rows = [row for row in classes if len(row) > 1 or row[0].view != "metaocean"]
-        for row in rows:
+        for row in [row for row in classes if len(row) > 1 or self._is_made_faster(row[0])]:
             self._replace(row)
         return self.count
+
+    def _is_made_faster(self, member: _Member) -> bool:
+        """Return whether the tables behind a view that is a row by itself are read faster."""
+        return member.view != "metaocean" or any(
+            column.table == member.alias for column, _ in self._lookups()
+        )
+
+    def _lookups(self) -> Iterator[tuple[exp.Column, str]]:
+        """Columns with a stored hash that are equated with a text, and the text."""
+        where = self.select.args.get("where")
+        for condition in conjuncts(where.this) if where is not None else ():
+            equation = condition.unnest()
+            if isinstance(equation, exp.EQ):
+                sides = equation.left.unnest(), equation.right.unnest()
+                for column, text in (sides, sides[::-1]):
+                    is_text = isinstance(text, exp.Literal) and text.is_string
+                    if is_text and isinstance(column, exp.Column) and column.name in self._hashes:
+                        yield column, text.name
+
+    @property
+    def _hashes(self) -> Mapping[str, tuple[str, str]]:
+        return self.tables.layout.hashes
 
     # What is there
 
@@ -207,10 +229,10 @@ class _Rewrite:
         """Conditions that hold for every row, as far as AND takes them apart."""
         where = self.select.args.get("where")
         if where is not None:
-            yield from _conjuncts(where.this)
+            yield from conjuncts(where.this)
         for join in self.joins:
             if _is_inner(join) and join.args.get("on") is not None:
-                yield from _conjuncts(join.args["on"])
+                yield from conjuncts(join.args["on"])
 
     # What it becomes
 
@@ -222,13 +244,30 @@ class _Rewrite:
             self._require(row, member)
         derived = exp.Subquery(alias=exp.TableAlias(this=exp.to_identifier(row.alias, quoted=True)))
         self._take_out(aliases, derived)
+        self._look_up(row, aliases)
         for column in list(self.select.find_all(exp.Column)):
             if column.table in aliases:
                 column.replace(self._column(row, aliases[column.table], column.name))
         derived.set("this", self._derived(row))
 
+    def _look_up(self, row: _Row, aliases: Mapping[str, _Member]) -> None:
+        """Find a file by the hash of what names it, too: no text is read then but its own."""
+        for column, text in list(self._lookups()):
+            member = aliases.get(column.table)
+            if member is None or member.optional:
+                continue
+            if member.view not in FILE_VIEWS and column.name != _FKEY:
+                continue
+            name, function = self._hashes[column.name]
+            # Blanks at the end do not count, but in an fkey.
+            hashed = text if column.name == _FKEY else text.rstrip(" ")
+            value = exp.Anonymous(this=function, expressions=[exp.Literal.string(hashed)])
+            found = exp.EQ(this=self._of(row, f"h_{name}", FILES, name), expression=value)
+            self.select.where(found, copy=False)
+
     def _require(self, row: _Row, member: _Member) -> None:
         if member.view in FILE_VIEWS:
+            self._require_compared(row, member)
             return
         tag = self.tags[member.view[2:]]
         if member.optional:
@@ -236,6 +275,17 @@ class _Rewrite:
         if tag.table not in row.required:
             row.required.append(tag.table)
         row.present.append(_Stored(tag.table, tag.tag))
+
+    def _require_compared(self, row: _Row, member: _Member) -> None:
+        """Require the tables of metaocean_view's tags for which a condition holds with no null."""
+        where = self.select.args.get("where")
+        for condition in conjuncts(where.this) if where is not None else ():
+            for column in columns_without_null(condition):
+                tag = self.tags.get(column.name)
+                if column.table != member.alias or column.name in FILES_COLUMNS or tag is None:
+                    continue
+                if tag.table not in row.required:
+                    row.required.append(tag.table)
 
     def _column(self, row: _Row, member: _Member, name: str) -> exp.Expr:
         """The expression in the derived table for a column of a member."""
@@ -293,11 +343,11 @@ class _Rewrite:
     def _to_check(self, row: _Row) -> list[_Stored]:
         """Columns that must not be null, but for those that a condition rejects nulls of anyway."""
         where = self.select.args.get("where")
-        conditions = [] if where is None else list(_conjuncts(where.this))
+        conditions = [] if where is None else list(conjuncts(where.this))
         rejected = {
             column.name
             for condition in conditions
-            for column in _columns_without_null(condition)
+            for column in columns_without_null(condition)
             if column.table == row.alias
         }
         return [column for column in row.present if f"t_{column.name}" not in rejected]
@@ -305,13 +355,13 @@ class _Rewrite:
     def _take_out(self, aliases: dict[str, _Member], derived: exp.Subquery) -> None:
         """Put the derived table where the members were; what their ON said more goes to WHERE."""
         where = self.select.args.get("where")
-        conditions = [] if where is None else list(_conjuncts(where.this))
+        conditions = [] if where is None else list(conjuncts(where.this))
         joins: list[exp.Join] = []
         for join in self.joins:
             if _alias_of(join.this) not in aliases:
                 joins.append(join)
             elif _is_inner(join) and join.args.get("on") is not None:
-                conditions += _conjuncts(join.args["on"])
+                conditions += conjuncts(join.args["on"])
         start = self.select.args["from_"]
         if _alias_of(start.this) in aliases:
             start.set("this", derived)
@@ -339,17 +389,6 @@ def _alias_of(source: exp.Expr) -> str:
     return source.alias_or_name if isinstance(source, exp.Table) else ""
 
 
-def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
-    pending = [condition]  # no recursion: a chain of thousands is as deep
-    while pending:
-        operand = pending.pop()
-        inner = operand.unnest()
-        if isinstance(inner, exp.And):
-            pending += [inner.right, inner.left]
-        else:
-            yield operand
-
-
 def _equated(condition: exp.Expr | None) -> tuple[str, str] | None:
     """The two tables whose fkeys a condition equates."""
     comparison = None if condition is None else condition.unnest()
@@ -359,27 +398,6 @@ def _equated(condition: exp.Expr | None) -> tuple[str, str] | None:
     if not (isinstance(left, exp.Column) and isinstance(right, exp.Column)):
         return None
     return (left.table, right.table) if left.name == right.name == _FKEY else None
-
-
-_STRICT = (Db2Cast, exp.Cast, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul)
-"""Expressions that are null where an operand is."""
-
-
-def _columns_without_null(condition: exp.Expr) -> Iterator[exp.Column]:
-    """Columns that are not null where a condition holds, as far as is easily seen."""
-    comparison = condition.unnest()
-    if not isinstance(
-        comparison, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE | exp.Between
-    ):
-        return
-    for operand in (comparison.this, comparison.args.get("expression")):
-        pending = [operand]
-        while pending:
-            node = pending.pop()
-            if isinstance(node, exp.Column):
-                yield node
-            elif isinstance(node, _STRICT):
-                pending += [node.this, node.args.get("expression")]
 
 
 def _within(pair: tuple[str, str] | None, aliases: Mapping[str, _Member]) -> bool:

@@ -134,10 +134,13 @@ def test_rules_in_duckdb_s_terms() -> None:
     """Conditions on a row called metaocean, each in brackets of its own; none is no row."""
     assert rows_of([]) == "false"
     rule = rows_of(["size > 1 or site = 'x'", "owner = 'a' -- ) or (1 = 1"])
-    assert rule == (
-        """(((RTRIM(("metaocean"."owner"), ' ')) = 'a')) OR """
-        """(("metaocean"."size" > 1 OR (RTRIM(("metaocean"."site"), ' ')) = 'x'))"""
+    owner, site = (
+        f"""(("metaocean"."{name}") >= ('{text}') AND ("metaocean"."{name}") < ('{text}!') AND """
+        f"""((CASE WHEN SUFFIX(("metaocean"."{name}"), ' ') THEN """
+        f"""RTRIM(("metaocean"."{name}"), ' ') ELSE ("metaocean"."{name}") END) = '{text}'))"""
+        for name, text in (("owner", "a"), ("site", "x"))
     )
+    assert rule == f"""(({owner})) OR (("metaocean"."size" > 1 OR {site}))"""
     assert "1 = 1" not in rule
     assert "SELECT" not in rule
     assert rows_of(["size > 1", "size > 1"]) == rows_of(["size > 1"])

@@ -362,6 +362,48 @@ def test_nulls_sort_high(store: CatalogStore) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "first"),
+    [
+        ("from metaocean m left join t_car t on m.fkey = t.fkey", None),
+        ("from metaocean m left join t_car t on m.fkey = t.fkey where m.size > 0", None),
+        (("from metaocean m left join (select fkey, value from t_car where value > 0) t "
+          "on m.fkey = t.fkey"), None),
+        ("from (select nullif(value, '0') value from t_car) t", None),
+        ("from (select value from t_car group by rollup(value)) t", None),
+        ("from metaocean m left join t_car t on m.fkey = t.fkey where t.value >= 0", "most"),
+        ("from metaocean m left join t_car t on m.fkey = t.fkey where not t.value is null",
+         "most"),
+        ("from t_car t", "most"),
+    ],
+)  # fmt: skip
+def test_the_first_of_a_falling_order(
+    store: CatalogStore, frames: list[DrawnFrame], body: str, first: str | None
+) -> None:
+    """Null where there is one, in a window and at the end, whatever is known of the columns."""
+    most = None if first is None else max(frame.tags["car"] for frame in frames)
+    window = f"select v, row_number() over (order by v desc) n from (select int(t.value) v {body})"
+    assert rows(store, f"select v from ({window}) where n = 1") == [(most,)]
+    ordered = f"select int(t.value) v {body} order by v desc fetch first 1 row only"
+    assert rows(store, ordered) == [(most,)]
+
+
+def test_an_order_by_the_number_of_a_listed_text(
+    store: CatalogStore, frames: list[DrawnFrame]
+) -> None:
+    """ORDER BY int(car), where car in the list is the view's text; and by the text itself."""
+    cars = sorted(frame.tags["car"] for frame in frames)
+    view = "from metaocean_view where car is not null order by"
+    by_number = rows(store, f"select car, fkey {view} int(car), fkey")
+    assert [row[0] for row in by_number] == [str(car) for car in cars]
+    doubled = rows(store, f"select car {view} car * 2 desc")
+    assert [row[0] for row in doubled] == [str(car) for car in reversed(cars)]
+    by_text = rows(store, f"select car {view} car")
+    assert [row[0] for row in by_text] == sorted(str(car) for car in cars)
+    distinct = rows(store, "select distinct car from metaocean_view where car > 0 order by car")
+    assert [row[0] for row in distinct] == sorted({str(car) for car in cars if car})
+
+
+@pytest.mark.parametrize(
     "tail",
     [
         "with ur",

@@ -353,6 +353,56 @@ def test_joins_of_every_kind(cursor: Snapshot, memory: Snapshot, statement: str)
     assert_same_rows(cursor, memory, statement)
 
 
+def test_a_file_is_found_by_name(cursor: Snapshot, memory: Snapshot) -> None:
+    """The one of that fkey or name, with a tag or without, and no other whose name begins so."""
+    files = cursor.execute("SELECT fkey, filename FROM metaocean ORDER BY fkey").fetchall()
+    for fkey, filename in (files[0], files[-1]):
+        for view in ("metaocean", "metaocean_view"):
+            for name, value, rows in (
+                ("fkey", fkey, 1),
+                ("fkey", f"{fkey} ", 0),
+                ("fkey", fkey[:-1], 0),
+                ("filename", filename, 1),
+                ("filename", f"{filename}  ", 1),
+                ("filename", filename[:-1], 0),
+            ):
+                statement = f"select fkey, size, filename from {view} where '{value}' = {name}"
+                assert len(rows_of(memory, statement, tables_of(memory))) == rows, statement
+                assert_same_rows(cursor, memory, statement)
+    both = f"m.fkey = '{files[0][0]}' or m.filename = '{files[-1][1]}'"
+    joined = "metaocean m left join t_weather w on w.fkey = m.fkey"
+    for statement in (
+        f"select m.fkey, w.value from {joined} where {both}",
+        f"select m.fkey, w.value from {joined} where m.fkey = '{files[0][0]}'",
+        f"select w.fkey from t_weather w where w.fkey = '{files[0][0]}'",
+        f"select count(*) from metaocean where not fkey = '{files[0][0]}'",
+    ):
+        assert_same_rows(cursor, memory, statement)
+
+
+_MANY = ", ".join(f"'{number}'" for number in range(150))
+
+
+@pytest.mark.parametrize(
+    ("condition", "as_short"),
+    [
+        (f"value in ({_MANY}, 'rain  ')", "value in ('0', 'rain')"),
+        (f"value not in ({_MANY})", "value not in ('0', 'x')"),
+        (f"value in ({_MANY}) or value = 'rain'", "value in ('0', 'rain')"),
+        (f"not (value in ({_MANY}))", "value <> '0'"),
+        (f"case when value in ({_MANY}, 'rain') then 1 end = 1", "value in ('0', 'rain')"),
+    ],
+)
+def test_long_lists(cursor: Snapshot, memory: Snapshot, condition: str, as_short: str) -> None:
+    """Texts of a list of 150 are looked up as those of a short one; the others are in no row."""
+    statement = "select fkey, value from t_weather where {}"
+    short = rows_of(cursor, statement.format(as_short), None)
+    assert isinstance(short, list)
+    assert len(short) > 3
+    for snapshot in (cursor, memory):
+        assert rows_of(snapshot, statement.format(condition), tables_of(snapshot)) == short
+
+
 def tables_read(statement: str, cursor: Snapshot) -> list[str]:
     """The tables of the rewritten statement, in order of their names."""
     query = read_only.parse(statement)
