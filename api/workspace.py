@@ -12,13 +12,16 @@ from pydantic import SecretStr
 
 from api.machine import memory_mb
 from api.settings import Settings
+from catalog.accounts.row_collections import named_rules
 from catalog.errors import FramesiftError, NotAllowed, NotMade, StorageError, StoreAway
-from catalog.records import sqlite_reader
+from catalog.records.counts import record_counts
 from catalog.records.home_layout import HomeLayout
+from catalog.records.reading import RecordReader, Records
+from catalog.records.tag_definitions import recorded_class_names
 from catalog.storage.location import CatalogLocation
 from catalog.storage.lru import Lru
 from catalog.storage.postgres import Postgres
-from catalog.storage.private_files import tighten
+from catalog.storage.private_files import tighten, tighten_database
 from catalog.storage.s3_prefix import S3Access, S3Prefix
 from catalog.values import Owner
 from ingest.sources import sealed_keys
@@ -177,7 +180,6 @@ class Workspace:
 
     def limited_to(self, rules: tuple[str, ...], owner: Owner) -> "Workspace":
         """The same home for a user who sees the rows of collections with these rules, or none."""
-        from catalog.accounts.row_collections import named_rules
         from catalog.limited_store import LimitedStore
         from pipeline.datasets.visible_datasets import VisibleDatasets, visible_to
         from pipeline.manifest_store import read_manifest
@@ -222,6 +224,26 @@ class Workspace:
         return store
 
     @property
+    def readable_records(self) -> Records:
+        """The records, to be read only: what commands list and show imports no SQLAlchemy for it.
+
+        Of a limited user the user's own, as `records`.
+        """
+        if self.serves or self._records_are_open:
+            return self.records
+        return self._reader
+
+    @cached_property
+    def _reader(self) -> Records:
+        place = self.records_place
+        if isinstance(place, Path):
+            with suppress(OSError):
+                if place.is_file():
+                    tighten(self.home)
+                    tighten_database(place)
+        return RecordReader(place, self.home_layout, lambda: self.records)
+
+    @property
     def is_limited(self) -> bool:
         """True where its user may see some rows only."""
         return self._records_are_open and bool(self.records.user)
@@ -253,23 +275,14 @@ class Workspace:
 
     def class_names(self) -> dict[str, str]:
         """Class name of each class tag, in class order."""
-        known = None if self._records_are_open else sqlite_reader.class_names(self.records_place)
-        if known is not None:
-            return known
-        from catalog.records.tag_definitions import recorded_class_names
-
-        return recorded_class_names(self.records)
+        return recorded_class_names(self.readable_records)
 
     def _collection_column(self) -> str:
         """Value of the column `collection`, for who sees every row; see TableLayout."""
         database = self.records_place
         if isinstance(database, Path) and not database.exists():
             return ""
-        named = None if self._records_are_open else sqlite_reader.named_rules(database)
-        if named is None:
-            from catalog.accounts.row_collections import named_rules
-
-            named = named_rules(self.records)
+        named = named_rules(self.readable_records)
         if not named:
             return ""
         from query.question.collection_rule import collection_column
@@ -278,12 +291,7 @@ class Workspace:
 
     def record_counts(self) -> tuple[int, int, int]:
         """Numbers of sources, versions of datasets, and jobs: of a limited user the user's own."""
-        known = None if self._records_are_open else sqlite_reader.counts(self.records_place)
-        if known is not None:
-            return known
-        from catalog.records.counts import record_counts
-
-        return record_counts(self.records)
+        return record_counts(self.readable_records)
 
     @property
     def _records_are_open(self) -> bool:

@@ -33,11 +33,11 @@ from catalog.lake.schema import POSITION_TAGS
 from catalog.maintenance.compaction import compact
 from catalog.records.scans import replace_problems
 from catalog.records.sources import add_source, recorded_sources
-from catalog.records.tables import Scan, Source, now
+from catalog.records.tables import Scan, Source
 from catalog.records.tag_definitions import define_class_tags
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
-from catalog.values import File, Frame, Problem
+from catalog.values import File, Frame, Problem, now
 from ingest.imports.tag_import import import_tags
 from query.frames.select_frames import select_frames
 from query.question.label_range import LabelRange

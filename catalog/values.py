@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 OBJECT_PLATFORMS = ("IBM COS", "S3")
 """Platforms whose rows are named as objects: path is the bucket, filename the whole key."""
@@ -11,6 +11,16 @@ FILE_PLATFORMS = ("NFS", "Spectrum Scale", "SMB/CIFS", "local")
 """Platforms whose rows are named as files: path is the folder, filename the base name."""
 
 PLATFORMS = OBJECT_PLATFORMS + FILE_PLATFORMS
+
+
+def now() -> datetime:
+    """The time, naive UTC, as every record keeps it."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def account_of(number: int, created: datetime) -> str:
+    """Tells users apart who had the same name, or the same id, one after the other."""
+    return f"{number} {created.isoformat()}"
 
 
 FKEY_CHARACTERS = 2048

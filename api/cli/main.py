@@ -14,6 +14,7 @@ from typer.main import get_command, get_group
 from api.cli import destination
 from api.cli.audited import audit
 from api.cli.destination import GlobalOptions
+from api.cli.late_types import make_types_late
 from api.cli.terminal import stderr
 from catalog.errors import FramesiftError
 from catalog.text.visible_text import visible
@@ -198,6 +199,7 @@ def main() -> None:
     # of a short command.
     gc.freeze()
     do_without("pandas")
+    make_types_late()
     try:
         app()
     except FramesiftError as error:

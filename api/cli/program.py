@@ -18,6 +18,8 @@ def run() -> None:
     global _ended  # for what runs at its very end
     gc.set_threshold(*_FEW_COLLECTIONS)
     atexit.register(_leave)  # registered first, runs last
+    # pydantic would read the metadata of every installed package, to find plugins of its own.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     from api.cli.main import main
 
     try:

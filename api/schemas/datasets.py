@@ -9,7 +9,8 @@ from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, TellPath, finite,
 from api.schemas.selections import QuestionInside
 from catalog.text.bounded import Few, Name, Text
 from query.question.question import Question
-from query.sets.methods import MIN_GAP_S, Demand, Method
+from query.sets.methods import Demand, Method
+from query.sets.min_gap import MIN_GAP_S
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
     from catalog.records.tables import Dataset

@@ -4,7 +4,7 @@ from pydantic import ConfigDict, Field
 
 from api.schemas.base import Schema
 from api.schemas.datasets import EXAMPLE_FKEY, DatasetBody
-from query.sets.methods import MIN_GAP_S
+from query.sets.min_gap import MIN_GAP_S
 
 _MOST_FRAMES = 1_000_000
 _MOST_LISTED = 100_000

@@ -33,7 +33,7 @@ class ScanBody(Schema):
     @classmethod
     def of(cls, scan: "Scan", source: str) -> "ScanBody":
         """A record's; ``counts`` with rates and, while it runs, eta_s."""
-        from catalog.records.tables import now
+        from catalog.values import now
 
         ended = scan.finished or now()
         return cls(

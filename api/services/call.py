@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from api.services.accounts.callers import NOBODY_ASKED, Caller
 from api.workspace import Workspace
+from catalog.records.reading import Records
 from catalog.values import COMMAND, Owner
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class Call:
         return self.workspace.records
 
     @property
+    def readable_records(self) -> Records:
+        """The home's records, to be read only: see Workspace.readable_records."""
+        return self.workspace.readable_records
+
+    @property
     def job_queue(self) -> "JobQueue":
         """The home's jobs, submitted by the caller; those of a command by the machine's user.
 
@@ -81,6 +87,10 @@ class Service:
     def __init__(self, session: Call) -> None:
         """Nothing is read yet."""
         self._session, self._workspace = session, session.workspace
+
+    @property
+    def _readable_records(self) -> Records:
+        return self._session.readable_records
 
     @property
     def _records(self) -> "RecordStore":

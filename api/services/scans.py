@@ -9,28 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 from api.schemas import home_orders
 from api.schemas.base import iso_time
-from api.schemas.jobs import JobBody
 from api.schemas.scans import ProblemBody, ScanBody, ScanProgress, ScanStatus
 from api.services.call import Service
-from api.services.jobs.home_orders import begin_order
 from catalog.errors import CatalogBusy, InvalidInput, NotFound
 from catalog.records.jobs import recorded_jobs
 from catalog.records.scans import last_scan, recorded_problems, recorded_scan, recorded_scans
 from catalog.records.sources import recorded_source, recorded_sources
-from catalog.records.tables import Job, Scan, Source
 from catalog.values import Problem
-from ingest.scan.scan_counts import Progress, ScanCounts
-from ingest.scan.scan_lock import scan_lock
 from ingest.scan.scan_record import SCAN
-from ingest.sources.partial import FolderSelection
-from ingest.sources.recorded import open_recorded
 from pipeline.job_state import FINISHED
-from pipeline.jobs.follow import cancel, refresh
 
 if TYPE_CHECKING:  # what asks how scans stand does without what scans
+    from api.schemas.jobs import JobBody
+    from catalog.records.tables import Job, Scan, Source
     from catalog.store import CatalogStore
     from ingest.engines.choice import EngineChoice
     from ingest.scan.scan import ScanOptions
+    from ingest.scan.scan_counts import Progress, ScanCounts
+    from ingest.sources.partial import FolderSelection
 
 _NEWEST_JOBS = 1_000
 """Newest scan jobs among which that of a source is looked for."""
@@ -49,7 +45,7 @@ class Scanned:
     """
 
     scan: int
-    counts: ScanCounts | None
+    counts: "ScanCounts | None"
     problems: Sequence[Problem]
 
     def to_json(self) -> dict[str, Any]:
@@ -77,13 +73,13 @@ class Scans(Service):
             limit: At most this many; all when None.
         """
         scans = recorded_scans(
-            self._workspace.records, source=source, state=state, before=before, limit=limit
+            self._workspace.readable_records, source=source, state=state, before=before, limit=limit
         )
         return [ScanBody.of(*scan) for scan in scans]
 
     def get(self, number: int) -> ScanBody:
         """A scan."""
-        return ScanBody.of(*recorded_scan(self._workspace.records, number))
+        return ScanBody.of(*recorded_scan(self._workspace.readable_records, number))
 
     def problems(
         self, number: int, *, offset: int = 0, limit: int | None = None
@@ -101,20 +97,25 @@ class Scans(Service):
             for problem in problems
         ]
 
-    def begin(self, order: home_orders.Scan) -> JobBody:
+    def begin(self, order: home_orders.Scan) -> "JobBody":
         """Catalog a source's files; the job that does it."""
+        from api.schemas.jobs import JobBody
+        from api.services.jobs.home_orders import begin_order
+
         name = recorded_source(self._workspace.records, order.source).name
         job = begin_order(
             self._workspace, replace(order, source=name), name, queue=self._session.job_queue
         )
         return JobBody.of(job, self._workspace.place)
 
-    def begin_alone(self, order: home_orders.Scan) -> JobBody:
+    def begin_alone(self, order: home_orders.Scan) -> "JobBody":
         """As `begin`, where no scan of the source runs.
 
         Raises:
             InvalidInput: A scan of it runs, or a folder is not there.
         """
+        from ingest.sources.recorded import open_recorded
+
         source = recorded_source(self._workspace.records, order.source)
         if selection := _selection_of(order):
             files = open_recorded(source, self._workspace.indexes)
@@ -134,7 +135,7 @@ class Scans(Service):
     def run(
         self,
         order: home_orders.Scan,
-        progress: Progress,
+        progress: "Progress",
         *,
         made: Callable[[str], None],
         class_list: Path | None = None,
@@ -184,7 +185,7 @@ class Scans(Service):
         self,
         order: home_orders.Scan,
         folder: Path,
-        progress: Progress,
+        progress: "Progress",
         *,
         made: Callable[[str], None],
         class_list: Path | None,
@@ -237,6 +238,8 @@ class Scans(Service):
         Raises:
             InvalidInput: No scan of it runs, or not as a job.
         """
+        from pipeline.jobs.follow import cancel
+
         recorded = recorded_source(self._workspace.records, source)
         job = self._newest_job(recorded, self._jobs())
         if job is None or job.state in FINISHED:
@@ -273,7 +276,7 @@ class Scans(Service):
             for source, counts in last.items()
         ]
 
-    def _status(self, source: Source, jobs: Sequence[Job]) -> ScanStatus | None:
+    def _status(self, source: "Source", jobs: "Sequence[Job]") -> ScanStatus | None:
         job = self._newest_job(source, jobs)
         scans = recorded_scans(self._workspace.records, source=source.name, kind=SCAN, limit=1)
         scan = scans[0][0] if scans else None
@@ -289,16 +292,20 @@ class Scans(Service):
             state, error = ("stopped", "") if stopped else ("failed", "its process ended")
         return _status_of(source, state, error, scan)
 
-    def _jobs(self) -> builtins.list[Job]:
+    def _jobs(self) -> "builtins.list[Job]":
         return recorded_jobs(self._workspace.records, kind="scan", limit=_NEWEST_JOBS)
 
-    def _newest_job(self, source: Source, jobs: Sequence[Job]) -> Job | None:
+    def _newest_job(self, source: "Source", jobs: "Sequence[Job]") -> "Job | None":
         """The newest job that scans the source."""
+        from pipeline.jobs.follow import refresh
+
         job = next((job for job in jobs if job.request["order"]["source"] == source.name), None)
         return None if job is None else refresh(self._workspace.records, job)
 
-    def _is_scanned(self, source: Source) -> bool:
+    def _is_scanned(self, source: "Source") -> bool:
         """Return whether a process scans the source."""
+        from ingest.scan.scan_lock import scan_lock
+
         try:
             with scan_lock(self._workspace.whole_catalog, source):
                 return False
@@ -306,8 +313,10 @@ class Scans(Service):
             return True
 
 
-def _status_of(source: Source, state: str, error: str, of: Job | Scan) -> ScanStatus:
+def _status_of(source: "Source", state: str, error: str, of: "Job | Scan") -> ScanStatus:
     """By its scan, or by its job while there is no scan yet."""
+    from catalog.records.tables import Scan
+
     counts, started = (of.counts, of.started) if isinstance(of, Scan) else ({}, of.created)
     return ScanStatus.model_validate(
         {
@@ -322,12 +331,14 @@ def _status_of(source: Source, state: str, error: str, of: Job | Scan) -> ScanSt
     )
 
 
-def _ended(job: Job) -> str:
+def _ended(job: "Job") -> str:
     return {"done": "done", "cancelled": "stopped"}.get(job.state, "failed")
 
 
-def _selection_of(order: home_orders.Scan) -> FolderSelection | None:
+def _selection_of(order: home_orders.Scan) -> "FolderSelection | None":
     """The selection of the source that is scanned; None for all of it."""
+    from ingest.sources.partial import FolderSelection
+
     if not order.folders and not order.flat_folders:
         return None
     return FolderSelection.of(order.folders, order.flat_folders)

@@ -4,9 +4,9 @@ import builtins
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from api.schemas import home_orders
-from api.schemas.jobs import JobBody
 from api.schemas.stagings import (
     ForesightBody,
     PreparedBody,
@@ -14,28 +14,22 @@ from api.schemas.stagings import (
     Staged,
     StagingBody,
 )
-from api.services.cache_figures import CacheFigures, cache_figures
 from api.services.call import Service, user_here
-from api.services.jobs.home_orders import begin_order
-from api.services.running_stagings import WATCH, cancel_running, running, running_one
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.records.datasets import complete_dataset, recorded_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.stagings import recorded_staging, recorded_stagings
-from catalog.records.tables import Dataset, Staging
-from pipeline.afm.stage import stage_to_afm
-from pipeline.afm.target import filesets_of
-from pipeline.cache.lease import Holder
-from pipeline.cache.reading import StagingLocation
-from pipeline.jobs.request import JobRequest
-from pipeline.manifest_store import read_manifest
 from pipeline.runs.size import FormSize, form_size
-from pipeline.staging.concurrent import ConcurrentCallbacks
-from pipeline.staging.fetch import FailedFile
-from pipeline.staging.preview import preview_staging
-from pipeline.staging.progress import Progress
-from pipeline.staging.stage import stage_dataset
-from pipeline.staging.stage_concurrently import ConcurrentOptions, SplitReading, stage_concurrently
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from api.schemas.jobs import JobBody
+    from api.services.cache_figures import CacheFigures
+    from catalog.records.tables import Dataset, Staging
+    from pipeline.cache.reading import StagingLocation
+    from pipeline.staging.concurrent import ConcurrentCallbacks
+    from pipeline.staging.fetch import FailedFile
+    from pipeline.staging.progress import Progress
+    from pipeline.staging.stage_concurrently import SplitReading
 
 
 class Stagings(Service):
@@ -49,38 +43,50 @@ class Stagings(Service):
         Args:
             before: Only those whose number is lower.
         """
-        records = self._workspace.records
+        records = self._workspace.readable_records
         dataset_id = None if dataset is None else recorded_dataset(records, dataset).id
         stagings = recorded_stagings(records, dataset_id=dataset_id, before=before, limit=limit)
         return [self._body(*staging) for staging in stagings]
 
     def get(self, number: int) -> StagingBody:
         """A staging."""
-        return self._body(*recorded_staging(self._workspace.records, number))
+        return self._body(*recorded_staging(self._workspace.readable_records, number))
 
-    def _body(self, staging: Staging, dataset: str) -> StagingBody:
+    def _body(self, staging: "Staging", dataset: str) -> StagingBody:
         body = StagingBody.of(staging, dataset, self._workspace.place)
         # It may name others' files and jobs; the caller's own job says why it failed.
         return body.model_copy(update={"error": ""}) if self._workspace.is_limited else body
 
     def running(self) -> builtins.list[RunningStagingBody]:
         """Stagings into the home's cache that run or wait to, the newest first."""
+        from api.services.running_stagings import running
+
         return running(self._workspace)
 
     def get_running(self, name: str) -> RunningStagingBody:
         """One of them: api.services.running_stagings.running_one."""
+        from api.services.running_stagings import running_one
+
         return running_one(self._workspace, name)
 
     def cancel(self, name: str) -> RunningStagingBody:
         """Ask one of them to end: api.services.running_stagings.cancel_running."""
+        from api.services.running_stagings import cancel_running
+
         return cancel_running(self._workspace, name)
 
-    def figures(self) -> CacheFigures:
+    def figures(self) -> "CacheFigures":
         """Figures of the home's cache; for callers who see every row, as they name datasets."""
+        from api.services.cache_figures import cache_figures
+        from api.services.running_stagings import WATCH
+
         return cache_figures(self._workspace.cache, WATCH)
 
-    def begin(self, order: home_orders.Staging) -> JobBody:
+    def begin(self, order: home_orders.Staging) -> "JobBody":
         """Fetch a dataset's images and labels into the home's cache; the job that does it."""
+        from api.schemas.jobs import JobBody
+        from api.services.jobs.home_orders import begin_order
+
         size = None if order.prepare is None else str(form_size(order.prepare))
         record = complete_dataset(self._workspace.records, order.dataset)
         self._check_targets(record, order.to, verify=order.verify, prepare=order.prepare)
@@ -96,6 +102,8 @@ class Stagings(Service):
         Args:
             cache: Folder of the cache; the home's when None.
         """
+        from pipeline.staging.preview import preview_staging
+
         records = self._workspace.records
         record = complete_dataset(records, dataset)
         foresight = preview_staging(
@@ -114,12 +122,12 @@ class Stagings(Service):
     def beside(
         self,
         dataset: str,
-        reading: SplitReading,
+        reading: "SplitReading",
         *,
         job_folder: Path,
         cache: Path,
-        callbacks: ConcurrentCallbacks,
-        located: Callable[[StagingLocation], None],
+        callbacks: "ConcurrentCallbacks",
+        located: "Callable[[StagingLocation], None]",
     ) -> None:
         """Fetch what a job reads, ahead of it, in this process, until that is told to end.
 
@@ -134,6 +142,8 @@ class Stagings(Service):
         Raises:
             InvalidInput: The job has no such ranks or shards.
         """
+        from pipeline.staging.stage_concurrently import ConcurrentOptions, stage_concurrently
+
         here, readers = reading.here, reading.readers
         if here is not None and not all(0 <= one < readers for one in here):
             raise InvalidInput(
@@ -157,8 +167,8 @@ class Stagings(Service):
         *,
         cache: Path | None,
         workers: int,
-        progress: Callable[[Progress], None],
-        failed: Callable[[FailedFile], None],
+        progress: "Callable[[Progress], None]",
+        failed: "Callable[[FailedFile], None]",
         verify: bool = False,
         prepare: str | None = None,
         prepared: Callable[[int, int], None] = lambda _frames, _of: None,
@@ -182,6 +192,8 @@ class Stagings(Service):
         Raises:
             InvalidInput: The size is none, or a target.
         """
+        from pipeline.staging.stage import stage_dataset
+
         size = None if prepare is None else form_size(prepare)
         record = recorded_dataset(self._workspace.records, dataset)
         if to:
@@ -214,13 +226,15 @@ class Stagings(Service):
 
     def _to_afm(
         self,
-        record: Dataset,
+        record: "Dataset",
         to: Sequence[str],
         workers: int,
-        progress: Callable[[Progress], None],
-        failed: Callable[[FailedFile], None],
+        progress: "Callable[[Progress], None]",
+        failed: "Callable[[FailedFile], None]",
         job_folder: Path | None,
-    ) -> Staging:
+    ) -> "Staging":
+        from pipeline.afm.stage import stage_to_afm
+
         return stage_to_afm(
             self._workspace.records,
             record,
@@ -237,6 +251,8 @@ class Stagings(Service):
 
     def _user(self, job_folder: Path | None) -> str:
         """The user whose staging this process runs: a job's owner, or the machine's user."""
+        from pipeline.jobs.request import JobRequest
+
         if job_folder is None:
             return user_here()
         try:
@@ -246,13 +262,16 @@ class Stagings(Service):
         return JobRequest.from_json(job.request).user or job.owner or ""
 
     def _check_targets(
-        self, record: Dataset, to: Sequence[str], *, verify: bool, prepare: str | None
+        self, record: "Dataset", to: Sequence[str], *, verify: bool, prepare: str | None
     ) -> None:
         """Refuse targets that are none, and what AFM does not do.
 
         Raises:
             InvalidInput: It is so.
         """
+        from pipeline.afm.target import filesets_of
+        from pipeline.manifest_store import read_manifest
+
         if not to:
             return
         if verify or prepare is not None:
@@ -263,8 +282,8 @@ class Stagings(Service):
 
 
 def _staged(
-    record: Dataset,
-    staging: Staging,
+    record: "Dataset",
+    staging: "Staging",
     damaged: Sequence[str] = (),
     form: PreparedBody | None = None,
 ) -> Staged:
@@ -283,14 +302,16 @@ def _staged(
 
 
 def _prepared(
-    dataset: Dataset,
-    staging: Staging,
+    dataset: "Dataset",
+    staging: "Staging",
     size: FormSize,
-    failed: Callable[[FailedFile], None],
+    failed: "Callable[[FailedFile], None]",
     prepared: Callable[[int, int], None],
     user: str,
 ) -> PreparedBody:
+    from pipeline.cache.lease import Holder
     from pipeline.prepared.in_cache import prepare_in_cache  # decoding needs NumPy and Pillow
+    from pipeline.staging.fetch import FailedFile
 
     holder = Holder(f"{dataset.name}@{dataset.version}", user=user)
     cache, manifest = Path(staging.cache), Path(staging.manifest).name

@@ -1,13 +1,17 @@
 """The audit log: changes, and requests that were refused. It is only ever added to."""
 
-from sqlalchemy import select
+from typing import TYPE_CHECKING, Any
 
-from catalog.records.store import RecordStore
-from catalog.records.user_tables import AuditEntry
+from catalog.records.kinds import AUDIT
+from catalog.records.reading import Records, all_of
+
+if TYPE_CHECKING:  # reading does without SQLAlchemy
+    from catalog.records.store import RecordStore
+    from catalog.records.user_tables import AuditEntry
 
 
 def add(
-    records: RecordStore,
+    records: "RecordStore",
     user: str,
     what: str,
     target: str,
@@ -18,6 +22,8 @@ def add(
     note: str = "",
 ) -> None:
     """Keep an entry, of texts that are cut to what their columns hold."""
+    from catalog.records.user_tables import AuditEntry
+
     with records.session() as session:
         session.add(
             AuditEntry(
@@ -33,28 +39,27 @@ def add(
 
 
 def entries(
-    records: RecordStore,
+    records: Records,
     *,
     user: str | None = None,
     outcome: str | None = None,
     before: int | None = None,
     limit: int = 100,
-) -> list[AuditEntry]:
+) -> "list[AuditEntry]":
     """Entries, newest first.
 
     Args:
         outcome: Only with this outcome, such as "403".
         before: Only those with a smaller number.
     """
-    query = select(AuditEntry).order_by(AuditEntry.id.desc()).limit(limit)
-    if user is not None:
-        query = query.where(AuditEntry.who == user)
-    if outcome is not None:
-        query = query.where(AuditEntry.outcome == outcome)
-    if before is not None:
-        query = query.where(AuditEntry.id < before)
-    with records.reading() as session:
-        return list(session.scalars(query))
+    where = all_of(
+        "" if user is None else "who = :who",
+        "" if outcome is None else "outcome = :outcome",
+        "" if before is None else "id < :before",
+    )
+    values: dict[str, Any] = {"who": user, "outcome": outcome, "before": before}
+    values = {name: value for name, value in values.items() if value is not None}
+    return records.select(AUDIT, where, order="id DESC", limit=limit, **values)
 
 
 def _cut(text: str, longest: int) -> str:

@@ -13,8 +13,8 @@ from catalog.accounts.accounts import SCOPES
 from catalog.accounts.tokens import digest_of
 from catalog.errors import NotAuthenticated
 from catalog.records.store import RecordStore
-from catalog.records.tables import now
 from catalog.records.user_tables import Token, User
+from catalog.values import now
 
 MINUTES = 15
 """How long a link may be used."""

@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session
 
 from catalog.errors import LoginThrottled
 from catalog.records.store import RecordStore
-from catalog.records.tables import now
 from catalog.records.user_tables import LoginFailure
+from catalog.values import now
 
 
 @dataclass(frozen=True)

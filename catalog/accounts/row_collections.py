@@ -1,21 +1,22 @@
 """Collections: a rule that says which rows, and the users who see them."""
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from typing import TYPE_CHECKING
 
-from catalog.accounts import users
 from catalog.records.expected_version import ExpectedVersion, to_change
+from catalog.records.kinds import COLLECTIONS
 from catalog.records.named import Named
-from catalog.records.store import RecordStore
-from catalog.records.user_tables import Collection, CollectionUser, User
-from catalog.records.versions import new_version
+from catalog.records.reading import Records
 
-_COLLECTIONS = Named(
-    "collection", Collection, Collection.name, "framesift collection list shows them"
-)
+if TYPE_CHECKING:  # reading does without SQLAlchemy
+    from catalog.records.store import RecordStore
+    from catalog.records.user_tables import Collection
+
+_COLLECTIONS = Named("collection", COLLECTIONS, "framesift collection list shows them")
+_USERS_OF = "FROM users JOIN collection_users ON users.id = collection_users.user_id"
+_OF_USER = f"(SELECT collection_id {_USERS_OF} WHERE users.name = :user)"
 
 
-def add(records: RecordStore, name: str, rule: str) -> Collection:
+def add(records: "RecordStore", name: str, rule: str) -> "Collection":
     """Keep a new collection.
 
     Args:
@@ -25,49 +26,43 @@ def add(records: RecordStore, name: str, rule: str) -> Collection:
     Raises:
         AlreadyExists: It is taken.
     """
+    from catalog.records.user_tables import Collection
+
     return _COLLECTIONS.add(records, Collection(name=name, rule=rule))
 
 
-def listed(records: RecordStore) -> list[tuple[Collection, list[str]]]:
+def listed(records: Records) -> "list[tuple[Collection, list[str]]]":
     """Every collection with its users' names, by name."""
-    with records.reading() as session:
-        collections = session.scalars(select(Collection).order_by(Collection.name)).all()
-        return [(collection, _user_names(session, collection)) for collection in collections]
+    names: dict[int, list[str]] = {}
+    for number, name in records.rows(f"SELECT collection_id, name {_USERS_OF} ORDER BY name"):
+        names.setdefault(number, []).append(name)
+    collections = records.select(COLLECTIONS, order="name")
+    return [(collection, names.get(collection.id, [])) for collection in collections]
 
 
-def named_rules(records: RecordStore, user_name: str | None = None) -> tuple[tuple[str, str], ...]:
+def named_rules(records: Records, user_name: str | None = None) -> tuple[tuple[str, str], ...]:
     """Name and rule of every collection, or of a user's, in the order in which they were made."""
-    query = select(Collection.name, Collection.rule).order_by(Collection.id)
-    if user_name is not None:
-        query = (
-            query.join(CollectionUser, CollectionUser.collection_id == Collection.id)
-            .join(User, CollectionUser.user_id == User.id)
-            .where(User.name == user_name)
-        )
-    with records.reading() as session:
-        return tuple((name, rule) for name, rule in session.execute(query))
+    of_user = "" if user_name is None else f"WHERE id IN {_OF_USER} "
+    values = {} if user_name is None else {"user": user_name}
+    named = f"SELECT name, rule FROM collections {of_user}ORDER BY id"
+    return tuple((name, rule) for name, rule in records.rows(named, **values))
 
 
-def rules_of(records: RecordStore, user_name: str) -> tuple[str, ...]:
+def rules_of(records: Records, user_name: str) -> tuple[str, ...]:
     """The rules of a user's collections, in an order of their own."""
-    query = (
-        select(Collection.rule)
-        .join(CollectionUser, CollectionUser.collection_id == Collection.id)
-        .join(User, CollectionUser.user_id == User.id)
-        .where(User.name == user_name)
-    )
-    with records.reading() as session:
-        return tuple(sorted(session.scalars(query)))
+    rules = records.rows(f"SELECT rule FROM collections WHERE id IN {_OF_USER}", user=user_name)
+    return tuple(sorted(rule for (rule,) in rules))
 
 
-def recorded(records: RecordStore, name: str) -> tuple[Collection, list[str]]:
+def recorded(records: Records, name: str) -> "tuple[Collection, list[str]]":
     """The collection of that name, and its users' names."""
-    with records.reading() as session:
-        collection = _COLLECTIONS.get(session, name)
-        return collection, _user_names(session, collection)
+    collection = _COLLECTIONS.recorded(records, name)
+    named = f"SELECT name {_USERS_OF} WHERE collection_id = :collection ORDER BY name"
+    names = records.rows(named, collection=collection.id)
+    return collection, [name for (name,) in names]
 
 
-def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = None) -> None:
+def remove(records: "RecordStore", name: str, expected: ExpectedVersion | None = None) -> None:
     """Remove a collection; its users lose access to its rows."""
     with records.session() as session:
         session.delete(
@@ -75,8 +70,12 @@ def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = N
         )
 
 
-def assign(records: RecordStore, name: str, user_name: str) -> None:
+def assign(records: "RecordStore", name: str, user_name: str) -> None:
     """Give a user access to a collection's rows."""
+    from catalog.accounts import users
+    from catalog.records.user_tables import CollectionUser
+    from catalog.records.versions import new_version
+
     with records.session() as session:
         collection = _COLLECTIONS.get(session, name)
         key = collection.id, users.get(session, user_name).id
@@ -85,21 +84,15 @@ def assign(records: RecordStore, name: str, user_name: str) -> None:
             session.add(CollectionUser(collection_id=key[0], user_id=key[1]))
 
 
-def withdraw(records: RecordStore, name: str, user_name: str) -> None:
+def withdraw(records: "RecordStore", name: str, user_name: str) -> None:
     """Let a user see a collection's rows no more."""
+    from catalog.accounts import users
+    from catalog.records.user_tables import CollectionUser
+    from catalog.records.versions import new_version
+
     with records.session() as session:
         collection, user = _COLLECTIONS.get(session, name), users.get(session, user_name)
         assigned = session.get(CollectionUser, (collection.id, user.id))
         if assigned is not None:
             collection.version = new_version()
             session.delete(assigned)
-
-
-def _user_names(session: Session, collection: Collection) -> list[str]:
-    query = (
-        select(User.name)
-        .join(CollectionUser, CollectionUser.user_id == User.id)
-        .where(CollectionUser.collection_id == collection.id)
-        .order_by(User.name)
-    )
-    return list(session.scalars(query))

@@ -5,9 +5,7 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-
-from sqlalchemy import delete, select, update
-from sqlalchemy.orm import Session
+from typing import TYPE_CHECKING
 
 from catalog.accounts import users
 from catalog.accounts.accounts import MOST_DAYS, SCOPES
@@ -20,10 +18,16 @@ from catalog.errors import (
     UnknownName,
 )
 from catalog.records.expected_version import ExpectedVersion, to_change
-from catalog.records.store import RecordStore
-from catalog.records.tables import now
-from catalog.records.user_tables import Token, User
+from catalog.records.kinds import TOKENS
+from catalog.records.reading import Records, ids_in
 from catalog.text.account_name import check_name
+from catalog.values import now
+
+if TYPE_CHECKING:  # reading does without SQLAlchemy
+    from sqlalchemy.orm import Session
+
+    from catalog.records.store import RecordStore
+    from catalog.records.user_tables import Token, User
 
 LOGIN_LASTS = timedelta(hours=1)
 _FIRST_ADMIN, _FIRST_LASTS = "admin", timedelta(days=1)
@@ -42,13 +46,13 @@ _USE_NOTED = timedelta(minutes=1)
 class Grant:
     """Valid token and its user."""
 
-    token: Token
-    user: User
+    token: "Token"
+    user: "User"
 
 
 def create(
-    records: RecordStore, user_name: str, name: str, scope: str, lasts: timedelta
-) -> tuple[Token, str]:
+    records: "RecordStore", user_name: str, name: str, scope: str, lasts: timedelta
+) -> "tuple[Token, str]":
     """A new token with a name.
 
     Args:
@@ -63,6 +67,10 @@ def create(
         InvalidInput: The name cannot be used, or it would last too long.
         AlreadyExists: The user has a token of that name, though it may be revoked.
     """
+    from sqlalchemy import select
+
+    from catalog.records.user_tables import Token
+
     check_name("token", name)
     if scope not in SCOPES:
         raise UnknownName("scope", scope, SCOPES)
@@ -75,23 +83,33 @@ def create(
         return _add(session, user, name, scope, lasts)
 
 
-def log_in(records: RecordStore, user: User, lasts: timedelta = LOGIN_LASTS) -> str:
+def log_in(records: "RecordStore", user: "User", lasts: timedelta = LOGIN_LASTS) -> str:
     """A token for a user whose password was right."""
+    from sqlalchemy import delete
+
+    from catalog.records.user_tables import Token
+
     with records.session() as session:
         session.execute(delete(Token).where(Token.name.is_(None), Token.expires < now() - _KEPT))
         return _add(session, user, None, SCOPES[-1], lasts)[1]
 
 
-def log_out(records: RecordStore, text: str) -> None:
+def log_out(records: "RecordStore", text: str) -> None:
     """Revoke a login's token; one with a name is left as it is."""
+    from sqlalchemy import update
+
+    from catalog.records.user_tables import Token
+
     with records.session() as session:
         ours = (Token.digest == digest_of(text), Token.name.is_(None), Token.revoked.is_(None))
         session.execute(update(Token).where(*ours).values(revoked=now()))
 
 
 def _add(
-    session: Session, user: User, name: str | None, scope: str, lasts: timedelta
-) -> tuple[Token, str]:
+    session: "Session", user: "User", name: str | None, scope: str, lasts: timedelta
+) -> "tuple[Token, str]":
+    from catalog.records.user_tables import Token
+
     text = _PREFIX + secrets.token_urlsafe(_BYTES)
     token = Token(
         user_id=user.id, name=name, digest=digest_of(text), scope=scope, expires=now() + lasts
@@ -101,8 +119,12 @@ def _add(
     return token, text
 
 
-def holder(records: RecordStore, text: str) -> Grant | None:
+def holder(records: "RecordStore", text: str) -> Grant | None:
     """The token and its user; None where it is none, expired or revoked, or the user disabled."""
+    from sqlalchemy import select, update
+
+    from catalog.records.user_tables import Token, User
+
     if not text.startswith(_PREFIX):
         return None
     with records.reading() as session:
@@ -123,20 +145,18 @@ def holder(records: RecordStore, text: str) -> Grant | None:
     return Grant(token, user)
 
 
-def listed(records: RecordStore, user_name: str | None = None) -> list[tuple[Token, str]]:
+def listed(records: Records, user_name: str | None = None) -> "list[tuple[Token, str]]":
     """Tokens with a name and their users' names, oldest first."""
-    query = select(Token, User.name).join(User).where(Token.name.is_not(None)).order_by(Token.id)
-    with records.reading() as session:
-        if user_name is not None:
-            query = query.where(Token.user_id == users.get(session, user_name).id)
-        return [(token, name) for token, name in session.execute(query)]
+    where = "name IS NOT NULL"
+    if user_name is not None:
+        where = f"{where} AND user_id = {users.recorded(records, user_name).id}"
+    return _with_names(records, where)
 
 
-def first_token(records: RecordStore) -> str | None:
+def first_token(records: "RecordStore") -> str | None:
     """A token of a new user `admin`, who has no password; None where there is any user already."""
-    with records.reading() as session:
-        if session.scalar(select(User.id).limit(1)) is not None:
-            return None
+    if records.rows("SELECT id FROM users LIMIT 1"):
+        return None
     try:
         users.add(records, _FIRST_ADMIN, ["admin"], None)
     except AlreadyExists:
@@ -144,15 +164,30 @@ def first_token(records: RecordStore) -> str | None:
     return create(records, _FIRST_ADMIN, "first-start", "admin", _FIRST_LASTS)[1]
 
 
-def recorded(records: RecordStore, number: int) -> tuple[Token, str]:
+def recorded(records: Records, number: int) -> "tuple[Token, str]":
     """The token of that number and its user's name."""
-    with records.reading() as session:
-        return _get(session, number)
+    found = _with_names(records, f"id = {number}") if 0 < number < 2**31 else []
+    if not found:
+        raise _missing(number)
+    return found[0]
+
+
+def _with_names(records: Records, where: str) -> "list[tuple[Token, str]]":
+    """Tokens and their users' names, oldest first."""
+    tokens = records.select(TOKENS, where, order="id")
+    of_these = ids_in("id", {token.user_id for token in tokens})
+    names = dict(records.rows(f"SELECT id, name FROM users WHERE {of_these}"))
+    # A user who was removed meanwhile took the tokens along.
+    return [(token, names[token.user_id]) for token in tokens if token.user_id in names]
+
+
+def _missing(number: int) -> NotFound:
+    return NotFound("token", str(number), "framesift token list shows their numbers")
 
 
 def revoke(
-    records: RecordStore, number: int, expected: ExpectedVersion | None = None
-) -> tuple[Token, str]:
+    records: "RecordStore", number: int, expected: ExpectedVersion | None = None
+) -> "tuple[Token, str]":
     """Revoke a token; its record and its user's name."""
     with records.session() as session:
         token = to_change("token", str(number), expected, lambda: _get(session, number)[0])
@@ -160,11 +195,15 @@ def revoke(
         return _get(session, number)
 
 
-def _get(session: Session, number: int) -> tuple[Token, str]:
+def _get(session: "Session", number: int) -> "tuple[Token, str]":
+    from sqlalchemy import select
+
+    from catalog.records.user_tables import Token, User
+
     query = select(Token, User.name).join(User).where(Token.id == number)
     row = session.execute(query).first() if 0 < number < 2**31 else None
     if row is None:
-        raise NotFound("token", str(number), "framesift token list shows their numbers")
+        raise _missing(number)
     return row[0], row[1]
 
 

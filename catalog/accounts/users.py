@@ -5,23 +5,21 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Select, delete, select, update
-from sqlalchemy.orm import Session
-
 from catalog.accounts.accounts import ROLES, SCOPES, level_of
 from catalog.errors import AlreadyExists, InvalidInput, NotAllowed, NotFound, UnknownName
-from catalog.records.automation.tables import Trigger, Webhook
 from catalog.records.expected_version import ExpectedVersion, to_change
-from catalog.records.policy_tables import Policy
-from catalog.records.store import RecordStore
-from catalog.records.tables import Dataset
-from catalog.records.user_tables import Collection, CollectionUser, Token, User
-from catalog.records.versions import new_version
+from catalog.records.kinds import USERS
+from catalog.records.reading import Records
 from catalog.text.account_name import check_name, is_name
 from catalog.values import Owner
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # reading does without SQLAlchemy
     from argon2 import PasswordHasher
+    from sqlalchemy import Select
+    from sqlalchemy.orm import Session
+
+    from catalog.records.store import RecordStore
+    from catalog.records.user_tables import Collection, User
 
 
 LEAST_PASSWORD = 12
@@ -39,7 +37,7 @@ No setting or variable changes them, so no server can be weakened by one. Tests 
 """
 
 
-def add(records: RecordStore, name: str, roles: Sequence[str], password: str | None) -> User:
+def add(records: "RecordStore", name: str, roles: Sequence[str], password: str | None) -> "User":
     """Keep a new user.
 
     Args:
@@ -50,6 +48,10 @@ def add(records: RecordStore, name: str, roles: Sequence[str], password: str | N
     Raises:
         AlreadyExists: The name is taken.
     """
+    from sqlalchemy import select
+
+    from catalog.records.user_tables import User
+
     check_name("user", name)
     user = User(name=name, roles=_checked(roles), password="")
     if password is not None:
@@ -62,19 +64,20 @@ def add(records: RecordStore, name: str, roles: Sequence[str], password: str | N
     return user
 
 
-def recorded(records: RecordStore, name: str) -> User:
+def recorded(records: Records, name: str) -> "User":
     """The user of that name."""
-    with records.reading() as session:
-        return get(session, name)
+    user = _named(records, name)
+    if user is None:
+        raise _missing(name)
+    return user
 
 
-def listed(records: RecordStore) -> list[User]:
+def listed(records: Records) -> "list[User]":
     """Every user, by name."""
-    with records.reading() as session:
-        return list(session.scalars(select(User).order_by(User.name)))
+    return records.select(USERS, order="name")
 
 
-def get(session: Session, name: str) -> User:
+def get(session: "Session", name: str) -> "User":
     """The user of that name, inside a transaction.
 
     Raises:
@@ -82,20 +85,18 @@ def get(session: Session, name: str) -> User:
     """
     user = _of_name(session, name)
     if user is None:
-        raise NotFound("user", name, "framesift user list shows them")
+        raise _missing(name)
     return user
 
 
-def quota(records: RecordStore, name: str) -> tuple[int, int]:
+def quota(records: Records, name: str) -> tuple[int, int]:
     """Jobs, and ranks of these, that a user may have at once; 0 for what the settings say."""
-    numbers = select(User.most_jobs, User.most_ranks).where(User.name == name)
-    with records.reading() as session:
-        row = session.execute(numbers).one_or_none()
-    return (0, 0) if row is None else (row.most_jobs, row.most_ranks)
+    user = _named(records, name)
+    return (0, 0) if user is None else (user.most_jobs, user.most_ranks)
 
 
 def change(
-    records: RecordStore,
+    records: "RecordStore",
     name: str,
     *,
     roles: Sequence[str] | None = None,
@@ -104,7 +105,7 @@ def change(
     most_jobs: int | None = None,
     most_ranks: int | None = None,
     expected: ExpectedVersion | None = None,
-) -> User:
+) -> "User":
     """Change a user, all of it or nothing; what is None stays.
 
     Args:
@@ -117,6 +118,10 @@ def change(
         InvalidInput: The password cannot be used, there is no role, no admin would be left, or a
             number is negative.
     """
+    from sqlalchemy import delete
+
+    from catalog.records.user_tables import Token
+
     checked = None if roles is None else _checked(roles)
     hashed = None
     if password is not None:
@@ -142,11 +147,18 @@ def change(
     return user
 
 
-def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = None) -> User:
+def remove(records: "RecordStore", name: str, expected: ExpectedVersion | None = None) -> "User":
     """Remove a user and their tokens; the user. What the audit log says of them stays.
 
     What they made belongs to nobody from here on: a later user of the name is no heir.
     """
+    from sqlalchemy import update
+
+    from catalog.records.automation.tables import Trigger, Webhook
+    from catalog.records.policy_tables import Policy
+    from catalog.records.tables import Dataset
+    from catalog.records.versions import new_version
+
     with records.session() as session:
         user = to_change("user", name, expected, lambda: get(session, name))
         for collection in session.scalars(_collections_of(user)):
@@ -159,9 +171,7 @@ def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = N
     return user
 
 
-def active(
-    records: RecordStore, owner: Owner, of: str, remedy: str, scope: str = SCOPES[-1]
-) -> User:
+def active(records: Records, owner: Owner, of: str, remedy: str, scope: str = SCOPES[-1]) -> "User":
     """The user of an account, for whom work is to go on.
 
     Args:
@@ -171,8 +181,7 @@ def active(
     Raises:
         NotAllowed: The user was removed, is disabled, or may not write any more.
     """
-    with records.reading() as session:
-        user = _of_name(session, owner.name)
+    user = _named(records, owner.name)
     if user is None or user.account != owner.account:
         why = "was removed"
     elif user.disabled:
@@ -184,15 +193,14 @@ def active(
     raise NotAllowed(f"{of}: its {f'owner {owner.name}'.rstrip()} {why}; {remedy}")
 
 
-def with_password(records: RecordStore, name: str, password: str) -> User | None:
+def with_password(records: Records, name: str, password: str) -> "User | None":
     """The user whose name and password these are; None where there is none, or it is disabled.
 
     It takes as long for a name that does not exist: by the clock nobody finds names.
     """
     from argon2.exceptions import InvalidHashError, VerificationError
 
-    with records.reading() as session:
-        user = _of_name(session, name)
+    user = _named(records, name)
     stored = user.password if user is not None else ""
     try:
         _hasher().verify(stored or _no_ones(), password[:_MOST_PASSWORD])
@@ -203,13 +211,31 @@ def with_password(records: RecordStore, name: str, password: str) -> User | None
     return user
 
 
-def _collections_of(user: User) -> Select[Collection]:
+def _collections_of(user: "User") -> "Select[Collection]":
+    from sqlalchemy import select
+
+    from catalog.records.user_tables import Collection, CollectionUser
+
     theirs = select(CollectionUser.collection_id).where(CollectionUser.user_id == user.id)
     return select(Collection).where(Collection.id.in_(theirs))
 
 
-def _of_name(session: Session, name: str) -> User | None:
+def _missing(name: str) -> NotFound:
+    return NotFound("user", name, "framesift user list shows them")
+
+
+def _named(records: Records, name: str) -> "User | None":
     # What can be no name is not asked for: no database takes every text.
+    found = records.select(USERS, "name = :name", name=name) if is_name(name) else []
+    return found[0] if found else None
+
+
+def _of_name(session: "Session", name: str) -> "User | None":
+    """Do as `_named`, in a transaction that may change it."""
+    from sqlalchemy import select
+
+    from catalog.records.user_tables import User
+
     if not is_name(name):
         return None
     return session.scalar(select(User).where(User.name == name))
@@ -237,8 +263,12 @@ def _check_password(password: str) -> None:
 
 
 @contextmanager
-def _an_admin_left(session: Session, user: User) -> Iterator[None]:
+def _an_admin_left(session: "Session", user: "User") -> Iterator[None]:
     """Undo a change of a user that leaves nobody who may manage users."""
+    from sqlalchemy import select
+
+    from catalog.records.user_tables import User
+
     was_admin = _is_admin(user)
     yield
     session.flush()
@@ -249,7 +279,7 @@ def _an_admin_left(session: Session, user: User) -> Iterator[None]:
         )
 
 
-def _is_admin(user: User) -> bool:
+def _is_admin(user: "User") -> bool:
     return "admin" in user.roles and not user.disabled
 
 

@@ -1,21 +1,24 @@
 """Policies: kept, found, changed and removed."""
 
 from collections.abc import Mapping
-
-from sqlalchemy.orm import Session
+from typing import TYPE_CHECKING
 
 from catalog.errors import InvalidInput
 from catalog.policies import runs as policy_runs
 from catalog.records.expected_version import ExpectedVersion, to_change
+from catalog.records.kinds import POLICIES
 from catalog.records.named import Named
-from catalog.records.policy_tables import Policy
-from catalog.records.store import RecordStore
-from catalog.records.tables import now
+from catalog.values import now
+
+if TYPE_CHECKING:  # reading does without SQLAlchemy
+    from sqlalchemy.orm import Session
+
+    from catalog.records.policy_tables import Policy
+    from catalog.records.store import RecordStore
 
 _POLICIES = Named(
     "policy",
-    Policy,
-    Policy.name,
+    POLICIES,
     "framesift policy list, GET /v1/policies and GET /policyengine/v1/policies list them",
     "change it by PUT, or delete it first",
 )
@@ -26,12 +29,12 @@ none_named = _POLICIES.missing
 
 
 def change(
-    records: RecordStore,
+    records: "RecordStore",
     name: str,
     by: str,
     changes: Mapping[str, object],
     expected: ExpectedVersion | None = None,
-) -> Policy:
+) -> "Policy":
     """Give a policy other values.
 
     Args:
@@ -46,7 +49,7 @@ def change(
         return policy
 
 
-def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = None) -> None:
+def remove(records: "RecordStore", name: str, expected: ExpectedVersion | None = None) -> None:
     """Forget a policy and its runs; the tags that it set stay."""
     with records.session() as session:
         policy = to_change("policy", name, expected, lambda: _POLICIES.get(session, name))
@@ -54,7 +57,7 @@ def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = N
         session.delete(policy)
 
 
-def _check_idle(session: Session, policy: Policy) -> None:
+def _check_idle(session: "Session", policy: "Policy") -> None:
     if policy_runs.active(session, policy.id) is not None:
         raise InvalidInput(
             f"policy '{policy.name}' is running: wait for its end, or kill it, and ask again"

@@ -5,6 +5,7 @@ from contextlib import closing
 import duckdb
 
 from catalog.errors import InvalidInput
+from catalog.records.kinds import REGEXES
 from catalog.records.named import Named
 from catalog.records.policy_tables import Regex
 from catalog.records.store import RecordStore
@@ -13,9 +14,7 @@ from catalog.text.account_name import check_name
 LONGEST = 4_096
 """Characters of a pattern."""
 
-_REGEXES = Named(
-    "regex", Regex, Regex.name, "GET /policyengine/v1/regex lists them", "change it by PUT"
-)
+_REGEXES = Named("regex", REGEXES, "GET /policyengine/v1/regex lists them", "change it by PUT")
 listed, recorded, remove = _REGEXES.listed, _REGEXES.recorded, _REGEXES.remove
 
 

@@ -1,41 +1,43 @@
 """Datasets, as they are recorded and as the records' user sees them (docs/decisions/0020)."""
 
 from collections.abc import Collection, Iterator
-
-from sqlalchemy import Select, func, select, tuple_
-from sqlalchemy.orm import Session
+from typing import TYPE_CHECKING, Any
 
 from catalog.errors import NotAllowed, NotFound
-from catalog.records.store import RecordStore
-from catalog.records.tables import Dataset
+from catalog.records.kinds import DATASETS
+from catalog.records.reading import Records, all_of, holds, ids_in
 from catalog.values import Owner
 
+if TYPE_CHECKING:  # reading does without SQLAlchemy
+    from catalog.records.tables import Dataset
+
 _OWN = "make a dataset of your own selection, and use that"
+_IS_THERE = "removed IS NULL"
+_Conditions = tuple[str, dict[str, Any]]
 
 
 def recorded_datasets(
-    records: RecordStore,
+    records: Records,
     name: str | None = None,
     *,
     after: tuple[str, int] | None = None,
     limit: int | None = None,
-) -> list[Dataset]:
+) -> "list[Dataset]":
     """Every version of every dataset, or of that one; by name, oldest version first.
 
     Args:
         after: Only those after this name and version.
     """
-    query = select(Dataset).where(Dataset.removed.is_(None))
-    query = query.order_by(Dataset.name, Dataset.version).limit(limit)
-    if name is not None:
-        query = query.where(Dataset.name == name)
+    of_name = "" if name is None else "name = :name"
+    values: dict[str, Any] = {} if name is None else {"name": name}
     datasets: list[Dataset] = []
     while True:
-        rest = query
+        later = ""
         if after is not None:
-            rest = query.where(tuple_(Dataset.name, Dataset.version) > tuple_(*after))
-        with records.reading() as session:
-            recorded = list(session.scalars(rest))
+            later = "(name, version) > (:after_name, :after_version)"
+            values |= {"after_name": after[0], "after_version": after[1]}
+        where = all_of(_IS_THERE, of_name, later)
+        recorded = records.select(DATASETS, where, order="name, version", limit=limit, **values)
         datasets += [
             visible for dataset in recorded if (visible := records.as_seen(dataset)) is not None
         ]
@@ -44,40 +46,44 @@ def recorded_datasets(
         after = (recorded[-1].name, recorded[-1].version)  # the user sees less than was read
 
 
-def newest_datasets(records: RecordStore, *, limit: int, holding: str = "") -> list[Dataset]:
+def newest_datasets(records: Records, *, limit: int, holding: str = "") -> "list[Dataset]":
     """The versions of datasets that were made last, newest first.
 
     Args:
         holding: Only of datasets whose name holds this text, in whatever case.
     """
-    query = select(Dataset).where(Dataset.removed.is_(None))
-    query = query.order_by(Dataset.id.desc()).limit(limit)
+    where = _IS_THERE
+    values: dict[str, Any] = {}
     if holding:
-        query = query.where(func.lower(Dataset.name).contains(holding.lower(), autoescape=True))
+        condition, values["holding"] = holds("name", holding)
+        where = all_of(where, condition)
     datasets: list[Dataset] = []
-    rest = query
+    older = ""
     while True:
-        with records.reading() as session:
-            recorded = list(session.scalars(rest))
+        recorded = records.select(
+            DATASETS, all_of(where, older), order="id DESC", limit=limit, **values
+        )
         datasets += filter(None, map(records.as_seen, recorded))
         if len(datasets) >= limit or len(recorded) < limit:
             return datasets[:limit]
-        rest = query.where(Dataset.id < recorded[-1].id)  # the user sees less than was read
+        # the user sees less than was read
+        older, values["last"] = "id < :last", recorded[-1].id
 
 
-def datasets_by_id(records: RecordStore, ids: Collection[int | None]) -> dict[int, Dataset]:
+def datasets_by_id(records: Records, ids: Collection[int | None]) -> "dict[int, Dataset]":
     """Versions of datasets by their number in the records: those of jobs that the user sees."""
-    with records.reading() as session:
-        rows = session.scalars(select(Dataset).where(Dataset.id.in_(set(ids) - {None})))
-        return {dataset.id: dataset for dataset in rows}
+    numbers = {number for number in ids if number is not None}
+    if not numbers:
+        return {}
+    return {one.id: one for one in records.select(DATASETS, ids_in("id", numbers))}
 
 
-def recorded_dataset(records: RecordStore, name: str) -> Dataset:
+def recorded_dataset(records: Records, name: str) -> "Dataset":
     """A dataset by "name" (the newest version that the user sees) or "name@version"."""
     return _recorded_and_visible(records, name)[1]
 
 
-def complete_dataset(records: RecordStore, name: str) -> Dataset:
+def complete_dataset(records: Records, name: str) -> "Dataset":
     """Do as `recorded_dataset`, for what needs each of its frames.
 
     Raises:
@@ -92,7 +98,7 @@ def complete_dataset(records: RecordStore, name: str) -> Dataset:
     return recorded
 
 
-def own_dataset(records: RecordStore, name: str) -> Dataset:
+def own_dataset(records: Records, name: str) -> "Dataset":
     """Do as `complete_dataset`, for what makes another version of it.
 
     Raises:
@@ -107,17 +113,20 @@ def own_dataset(records: RecordStore, name: str) -> Dataset:
     return dataset
 
 
-def ids_of_complete(records: RecordStore, query: Select[Dataset]) -> list[int]:
-    """The ids of those datasets whose every frame the user sees."""
-    with records.reading() as session:
-        recorded = list(session.scalars(query))
+def ids_of_complete(records: Records, where: str, **values: Any) -> list[int]:
+    """The ids of those datasets whose every frame the user sees.
+
+    Args:
+        where: A condition on them: catalog.records.reading.Records.select.
+    """
+    recorded = records.select(DATASETS, where, **values)
     pairs = ((dataset, records.as_seen(dataset)) for dataset in recorded)
     return [
         one.id for one, visible in pairs if visible is not None and visible.frames == one.frames
     ]
 
 
-def _recorded_and_visible(records: RecordStore, name: str) -> tuple[Dataset, Dataset]:
+def _recorded_and_visible(records: Records, name: str) -> "tuple[Dataset, Dataset]":
     """A dataset as it is recorded, and as the user sees it."""
     for version in _versions(records, name):
         visible = records.as_seen(version)
@@ -125,46 +134,44 @@ def _recorded_and_visible(records: RecordStore, name: str) -> tuple[Dataset, Dat
             return version, visible
     if records.user:
         raise NotFound("dataset", name, "GET /v1/datasets lists those that you see")
-    with records.reading() as session:
-        raise NotFound("dataset", name, _known_datasets(session, name))
+    raise NotFound("dataset", name, _known_datasets(records, name))
 
 
-def _versions(records: RecordStore, name: str) -> Iterator[Dataset]:
+def _versions(records: Records, name: str) -> "Iterator[Dataset]":
     """Versions that "name" or "name@version" means, newest first; nearly always one is enough."""
-    query = _named(name).limit(1)
-    with records.reading() as session:
-        dataset = session.scalar(query)
-    while dataset is not None:
-        yield dataset
-        with records.reading() as session:
-            dataset = session.scalar(query.where(Dataset.version < dataset.version))
+    where, values = _named(name)
+    found = records.select(DATASETS, where, order="version DESC", limit=1, **values)
+    while found:
+        yield found[0]
+        older = all_of(where, "version < :last")
+        last = found[0].version
+        found = records.select(DATASETS, older, order="version DESC", limit=1, **values, last=last)
 
 
-def _named(name: str) -> Select[Dataset]:
-    """Datasets by "name" or "name@version", newest first."""
+def _named(name: str) -> _Conditions:
+    """The condition on datasets by "name" or "name@version", and its values."""
     # The "@" of a user's name is before the "~" that ends it in the names of their datasets.
     owner, mark, rest = name.rpartition("~")
     base, _, version = rest.partition("@")
-    query = select(Dataset).where(Dataset.name == owner + mark + base, Dataset.removed.is_(None))
+    where = all_of("name = :name", _IS_THERE)
+    values: dict[str, Any] = {"name": owner + mark + base}
     if version:
         # A number of more digits than SQLite holds is no version either.
         known = version.isascii() and version.isdigit() and len(version) < 19
-        query = query.where(Dataset.version == (int(version) if known else -1))
-    return query.order_by(Dataset.version.desc())
+        where = all_of(where, "version = :version")
+        values["version"] = int(version) if known else -1
+    return where, values
 
 
-def _known_datasets(session: Session, name: str) -> str:
+def _known_datasets(records: Records, name: str) -> str:
     """The end of an error where there is no such dataset: its versions, else the others' names."""
     base, mark, _ = name.rpartition("@")
     if mark:
-        versions = [
-            str(dataset.version)
-            for dataset in session.scalars(_named(base).order_by(None).order_by(Dataset.version))
-        ]
-        if versions:
-            return f"'{base}' has no such version, there are {', '.join(versions)}"
-    there = select(Dataset.name).where(Dataset.removed.is_(None)).distinct()
-    names = session.scalars(there.order_by(Dataset.name)).all()
+        where, values = _named(base)
+        versions = f"SELECT version FROM datasets WHERE {where} ORDER BY version"
+        if known := ", ".join(str(version) for (version,) in records.rows(versions, **values)):
+            return f"'{base}' has no such version, there are {known}"
+    names = records.rows(f"SELECT DISTINCT name FROM datasets WHERE {_IS_THERE} ORDER BY name")
     if not names:
         return "there are none yet: framesift dataset create and POST /v1/datasets make one"
-    return f"known: {', '.join(names)}"
+    return f"known: {', '.join(name for (name,) in names)}"

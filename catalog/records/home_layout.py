@@ -13,10 +13,11 @@ In the records' database paths are relative to these folders, after a word that 
 
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from catalog.storage.atomic_write import atomic_path
 from catalog.storage.location import CatalogLocation
@@ -67,6 +68,16 @@ class HomeLayout:
             if text == word or text.startswith(f"{word}/"):
                 return root + text.removeprefix(word)
         return text
+
+    def mapped(self, value: Any, change: Callable[[str], str]) -> Any:
+        """JSON with every text changed by `short` or `full`."""
+        if isinstance(value, str):
+            return change(value)
+        if isinstance(value, Mapping):
+            return {key: self.mapped(one, change) for key, one in value.items()}
+        if isinstance(value, Iterable):
+            return [self.mapped(one, change) for one in value]
+        return value
 
     def _roots(self) -> Mapping[str, str]:
         return {DATASETS: str(self.datasets).rstrip("/"), HOME: str(self.home)}

@@ -8,7 +8,8 @@ from datetime import timedelta
 from sqlalchemy import delete, update
 
 from catalog.records.store import RecordStore
-from catalog.records.tables import IdempotencyKey, now
+from catalog.records.tables import IdempotencyKey
+from catalog.values import now
 
 KEPT = timedelta(hours=24)
 """Time for which an answer is remembered."""

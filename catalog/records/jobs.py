@@ -1,16 +1,21 @@
 """Jobs, as they are recorded."""
 
 from collections.abc import Collection, Sequence
-
-from sqlalchemy import Select, func, select
+from typing import TYPE_CHECKING, Any
 
 from catalog.errors import NotFound
 from catalog.records.datasets import ids_of_complete
-from catalog.records.store import RecordStore
-from catalog.records.tables import Dataset, Job, TaskMove
+from catalog.records.kinds import JOBS, TASK_MOVES
+from catalog.records.reading import Records, all_of, holds, ids_in
+
+if TYPE_CHECKING:  # reading does without SQLAlchemy
+    from catalog.records.tables import Job, TaskMove
+
+Conditions = tuple[str, dict[str, Any]]
+"""A condition in SQL, and its values: catalog.records.reading.Records.select."""
 
 
-def recorded_job(records: RecordStore, name: str, *, account: str | None = None) -> Job:
+def recorded_job(records: Records, name: str, *, account: str | None = None) -> "Job":
     """The job of that name.
 
     Args:
@@ -19,18 +24,18 @@ def recorded_job(records: RecordStore, name: str, *, account: str | None = None)
     Raises:
         NotFound: There is none.
     """
-    query = jobs_of_user(records).where(Job.name == name)
+    where, values = jobs_of_user(records)
+    where = all_of(where, "name = :name")
     if account is not None:
-        query = query.where(Job.account == account)
-    with records.reading() as session:
-        job = session.scalar(query)
-    if job is None:
+        where, values["of_account"] = all_of(where, "account = :of_account"), account
+    jobs = records.select(JOBS, where, **values, name=name)
+    if not jobs:
         raise NotFound("job", name, "framesift jobs list and GET /v1/jobs list them")
-    return job
+    return jobs[0]
 
 
 def recorded_jobs(
-    records: RecordStore,
+    records: Records,
     *,
     kind: str | None = None,
     states: Sequence[str] | None = None,
@@ -38,62 +43,62 @@ def recorded_jobs(
     before: int | None = None,
     limit: int | None = None,
     holding: str = "",
-) -> list[Job]:
+) -> "list[Job]":
     """Jobs, newest first.
 
     Args:
         before: Only those with a smaller id.
         holding: Only those whose name holds this text, in whatever case.
     """
-    query = jobs_of_user(records).order_by(Job.id.desc()).limit(limit)
+    where, values = jobs_of_user(records)
+    conditions = [where]
     if holding:
-        query = query.where(func.lower(Job.name).contains(holding.lower(), autoescape=True))
+        condition, values["holding"] = holds("name", holding)
+        conditions.append(condition)
     if kind is not None:
-        query = query.where(Job.kind == kind)
+        conditions.append("kind = :kind")
+        values["kind"] = kind
     if states is not None:
-        query = query.where(Job.state.in_(states))
+        named = {f"state{number}": state for number, state in enumerate(states)}
+        conditions.append(f"state IN ({', '.join(f':{name}' for name in named) or 'NULL'})")
+        values |= named
     if account is not None:
-        query = query.where(Job.account == account)
+        conditions.append("account = :of_account")
+        values["of_account"] = account
     if before is not None:
-        query = query.where(Job.id < before)
-    with records.reading() as session:
-        return list(session.scalars(query))
+        conditions.append("id < :before")
+        values["before"] = before
+    return records.select(JOBS, all_of(*conditions), order="id DESC", limit=limit, **values)
 
 
-def models_of_datasets(records: RecordStore, ids: Collection[int]) -> dict[int, list[str]]:
+def models_of_datasets(records: Records, ids: Collection[int]) -> dict[int, list[str]]:
     """Names of the trainings that are done, by the datasets they read, newest first."""
-    done = jobs_of_user(records).where(
-        Job.kind == "train", Job.state == "done", Job.dataset_id.in_(ids)
-    )
-    named = done.with_only_columns(Job.dataset_id, Job.name).order_by(Job.id.desc())
+    where, values = jobs_of_user(records)
+    done = all_of(where, "kind = 'train' AND state = 'done'", ids_in("dataset_id", ids))
+    named = f"SELECT dataset_id, name FROM jobs WHERE {done} ORDER BY id DESC"
     models: dict[int, list[str]] = {}
-    with records.reading() as session:
-        for dataset, name in session.execute(named):
-            if dataset is not None:
-                models.setdefault(dataset, []).append(name)
+    for dataset, name in records.rows(named, **values):
+        models.setdefault(dataset, []).append(name)
     return models
 
 
-def recorded_moves(records: RecordStore, job: Job) -> list[TaskMove]:
+def recorded_moves(records: Records, job: "Job") -> "list[TaskMove]":
     """Every change of the states of a job's tasks, the first one first."""
-    query = select(TaskMove).where(TaskMove.job_id == job.id).order_by(TaskMove.id)
-    with records.reading() as session:
-        return list(session.scalars(query))
+    return records.select(TASK_MOVES, "job_id = :job", order="id", job=job.id)
 
 
-def job_counts(records: RecordStore) -> dict[tuple[str, str], int]:
+def job_counts(records: Records) -> dict[tuple[str, str], int]:
     """Number of jobs of each kind in each state."""
-    counted = select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state)
-    with records.reading() as session:
-        return {(kind, state): number for kind, state, number in session.execute(counted)}
+    counted = records.rows("SELECT kind, state, count(*) FROM jobs GROUP BY kind, state")
+    return {(kind, state): number for kind, state, number in counted}
 
 
-def jobs_of_user(records: RecordStore) -> Select[Job]:
+def jobs_of_user(records: Records) -> Conditions:
     """Jobs; a limited user's own, as long as they see its dataset whole: jobs log files."""
     if not records.user:
-        return select(Job)
-    owner = records.owner
-    is_own = (Job.owner == owner.name) & (Job.account == owner.account)
-    own = select(Job.dataset_id).where(is_own)
-    complete = ids_of_complete(records, select(Dataset).where(Dataset.id.in_(own)))
-    return select(Job).where(is_own, Job.dataset_id.in_(complete))
+        return "", {}
+    owner = {"owner": records.owner.name, "account": records.owner.account}
+    is_own = "owner = :owner AND account = :account"
+    read_by_own = f"id IN (SELECT dataset_id FROM jobs WHERE {is_own})"
+    complete = ids_of_complete(records, read_by_own, **owner)
+    return all_of(is_own, ids_in("dataset_id", complete)), {**owner}

@@ -1,6 +1,5 @@
 """Columns of the records that hold paths: relative in the database, absolute everywhere else."""
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import JSON, Dialect, String
@@ -45,19 +44,9 @@ class PathsJson(TypeDecorator[dict[str, Any]]):
     @override
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
         home_layout = _places(dialect)
-        return value if home_layout is None else _mapped(value, home_layout.short)
+        return value if home_layout is None else home_layout.mapped(value, home_layout.short)
 
     @override
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         home_layout = _places(dialect)
-        return value if home_layout is None else _mapped(value, home_layout.full)
-
-
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {key: _mapped(one, change) for key, one in value.items()}
-    if isinstance(value, Iterable):
-        return [_mapped(one, change) for one in value]
-    return value
+        return value if home_layout is None else home_layout.mapped(value, home_layout.full)

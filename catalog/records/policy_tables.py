@@ -6,8 +6,9 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, ForeignKey, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from catalog.records.tables import Base, now
+from catalog.records.tables import Base
 from catalog.records.versions import VersionedRecord
+from catalog.values import now
 
 
 class Policy(VersionedRecord, Base):

@@ -1,47 +1,53 @@
 """Scans of sources, and what they found wrong."""
 
 from collections.abc import Sequence
-
-from sqlalchemy import delete, func, or_, select, update
+from typing import TYPE_CHECKING, Any
 
 from catalog.errors import NotFound
+from catalog.records.kinds import SCANS
+from catalog.records.reading import Records, all_of, ids_in
 from catalog.records.sources import recorded_source
-from catalog.records.store import RecordStore
-from catalog.records.tables import Scan, ScanProblem, Source
 from catalog.values import Problem
+
+if TYPE_CHECKING:  # reading does without SQLAlchemy
+    from catalog.records.store import RecordStore
+    from catalog.records.tables import Scan
 
 _KEYS_PER_STATEMENT = 500
 
 
 def recorded_scans(
-    records: RecordStore,
+    records: Records,
     *,
     source: str | None = None,
     kind: str | None = None,
     state: str | None = None,
     before: int | None = None,
     limit: int | None = None,
-) -> list[tuple[Scan, str]]:
+) -> "list[tuple[Scan, str]]":
     """Scans with their source's name, newest first.
 
     Args:
         before: Only those with a smaller number.
         limit: At most this many; all when None.
     """
-    query = select(Scan, Source.name).join(Source).order_by(Scan.id.desc()).limit(limit)
-    if source is not None:
-        query = query.where(Scan.source_id == recorded_source(records, source).id)
-    if kind is not None:
-        query = query.where(Scan.kind == kind)
-    if state is not None:
-        query = query.where(Scan.state == state)
-    if before is not None:
-        query = query.where(Scan.id < before)
-    with records.reading() as session:
-        return [(scan, name) for scan, name in session.execute(query)]
+    number = None if source is None else recorded_source(records, source).id
+    values: dict[str, Any] = {"source": number, "kind": kind, "state": state, "before": before}
+    where = all_of(
+        "" if source is None else "source_id = :source",
+        "" if kind is None else "kind = :kind",
+        "" if state is None else "state = :state",
+        "" if before is None else "id < :before",
+    )
+    values = {name: value for name, value in values.items() if value is not None}
+    scans = records.select(SCANS, where, order="id DESC", limit=limit, **values)
+    of_these = ids_in("id", {scan.source_id for scan in scans})
+    names = dict(records.rows(f"SELECT id, name FROM sources WHERE {of_these}"))
+    # One that was removed meanwhile took its scans along.
+    return [(scan, names[scan.source_id]) for scan in scans if scan.source_id in names]
 
 
-def recorded_scan(records: RecordStore, number: int) -> tuple[Scan, str]:
+def recorded_scan(records: Records, number: int) -> "tuple[Scan, str]":
     """A scan and its source's name.
 
     Raises:
@@ -54,7 +60,7 @@ def recorded_scan(records: RecordStore, number: int) -> tuple[Scan, str]:
 
 
 def recorded_problems(
-    records: RecordStore,
+    records: "RecordStore",
     *,
     scan_id: int | None = None,
     source_id: int | None = None,
@@ -66,6 +72,10 @@ def recorded_problems(
 
     With ``below``, of the files only whose keys begin with one of these.
     """
+    from sqlalchemy import func, or_, select
+
+    from catalog.records.tables import ScanProblem
+
     query = select(ScanProblem).order_by(ScanProblem.id)
     if scan_id is not None:
         query = query.where(ScanProblem.scan_id == scan_id)
@@ -81,13 +91,17 @@ def recorded_problems(
 
 
 def replace_problems(
-    records: RecordStore,
+    records: "RecordStore",
     source_id: int,
     scan_id: int,
     examined: Sequence[str],
     problems: Sequence[Problem],
 ) -> None:
     """Forget what was wrong with the examined files, and keep what a scan found now."""
+    from sqlalchemy import delete
+
+    from catalog.records.tables import ScanProblem
+
     keys = list(dict.fromkeys([*examined, *(problem.key for problem in problems)]))
     with records.session() as session:
         for start in range(0, len(keys), _KEYS_PER_STATEMENT):
@@ -105,28 +119,36 @@ def replace_problems(
         )
 
 
-def set_class_list(records: RecordStore, source_id: int, class_list: dict[str, str]) -> None:
+def set_class_list(records: "RecordStore", source_id: int, class_list: dict[str, str]) -> None:
     """Keep the class list that a source's labels were counted with, in its order."""
+    from sqlalchemy import update
+
+    from catalog.records.tables import Source
+
     with records.session() as session:
         # By a statement: SQLAlchemy leaves a value out that is equal but for its order.
         session.execute(update(Source).where(Source.id == source_id).values(class_list=class_list))
 
 
-def last_scan(records: RecordStore, source_id: int) -> Scan | None:
+def last_scan(records: Records, source_id: int) -> "Scan | None":
     """The newest scan of a source; None before the first."""
-    with records.reading() as session:
-        return session.scalar(
-            select(Scan).where(Scan.source_id == source_id).order_by(Scan.id.desc()).limit(1)
-        )
+    scans = records.select(SCANS, "source_id = :source", order="id DESC", limit=1, source=source_id)
+    return scans[0] if scans else None
 
 
-def marked_snapshot(records: RecordStore) -> int | None:
+def marked_snapshot(records: Records) -> int | None:
     """The newest snapshot whose duplicates are all marked; None where no scan says so."""
-    with records.reading() as session:
-        return session.scalar(select(func.max(Scan.marked_snapshot)))
+    scans = records.select(
+        SCANS, "marked_snapshot IS NOT NULL", order="marked_snapshot DESC", limit=1
+    )
+    return scans[0].marked_snapshot if scans else None
 
 
-def set_marked_snapshot(records: RecordStore, scan_id: int, snapshot: int) -> None:
+def set_marked_snapshot(records: "RecordStore", scan_id: int, snapshot: int) -> None:
     """Keep that a scan marked every duplicate of a snapshot."""
+    from sqlalchemy import update
+
+    from catalog.records.tables import Scan
+
     with records.session() as session:
         session.execute(update(Scan).where(Scan.id == scan_id).values(marked_snapshot=snapshot))

@@ -1,22 +1,31 @@
 """Sources, as they are recorded."""
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from typing import TYPE_CHECKING
 
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
 from catalog.records.expected_version import ExpectedVersion, to_change
-from catalog.records.store import RecordStore
-from catalog.records.tables import Source
+from catalog.records.kinds import SOURCES
+from catalog.records.reading import Records
 from catalog.values import PLATFORMS
 
+if TYPE_CHECKING:  # reading does without SQLAlchemy
+    from sqlalchemy.orm import Session
 
-def add_source(records: RecordStore, source: Source) -> Source:
+    from catalog.records.store import RecordStore
+    from catalog.records.tables import Source
+
+
+def add_source(records: "RecordStore", source: "Source") -> "Source":
     """Keep a new source.
 
     Raises:
         InvalidInput: Unknown platform.
         AlreadyExists: The name, or its cluster and datasource, are taken.
     """
+    from sqlalchemy import select
+
+    from catalog.records.tables import Source
+
     if source.platform not in PLATFORMS:
         raise InvalidInput(
             f"unknown platform '{source.platform}': expected one of {', '.join(PLATFORMS)}"
@@ -40,28 +49,30 @@ def add_source(records: RecordStore, source: Source) -> Source:
     return source
 
 
-def recorded_source(records: RecordStore, name: str) -> Source:
+def recorded_source(records: Records, name: str) -> "Source":
     """The source of that name.
 
     Raises:
         NotFound: There is none.
     """
-    with records.reading() as session:
-        source = session.scalar(select(Source).where(Source.name == name))
-        if source is None:
-            known = ", ".join(session.scalars(select(Source.name).order_by(Source.name)))
-            raise NotFound(
-                "source", name, f"known: {known}" if known else "add one: framesift source add"
-            )
-        return source
+    found = records.select(SOURCES, "name = :name", name=name)
+    if not found:
+        known = ", ".join(source.name for source in recorded_sources(records))
+        raise NotFound(
+            "source", name, f"known: {known}" if known else "add one: framesift source add"
+        )
+    return found[0]
 
 
-def source_to_change(session: Session, source: Source, expected: ExpectedVersion | None) -> Source:
+def source_to_change(
+    session: "Session", source: "Source", expected: ExpectedVersion | None
+) -> "Source":
     """A source's record as it is now, inside the transaction that changes it.
 
     Raises:
         NotFound: It was removed meanwhile.
     """
+    from catalog.records.tables import Source
 
     def find() -> Source:
         record = session.get(Source, source.id)
@@ -72,7 +83,6 @@ def source_to_change(session: Session, source: Source, expected: ExpectedVersion
     return to_change("source", source.name, expected, find)
 
 
-def recorded_sources(records: RecordStore) -> list[Source]:
+def recorded_sources(records: Records) -> "list[Source]":
     """Every source, by name."""
-    with records.reading() as session:
-        return list(session.scalars(select(Source).order_by(Source.name)))
+    return records.select(SOURCES, order="name")

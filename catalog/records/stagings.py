@@ -2,23 +2,28 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-
-from sqlalchemy import Select, select
+from typing import TYPE_CHECKING, Any
 
 from catalog.errors import FramesiftError, NotFound, StagingCancelled
 from catalog.records.datasets import ids_of_complete
-from catalog.records.store import RecordStore
-from catalog.records.tables import Dataset, Staging
+from catalog.records.kinds import STAGINGS
+from catalog.records.reading import Records, all_of, ids_in
+
+if TYPE_CHECKING:  # reading does without SQLAlchemy
+    from catalog.records.store import RecordStore
+    from catalog.records.tables import Dataset, Staging
 
 _LONGEST_ERROR = 4_096
 
 
 @contextmanager
-def staging_recorded(records: RecordStore, dataset: Dataset, cache: str) -> Iterator[Staging]:
+def staging_recorded(records: "RecordStore", dataset: "Dataset", cache: str) -> "Iterator[Staging]":
     """The record of a staging, which the block fills in: done at its end, or failed with its error.
 
     One that a user cancelled, or that is interrupted, leaves none.
     """
+    from catalog.records.tables import Staging
+
     staging = Staging(
         dataset_id=dataset.id, state="done", cache=cache, manifest="", error="",
         files=0, files_copied=0, bytes=0, bytes_copied=0,
@@ -37,30 +42,33 @@ def staging_recorded(records: RecordStore, dataset: Dataset, cache: str) -> Iter
 
 
 def recorded_stagings(
-    records: RecordStore,
+    records: Records,
     *,
     dataset_id: int | None = None,
     before: int | None = None,
     limit: int | None = None,
-) -> list[tuple[Staging, str]]:
+) -> "list[tuple[Staging, str]]":
     """Stagings with the "name@version" of what was staged, newest first.
 
     Args:
         before: Only those with a smaller id.
     """
-    query = _stagings_of_user(records).order_by(Staging.id.desc()).limit(limit)
+    conditions = [_of_user(records)]
+    values: dict[str, Any] = {}
     if dataset_id is not None:
-        query = query.where(Staging.dataset_id == dataset_id)
+        conditions.append("dataset_id = :dataset")
+        values["dataset"] = dataset_id
     if before is not None:
-        query = query.where(Staging.id < before)
-    with records.reading() as session:
-        return [
-            (staging, f"{dataset.name}@{dataset.version}")
-            for staging, dataset in session.execute(query)
-        ]
+        conditions.append("id < :before")
+        values["before"] = before
+    stagings = records.select(STAGINGS, all_of(*conditions), order="id DESC", limit=limit, **values)
+    of_these = ids_in("id", {staging.dataset_id for staging in stagings})
+    datasets = records.rows(f"SELECT id, name, version FROM datasets WHERE {of_these}")
+    named = {number: f"{name}@{version}" for number, name, version in datasets}
+    return [(staging, named[staging.dataset_id]) for staging in stagings]
 
 
-def recorded_staging(records: RecordStore, number: int) -> tuple[Staging, str]:
+def recorded_staging(records: Records, number: int) -> "tuple[Staging, str]":
     """A staging and the "name@version" of what was staged.
 
     Raises:
@@ -72,10 +80,9 @@ def recorded_staging(records: RecordStore, number: int) -> tuple[Staging, str]:
     return stagings[0]
 
 
-def _stagings_of_user(records: RecordStore) -> Select[Staging, Dataset]:
-    """Stagings with their datasets; of a limited user those whose datasets the user sees whole."""
-    query = select(Staging, Dataset).join(Dataset)
+def _of_user(records: Records) -> str:
+    """The condition on stagings: of a limited user those whose datasets the user sees whole."""
     if not records.user:
-        return query
-    staged = select(Dataset).where(Dataset.id.in_(select(Staging.dataset_id)))
-    return query.where(Dataset.id.in_(ids_of_complete(records, staged)))
+        return ""
+    staged = "id IN (SELECT dataset_id FROM stagings)"
+    return ids_in("dataset_id", ids_of_complete(records, staged))

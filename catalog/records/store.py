@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, select, text
 from sqlalchemy.orm import Session
 
 # Their tables are records, too: backups and copies hold them.
@@ -24,13 +24,17 @@ from catalog.records.engine import (
     translated,
 )
 from catalog.records.home_layout import HomeLayout
+from catalog.records.kinds import Kind
 from catalog.records.paths import use
+from catalog.records.reading import Value
 from catalog.records.revision import NEWEST
-from catalog.records.tables import Dataset
+from catalog.records.tables import Base, Dataset
 from catalog.storage.postgres import Postgres
 from catalog.storage.private_files import make_private_file, make_private_folder
 from catalog.storage.write_lock import write_lock
 from catalog.values import NOBODY, Owner
+
+_Record = TypeVar("_Record")
 
 
 def is_made(database: Path | Postgres) -> bool:
@@ -44,6 +48,12 @@ def is_made(database: Path | Postgres) -> bool:
     with database.connected() as connection:
         row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
         return row is not None and row[0] is not None
+
+
+def class_of(kind: Kind[_Record]) -> type[_Record]:
+    """The class of SQLAlchemy's whose records are of that kind."""
+    classes = {str(mapper.local_table): mapper.class_ for mapper in Base.registry.mappers}
+    return cast("type[_Record]", classes[kind.table])
 
 
 def _whole(dataset: Dataset) -> Dataset:
@@ -144,6 +154,30 @@ class RecordStore:
         engine = self.engine.execution_options(**{KIND: READS})
         with translated(self.location), Session(engine, expire_on_commit=False) as session:
             yield session
+
+    def select(
+        self,
+        kind: Kind[_Record],
+        where: str = "",
+        /,
+        *,
+        order: str = "",
+        limit: int | None = None,
+        **values: Value,
+    ) -> list[_Record]:
+        """Records of a kind: see catalog.records.reading.Records."""
+        query = select(class_of(kind)).limit(limit)
+        if where:
+            query = query.where(text(where))
+        if order:
+            query = query.order_by(text(order))
+        with self.reading() as session:
+            return list(session.scalars(query, values))
+
+    def rows(self, statement: str, /, **values: Value) -> list[tuple[Any, ...]]:
+        """Rows of a SELECT: see catalog.records.reading.Records."""
+        with self.reading() as session:
+            return [tuple(row) for row in session.execute(text(statement), values)]
 
     def _migrate(self, lock_wait_s: float) -> None:
         if self._revision() == NEWEST:

@@ -1,6 +1,6 @@
 """SQLAlchemy tables of the records: sources, scans, datasets, stagings, jobs."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -21,11 +21,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_colu
 
 from catalog.records.paths import PathsJson, PathText
 from catalog.records.versions import VersionedRecord
-
-
-def now() -> datetime:
-    """The time, naive UTC, as every record keeps it."""
-    return datetime.now(UTC).replace(tzinfo=None)
+from catalog.values import now
 
 
 class Base(DeclarativeBase):

@@ -1,24 +1,28 @@
 """Class tags and the names of their classes."""
 
-from sqlalchemy import select
+from typing import TYPE_CHECKING
 
-from catalog.records.store import RecordStore
-from catalog.records.tables import TagDefinition
+from catalog.records.reading import Records
+
+if TYPE_CHECKING:  # reading does without SQLAlchemy
+    from catalog.records.store import RecordStore
 
 
-def recorded_class_names(records: RecordStore) -> dict[str, str]:
+def recorded_class_names(records: Records) -> dict[str, str]:
     """Class name of each class tag, in class order."""
-    with records.reading() as session:
-        rows = session.execute(
-            select(TagDefinition.tag, TagDefinition.title)
-            .where(TagDefinition.family == "class_pixels")
-            .order_by(TagDefinition.position)
+    return dict(
+        records.rows(
+            "SELECT tag, title FROM tag_definitions WHERE family = 'class_pixels' ORDER BY position"
         )
-        return {row.tag: row.title for row in rows}
+    )
 
 
-def define_class_tags(records: RecordStore, class_names: dict[str, str]) -> None:
+def define_class_tags(records: "RecordStore", class_names: dict[str, str]) -> None:
     """Keep the class name of each class tag; known tags keep their place."""
+    from sqlalchemy import select
+
+    from catalog.records.tables import TagDefinition
+
     with records.session() as session:
         known = {row.tag: row for row in session.scalars(select(TagDefinition))}
         position = max((row.position for row in known.values()), default=-1)

@@ -6,8 +6,9 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from catalog.records.tables import Base, now
+from catalog.records.tables import Base
 from catalog.records.versions import VersionedRecord
+from catalog.values import account_of, now
 
 
 class User(VersionedRecord, Base):
@@ -30,7 +31,7 @@ class User(VersionedRecord, Base):
     @property
     def account(self) -> str:
         """Tells users apart who had the same name, or the same id, one after the other."""
-        return f"{self.id} {self.created.isoformat()}"
+        return account_of(self.id, self.created)
 
 
 class Token(VersionedRecord, Base):

@@ -35,8 +35,13 @@ def make_private_file(file: Path) -> None:
     try:
         os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
-        for one in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
-            tighten(one)
+        tighten_database(file)
+
+
+def tighten_database(file: Path) -> None:
+    """Tighten a SQLite database, and the files beside it."""
+    for one in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
+        tighten(one)
 
 
 def tighten(path: Path) -> None:

@@ -1,23 +1,28 @@
 """The record of a scan: created, updated, finished."""
 
-from sqlalchemy import select
+from typing import TYPE_CHECKING
 
 from catalog.errors import NotFound
-from catalog.records.store import RecordStore
-from catalog.records.tables import Scan, Source, now
+from catalog.values import now
 from ingest.labels.class_list import ClassList
 from ingest.scan.scan_counts import ScanCounts
+
+if TYPE_CHECKING:  # reading does without SQLAlchemy
+    from catalog.records.store import RecordStore
+    from catalog.records.tables import Source
 
 SCAN, WATCH = "scan", "watch"
 """Kinds of scans: one that ends by itself, and a watcher's."""
 
 
-def counted_classes(records: RecordStore, source: Source) -> ClassList | None:
+def counted_classes(records: "RecordStore", source: "Source") -> ClassList | None:
     """The class list of the source's last whole scan; None before the first.
 
     Raises:
         NotFound: The source was removed.
     """
+    from catalog.records.tables import Source
+
     with records.reading() as session:
         current = session.get(Source, source.id)
         if current is None:
@@ -25,11 +30,15 @@ def counted_classes(records: RecordStore, source: Source) -> ClassList | None:
         return ClassList.from_json(current.class_list) if current.class_list else None
 
 
-def begin(records: RecordStore, source: Source, kind: str = SCAN) -> int:
+def begin(records: "RecordStore", source: "Source", kind: str = SCAN) -> int:
     """Record a new scan, and the end of those of its kind that were killed; its number.
 
     The caller holds the lock that keeps scans of this kind apart.
     """
+    from sqlalchemy import select
+
+    from catalog.records.tables import Scan
+
     with records.session() as session:
         for killed in session.scalars(
             select(Scan).where(
@@ -44,16 +53,20 @@ def begin(records: RecordStore, source: Source, kind: str = SCAN) -> int:
         return scan.id
 
 
-def update(records: RecordStore, number: int, counts: ScanCounts) -> None:
+def update(records: "RecordStore", number: int, counts: ScanCounts) -> None:
     """Keep the counts so far."""
+    from catalog.records.tables import Scan
+
     with records.session() as session:
         session.get_one(Scan, number).counts = counts.to_json()
 
 
 def finish(
-    records: RecordStore, number: int, state: str, counts: ScanCounts, error: str = ""
+    records: "RecordStore", number: int, state: str, counts: ScanCounts, error: str = ""
 ) -> None:
     """Record how a scan ended: "done" or "failed"."""
+    from catalog.records.tables import Scan
+
     if state == "done" and counts.expected_files is not None:
         counts.expected_files = counts.files
     with records.session() as session:

@@ -9,7 +9,8 @@ from catalog.errors import AlreadyExists, InUse
 from catalog.records.artifacts import manifest_locations
 from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.store import RecordStore
-from catalog.records.tables import Dataset, Job, now
+from catalog.records.tables import Dataset, Job
+from catalog.values import now
 from pipeline.datasets.datasets import name_of_new
 from pipeline.job_state import FINISHED
 

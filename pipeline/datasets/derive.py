@@ -39,7 +39,8 @@ from query.frames.selection import Selection
 from query.question.question import Question
 from query.sets.coverage import Covered, cover, packed
 from query.sets.draw import Frames, covers_of, demand_columns, guard_columns, near_rows
-from query.sets.methods import MIN_GAP_S, Demand
+from query.sets.methods import Demand
+from query.sets.min_gap import MIN_GAP_S
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pipeline.datasets.split import assign_splits
 from query.frames.candidates import DUPLICATE
 from query.frames.sampling import Hashes
 from query.sets.leakage_guard import DRIVE, chains, frame_times, joined_groups, smallest_gap_s
-from query.sets.methods import MIN_GAP_S
+from query.sets.min_gap import MIN_GAP_S
 from query.sets.strata import Codes, one_stratum, strata_of
 from query.sets.stratifier import Stratifier
 

@@ -35,7 +35,7 @@ from query.question.condition import TagIs
 from query.question.question import Question
 from query.sets.draw import Frames, guard_columns, near_rows
 from query.sets.leakage_guard import LeakageGuard
-from query.sets.methods import MIN_GAP_S
+from query.sets.min_gap import MIN_GAP_S
 from query.sets.strata import one_stratum
 from query.sets.stratifier import Stratifier
 from query.sets.uncertain import most_uncertain, spread_out, standardised

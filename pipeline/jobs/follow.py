@@ -6,7 +6,8 @@ from collections.abc import Callable
 from catalog.errors import JobFailed
 from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.store import RecordStore
-from catalog.records.tables import Job, now
+from catalog.records.tables import Job
+from catalog.values import now
 from pipeline.job_state import FINISHED, UNFINISHED
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.queue import JobQueue

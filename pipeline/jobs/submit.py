@@ -9,7 +9,8 @@ from typing import Any
 
 from catalog.errors import InvalidInput, TooManyJobs
 from catalog.records.store import RecordStore
-from catalog.records.tables import Job, Task, now
+from catalog.records.tables import Job, Task
+from catalog.values import now
 from pipeline.job_state import FINISHED
 from pipeline.jobs.accounting.quotas import check_quota, ranks_of
 from pipeline.jobs.backends.registry import backend

@@ -29,7 +29,7 @@ from pipeline.runs.augmentations import NONE, checked_augmentations
 from pipeline.runs.checkpoint_steps import named_checkpoint
 from pipeline.runs.class_map import ClassMap, chosen_classes
 from pipeline.runs.exchange import Exchange
-from pipeline.runs.orders import Training, TrainingSettings
+from pipeline.runs.orders import TRAINING_SETTINGS, Training, TrainingSettings
 from pipeline.runs.setting import rows
 
 _FIRST = (
@@ -42,9 +42,6 @@ _FIRST = (
 
 _ALWAYS = ("batch_size", "seed")
 """Flags that a command line has with their defaults, too."""
-
-SETTINGS = ("workers", "prepare", *(row.name for row in rows(TrainingSettings)))
-"""Settings of a training, as its record has them."""
 
 
 def training_work(
@@ -90,7 +87,7 @@ def training_work(
         stages.append(preparing_stage(frames, paths.folder.name, home.records.user, order))
     stages.append(_training_stage(frames, split, parent_folder, classes, paths, order))
     reading = ["--seed", str(order.seed), "--batch-size", str(order.batch_size)]
-    settings = {name: getattr(order, name) for name in SETTINGS}
+    settings = {name: getattr(order, name) for name in TRAINING_SETTINGS}
     return Work(
         tuple(stages),
         asked_resources(order, training_packages(order.workers, order.model)),

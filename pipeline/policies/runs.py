@@ -10,7 +10,8 @@ from catalog.policies.runs import ACTIVE
 from catalog.records.jobs import recorded_job
 from catalog.records.policy_tables import Policy, PolicyRun
 from catalog.records.store import RecordStore
-from catalog.records.tables import Job, now
+from catalog.records.tables import Job
+from catalog.values import now
 from pipeline.job_state import FINISHED
 from pipeline.jobs.follow import refresh
 from pipeline.policies.report import Killed, Report

@@ -23,7 +23,7 @@ from pipeline.runs.exchange import Exchange, exchange_in
 from pipeline.runs.networks import NETWORKS, SMALL_UNET, check_backbone, check_network
 from pipeline.runs.precision import AUTO, PRECISIONS, check_precision
 from pipeline.runs.score_thresholds import parse_thresholds
-from pipeline.runs.setting import Setting, check_numbers
+from pipeline.runs.setting import Setting, check_numbers, rows
 from pipeline.runs.size import LONGEST_SIDE_PX, form_size
 from pipeline.runs.training_input import SIZE_STEP_PX, USUAL_SIZE
 
@@ -498,6 +498,10 @@ class TrainingSettings:
             usual=AUTO,
         ),
     ] = None
+
+
+TRAINING_SETTINGS = ("workers", "prepare", *(row.name for row in rows(TrainingSettings)))
+"""Settings of a training, as its record has them."""
 
 
 @dataclass(frozen=True, kw_only=True)

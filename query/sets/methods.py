@@ -16,8 +16,6 @@ _Frames = Annotated[int, Field(ge=1, lt=2**31)]
 _Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Shares = Annotated[dict[Name, _Share], Field(max_length=MOST_MANY, fail_fast=True)]
 
-MIN_GAP_S = 10.0
-"""Frames of two sides are at least so far apart [s], unless told otherwise: at 50 km/h 140 m."""
 
 REST = "*"
 """In a target: every value that is not named."""

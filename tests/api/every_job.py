@@ -8,7 +8,8 @@ from typing import Any, get_args
 
 from api.schemas.jobs import Kind
 from catalog.records.datasets import recorded_dataset
-from catalog.records.tables import Job, Task, now
+from catalog.records.tables import Job, Task
+from catalog.values import now
 from pipeline.job_state import FINISHED, JobState
 from pipeline.jobs.request import JobPaths
 from tests.pipeline.homes import copy_home, open_home

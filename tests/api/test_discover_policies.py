@@ -15,7 +15,7 @@ from sqlalchemy import update
 from api.app import create_app
 from api.settings import Settings
 from catalog.records.policy_tables import Policy, PolicyRun
-from catalog.records.tables import now
+from catalog.values import now
 from tests.api.servers import framesift
 from tests.pipeline.homes import open_home
 

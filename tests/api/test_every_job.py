@@ -13,7 +13,8 @@ import framesift
 from api.cli.commands.jobs.follow import check_scores, followed, show_job
 from api.services.session import Session
 from catalog.errors import JobFailed
-from catalog.records.tables import Job, now
+from catalog.records.tables import Job
+from catalog.values import now
 from framesift.progress import state_of
 from tests.api.every_job import METRICS, EveryJob, home_with_every_job
 from tests.api.servers import serving, several, wait_until

@@ -22,8 +22,8 @@ from api.settings import Settings
 from catalog.accounts import audit_log, row_collections, tokens, users
 from catalog.accounts.accounts import SCOPES
 from catalog.records.store import RecordStore
-from catalog.records.tables import now
 from catalog.records.user_tables import LoginFailure, Token
+from catalog.values import now
 from tests.api.route_rules import OPEN, need_of
 from tests.api.servers import wait_until
 from tests.pipeline.homes import copy_home

@@ -135,9 +135,48 @@ def test_a_home_is_asked_with_what_the_command_needs(catalogued: Path) -> None:
         imported(catalogued, ["show", fkey], ["show", fkey, "--json"])
         == [CATALOG | ARROW | {"pyarrow.compute"}] * 2
     )
-    people, jobs = imported(catalogued, ["user", "list"], ["jobs", "list"])
-    assert people == RECORDS
-    assert jobs == RECORDS | ARROW | {"pyarrow.compute", "pyarrow.parquet"}
+
+
+LISTS = [
+    ["audit"], ["collection", "list"], ["dataset", "list"], ["jobs", "list"], ["models", "list"],
+    ["policy", "list"], ["scans", "list"], ["source", "list"], ["stagings", "list"],
+    ["token", "list"], ["trigger", "list"], ["user", "list"], ["webhook", "list"],
+]  # fmt: skip
+
+
+def test_lists_import_no_database(catalogued: Path) -> None:
+    """Neither the catalog's, nor SQLAlchemy, nor Arrow: records are read by sqlite3 alone."""
+    Session(open_home(catalogued)).datasets.create("listed", question={"where": "car>0"})
+    shown = [["dataset", "show", "listed"], ["dataset", "show", "listed", "--json"]]
+    commands = [*LISTS, *([*one, "--json"] for one in LISTS), *shown]
+    for command, modules in zip(commands, imported(catalogued, *commands), strict=True):
+        assert modules == set(), command
+
+
+def test_completion_and_help_import_no_pydantic(tmp_path: Path) -> None:
+    """What a user waits for with a finger on the key: words of commands, and their options."""
+    code = (
+        "import contextlib, sys\nfrom api.cli.main import main\n"
+        "sys.argv = ['framesift', *sys.argv[1:]]\n"
+        "with contextlib.suppress(SystemExit):\n    main()\n"
+        "print(*sys.modules)"
+    )
+    words = {"_FRAMESIFT_COMPLETE": "complete_bash", "COMP_CWORD": "2"}
+    completed = {**words, "COMP_WORDS": "framesift select --cam"}
+    for arguments, variables, answer in (
+        ([], completed, "--camera"),
+        ([], {**words, "COMP_WORDS": "framesift jobs li"}, "list"),
+        (["select", "--help"], {}, "Usage: "),
+    ):
+        run = subprocess.run(
+            [sys.executable, "-P", "-c", code, *arguments],
+            cwd=REPOSITORY, env=environment(tmp_path, variables),
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        *lines, names = run.stdout.splitlines()
+        assert any(answer in line for line in lines), run.stdout
+        assert "api.cli.main" in names.split()
+        assert "pydantic" not in names.split()
 
 
 def test_the_program_ends_with_its_command(catalogued: Path) -> None:

@@ -26,7 +26,7 @@ from catalog.errors import AlreadyExists, InvalidInput, NotAllowed, NotFound, Sq
 from catalog.records.automation import triggers as records_of
 from catalog.records.automation.tables import Trigger
 from catalog.records.datasets import recorded_dataset
-from catalog.records.tables import now
+from catalog.values import now
 from pipeline.manifest_store import read_manifest
 from tests.api.servers import serving
 from tests.pipeline.homes import FRAMES, SAMPLE, add_source, copy_home, open_home

@@ -26,7 +26,8 @@ from catalog.accounts import tokens, users
 from catalog.records import idempotency_keys
 from catalog.records.idempotency_keys import KeyedRequest
 from catalog.records.store import RecordStore
-from catalog.records.tables import IdempotencyKey, now
+from catalog.records.tables import IdempotencyKey
+from catalog.values import now
 
 ANNA, BOB = "anna", "bob"
 

@@ -24,7 +24,8 @@ from api.workspace import Workspace
 from catalog.errors import JobFailed, NotFound
 from catalog.records.datasets import recorded_dataset
 from catalog.records.jobs import recorded_job, recorded_jobs
-from catalog.records.tables import Job, now
+from catalog.records.tables import Job
+from catalog.values import now
 from pipeline.jobs.backends.registry import BACKENDS
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.jobs.workflow.moves import RUN, add_task, new_task

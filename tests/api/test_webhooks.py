@@ -24,7 +24,8 @@ from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.records.automation.tables import WebhookDelivery
-from catalog.records.tables import Job, now
+from catalog.records.tables import Job
+from catalog.values import now
 from tests.api.servers import serving, wait_until
 from tests.pipeline.homes import copy_home
 

@@ -29,10 +29,10 @@ from catalog.records.automation.tables import Trigger, Webhook
 from catalog.records.jobs import recorded_jobs
 from catalog.records.policy_tables import Policy
 from catalog.records.store import RecordStore
-from catalog.records.tables import Base, Dataset, Job, now
+from catalog.records.tables import Base, Dataset, Job
 from catalog.records.user_tables import AuditEntry, LoginFailure, Token, User
 from catalog.storage.postgres import Postgres
-from catalog.values import COMMAND
+from catalog.values import COMMAND, now
 from tests.pipeline.homes import REPOSITORY
 from tests.postgres_server import postgres
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from catalog.errors import StorageError
 from catalog.records.scans import recorded_problems
 from catalog.records.sources import recorded_source
-from catalog.records.tables import Source, now
+from catalog.records.tables import Source
 from catalog.storage.beneath import open_beneath
-from catalog.values import File, KnownFile
+from catalog.values import File, KnownFile, now
 from ingest.labels.class_list import ClassList
 from ingest.scan.listing_diff import compare
 from ingest.scan.scan_counts import ScanCounts

@@ -196,7 +196,7 @@ def test_rows_of_a_listing(server: S3Server) -> None:
 
 
 def _now() -> Any:
-    from catalog.records.tables import now
+    from catalog.values import now
 
     return now()
 

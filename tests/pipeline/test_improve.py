@@ -21,8 +21,9 @@ from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotFound
 from catalog.records.datasets import recorded_dataset
 from catalog.records.jobs import recorded_job
-from catalog.records.tables import Dataset, Job, now
+from catalog.records.tables import Dataset, Job
 from catalog.tags.model_scores import write_scores
+from catalog.values import now
 from pipeline.datasets.datasets import class_matrix
 from pipeline.datasets.derive import Stores
 from pipeline.datasets.frame_worth import Worth, worth_of

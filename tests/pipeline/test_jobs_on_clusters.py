@@ -12,7 +12,7 @@ from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, JobFailed
 from catalog.records.jobs import recorded_job
-from catalog.records.tables import now
+from catalog.values import now
 from pipeline.job_state import FINISHED
 from pipeline.jobs.backends.slurm.standing import Handle
 from pipeline.jobs.follow import cancel, refresh, wait

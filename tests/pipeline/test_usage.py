@@ -10,8 +10,8 @@ from api.app import create_app
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.records.jobs import recorded_job
-from catalog.records.tables import Job, now
-from catalog.values import Owner
+from catalog.records.tables import Job
+from catalog.values import Owner, now
 from pipeline.jobs.accounting.usage import job_usage
 from pipeline.jobs.follow import wait
 from pipeline.jobs.resources import Resources

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import BaseModel
 
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.options.common import AtOption
@@ -24,11 +23,11 @@ from api.cli.tables.datasets import show_dataset, show_diff, splits_text
 from api.cli.tables.table import emit_table
 from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, emit_json, emit_text, stdout
-from api.schemas.datasets import NewDataset, NewExtension, NewReduction, NewSplit
 from catalog.errors import InvalidInput, StorageError
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
-from query.question.wrong_value import checked
-from query.sets.as_written import parse_demands
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from pydantic import BaseModel
 
 _MOST_FRAMES = 1_000_000
 """Frames of each kind that are listed of a difference, as many as a server gives."""
@@ -58,6 +57,9 @@ def create(
     as_json: JsonFlag = False,
 ) -> None:
     """Choose frames and save them as a dataset's new version, divided into splits."""
+    from api.schemas.datasets import NewDataset
+    from query.question.wrong_value import checked
+
     method, conditions = method_of(how, options)
     question = question_of(conditions)
     body = checked(
@@ -90,6 +92,9 @@ def split_(
     as_json: JsonFlag = False,
 ) -> None:
     """Divide a dataset's frames again, as a new version of it."""
+    from api.schemas.datasets import NewSplit
+    from query.question.wrong_value import checked
+
     body = checked(NewSplit, split=split, seed=seed, **division_of(division))
     data = _data(body)
     _show(target().datasets.divide(name, data.pop("split"), **data), as_json)
@@ -122,6 +127,10 @@ def extend(
     as_json: JsonFlag = False,
 ) -> None:
     """Add as few frames as close a gap, as a new version; lists what stays open."""
+    from api.schemas.datasets import NewExtension
+    from query.question.wrong_value import checked
+    from query.sets.as_written import parse_demands
+
     demands = parse_demands(gap or (), gap_where or ())
     if not demands:
         raise InvalidInput("dataset extend: say with --gap or --gap-where what is missing")
@@ -147,6 +156,9 @@ def reduce(
     as_json: JsonFlag = False,
 ) -> None:
     """Keep the most informative frames of a training split, as a new version."""
+    from api.schemas.datasets import NewReduction
+    from query.question.wrong_value import checked
+
     data = _data(checked(NewReduction, frames=frames, model=model, split=split, seed=seed))
     _show(target().datasets.reduce(name, data.pop("frames"), **data), as_json)
 
@@ -274,7 +286,7 @@ def show(
     _show(target().datasets.get(name), as_json)
 
 
-def _data(body: BaseModel) -> dict[str, Any]:
+def _data(body: "BaseModel") -> dict[str, Any]:
     """The fields that differ from the defaults."""
     return body.model_dump(mode="json", exclude_defaults=True)
 

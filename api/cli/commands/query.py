@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,8 +15,9 @@ from api.cli.tables.table import emit_table
 from api.cli.target import Answer, Record, target
 from api.cli.terminal import JsonFlag, emit_json, stderr, stdout
 from catalog.errors import InvalidInput
-from query.question.condition import leaves
-from query.question.question import Question
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from query.question.question import Question
 
 
 @with_question
@@ -102,7 +103,7 @@ def _emit_meaning(description: Record, as_json: bool) -> None:
         stdout.print(f"\n{description['note']}")
 
 
-def _usual(question: Question, classes: Sequence[str]) -> list[str]:
+def _usual(question: "Question", classes: Sequence[str]) -> list[str]:
     return ["platform", "datasource", "filename", *_asked_tags(question, classes)]
 
 
@@ -112,7 +113,9 @@ def _emit_answer(answer: Answer, columns: Sequence[str]) -> None:
     stdout.print(f"{len(answer):,} frames, snapshot {answer.snapshot}")
 
 
-def _asked_tags(question: Question, classes: Sequence[str]) -> list[str]:
+def _asked_tags(question: "Question", classes: Sequence[str]) -> list[str]:
     """The classes that the question is about."""
+    from query.question.condition import leaves
+
     named = [leaf.tag for leaf in leaves(question.conditions()) if hasattr(leaf, "tag")]
     return [tag for tag in dict.fromkeys(named) if tag in classes]

@@ -17,7 +17,7 @@ from ingest.sources.mount import MOUNT
 from ingest.sources.schemes import PLACES
 from query.question.wrong_value import checked
 
-_Model = TypeVar("_Model", bound=BaseModel)
+_Model = TypeVar("_Model", bound="BaseModel")
 
 source_app = typer.Typer(no_args_is_help=True, help="Places that hold files.")
 

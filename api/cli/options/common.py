@@ -18,3 +18,9 @@ AtOption = Annotated[
 def open_workspace() -> "Workspace":
     """The home that the environment names (FRAMESIFT_HOME)."""
     return destination.home()
+
+
+DetachFlag = Annotated[
+    bool,
+    typer.Option("--detach", help="Return once it is submitted; framesift jobs wait follows it."),
+]

@@ -3,21 +3,19 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.cli.options.grouped_options import with_options
 from api.cli.terminal import stderr
 from catalog.errors import InvalidInput, StorageError
-from framesift.errors import InvalidQuestion
-from framesift.question import check_statement
-from query.question.condition import CameraIn, Group, Has, Leaf, SceneIn, Without
-from query.question.condition_text import parse_share, parse_tag, parse_time
-from query.question.label_range import LabelRange
 from query.question.operators import OPERATORS
-from query.question.question import Question
-from query.question.wrong_value import input_errors
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from query.question.condition import Group, Leaf
+    from query.question.label_range import LabelRange
+    from query.question.question import Question
 
 _Texts = list[str] | None
 
@@ -94,7 +92,7 @@ class QuestionOptions:
     )
 
 
-def question_of(options: QuestionOptions) -> Question:
+def question_of(options: QuestionOptions) -> "Question":
     """The question that a command's options ask.
 
     Conditions are added to those of the file; order, limit, sample, seed and model take its place.
@@ -102,6 +100,9 @@ def question_of(options: QuestionOptions) -> Question:
     Raises:
         InvalidInput: An option's value cannot be used, or the file holds no question.
     """
+    from query.question.question import Question
+    from query.question.wrong_value import input_errors
+
     base = _from_file(options.question) if options.question is not None else Question()
     added = {
         "ranges": (*base.ranges, *map(_range, options.ranges or ())),
@@ -125,8 +126,10 @@ with_question = with_options("options", QuestionOptions)
 """Give a command all of QuestionOptions' options in place of its parameter ``options``."""
 
 
-def _range(text: str) -> LabelRange:
+def _range(text: str) -> "LabelRange":
     """A range; one that may have been meant as its lowest end is told to be exact."""
+    from query.question.label_range import LabelRange
+
     pixels = LabelRange.parse(text)
     if pixels.lowest == pixels.highest and pixels.lowest and ":" not in text:
         stderr.print(
@@ -135,7 +138,10 @@ def _range(text: str) -> LabelRange:
     return pixels
 
 
-def _conditions(options: QuestionOptions) -> list[Leaf]:
+def _conditions(options: QuestionOptions) -> "list[Leaf]":
+    from query.question.condition import CameraIn, Has, SceneIn, Without
+    from query.question.condition_text import parse_share, parse_tag, parse_time
+
     conditions: list[Leaf] = [Has(kind="has", tag=name) for name in options.has or ()]
     conditions += [Without(kind="without", tag=name) for name in options.without or ()]
     conditions += [parse_share(text) for text in options.share or ()]
@@ -150,7 +156,9 @@ def _conditions(options: QuestionOptions) -> list[Leaf]:
     return conditions
 
 
-def _all(base: Question, added: list[Leaf]) -> Leaf | Group | None:
+def _all(base: "Question", added: "list[Leaf]") -> "Leaf | Group | None":
+    from query.question.condition import Group
+
     conditions = [*([] if base.condition is None else [base.condition]), *added]
     if len(conditions) < 2:
         return conditions[0] if conditions else None
@@ -158,6 +166,9 @@ def _all(base: Question, added: list[Leaf]) -> Leaf | Group | None:
 
 
 def _one_statement(of_file: str | None, sql: str | None) -> str | None:
+    from framesift.errors import InvalidQuestion
+    from framesift.question import check_statement
+
     if sql is None:
         return of_file
     if of_file is not None:
@@ -175,7 +186,10 @@ def _both(one: str | None, other: str | None) -> str | None:
     return f"({one}\n) and ({other}\n)"
 
 
-def _from_file(name: str) -> Question:
+def _from_file(name: str) -> "Question":
+    from query.question.question import Question
+    from query.question.wrong_value import input_errors
+
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -2,19 +2,16 @@
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import TypeAdapter
 
 from api.cli.options.question_options import QuestionOptions
 from catalog.errors import InvalidInput, StorageError
-from query.question.wrong_value import input_errors
-from query.sets.as_written import parse_allocation, parse_demands, parse_targets
-from query.sets.methods import MIN_GAP_S, Method
-from query.sets.stratifier import parse_stratifiers
+from query.sets.min_gap import MIN_GAP_S
 
-_METHOD: TypeAdapter[Method] = TypeAdapter(Method)
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from query.sets.methods import Method
 
 _DATASET = "dataset:"
 
@@ -104,6 +101,8 @@ class DivisionOptions(ApartOptions):
 
 def division_of(options: DivisionOptions) -> dict[str, Any]:
     """The options that differ from their defaults, as a division's data."""
+    from query.sets.stratifier import parse_stratifiers
+
     usual = asdict(DivisionOptions())
     division = {name: value for name, value in asdict(options).items() if value != usual[name]}
     if options.stratify_splits:
@@ -114,12 +113,18 @@ def division_of(options: DivisionOptions) -> dict[str, Any]:
 
 def method_of(
     choice: SetOptions, options: QuestionOptions
-) -> tuple[Method | None, QuestionOptions]:
+) -> "tuple[Method | None, QuestionOptions]":
     """The method that the options name, if any, and the question's options without its part.
 
     Raises:
         InvalidInput: More than one, or a value that cannot be used.
     """
+    from pydantic import TypeAdapter
+
+    from query.question.wrong_value import input_errors
+    from query.sets.as_written import parse_allocation, parse_demands
+    from query.sets.methods import Method
+
     methods: list[dict[str, Any]] = []
     if choice.stratify is not None:
         methods.append(
@@ -159,7 +164,8 @@ def method_of(
         names = ", ".join(str(one["method"]) for one in methods)
         raise InvalidInput(f"{names}: a set is built by one method; make one dataset of each")
     with input_errors():
-        return (_METHOD.validate_python(methods[0]) if methods else None), options
+        adapter: TypeAdapter[Method] = TypeAdapter(Method)
+        return (adapter.validate_python(methods[0]) if methods else None), options
 
 
 def _needed(value: int | None, option: str, missing: str) -> int:
@@ -169,6 +175,8 @@ def _needed(value: int | None, option: str, missing: str) -> int:
 
 
 def _stratifiers(text: str) -> tuple[str, ...]:
+    from query.sets.stratifier import parse_stratifiers
+
     return tuple(one.to_text() for one in parse_stratifiers(text))
 
 
@@ -192,6 +200,8 @@ def read_targets(path: Path) -> dict[str, dict[str, Any]]:
         StorageError: It cannot be read.
         InvalidInput: It is neither.
     """
+    from query.sets.as_written import parse_targets
+
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:

@@ -1,9 +1,13 @@
 """The audit log as JSON."""
 
+from typing import TYPE_CHECKING
+
 from pydantic import Field
 
 from api.schemas.base import PageAnswer, Schema, iso_time
-from catalog.records.user_tables import AuditEntry
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from catalog.records.user_tables import AuditEntry
 
 
 class AuditBody(Schema):
@@ -25,7 +29,7 @@ class AuditBody(Schema):
     )
 
     @classmethod
-    def of(cls, entry: AuditEntry) -> "AuditBody":
+    def of(cls, entry: "AuditEntry") -> "AuditBody":
         """A record's."""
         return cls(
             id=entry.id,

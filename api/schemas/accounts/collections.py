@@ -1,12 +1,15 @@
 """Collections as JSON."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import PageAnswer, Versioned
-from catalog.records.user_tables import Collection
 from catalog.text.bounded import Name, Sql
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from catalog.records.user_tables import Collection
 
 
 class CollectionBody(Versioned):
@@ -22,7 +25,7 @@ class CollectionBody(Versioned):
     )
 
     @classmethod
-    def of(cls, collection: Collection, users: Sequence[str]) -> "CollectionBody":
+    def of(cls, collection: "Collection", users: Sequence[str]) -> "CollectionBody":
         """A record's."""
         body = cls(name=collection.name, rule=collection.rule, users=list(users))
         return body.of_version(collection.version)

@@ -1,12 +1,16 @@
 """Tokens as JSON."""
 
+from typing import TYPE_CHECKING
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import PageAnswer, Versioned, iso_time
 from catalog.accounts.accounts import MOST_DAYS
-from catalog.records.tables import now
-from catalog.records.user_tables import Token
 from catalog.text.bounded import Name
+from catalog.values import now
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from catalog.records.user_tables import Token
 
 DAYS = 365
 """Days for which a token is valid by default."""
@@ -25,7 +29,7 @@ class TokenBody(Versioned):
     last_used: str | None = Field(description="To the minute.", examples=["2026-11-21T15:00:00Z"])
 
     @classmethod
-    def of(cls, token: Token, user: str) -> "TokenBody":
+    def of(cls, token: "Token", user: str) -> "TokenBody":
         """A record's."""
         state = "expired" if token.expires <= now() else "valid"
         return cls(

@@ -1,11 +1,15 @@
 """Users as JSON."""
 
+from typing import TYPE_CHECKING
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import PageAnswer, Schema, Versioned, iso_time
 from catalog.accounts.users import MOST_QUOTA
-from catalog.records.user_tables import User
 from catalog.text.bounded import Name, Secret
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from catalog.records.user_tables import User
 
 
 class UserBody(Versioned):
@@ -24,7 +28,7 @@ class UserBody(Versioned):
     created: str = Field(examples=["2026-11-21T14:08:18Z"])
 
     @classmethod
-    def of(cls, user: User) -> "UserBody":
+    def of(cls, user: "User") -> "UserBody":
         """A record's."""
         return cls(
             name=user.name,

@@ -18,6 +18,6 @@ class Audit(Service):
     ) -> list[AuditBody]:
         """Entries, newest first."""
         entries = audit_log.entries(
-            self._session.records, user=who, outcome=outcome, before=before, limit=limit
+            self._session.readable_records, user=who, outcome=outcome, before=before, limit=limit
         )
         return [AuditBody.of(entry) for entry in entries]

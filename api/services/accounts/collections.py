@@ -15,7 +15,7 @@ class Collections(Service):
         caller = self._session.caller
         return [
             CollectionBody.of(collection, users)
-            for collection, users in row_collections.listed(self._session.records)
+            for collection, users in row_collections.listed(self._session.readable_records)
             if caller.sees_all or caller.user in users
         ]
 

@@ -1,6 +1,7 @@
 """Tokens: what can be done with them."""
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from api.schemas.accounts.tokens import DAYS, NewTokenBody, TokenBody
 from api.services.call import Service
@@ -8,7 +9,9 @@ from catalog.accounts import tokens
 from catalog.accounts.accounts import SCOPES
 from catalog.errors import InvalidInput, NotAllowed
 from catalog.records.expected_version import ExpectedVersion, to_change
-from catalog.records.user_tables import Token
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from catalog.records.user_tables import Token
 
 
 class Tokens(Service):
@@ -24,12 +27,12 @@ class Tokens(Service):
         whose = user if caller.may("admin") else caller.user
         if user not in (None, whose):
             raise self._not_yours()
-        listed = tokens.listed(self._session.records, whose)
+        listed = tokens.listed(self._session.readable_records, whose)
         return [TokenBody.of(token, name) for token, name in listed]
 
     def get(self, number: int) -> TokenBody:
         """A token, without what it is made of."""
-        token, user = tokens.recorded(self._session.records, number)
+        token, user = tokens.recorded(self._session.readable_records, number)
         self._check_own(user)
         return TokenBody.of(token, user)
 
@@ -85,5 +88,5 @@ class Tokens(Service):
         return NotAllowed(f"user '{user}' may see and change their own tokens only")
 
 
-def _version(recorded: tuple[Token, str]) -> str:
+def _version(recorded: "tuple[Token, str]") -> str:
     return recorded[0].version

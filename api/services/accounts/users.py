@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from api.schemas.accounts.users import MeBody, UserBody
 from api.services.call import Service
-from catalog.accounts import login_throttle, users
+from catalog.accounts import users
 from catalog.errors import FramesiftError
 from catalog.records.expected_version import ExpectedVersion
 
@@ -17,11 +17,11 @@ class Users(Service):
 
     def list(self) -> list[UserBody]:
         """Every user by name."""
-        return [UserBody.of(user) for user in users.listed(self._session.records)]
+        return [UserBody.of(user) for user in users.listed(self._session.readable_records)]
 
     def get(self, name: str) -> UserBody:
         """A user."""
-        return UserBody.of(users.recorded(self._session.records, name))
+        return UserBody.of(users.recorded(self._session.readable_records, name))
 
     def add(self, name: str, roles: Sequence[str], *, password: str | None = None) -> UserBody:
         """Add a user; without a password only tokens open the account."""
@@ -52,12 +52,15 @@ class Users(Service):
             expected=expected,
         )
         if password is not None:
+            from catalog.accounts import login_throttle
+
             login_throttle.forget(records, name)
         return UserBody.of(user)
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
         """Remove a user and their tokens, and cancel their jobs that have not ended."""
-        from catalog.records.jobs import recorded_jobs  # with jobs' backends, as below
+        from catalog.accounts import login_throttle  # with jobs' backends, as below
+        from catalog.records.jobs import recorded_jobs
         from pipeline.job_state import UNFINISHED
         from pipeline.jobs.follow import cancel
 

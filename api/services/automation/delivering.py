@@ -24,8 +24,9 @@ from api.services.automation.webhooks import check_url
 from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, StorageError
 from catalog.records.automation import webhooks as records_of
 from catalog.records.automation.tables import Webhook, WebhookDelivery
-from catalog.records.tables import Job, now
+from catalog.records.tables import Job
 from catalog.storage.file_lock import open_locked
+from catalog.values import now
 from ingest.sources.sealed_keys import unseal
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from catalog.errors import CatalogBusy, FramesiftError, NotFound, StorageError
 from catalog.records.automation import triggers as records_of
 from catalog.records.automation.tables import Trigger, TriggerRun
 from catalog.records.jobs import recorded_job
-from catalog.records.tables import Job, now
+from catalog.records.tables import Job
 from catalog.storage.file_lock import open_locked
-from catalog.values import COMMAND, Owner
+from catalog.values import COMMAND, Owner, now
 from pipeline.job_state import FINISHED
 from pipeline.jobs.follow import refresh
 from pipeline.policies.schedule import is_due, last_of

@@ -2,20 +2,18 @@
 
 import builtins
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from api.schemas.automation.triggers import NewTrigger, TriggerBody, TriggerRunBody
 from api.services.call import Call, Service
 from api.services.jobs.programs import need_programs
 from catalog.errors import InvalidInput
 from catalog.records.automation import triggers as records_of
-from catalog.records.automation.tables import Trigger
-from catalog.records.tables import now
-from pipeline.datasets.split import parse_split
-from pipeline.policies.schedule import check_schedule
-from query.frames.count_frames import as_condition, count_frames
-from query.question.question import Question
+from catalog.values import now
 from query.question.wrong_value import checked
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from catalog.records.automation.tables import Trigger
 
 _MOST_RUNS = 1_000
 
@@ -25,11 +23,11 @@ class Triggers(Service):
 
     def list(self) -> list[TriggerBody]:
         """Every trigger, by name, with its newest run."""
-        return [self._body(trigger) for trigger in records_of.listed(self._records)]
+        return [self._body(trigger) for trigger in records_of.listed(self._readable_records)]
 
     def get(self, name: str) -> TriggerBody:
         """A trigger, with its newest run."""
-        return self._body(records_of.recorded(self._records, name))
+        return self._body(records_of.recorded(self._readable_records, name))
 
     def add(self, name: str, *, then: Sequence[Mapping[str, Any]], **more: Any) -> TriggerBody:
         """Keep a trigger, which begins jobs from here on.
@@ -37,6 +35,10 @@ class Triggers(Service):
         Raises:
             InvalidInput: Something of it cannot be used, or nothing would start it.
         """
+        from catalog.records.automation.tables import Trigger
+        from query.frames.count_frames import as_condition, count_frames
+        from query.question.question import Question
+
         request = checked(NewTrigger, name=name, then=[*map(dict, then)], **more)
         _check(request)
         if any(step.kind == "run" for step in request.then):
@@ -77,12 +79,12 @@ class Triggers(Service):
 
     def runs(self, name: str, *, limit: int = _MOST_RUNS) -> builtins.list[TriggerRunBody]:
         """The newest runs of a trigger, newest first."""
-        trigger = records_of.recorded(self._records, name)
-        runs = records_of.runs_of(self._records, trigger, limit)
+        trigger = records_of.recorded(self._readable_records, name)
+        runs = records_of.runs_of(self._readable_records, trigger, limit)
         return [TriggerRunBody.of(run, name) for run in runs]
 
-    def _body(self, trigger: Trigger) -> TriggerBody:
-        return TriggerBody.of(trigger, records_of.last_run(self._records, trigger))
+    def _body(self, trigger: "Trigger") -> TriggerBody:
+        return TriggerBody.of(trigger, records_of.last_run(self._readable_records, trigger))
 
 
 def _owner_of(session: Call) -> dict[str, str]:
@@ -97,6 +99,9 @@ def _check(request: NewTrigger) -> None:
     Raises:
         InvalidInput: It does not.
     """
+    from pipeline.datasets.split import parse_split
+    from pipeline.policies.schedule import check_schedule
+
     if request.when is None and request.schedule is None:
         raise InvalidInput(
             "trigger: nothing starts it; give a condition on frames (when), a schedule, or both"

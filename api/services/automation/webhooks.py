@@ -14,7 +14,6 @@ from api.schemas.automation.webhooks import (
 from api.services.call import Service
 from catalog.errors import InvalidInput
 from catalog.records.automation import webhooks as records_of
-from catalog.records.automation.tables import Webhook
 from catalog.text.visible_text import without_user
 from ingest.sources.sealed_keys import AccessKeys, seal
 from query.question.wrong_value import checked
@@ -28,11 +27,11 @@ class Webhooks(Service):
 
     def list(self) -> list[WebhookBody]:
         """Every webhook, by name."""
-        return [WebhookBody.of(webhook) for webhook in records_of.listed(self._records)]
+        return [WebhookBody.of(webhook) for webhook in records_of.listed(self._readable_records)]
 
     def get(self, name: str) -> WebhookBody:
         """A webhook."""
-        return WebhookBody.of(records_of.recorded(self._records, name))
+        return WebhookBody.of(records_of.recorded(self._readable_records, name))
 
     def add(
         self, name: str, url: str, *, states: Sequence[str] = ("done", "failed", "cancelled")
@@ -42,6 +41,8 @@ class Webhooks(Service):
         Raises:
             InvalidInput: The URL cannot be used, or its host is not allowed.
         """
+        from catalog.records.automation.tables import Webhook
+
         request = checked(NewWebhook, name=name, url=url, states=[*states])
         check_url(request.url, self._session.whole.settings.webhook_hosts)
         secret = secrets.token_urlsafe(32)
@@ -64,8 +65,8 @@ class Webhooks(Service):
 
     def deliveries(self, name: str, *, limit: int = _MOST) -> builtins.list[DeliveryBody]:
         """The newest deliveries of a webhook, newest first."""
-        webhook = records_of.recorded(self._records, name)
-        rows = records_of.deliveries_of(self._records, webhook, limit)
+        webhook = records_of.recorded(self._readable_records, name)
+        rows = records_of.deliveries_of(self._readable_records, webhook, limit)
         return [DeliveryBody.of(delivery) for delivery in rows]
 
 

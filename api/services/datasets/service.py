@@ -6,9 +6,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from api.schemas.datasets import (
     DatasetBody,
@@ -19,26 +17,19 @@ from api.schemas.datasets import (
     NewSplit,
 )
 from api.services.call import Service
-from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
-from api.services.datasets.rebuild_dataset import rebuild_dataset
 from catalog.errors import InvalidInput
 from catalog.records.datasets import newest_datasets, recorded_dataset, recorded_datasets
 from catalog.records.jobs import models_of_datasets
-from catalog.records.tables import Dataset
 from catalog.values import Owner
-from pipeline.datasets.changes import describe_dataset, remove_dataset, rename_dataset
-from pipeline.datasets.class_lists import tags_of
-from pipeline.datasets.diff import DatasetDiff, diff_datasets, diff_to_json, diff_to_rows
-from pipeline.datasets.export import (
-    export_text,
-    fiftyone_metadata,
-    fiftyone_samples,
-    write_export,
-)
 from pipeline.datasets.export_formats import ExportFormat
-from pipeline.manifest import Manifest
-from pipeline.manifest_store import read_manifest
 from query.question.wrong_value import checked
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    import pyarrow as pa
+
+    from catalog.records.tables import Dataset
+    from pipeline.datasets.diff import DatasetDiff
+    from pipeline.manifest import Manifest
 
 _CHUNK_BYTES = 1 << 20
 
@@ -56,16 +47,22 @@ class Datasets(Service):
         Args:
             **how: More of api.schemas.datasets.NewDataset.
         """
+        from api.services.datasets.new_dataset import make_dataset
+
         request = checked(NewDataset, name=name, **how)
         return self._body(make_dataset(self._workspace, request, at, self._owner))
 
     def divide(self, name: str, split: str, **how: Any) -> DatasetBody:
         """Divide a dataset's frames into other splits, as a new version of it."""
+        from api.services.datasets.new_dataset import divide_dataset
+
         request = checked(NewSplit, split=split, **how)
         return self._body(divide_dataset(self._workspace, name, request, self._owner))
 
     def extend(self, name: str, *demands: Any, at: int | None = None, **how: Any) -> DatasetBody:
         """Add as few frames as close a gap, as a new version; its report says what stays open."""
+        from api.services.datasets.new_dataset import grow_dataset
+
         request = checked(NewExtension, demands=demands, **how)
         return self._body(grow_dataset(self._workspace, name, request, at, self._owner))
 
@@ -78,6 +75,8 @@ class Datasets(Service):
 
     def rebuild(self, name: str) -> DatasetBody:
         """Make a lost or damaged manifest again: api.services.datasets.rebuild_dataset."""
+        from api.services.datasets.rebuild_dataset import rebuild_dataset
+
         return self._body(rebuild_dataset(self._workspace, name))
 
     def change(
@@ -88,6 +87,8 @@ class Datasets(Service):
         Raises:
             InvalidInput: The name is none, or nothing is to be changed.
         """
+        from pipeline.datasets.changes import describe_dataset, rename_dataset
+
         records = self._workspace.records
         if rename is None and description is None:
             raise InvalidInput(f"dataset {name}: give another name, or a description")
@@ -101,14 +102,20 @@ class Datasets(Service):
 
     def remove(self, name: str) -> DatasetRemoved:
         """Remove every version of NAME, or NAME@VERSION alone: pipeline.datasets.changes."""
+        from pipeline.datasets.changes import remove_dataset
+
         return DatasetRemoved(removed=remove_dataset(self._workspace.records, name))
 
     def diff(self, name: str, other: str, *, limit: int | None = None) -> Mapping[str, Any]:
         """Changes from one to the other: pipeline.datasets.diff.diff_to_json."""
+        from pipeline.datasets.diff import diff_to_json
+
         return diff_to_json(self._compared(name, other), limit)
 
-    def diff_rows(self, name: str, other: str, *, limit: int | None = None) -> pa.Table:
+    def diff_rows(self, name: str, other: str, *, limit: int | None = None) -> "pa.Table":
         """`diff` as a row for each frame that differs."""
+        from pipeline.datasets.diff import diff_to_rows
+
         return diff_to_rows(self._compared(name, other), limit)
 
     def list(
@@ -119,7 +126,7 @@ class Datasets(Service):
         limit: int | None = None,
     ) -> builtins.list[DatasetBody]:
         """Versions of every dataset, or of one: catalog.records.datasets.recorded_datasets."""
-        records = self._workspace.records
+        records = self._workspace.readable_records
         versions = recorded_datasets(records, name, after=after, limit=limit)
         models = models_of_datasets(records, [version.id for version in versions])
         return [self._body(version, models.get(version.id, ())) for version in versions]
@@ -131,7 +138,7 @@ class Datasets(Service):
 
     def get(self, name: str) -> DatasetBody:
         """A dataset's newest version, or NAME@VERSION."""
-        records = self._workspace.records
+        records = self._workspace.readable_records
         dataset = recorded_dataset(records, name)
         return self._body(dataset, models_of_datasets(records, [dataset.id]).get(dataset.id, ()))
 
@@ -144,6 +151,8 @@ class Datasets(Service):
         with_labels: bool = False,
     ) -> Iterator[bytes]:
         """The text that `export` writes, as it is made; "fiftyone" is one JSON document."""
+        from pipeline.datasets.export import export_text, fiftyone_metadata, fiftyone_samples
+
         manifest, tags = self._manifest(name, split)
         if format == "parquet":
             return _parquet(manifest, tags)
@@ -164,21 +173,29 @@ class Datasets(Service):
         with_labels: bool = False,
     ) -> Path:
         """Write a dataset for other programs, to a file; as "fiftyone", to a folder; the path."""
+        from pipeline.datasets.export import write_export
+
         manifest, tags = self._manifest(name, split)
         write_export(manifest, tags, format, path, with_labels=with_labels)
         return path
 
-    def _body(self, dataset: Dataset, models: Sequence[str] = ()) -> DatasetBody:
+    def _body(self, dataset: "Dataset", models: Sequence[str] = ()) -> DatasetBody:
         return DatasetBody.of(dataset, self._workspace.place, models)
 
-    def _compared(self, name: str, other: str) -> DatasetDiff:
+    def _compared(self, name: str, other: str) -> "DatasetDiff":
+        from pipeline.datasets.diff import diff_datasets
+
         records = self._workspace.records
         return diff_datasets(
             records, recorded_dataset(records, name), recorded_dataset(records, other)
         )
 
-    def _manifest(self, name: str, split: str | None) -> tuple[Manifest, builtins.list[str]]:
+    def _manifest(self, name: str, split: str | None) -> "tuple[Manifest, builtins.list[str]]":
         """A dataset's frames, and the class tags of their pixels."""
+        from pipeline.datasets.class_lists import tags_of
+        from pipeline.manifest import Manifest
+        from pipeline.manifest_store import read_manifest
+
         records = self._workspace.records
         manifest = read_manifest(records, recorded_dataset(records, name)).split(split)
         tags = builtins.list(tags_of(manifest))
@@ -196,7 +213,9 @@ def _root_for_limited(source: str, root: str) -> str:
     return root if "://" in root else source
 
 
-def _parquet(manifest: Manifest, tags: builtins.list[str]) -> Iterator[bytes]:
+def _parquet(manifest: "Manifest", tags: builtins.list[str]) -> Iterator[bytes]:
+    from pipeline.datasets.export import write_export
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "frames.parquet")
         write_export(manifest, tags, "parquet", path)

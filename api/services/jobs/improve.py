@@ -22,7 +22,7 @@ from pipeline.datasets.improve import Improvement, frames_to_label, improve_data
 from pipeline.jobs.follow import refresh
 from pipeline.jobs.request import JobPaths, read_json
 from pipeline.runs.checkpoint_steps import named_checkpoint
-from query.sets.methods import MIN_GAP_S
+from query.sets.min_gap import MIN_GAP_S
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from api.schemas.jobs import ModelBody
 from api.services.call import Service
+from api.services.jobs.current import bring_up_to_date, current_job
 from catalog.errors import NotFound
 from catalog.records.datasets import datasets_by_id
-from catalog.records.jobs import recorded_job, recorded_jobs
-from catalog.records.tables import Job
-from pipeline.jobs.follow import refresh, refresh_all
+from catalog.records.jobs import recorded_jobs
 from pipeline.jobs.request import read_json
-from pipeline.jobs.training import SETTINGS
+from pipeline.runs.orders import TRAINING_SETTINGS
 
 if TYPE_CHECKING:
     from api.schemas.improvements import ImprovementBody
+    from catalog.records.tables import Job
 
 
 class Models(Service):
@@ -29,8 +29,8 @@ class Models(Service):
             before: Only those of jobs whose number is lower.
             limit: At most this many.
         """
-        records = self._workspace.records
-        refresh_all(records)
+        bring_up_to_date(self._workspace)
+        records = self._workspace.readable_records
         jobs = recorded_jobs(records, kind="train", states=["done"], before=before, limit=limit)
         return self._bodies(jobs)
 
@@ -41,8 +41,8 @@ class Models(Service):
             limit: At most this many.
             holding: Only those whose name holds this text, in whatever case.
         """
-        records = self._workspace.records
-        refresh_all(records)
+        bring_up_to_date(self._workspace)
+        records = self._workspace.readable_records
         jobs = recorded_jobs(records, kind="train", states=["done"], limit=limit, holding=holding)
         return [job.name for job in jobs]
 
@@ -52,9 +52,8 @@ class Models(Service):
         Raises:
             NotFound: There is no such job, or it is no training that is done.
         """
-        records = self._workspace.records
         try:
-            job = refresh(records, recorded_job(records, name))
+            job = current_job(self._workspace, name)
         except NotFound as error:
             raise NotFound(
                 "model",
@@ -66,9 +65,11 @@ class Models(Service):
             raise NotFound("model", name, f"job {name} is of kind {job.kind}, and {job.state}")
         return self._bodies([job])[0]
 
-    def _bodies(self, jobs: Sequence[Job]) -> builtins.list[ModelBody]:
+    def _bodies(self, jobs: "Sequence[Job]") -> builtins.list[ModelBody]:
         """The models of these jobs, with what their datasets came of."""
-        datasets = datasets_by_id(self._workspace.records, [job.dataset_id for job in jobs])
+        datasets = datasets_by_id(
+            self._workspace.readable_records, [job.dataset_id for job in jobs]
+        )
         home = self._workspace.place
         return [
             ModelBody.of(job, _settings(job), home, datasets.get(job.dataset_id or 0))
@@ -107,13 +108,13 @@ class Models(Service):
 _OF_EVALUATIONS = ("evaluate_every", "evaluate_split")
 
 
-def _settings(job: Job) -> dict[str, Any]:
+def _settings(job: "Job") -> dict[str, Any]:
     """The settings that a run had: what was asked for, and else what its run.json says."""
     settings: dict[str, Any] = dict(job.request.get("settings", {}))
     record = read_json(Path(job.paths["model_dir"]) / "run.json")
     of_run = record.get("settings")
     had: Mapping[str, Any] = of_run if isinstance(of_run, dict) else {}
-    for name in SETTINGS:
+    for name in TRAINING_SETTINGS:
         if had.get("exec_mode") != "train_and_evaluate" and name in _OF_EVALUATIONS:
             continue
         if settings.get(name) is None and had.get(name):

@@ -8,25 +8,21 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from api.schemas.accounts.usage import By, UsageBody
-from api.schemas.comparisons import ComparisonBody
 from api.schemas.jobs import DryRunBody, DryStepBody, JobBody, ReportAnswer
 from api.schemas.timeline import LogSizeBody, LogSizesAnswer, MoveBody, TimelineAnswer
 from api.services.call import Service
-from api.services.jobs.compare import comparison
-from api.services.jobs.files import JobFile, report_file
-from api.services.jobs.logs import LogEnd, joined_logs, log_end, log_sizes
-from api.services.jobs.orders import begin, dry_run, go_on
+from api.services.jobs.current import bring_up_to_date, current_job
 from catalog.errors import StorageError
 from catalog.records.jobs import job_counts, recorded_job, recorded_jobs, recorded_moves
-from catalog.records.tables import Job
-from pipeline.jobs.accounting.usage import Usage, job_usage
-from pipeline.jobs.follow import cancel, refresh, refresh_all, wait
-from pipeline.jobs.workflow.moves import RUN
-from pipeline.jobs.workflow.remove import remove
 from pipeline.runs.orders import Order, order_of
 
 if TYPE_CHECKING:
+    from api.schemas.comparisons import ComparisonBody
     from api.services.jobs.confused_frames import ConfusedFrames
+    from api.services.jobs.files import JobFile
+    from api.services.jobs.logs import LogEnd
+    from catalog.records.tables import Job
+    from pipeline.jobs.accounting.usage import Usage
 
 
 class Jobs(Service):
@@ -48,8 +44,8 @@ class Jobs(Service):
             before: Only those whose number is lower.
             limit: At most this many.
         """
-        records = self._workspace.records
-        refresh_all(records)
+        bring_up_to_date(self._workspace)
+        records = self._workspace.readable_records
         states = None if state is None else [state]
         jobs = recorded_jobs(
             records, kind=kind, states=states, account=self._account, before=before, limit=limit
@@ -58,9 +54,8 @@ class Jobs(Service):
 
     def counts(self) -> dict[tuple[str, str], int]:
         """Number of jobs of each kind in each state now."""
-        records = self._workspace.records
-        refresh_all(records)  # of those that have not ended
-        return job_counts(records)
+        bring_up_to_date(self._workspace)
+        return job_counts(self._workspace.readable_records)
 
     def usage(self, by: By = "user") -> builtins.list[UsageBody]:
         """Jobs' usage of machines.
@@ -68,8 +63,10 @@ class Jobs(Service):
         Args:
             by: What the sums are of.
         """
+        from pipeline.jobs.accounting.usage import job_usage
+
+        bring_up_to_date(self._workspace)
         records = self._workspace.records
-        refresh_all(records)
         return [
             UsageBody(
                 name=name,
@@ -81,8 +78,10 @@ class Jobs(Service):
             for (name,), used in job_usage(records, by, account=self._account).items()
         ]
 
-    def usage_of_all(self) -> Mapping[tuple[str, ...], Usage]:
+    def usage_of_all(self) -> "Mapping[tuple[str, ...], Usage]":
         """The same by user, dataset and kind, as far as jobs have been looked at."""
+        from pipeline.jobs.accounting.usage import job_usage
+
         return job_usage(self._workspace.records, "user", "dataset", "kind")
 
     def get(self, name: str) -> JobBody:
@@ -91,14 +90,16 @@ class Jobs(Service):
         Raises:
             NotFound: There is none of that name.
         """
-        return self._body(refresh(self._workspace.records, self._job(name)))
+        return self._body(self._current(name))
 
-    def compare(self, jobs: Sequence[str]) -> ComparisonBody:
+    def compare(self, jobs: Sequence[str]) -> "ComparisonBody":
         """Jobs beside each other: settings in which they differ, and what they measured.
 
         Raises:
             NotFound: There is none of one of the names.
         """
+        from api.services.jobs.compare import comparison
+
         return comparison([self.get(name) for name in jobs])
 
     def timeline(self, name: str) -> TimelineAnswer:
@@ -107,11 +108,10 @@ class Jobs(Service):
         Raises:
             NotFound: There is no job of that name.
         """
-        records = self._workspace.records
-        job = refresh(records, self._job(name))
+        job = self._current(name)
         folder = str(job.paths["folder"])
         visible_folder = self._workspace.place(folder)
-        moves = recorded_moves(records, job)
+        moves = recorded_moves(self._workspace.readable_records, job)
         return TimelineAnswer(moves=[MoveBody.of(move, folder, visible_folder) for move in moves])
 
     def follower(self, name: str) -> Callable[[], JobBody]:
@@ -121,6 +121,8 @@ class Jobs(Service):
             name: A job that the caller may see, which is looked at once: what it gives is the same
                 for all who are told paths as the caller is.
         """
+        from pipeline.jobs.follow import refresh
+
         records, locate = self._session.whole.records, self._workspace.place
         return lambda: JobBody.of(refresh(records, recorded_job(records, name)), locate)
 
@@ -136,6 +138,8 @@ class Jobs(Service):
             InvalidInput: A setting cannot be used, or a source is not mounted.
             StorageError: A source's mount is not there.
         """
+        from api.services.jobs.orders import begin
+
         value = order if isinstance(order, Order) else order_of(order)
         job, notes = begin(self._session, value)
         return self._body(job).model_copy(update={"notes": [*notes]})
@@ -166,6 +170,9 @@ class Jobs(Service):
         Raises:
             FramesiftError: As `submit` does.
         """
+        from api.services.jobs.orders import dry_run
+        from pipeline.jobs.workflow.moves import RUN
+
         dataset, steps, notes = dry_run(self._session, order)
         return DryRunBody(
             dataset=f"{dataset.name}@{dataset.version}",
@@ -177,7 +184,9 @@ class Jobs(Service):
 
     def cancel(self, name: str) -> JobBody:
         """Ask a job to end: pipeline.jobs.follow.cancel."""
-        return self._body(cancel(self._workspace.records, self._job(name)))
+        from pipeline.jobs.follow import cancel
+
+        return self._body(cancel(self._workspace.records, self._job_to_change(name)))
 
     def resume(
         self, name: str, *, workers: int | None = None, bad_frames: str | None = None
@@ -194,7 +203,9 @@ class Jobs(Service):
             NotFound: There is none of that name.
             InvalidInput: It has not ended, is done, or cannot be changed so.
         """
-        return self._body(go_on(self._session, self._job(name), workers, bad_frames))
+        from api.services.jobs.orders import go_on
+
+        return self._body(go_on(self._session, self._job_to_change(name), workers, bad_frames))
 
     def wait(self, name: str, *, progress: Callable[[JobBody], object]) -> JobBody:
         """Wait until a job has ended.
@@ -206,12 +217,13 @@ class Jobs(Service):
         Raises:
             JobFailed: It ended otherwise than done.
         """
+        from pipeline.jobs.follow import wait
 
-        def show(job: Job) -> None:
+        def show(job: "Job") -> None:
             progress(self._body(job))
 
         queue = self._workspace.job_queue
-        return self._body(wait(self._workspace.records, self._job(name), show, queue))
+        return self._body(wait(self._workspace.records, self._job_to_change(name), show, queue))
 
     def log_chunks(self, name: str) -> Iterator[bytes]:
         """The output of a job's commands, each log under a heading."""
@@ -221,10 +233,14 @@ class Jobs(Service):
         self, name: str, command: str | None, offset: int
     ) -> tuple[int, Iterator[bytes]]:
         """Bytes of a job's logs: api.services.jobs.logs.joined_logs."""
+        from api.services.jobs.logs import joined_logs
+
         return joined_logs(Path(self._job(name).paths["folder"]), command, offset)
 
     def log_sizes(self, name: str) -> LogSizesAnswer:
         """The names of a job's logs, and their bytes by now."""
+        from api.services.jobs.logs import log_sizes
+
         sizes = log_sizes(Path(self._job(name).paths["folder"]))
         return LogSizesAnswer(
             logs=[LogSizeBody(name=log, bytes=size) for log, size in sizes.items()]
@@ -242,15 +258,21 @@ class Jobs(Service):
             InUse: It has not ended, or a job that has not ended uses its model.
             StorageError: Its folder cannot be removed.
         """
-        remove(self._workspace.records, self._job(name))
+        from pipeline.jobs.workflow.remove import remove
 
-    def log_end(self, name: str, log: str, most_bytes: int) -> LogEnd | None:
+        remove(self._workspace.records, self._job_to_change(name))
+
+    def log_end(self, name: str, log: str, most_bytes: int) -> "LogEnd | None":
         """The end of one of a job's logs: api.services.jobs.logs.log_end."""
+        from api.services.jobs.logs import log_end
+
         return log_end(Path(self._job(name).paths["folder"]), log, most_bytes)
 
-    def file(self, name: str, path: str) -> JobFile:
+    def file(self, name: str, path: str) -> "JobFile":
         """A file that a job made: api.services.jobs.files.report_file."""
-        job = refresh(self._workspace.records, self._job(name))
+        from api.services.jobs.files import report_file
+
+        job = self._current(name)
         return report_file(job, path, tells_paths=not self._workspace.is_limited)
 
     def report(self, name: str) -> dict[str, Any]:
@@ -294,13 +316,21 @@ class Jobs(Service):
         sees_all = is_admin or self._workspace.is_limited
         return None if sees_all else self._session.caller.account
 
-    def _job(self, name: str) -> Job:
+    def _job(self, name: str) -> "Job":
         """A job that the caller may see.
 
         Raises:
             NotFound: There is none of that name, or another user began it.
         """
+        return recorded_job(self._workspace.readable_records, name, account=self._account)
+
+    def _job_to_change(self, name: str) -> "Job":
+        """The same, as the records' database has it."""
         return recorded_job(self._workspace.records, name, account=self._account)
 
-    def _body(self, job: Job) -> JobBody:
+    def _current(self, name: str) -> "Job":
+        """The same, as it stands now."""
+        return current_job(self._workspace, name, account=self._account)
+
+    def _body(self, job: "Job") -> JobBody:
         return JobBody.of(job, self._workspace.place)

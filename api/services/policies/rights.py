@@ -10,17 +10,18 @@ collections finds files of those and of no others, whoever starts it.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from api.services.accounts.callers import Caller
-from api.workspace import Workspace
 from catalog.accounts import row_collections
 from catalog.errors import NotAllowed
 from catalog.policies.policies import none_named
-from catalog.records.policy_tables import Policy
-from catalog.records.store import RecordStore
+from catalog.records.reading import Records
 from catalog.values import Owner
-from pipeline.policies.actions import ImportTags, SetTags, TakeFromField, action_of
-from pipeline.policies.tags import settable
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from api.workspace import Workspace
+    from catalog.records.policy_tables import Policy
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class PolicyRights:
     mine: frozenset[str] | None
 
     @classmethod
-    def of(cls, caller: Caller, records: RecordStore) -> "PolicyRights":
+    def of(cls, caller: Caller, records: Records) -> "PolicyRights":
         """The rights of a caller, as the records are now."""
         if caller.sees_all:
             return cls(caller.owner, None)
@@ -49,11 +50,11 @@ class PolicyRights:
         """Name of who asks."""
         return self.owner.name
 
-    def sees(self, policy: Policy) -> bool:
+    def sees(self, policy: "Policy") -> bool:
         """Return whether the policy is shown."""
         return self._shares(policy) or Owner(policy.owner, policy.account) == self.owner
 
-    def check_seen(self, policy: Policy) -> None:
+    def check_seen(self, policy: "Policy") -> None:
         """Go on only with a policy that is shown.
 
         Raises:
@@ -62,7 +63,7 @@ class PolicyRights:
         if not self.sees(policy):
             raise none_named(policy.name)
 
-    def check_run(self, policy: Policy) -> None:
+    def check_run(self, policy: "Policy") -> None:
         """Go on only where its runs may be started and ended.
 
         Raises:
@@ -75,7 +76,7 @@ class PolicyRights:
                 "ask a data admin to run it"
             )
 
-    def check_change(self, policy: Policy) -> None:
+    def check_change(self, policy: "Policy") -> None:
         """Go on only where it may be made, changed or removed.
 
         Raises:
@@ -90,7 +91,7 @@ class PolicyRights:
                 f"'{self.user}' ({_listed(self.mine)}): ask a data admin"
             )
 
-    def limit(self, workspace: Workspace, policy: Policy) -> None:
+    def limit(self, workspace: "Workspace", policy: "Policy") -> None:
         """Bind a policy that is to be kept to the caller's collections, in place.
 
         One that names none is of all of theirs.
@@ -108,11 +109,14 @@ class PolicyRights:
             )
         _check_action(workspace, policy)
 
-    def _shares(self, policy: Policy) -> bool:
+    def _shares(self, policy: "Policy") -> bool:
         return self.mine is None or not self.mine.isdisjoint(policy.collections)
 
 
-def _check_action(workspace: Workspace, policy: Policy) -> None:
+def _check_action(workspace: "Workspace", policy: "Policy") -> None:
+    from pipeline.policies.actions import ImportTags, SetTags, TakeFromField, action_of
+    from pipeline.policies.tags import settable
+
     action = action_of(policy.action, policy.parameters)
     if isinstance(action, ImportTags):
         raise NotAllowed(

@@ -3,14 +3,11 @@
 import builtins
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from api.schemas import home_orders
-from api.schemas.jobs import JobBody
 from api.schemas.policies import NewPolicy, PolicyBody, PolicyChange, RunBody
 from api.services.call import Call, Service
-from api.services.jobs.home_orders import begin_order
-from api.services.policies.actions import check, work_of
 from api.services.policies.rights import PolicyRights
 from catalog.errors import InvalidInput, NotFound
 from catalog.policies import policies as policy_records
@@ -18,11 +15,14 @@ from catalog.policies import runs as policy_runs
 from catalog.policies.runs import ACTIVE
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.jobs import recorded_job
-from catalog.records.policy_tables import Policy, PolicyRun
-from catalog.records.tables import Job, now
-from pipeline.policies import runs
+from catalog.values import now
 from pipeline.policies.actions import BATCH_ROWS
 from pipeline.policies.schedule import NOW, check_schedule, is_due, last_of
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from api.schemas.jobs import JobBody
+    from catalog.records.policy_tables import Policy, PolicyRun
+    from catalog.records.tables import Job
 
 _MOST_RUNS = 1_000
 
@@ -37,11 +37,11 @@ class Policies(Service):
 
     @property
     def _rights(self) -> PolicyRights:
-        return PolicyRights.of(self._session.caller, self._workspace.records)
+        return PolicyRights.of(self._session.caller, self._workspace.readable_records)
 
     def list(self) -> list[PolicyBody]:
         """The policies that the caller may see, by name, with their newest runs."""
-        policies = policy_records.listed(self._workspace.records)
+        policies = policy_records.listed(self._workspace.readable_records)
         return [self._body(policy) for policy in policies if self._rights.sees(policy)]
 
     def get(self, name: str) -> PolicyBody:
@@ -62,6 +62,9 @@ class Policies(Service):
             columns: By column of catalog.records.policy_tables.Policy.
             starts: Whether it begins to run at once where its schedule is NOW.
         """
+        from api.services.policies.actions import check
+        from catalog.records.policy_tables import Policy
+
         owner, records = self._session.caller.owner, self._workspace.records
         policy = Policy(owner=owner.name, account=owner.account, updated_by=owner.name, **columns)
         self._rights.limit(self._workspace, policy)
@@ -96,6 +99,8 @@ class Policies(Service):
             columns: By column of catalog.records.policy_tables.Policy; None changes nothing.
             starts: Whether it begins to run at once where NOW is its schedule, and among them.
         """
+        from api.services.policies.actions import check
+
         policy, rights = self._idle_on_paper(name, expected), self._rights
         rights.check_change(policy)
         changes = {column: value for column, value in columns.items() if value is not None}
@@ -117,12 +122,16 @@ class Policies(Service):
 
     def runs(self, name: str, *, limit: int = _MOST_RUNS) -> builtins.list[RunBody]:
         """The newest runs of a policy, newest first."""
+        from pipeline.policies import runs
+
         store, records = self._workspace.whole_catalog, self._workspace.records
         history = runs.history(store, records, self._policy(name), limit)
         return [RunBody.of(run, name) for run in history]
 
-    def begin(self, name: str) -> JobBody:
+    def begin(self, name: str) -> "JobBody":
         """Run a policy now, whatever its schedule; the job that does it."""
+        from api.schemas.jobs import JobBody
+
         policy = self._policy(name)
         self._rights.check_run(policy)
         run = self._begun(policy)
@@ -136,6 +145,8 @@ class Policies(Service):
         Args:
             action: "pause", "resume" or "kill".
         """
+        from pipeline.policies import runs
+
         policy = self._policy(name)
         self._rights.check_run(policy)
         runs.ask(self._workspace.whole_catalog, self._workspace.records, policy, action)
@@ -147,6 +158,9 @@ class Policies(Service):
             run_id: A run that was begun elsewhere; a new one where it is empty.
             batch_rows: Files of one commit.
         """
+        from api.services.policies.actions import work_of
+        from pipeline.policies import runs
+
         store, records = self._workspace.whole_catalog, self._workspace.records
         policy = self._policy(name)
         work = work_of(self._workspace, policy, batch_rows)
@@ -160,6 +174,8 @@ class Policies(Service):
 
     def start_due(self) -> builtins.list[RunBody]:
         """Start the policies whose time has come, as jobs; their runs."""
+        from pipeline.policies import runs
+
         started, records = [], self._workspace.records
         for policy in policy_records.listed(records):
             last = runs.newest(self._workspace.whole_catalog, records, policy)
@@ -170,43 +186,52 @@ class Policies(Service):
                 started.append(RunBody.of(self._begun(policy), policy.name))
         return started
 
-    def _policy(self, name: str) -> Policy:
-        policy = policy_records.recorded(self._workspace.records, name)
+    def _policy(self, name: str) -> "Policy":
+        policy = policy_records.recorded(self._workspace.readable_records, name)
         self._rights.check_seen(policy)
         return policy
 
-    def _started(self, policy: Policy) -> PolicyBody:
+    def _started(self, policy: "Policy") -> PolicyBody:
         """The policy, running by now where its schedule is NOW and it is active."""
         if policy.schedule == NOW and policy.state.lower() == "active":
             self._begun(policy)
         return self._body(policy)
 
-    def _body(self, policy: Policy) -> PolicyBody:
-        newest = runs.newest(self._workspace.whole_catalog, self._workspace.records, policy)
+    def _body(self, policy: "Policy") -> PolicyBody:
+        newest = policy_runs.last(self._workspace.readable_records, policy.id)
+        if newest is not None and newest.state in ACTIVE:
+            from pipeline.policies import runs  # with the catalog's database
+
+            newest = runs.newest(self._workspace.whole_catalog, self._workspace.records, policy)
         return PolicyBody.of(policy, newest)
 
-    def _idle_on_paper(self, name: str, expected: ExpectedVersion | None) -> Policy:
+    def _idle_on_paper(self, name: str, expected: ExpectedVersion | None) -> "Policy":
         """The policy to change; a run of it whose process has ended is recorded as ended."""
+        from pipeline.policies import runs
+
         policy = to_change("policy", name, expected, lambda: self._policy(name))
         runs.newest(self._workspace.whole_catalog, self._workspace.records, policy)
         return policy
 
-    def _begun(self, policy: Policy) -> PolicyRun:
+    def _begun(self, policy: "Policy") -> "PolicyRun":
         """A run as a job; its record, which names the job."""
+        from api.services.jobs.home_orders import begin_order
+        from pipeline.policies import runs
+
         workspace = self._workspace
         store, records = workspace.whole_catalog, workspace.records
         queue = self._session.job_queue
         if not queue.user:
             queue = replace(queue, user=policy.owner, account=policy.account)
 
-        def begin(run: PolicyRun) -> Job:
+        def begin(run: "PolicyRun") -> "Job":
             order = home_orders.PolicyRun(policy=policy.name, run=run.run_id)
             return begin_order(workspace, order, policy.name, queue=queue)
 
         run = runs.start(store, records, policy, begin)
         return policy_runs.recorded(records, run.run_id) or run
 
-    def _active_run(self, policy: Policy, run_id: str) -> PolicyRun:
+    def _active_run(self, policy: "Policy", run_id: str) -> "PolicyRun":
         run = policy_runs.recorded(self._workspace.records, run_id)
         if run is None or run.policy_id != policy.id:
             raise NotFound("run", run_id[:80], f"it is none of policy {policy.name}")

@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, SecretStr
 
@@ -18,26 +18,14 @@ from api.schemas.sources import (
     SourceRemoved,
 )
 from api.services.call import Service
-from api.services.sources.places import allowed_place, fenced
 from catalog.errors import FramesiftError, InvalidInput, NotAllowed, StorageError
-from catalog.frames.frames import source_contents
-from catalog.records.datasets import recorded_datasets
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.sources import add_source, recorded_source, recorded_sources
-from catalog.records.tables import Source
-from ingest.scan.change_source import (
-    OptionChange,
-    change_options,
-    names_of,
-    remove_source,
-)
-from ingest.scan.move_source import move_source
-from ingest.sources.mount import Mount
 from ingest.sources.recorded import data_set_of
-from ingest.sources.schemes import open_source
-from ingest.sources.sealed_keys import AccessKeys, seal
 from ingest.sources.source_options import SourceOptions
-from pipeline.manifest_store import read_manifest
+
+if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from catalog.records.tables import Source
 
 
 class Sources(Service):
@@ -53,7 +41,7 @@ class Sources(Service):
         """Every source."""
         return [
             SourceBody.of(source)
-            for source in recorded_sources(self._workspace.records)
+            for source in recorded_sources(self._workspace.readable_records)
             if platform in (None, source.platform)
             and cluster in (None, source.cluster)
             and datasource in (None, source.datasource)
@@ -61,7 +49,7 @@ class Sources(Service):
 
     def get(self, name: str) -> SourceBody:
         """A source."""
-        return SourceBody.of(recorded_source(self._workspace.records, name))
+        return SourceBody.of(recorded_source(self._workspace.readable_records, name))
 
     def add(self, name: str, uri: str, **more: Any) -> SourceBody:
         """Add a source that can be opened."""
@@ -81,6 +69,8 @@ class Sources(Service):
             uri: Where the files lie.
             options: How they are reached.
         """
+        from api.services.sources.places import allowed_place, fenced
+
         if self._session.is_command:
             return uri if "://" in uri else str(Path(uri).expanduser().absolute()), options
         settings = self._workspace.settings
@@ -96,8 +86,10 @@ class Sources(Service):
         if mount and not self._session.caller.may("admin"):
             raise NotAllowed("mount: names a folder of this server; admins may")
 
-    def keep(self, body: NewSource, uri: str, options: SourceOptions) -> Source:
+    def keep(self, body: NewSource, uri: str, options: SourceOptions) -> "Source":
         """Keep a source that can be opened, wherever it lies; its record."""
+        from catalog.records.tables import Source
+
         self.check_opens(uri, options)
         return add_source(
             self._workspace.records,
@@ -118,6 +110,8 @@ class Sources(Service):
         Raises:
             InvalidInput: It cannot be opened: the caller must name another, or mend what is there.
         """
+        from ingest.sources.schemes import open_source
+
         try:
             open_source(uri, options, self._workspace.indexes)
         except StorageError as error:
@@ -159,11 +153,14 @@ class Sources(Service):
 
     def _change(
         self,
-        source: Source,
+        source: "Source",
         body: SourceChange,
         location: tuple[str, SourceOptions] | None,
         expected: ExpectedVersion | None,
     ) -> SourceChanged:
+        from ingest.scan.change_source import OptionChange, change_options
+        from ingest.scan.move_source import move_source
+
         name = source.name
         names = [field.name for field in dataclasses.fields(OptionChange)]
         change = OptionChange(**{field: body[field] for field in names})
@@ -203,6 +200,9 @@ class Sources(Service):
 
     def contents(self, name: str) -> SourceContents:
         """Counts of what hangs on a source: files, frames, tags that people gave, and datasets."""
+        from catalog.frames.frames import source_contents
+        from ingest.scan.change_source import names_of
+
         source = recorded_source(self._workspace.records, name)
         with self._workspace.catalog.reading() as cursor:
             files, frames, tags = source_contents(cursor, names_of(source))
@@ -211,6 +211,9 @@ class Sources(Service):
         )
 
     def _datasets_of(self, name: str) -> builtins.list[str]:
+        from catalog.records.datasets import recorded_datasets
+        from pipeline.manifest_store import read_manifest
+
         records, datasets = self._workspace.records, []
         for dataset in recorded_datasets(records):
             with suppress(FramesiftError):  # a manifest that is gone needs no files
@@ -220,6 +223,8 @@ class Sources(Service):
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> SourceRemoved:
         """Remove a source and its files' rows: ingest.scan.change_source.remove_source."""
+        from ingest.scan.change_source import remove_source
+
         files = remove_source(
             self._workspace.whole_catalog, self._workspace.records, name, expected
         )
@@ -235,6 +240,9 @@ def options_of(body: NewSource, sealed: str = "") -> SourceOptions:
     Raises:
         InvalidInput: Options contradict each other, or keys cannot be encrypted here.
     """
+    from ingest.sources.mount import Mount
+    from ingest.sources.sealed_keys import AccessKeys, seal
+
     secret = body.secret_key.get_secret_value()
     if bool(body.access_key) != bool(secret):
         raise InvalidInput("access_key and secret_key: give both, or neither")

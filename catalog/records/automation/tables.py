@@ -6,7 +6,8 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, ForeignKey, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from catalog.records.tables import Base, now
+from catalog.records.tables import Base
+from catalog.values import now
 
 
 class Trigger(Base):

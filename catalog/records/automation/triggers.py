@@ -1,15 +1,17 @@
 """Triggers and their runs, as they are recorded."""
 
 from collections.abc import Sequence
-from typing import Any
-
-from sqlalchemy import select, update
+from typing import TYPE_CHECKING, Any
 
 from catalog.errors import InvalidInput
-from catalog.records.automation.tables import Trigger, TriggerRun
+from catalog.records.kinds import TRIGGER_RUNS, TRIGGERS
 from catalog.records.named import Named
-from catalog.records.store import RecordStore
-from catalog.records.tables import now
+from catalog.records.reading import Records
+from catalog.values import now
+
+if TYPE_CHECKING:  # reading does without SQLAlchemy
+    from catalog.records.automation.tables import Trigger, TriggerRun
+    from catalog.records.store import RecordStore
 from catalog.text.account_name import check_name
 
 LONGEST_NAME = 96
@@ -18,15 +20,13 @@ LONGEST_NAME = 96
 RUNNING, DONE, FAILED = "running", "done", "failed"
 """States of runs."""
 
-_TRIGGERS = Named(
-    "trigger", Trigger, Trigger.name, "framesift trigger list and GET /v1/triggers list them"
-)
+_TRIGGERS = Named("trigger", TRIGGERS, "framesift trigger list and GET /v1/triggers list them")
 listed, recorded, change = _TRIGGERS.listed, _TRIGGERS.recorded, _TRIGGERS.change
 remove = _TRIGGERS.remove
 """The triggers; with one, its runs are removed, and their jobs stay."""
 
 
-def add(records: RecordStore, trigger: Trigger) -> Trigger:
+def add(records: "RecordStore", trigger: "Trigger") -> "Trigger":
     """Keep a new trigger.
 
     Raises:
@@ -42,8 +42,12 @@ def add(records: RecordStore, trigger: Trigger) -> Trigger:
     return _TRIGGERS.add(records, trigger)
 
 
-def begin_run(records: RecordStore, trigger: Trigger, run: TriggerRun) -> TriggerRun:
+def begin_run(records: "RecordStore", trigger: "Trigger", run: "TriggerRun") -> "TriggerRun":
     """Keep a new run; from here on only frames beyond those of now count."""
+    from sqlalchemy import update
+
+    from catalog.records.automation.tables import Trigger
+
     with records.session() as session:
         run.trigger_id, run.state, run.jobs = trigger.id, RUNNING, []
         session.add(run)
@@ -54,8 +58,10 @@ def begin_run(records: RecordStore, trigger: Trigger, run: TriggerRun) -> Trigge
     return run
 
 
-def keep_run(records: RecordStore, number: int, **columns: Any) -> TriggerRun:
+def keep_run(records: "RecordStore", number: int, **columns: Any) -> "TriggerRun":
     """Give a run other values of columns."""
+    from catalog.records.automation.tables import TriggerRun
+
     with records.session() as session:
         run = session.get_one(TriggerRun, number)
         for column, value in columns.items():
@@ -63,13 +69,17 @@ def keep_run(records: RecordStore, number: int, **columns: Any) -> TriggerRun:
         return run
 
 
-def end_run(records: RecordStore, number: int, state: str, error: str = "") -> TriggerRun:
+def end_run(records: "RecordStore", number: int, state: str, error: str = "") -> "TriggerRun":
     """Keep how a run ended."""
     return keep_run(records, number, state=state, error=error, finished=now())
 
 
-def unfinished_runs(records: RecordStore) -> list[tuple[Trigger, TriggerRun]]:
+def unfinished_runs(records: "RecordStore") -> "list[tuple[Trigger, TriggerRun]]":
     """The runs that have not ended, with their triggers, oldest first."""
+    from sqlalchemy import select
+
+    from catalog.records.automation.tables import Trigger, TriggerRun
+
     query = (
         select(Trigger, TriggerRun)
         .join(TriggerRun, TriggerRun.trigger_id == Trigger.id)
@@ -80,13 +90,12 @@ def unfinished_runs(records: RecordStore) -> list[tuple[Trigger, TriggerRun]]:
         return [(trigger, run) for trigger, run in session.execute(query)]
 
 
-def runs_of(records: RecordStore, trigger: Trigger, limit: int) -> Sequence[TriggerRun]:
+def runs_of(records: Records, trigger: "Trigger", limit: int) -> "Sequence[TriggerRun]":
     """A trigger's newest runs, newest first."""
-    query = select(TriggerRun).where(TriggerRun.trigger_id == trigger.id)
-    with records.reading() as session:
-        return session.scalars(query.order_by(TriggerRun.id.desc()).limit(limit)).all()
+    of_it = "trigger_id = :trigger"
+    return records.select(TRIGGER_RUNS, of_it, order="id DESC", limit=limit, trigger=trigger.id)
 
 
-def last_run(records: RecordStore, trigger: Trigger) -> TriggerRun | None:
+def last_run(records: Records, trigger: "Trigger") -> "TriggerRun | None":
     """A trigger's newest run; None before the first."""
     return next(iter(runs_of(records, trigger, 1)), None)

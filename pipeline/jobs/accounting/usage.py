@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import ColumnElement, case, func, select
+from sqlalchemy import ColumnElement, case, func, select, text
 
 from catalog.records.jobs import jobs_of_user
 from catalog.records.store import RecordStore
@@ -44,7 +44,8 @@ def job_usage(
         by: What the sums are of.
         account: Only of jobs that the user of this account began.
     """
-    query = jobs_of_user(records)
+    where, values = jobs_of_user(records)
+    query = select(Job).where(text(where)) if where else select(Job)
     jobs = (query if account is None else query.where(Job.account == account)).subquery()
     with records.reading() as session:
         accounts = [user.account for user in session.scalars(select(User))]
@@ -58,5 +59,5 @@ def job_usage(
     with records.reading() as session:
         return {
             tuple(map(str, row[:count])): Usage(int(row[count]), *map(float, row[count + 1 :]))
-            for row in session.execute(summed)
+            for row in session.execute(summed, values)
         }

@@ -8,7 +8,8 @@ from typing import Any, cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from catalog.records.tables import Job, Task, TaskMove, now
+from catalog.records.tables import Job, Task, TaskMove
+from catalog.values import now
 from pipeline.job_state import FINISHED, JobState
 from pipeline.jobs.request import JobPaths, JobRequest
 from pipeline.jobs.workflow.transitions import check_move

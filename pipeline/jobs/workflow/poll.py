@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from catalog.errors import JobFailed, StorageError, UnknownName
 from catalog.records.store import RecordStore
-from catalog.records.tables import Job, Task, now
+from catalog.records.tables import Job, Task
+from catalog.values import now
 from pipeline.job_state import FINISHED
 from pipeline.jobs.accounting.used import add_used
 from pipeline.jobs.backends.interface import JobStatus

@@ -14,7 +14,8 @@ from pathlib import Path
 from catalog.errors import CatalogBusy, FramesiftError, StorageError
 from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
-from catalog.records.tables import Job, Task, now
+from catalog.records.tables import Job, Task
+from catalog.values import now
 from pipeline.job_state import UNFINISHED
 from pipeline.jobs.backends.turn import exclusive
 from pipeline.jobs.queue import JobQueue

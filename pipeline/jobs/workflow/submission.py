@@ -12,7 +12,8 @@ from pathlib import Path
 
 from catalog.errors import FramesiftError, StorageError
 from catalog.records.store import RecordStore
-from catalog.records.tables import Job, Task, now
+from catalog.records.tables import Job, Task
+from catalog.values import now
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.backends.turn import exclusive
 from pipeline.jobs.environment import inherited, need_inherited

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.records.datasets import recorded_dataset
-from catalog.records.tables import Job, now
+from catalog.records.tables import Job
+from catalog.values import now
 from pipeline.jobs.request import JobPaths
 from query.frames.select_frames import select_frames
 from query.question.question import Question

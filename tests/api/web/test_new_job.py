@@ -14,7 +14,8 @@ from api.settings import Settings
 from api.web.forms import Form
 from api.web.run.job_form import new_job
 from catalog.records.datasets import recorded_dataset
-from catalog.records.tables import Dataset, Job, now
+from catalog.records.tables import Dataset, Job
+from catalog.values import now
 from pipeline.runs.orders import Training
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make

@@ -14,16 +14,13 @@ from api.cli.commands.jobs.frame_options import (
     frames_of,
 )
 from api.cli.commands.jobs.resources import OptionOption, ResourceOption, resources_of
+from api.cli.options.common import DetachFlag
 from api.cli.options.grouped_options import option_parameters
 from api.cli.options.order_options import OrderOptions
 from api.cli.terminal import JsonFlag
 from pipeline.runs.orders import NetworkOrder, Order
 from pipeline.runs.setting import rows
 
-DetachFlag = Annotated[
-    bool,
-    typer.Option("--detach", help="Return once it is submitted; framesift jobs wait follows it."),
-]
 _DryRunFlag = Annotated[
     bool, typer.Option("--dry-run", help="Print what the backend would be handed, and end.")
 ]

@@ -8,8 +8,8 @@ import typer
 from api.cli.commands.jobs.compare import compare
 from api.cli.commands.jobs.drive import daemon, run_once
 from api.cli.commands.jobs.follow import follow, show_job
-from api.cli.commands.jobs.job_options import DetachFlag
 from api.cli.commands.jobs.logs import logs
+from api.cli.options.common import DetachFlag
 from api.cli.tables.table import emit_table
 from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, emit_json, stdout
