@@ -145,7 +145,7 @@ def of_files(connection: duckdb.DuckDBPyConnection) -> LimitedDatabases:
 
 
 _MOST = 64
-"""Limited databases of an engine: the views of one take some 1 MB."""
+"""Limited databases of an engine."""
 
 
 def attach(connection: duckdb.DuckDBPyConnection, name: str) -> None:

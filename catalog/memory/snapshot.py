@@ -31,7 +31,8 @@ _MOST_IDLE, _MOST_IDLE_LIMITED = 8, 2
 """Cursors kept for later questions, of those who see every row and of each limited database."""
 
 _MOST_LIMITED = 64
-"""Limited databases kept: the views of one take some 1 MB."""
+"""Limited databases kept: at 1,000,000 frames a process grows by 15 MB with each, of which marks
+are 2."""
 
 _MOST_CHANGED = 4
 """Share of changed files, as one in so many, from which all files are loaded again: rows that went
