@@ -1,11 +1,10 @@
 """Twenty shapes of statements, asked of Framesift and of plain DuckDB over equal rows.
 
-    .venv/bin/python -m benchmarks.query_shapes [--frames 1000000] [--rounds 7] [--parquet]
+    .venv/bin/python -m benchmarks.query_shapes [--frames 1000000] [--rounds 7]
         [--home DIR] [--only NAME ...]
 
 Framesift holds the newest snapshot in memory, and DuckDB the same rows as one wide table and one of
-all files. With --parquet neither holds anything: Framesift reads the catalog as a command does, and
-DuckDB joins the same Parquet files. Framesift's statements are Db2's SQL over Spectrum Discover's
+all files. Framesift's statements are Db2's SQL over Spectrum Discover's
 views, DuckDB's are what an expert writes by hand over typed columns. A cell is the median of CPU
 time (user and system, all threads of the process) of --rounds, both asked in turn, each statement
 seen before. The digest of both answers must be the same; where a statement has an order, in that
@@ -212,7 +211,7 @@ def shapes(names: Names) -> list[Shape]:
 
 
 class Framesift:
-    """The catalog, with its newest snapshot in memory or without."""
+    """The catalog, with its newest snapshot in memory."""
 
     def __init__(self, store: CatalogStore) -> None:
         self.store = store
@@ -225,10 +224,9 @@ class Framesift:
 class PlainDuckDb:
     """DuckDB over the same rows, asked by hand."""
 
-    def __init__(self, store: CatalogStore, *, parquet: bool) -> None:
+    def __init__(self, store: CatalogStore) -> None:
         self.connection = duckdb.connect()
-        make = self._read_parquet if parquet else self._copy
-        make(store)
+        self._copy(store)
 
     def rows(self, shape: Shape) -> pa.Table:
         """The answer."""
@@ -246,22 +244,6 @@ class PlainDuckDb:
                 self.connection.register("incoming", rows)
                 self.connection.execute(f"CREATE TABLE {table} AS FROM incoming")
                 self.connection.unregister("incoming")
-
-    def _read_parquet(self, store: CatalogStore) -> None:
-        with store.inspecting() as cursor:
-            for table in (FILES, CLASS_PIXELS, FRAME_TAGS):
-                rows = cursor.execute(
-                    f"SELECT data_file, delete_file FROM ducklake_list_files('{LAKE}', '{table}')"
-                ).fetchall()
-                if any(deleted for _, deleted in rows):
-                    raise SystemExit(f"{table} has deleted rows; compact the catalog first")
-                files = ", ".join(f"'{file}'" for file, _ in rows)
-                self.connection.execute(
-                    f"CREATE VIEW {table} AS FROM read_parquet([{files}], union_by_name=true)"
-                )
-        self.connection.execute(
-            f"CREATE VIEW wide AS {_WIDE.format(columns=_columns(store)).replace(' main.', ' ')}"
-        )
 
 
 _WIDE = (
@@ -291,7 +273,6 @@ def main() -> None:
     parser.add_argument(
         "--home", type=Path, help="a home whose catalog is asked in place of drawn frames"
     )
-    parser.add_argument("--parquet", action="store_true", help="hold nothing in memory")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", nargs="*", default=(), help="shapes whose names begin so")
     options = parser.parse_args()
@@ -303,13 +284,11 @@ def main() -> None:
         cold = CatalogStore(location, class_names=titles.copy)
         if options.home is None:
             load_frames(cold, list(titles), options.frames)
-        theirs = PlainDuckDb(cold, parquet=options.parquet)
-        store = cold
-        if not options.parquet:
-            store = CatalogStore(location, snapshot_memory_mb=8_000, class_names=titles.copy)
-            store.snapshot()
-            if store.memory is None or not store.memory.wait(600):
-                raise SystemExit("the snapshot does not fit into memory")
+        theirs = PlainDuckDb(cold)
+        store = CatalogStore(location, snapshot_memory_mb=8_000, class_names=titles.copy)
+        store.snapshot()
+        if store.memory is None or not store.memory.wait(600):
+            raise SystemExit("the snapshot does not fit into memory")
         names = _names(theirs.connection)
         _compare(Framesift(store), theirs, shapes(names), options)
 
