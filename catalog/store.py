@@ -8,7 +8,7 @@ lock from BEGIN to COMMIT.
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,7 +134,7 @@ class CatalogStore:
     def inspecting(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """See WritableCatalog."""
         with self._forgetting(at), self._cursor(at) as cursor:
-            with translated(self.location):
+            with translated(self.location), self.snapshot_known(at):
                 cursor.execute(f"USE {LAKE}.{DISCOVER}")
             with self._begun(cursor, at):
                 yield cursor
@@ -185,9 +185,13 @@ class CatalogStore:
         self, at: int | None, limited_to: str | None = None
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         if at is not None:
-            with self.engines.cursor(
-                at, lambda limits: self._open_at(at, limits), limited_to
-            ) as cursor:
+            with ExitStack() as stack:
+                with translated(self.location), self.snapshot_known(at):
+                    cursor = stack.enter_context(
+                        self.engines.cursor(
+                            at, lambda limits: self._open_at(at, limits), limited_to
+                        )
+                    )
                 yield cursor
             return
         cursor = self._newest_reader_cursor()

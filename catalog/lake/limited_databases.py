@@ -8,6 +8,7 @@ statements. Subqueries, names in WITH, ``main.files`` and views all end in these
 
 import itertools
 import json
+import re
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
@@ -229,11 +230,24 @@ class SelectLimited(SelectOnly):
     def execute(self, query: str, parameters: Any = None) -> "SelectOnly":
         self._refuse_others(query)
         if self._databases is not None:
-            database = self._databases[_ACCEPTED.get(shape_of(query).parts) is False]
+            database = self._databases[self._fails_for_none(query, parameters)]
             if database != self._used:
                 self._cursor.execute(f"USE {database}.{DISCOVER}")
                 self._used = database
         return super().execute(query, parameters)
+
+    def _fails_for_none(self, query: str, parameters: Any) -> bool:
+        """Return whether a statement surely fails for no row, whatever the rows hold."""
+        texts = [*(parameters or ())]
+        shape = shape_of(query).parts
+        if _ACCEPTED.get(shape) is not False or not all(isinstance(each, str) for each in texts):
+            return False
+        key = (self._databases, shape)
+        known = _CONVERTS.get(key)
+        if known is None:
+            known = _converts(self._cursor, query)
+            _CONVERTS.put(key, known)
+        return not known
 
     @override
     def plan(self, query: str) -> None:
@@ -257,6 +271,10 @@ class SelectLimited(SelectOnly):
 _ACCEPTED: Lru[tuple[str, ...], bool] = Lru(1024)
 """Shapes of statements that passed, and whether they can fail for a row: what they may name is the
 same in every limited database, and numbers decide neither."""
+
+_CONVERTS: Lru[tuple[object, tuple[str, ...]], bool] = Lru(1024)
+"""Whether statements of a shape convert values, of those that are not in doubt otherwise, by the
+databases that they ask: the types of columns decide it."""
 
 _NEVER_FAIL = frozenset(
     (
@@ -314,12 +332,54 @@ def _fails(node: dict[str, Any]) -> bool:
         text = (node.get("cast_type") or {}).get("id") == "VARCHAR"
         return not (text or node.get("try_cast"))
     if kind == "FUNCTION":
-        return str(node.get("function_name")).lower() not in _FUNCTIONS_THAT_NEVER_FAIL
+        function = str(node.get("function_name")).lower()
+        return function not in _FUNCTIONS_THAT_NEVER_FAIL or (
+            function == "substr" and not all(map(_is_short, node["children"][1:]))
+        )
     if kind == "SUBQUERY":  # one that is a value fails where it has two rows
         return node.get("subquery_type") not in ("ANY", "EXISTS", "NOT_EXISTS")
     if kind == "OPERATOR":
         return node.get("type") not in _OPERATORS
     return kind not in _NEVER_FAIL
+
+
+_PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|(\?|\$[0-9]+)""")
+
+_SHORT = ("BOOLEAN", "UTINYINT", "TINYINT", "USMALLINT", "SMALLINT")
+_WIDER = {
+    **dict.fromkeys(_SHORT, frozenset(("BOOLEAN", "INTEGER", "BIGINT", "HUGEINT", "DOUBLE"))),
+    **dict.fromkeys(("UINTEGER", "INTEGER"), frozenset(("BOOLEAN", "BIGINT", "HUGEINT", "DOUBLE"))),
+    **dict.fromkeys(("BIGINT", "UBIGINT"), frozenset(("BOOLEAN", "HUGEINT", "DOUBLE"))),
+    **dict.fromkeys(("HUGEINT", "FLOAT"), frozenset(("DOUBLE",))),
+}
+"""Types to which every value of a type can be converted."""
+
+
+def _converts(cursor: duckdb.DuckDBPyConnection, query: str) -> bool:
+    """Return whether a statement converts values that cannot all be, by DuckDB's bound plan.
+
+    A comparison of a text with a number converts the text, and a statement's own tree does not show
+    it. What has no plan that can be shown may do anything.
+    """
+    planned = _PARAMETER.sub(lambda match: "'x'" if match[1] else match[0], query)
+    row = cursor.execute("SELECT json_serialize_plan(?)", [planned]).fetchone()
+    plan = json.loads(row[0] if row else '{"error": true}')
+    return bool(plan.get("error")) or any(map(_may_not_convert, nodes(plan)))
+
+
+def _may_not_convert(node: dict[str, Any]) -> bool:
+    if node.get("expression_class") != "BOUND_CAST" or node.get("try_cast"):
+        return False
+    child, kind = node.get("child") or {}, (node.get("return_type") or {}).get("id")
+    before = (child.get("return_type") or {}).get("id")
+    if child.get("expression_class") == "BOUND_CONSTANT" or kind in ("VARCHAR", before):
+        return False
+    return before != "SQLNULL" and kind not in _WIDER.get(str(before), ())
+
+
+def _is_short(node: dict[str, Any]) -> bool:
+    """Return whether a number of characters is one that a text may have."""
+    return node.get("class") == "CONSTANT" or str(node.get("function_name")).lower() == "length"
 
 
 def _aggregates(tree: dict[str, Any]) -> list[dict[str, Any]]:

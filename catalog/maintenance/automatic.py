@@ -11,7 +11,7 @@ from datetime import datetime
 
 from catalog.errors import CatalogBusy
 from catalog.lake.catalog import WritableCatalog
-from catalog.lake.connection import METADATA
+from catalog.lake.metadata.own_tables import files_since_last_of
 from catalog.maintenance.compaction import AUTHOR
 
 _LOCK = "compaction"
@@ -33,23 +33,7 @@ class Uncompacted:
 def uncompacted(store: WritableCatalog) -> Uncompacted:
     """Count what was left since the last compaction that changed a file."""
     with store.inspecting() as cursor:
-        row = cursor.execute(
-            f"""
-            WITH last AS (
-                SELECT coalesce(max(snapshot_id), 0) AS number,
-                    max(snapshot_time::TIMESTAMPTZ) AT TIME ZONE 'UTC' AS time
-                FROM {METADATA}.ducklake_snapshot_changes
-                JOIN {METADATA}.ducklake_snapshot USING (snapshot_id) WHERE author = ?
-            ), files AS (
-                SELECT count(*) AS files FROM {METADATA}.ducklake_data_file
-                WHERE end_snapshot IS NULL AND begin_snapshot > (SELECT number FROM last)
-                GROUP BY table_id
-            )
-            SELECT coalesce((SELECT max(files) FROM files), 0), (SELECT time FROM last)
-            """,
-            [AUTHOR],
-        ).fetchone()
-    return Uncompacted(*row) if row else Uncompacted(0, None)
+        return Uncompacted(*files_since_last_of(cursor, AUTHOR))
 
 
 @contextmanager

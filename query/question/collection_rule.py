@@ -107,7 +107,7 @@ def rows_of(rules: Sequence[str]) -> str:
         rules: Without one there are no rows.
 
     Returns:
-        A condition over the columns of catalog.limited_store.ROW.
+        A condition over the columns of catalog.lake.layouts.ROW.
 
     Raises:
         CollectionFails: A rule is none.

@@ -394,10 +394,7 @@ def _note(store: Catalog, snapshot: Snapshot, question: Question) -> str:
     if snapshot.number != newest:
         return f"snapshot {snapshot.number} is read from files: memory holds the newest, {newest}"
     if question.where is not None:
-        return (
-            "conditions on what a model took for what, and SQL of users who see a part of the "
-            "catalog, are asked of files"
-        )
+        return "conditions on what a model took for what are asked of files"
     return "the newest snapshot is not in memory, or not yet"
 
 

@@ -11,7 +11,8 @@ import pytest
 from catalog.errors import CollectionFails, NotFound, SqlError
 from catalog.frames.frames import register, remove
 from catalog.lake.catalog import Catalog
-from catalog.lake.limited_databases import SelectLimited, _can_fail
+from catalog.lake.limited_databases import SelectLimited, _can_fail, _converts
+from catalog.lake.metadata.own_tables import expire
 from catalog.limited_store import LimitedStore
 from catalog.memory import snapshot as in_memory
 from catalog.store import CatalogStore
@@ -312,6 +313,31 @@ def test_what_may_fail_for_a_row() -> None:
                 assert _can_fail(tree) is expected, statement
 
 
+def test_what_converts_values_may_fail_for_a_row() -> None:
+    """Text compared with numbers, times or truth is converted, though no statement says CAST."""
+    never = (
+        "SELECT * FROM t WHERE i = 1 AND u > 0 AND b < 3 AND d > 1 AND bo",
+        "SELECT v FROM t WHERE v = ? AND v <> '?' AND ts > '2020-01-01' AND v = e",
+        "SELECT v FROM t UNION ALL SELECT i FROM t", "SELECT sum(i) / count(*), avg(u) FROM t",
+    )  # fmt: skip
+    may = (
+        "SELECT 1 FROM t WHERE v = 1", "SELECT 1 FROM t WHERE v IN (i)", "SELECT not v FROM t",
+        "SELECT 1 FROM t WHERE v BETWEEN ts AND ts", "SELECT CASE v WHEN i THEN 1 END FROM t",
+        "SELECT v FROM t WHERE i IN (SELECT v FROM t)", "SELECT 1 FROM t WHERE v AND bo",
+        "SELECT 1 FROM t JOIN t AS s ON t.v = s.i", "SELECT 1 FROM t WHERE b = 1.5",
+        "SELECT no_such_column FROM t",
+    )  # fmt: skip
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("CREATE TYPE e AS ENUM ('a')")
+        connection.execute(
+            "CREATE TABLE t (v VARCHAR, i INTEGER, b BIGINT, d DOUBLE, ts TIMESTAMP, bo BOOLEAN, "
+            "u UTINYINT, e e)"
+        )
+        for statements, expected in ((never, False), (may, True)):
+            for statement in statements:
+                assert _converts(connection, statement) is expected, statement
+
+
 def test_there_is_nothing_to_write_with(limited: LimitedStore) -> None:
     """It offers what readers need: no writing, no locks, none of DuckLake's own tables."""
     names = {name for name in [*dir(limited), *vars(limited)] if not name.startswith("_")}
@@ -347,9 +373,12 @@ def test_commits_are_seen_and_old_snapshots_are_limited(
     assert "c1:d1:mine/0" not in fkeys(limited, "SELECT fkey FROM metaocean")
     assert fkeys(limited, "SELECT fkey FROM metaocean", old) == SEEN
     assert fkeys(limited, "SELECT fkey FROM metaocean", newer) == more
-    for number in (0, -1, 999, 2**63):
-        with pytest.raises(NotFound, match="snapshot"):
-            fkeys(limited, "SELECT 1", number)
+    with whole.writing("expire") as connection:
+        expire(connection, [old])
+    for number in (0, -1, 999, 2**63, old):
+        for rule in (MINE, MINE.replace("mine", "theirs")):  # of one that is open, and of none
+            with pytest.raises(NotFound, match="snapshot"):
+                fkeys(LimitedStore(whole, rule), "SELECT 1", number)
 
 
 def test_a_label_that_is_not_seen_is_none(whole: CatalogStore) -> None:

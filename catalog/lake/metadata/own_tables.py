@@ -72,6 +72,30 @@ def newest_snapshot(cursor: Cursor) -> int:
     return int(row[0]) if row else 0
 
 
+def files_since_last_of(cursor: Cursor, author: str) -> tuple[int, datetime | None]:
+    """Data files that commits added to one table, the one with the most, since an author's last.
+
+    And when that was, naive UTC; None where there is no commit of the author.
+    """
+    row = cursor.execute(
+        f"""
+        WITH last AS (
+            SELECT coalesce(max(snapshot_id), 0) AS number,
+                max(snapshot_time::TIMESTAMPTZ) AT TIME ZONE 'UTC' AS time
+            FROM {METADATA}.ducklake_snapshot_changes
+            JOIN {METADATA}.ducklake_snapshot USING (snapshot_id) WHERE author = ?
+        ), files AS (
+            SELECT count(*) AS files FROM {METADATA}.ducklake_data_file
+            WHERE end_snapshot IS NULL AND begin_snapshot > (SELECT number FROM last)
+            GROUP BY table_id
+        )
+        SELECT coalesce((SELECT max(files) FROM files), 0), (SELECT time FROM last)
+        """,
+        [author],
+    ).fetchone()
+    return (int(row[0]), row[1]) if row else (0, None)
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """A snapshot, as its commit wrote it down.
