@@ -12,17 +12,20 @@ from PIL import Image
 from api.workspace import Workspace
 from catalog.records.tables import Job
 from ingest.labels.class_list import ClassList
+from ingest.labels.label_image import decode_label
 from pipeline.jobs.request import JobPaths
 from query.frames.one_frame import SnapshotFrame, find_frame
 from query.frames.select_frames import select_frames
 from query.question.question import Question
 from tests.pipeline.homes import SAMPLE, copy_home, open_home
+from training.class_picture import class_picture
 
 CLASS_LIST = json.loads((SAMPLE / "camera_lidar_semantic/class_list.json").read_bytes())
 CAR = next(
     tuple(bytes.fromhex(colour[1:])) for colour, name in CLASS_LIST.items() if name == "Car 1"
 )
-REST = [name for name in ClassList.from_colours(CLASS_LIST).classes if name != "Car"]
+CLASSES = ClassList.from_colours(CLASS_LIST)
+REST = [name for name in CLASSES.classes if name != "Car"]
 
 
 def home_with_prediction(
@@ -36,26 +39,28 @@ def home_with_prediction(
     workspace = open_home(home)
     fkeys = select_frames(workspace.catalog, Question()).frames["fkey"].to_pylist()
     frame = find_frame(workspace.catalog, str(min(fkeys)))
-    predicted = np.array(Image.open(SAMPLE / str(frame.label)).convert("RGB"))
-    predicted[:40, :40] = CAR
-    _predict(workspace, frame, predicted, {"Thing": ["Car"], "Rest": REST})
+    label = decode_label((SAMPLE / str(frame.label)).read_bytes(), CLASSES)
+    predicted = (label != CLASSES.classes.index("Car")).astype(np.uint8)
+    predicted[:40, :40] = 0
+    picture = class_picture(predicted, np.array([CAR, (9, 9, 9)], np.uint8))
+    _predict(workspace, frame, picture, {"Thing": ["Car"], "Rest": REST})
     workspace.close()
-    return home, frame, predicted
+    return home, frame, np.asarray(picture.convert("RGB"))
 
 
 def _predict(
     workspace: Workspace,
     frame: SnapshotFrame,
-    predicted: npt.NDArray[np.uint8],
+    picture: Image.Image,
     merged: dict[str, list[str]],
 ) -> None:
     """Leave a prediction's files and record, as its job would."""
     paths = JobPaths(workspace.jobs / "p-1")
     model = workspace.jobs / "first" / "model"
-    picture = paths.results / str(frame.label)
-    for folder in (picture.parent, paths.report, model):
+    file = paths.results / str(frame.label)
+    for folder in (file.parent, paths.report, model):
         folder.mkdir(parents=True)
-    Image.fromarray(predicted).save(picture)
+    picture.save(file)
     row = {"fkey": frame.fkey, "picture": str(frame.label), "uncertainty": 0.25, "margin": 0.5}
     pq.write_table(pa.Table.from_pylist([row]), paths.report / "frame_scores.parquet")
     map_ = {"name": "two", "classes": merged, "ignored": []}
