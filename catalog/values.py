@@ -43,43 +43,41 @@ ARCHIVED = "migrtd"
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of a source, as its listing shows it.
-
-    Attributes:
-        key: Path below the source's root, with slashes.
-        size: Size [bytes].
-        mtime: Last change, naive UTC.
-        atime: Last access, naive UTC; None where the platform keeps none.
-        ctime: Last change of metadata, naive UTC; None where the platform keeps none.
-        inode: Inode number, or a number that stands in for it.
-        owner: Name of the owning user; empty where unknown.
-        group: Name of the owning group; empty where unknown.
-        uid: Number of the owning user; None where unknown.
-        gid: Number of the owning group; None where unknown.
-        permissions: As ls -l prints them, such as "-rw-r--r--"; empty where unknown.
-        size_consumed: Space it takes [bytes].
-        etag: The object store's mark of this content; empty where there is none.
-        state: "resdnt" where it can be read at once, "migrtd" where it must be recalled or restored
-            first, "premig" where it can be read and lies in the archive as well; None where the
-            source does not tell.
-        tier: Its storage class, such as "STANDARD"; None where the source does not tell.
-    """
+    """One file of a source, as its listing shows it."""
 
     key: str
+    """Path below the source's root, with slashes."""
     size: int
+    """Size [bytes]."""
     mtime: datetime
+    """Last change, naive UTC."""
     atime: datetime | None = None
+    """Last access, naive UTC; None where the platform keeps none."""
     ctime: datetime | None = None
+    """Last change of metadata, naive UTC; None where the platform keeps none."""
     inode: int = 0
+    """Inode number, or a number that stands in for it."""
     owner: str = ""
+    """Name of the owning user; empty where unknown."""
     group: str = ""
+    """Name of the owning group; empty where unknown."""
     uid: int | None = None
+    """Number of the owning user; None where unknown."""
     gid: int | None = None
+    """Number of the owning group; None where unknown."""
     permissions: str = ""
+    """As ls -l prints them, such as "-rw-r--r--"; empty where unknown."""
     size_consumed: int = 0
+    """Space it takes [bytes]."""
     etag: str = ""
+    """The object store's mark of this content; empty where there is none."""
     state: str | None = None
+    """"resdnt" where it can be read at once, "migrtd" where it must be recalled or restored first,
+    "premig" where it can be read and lies in the archive as well; None where the source does not
+    tell.
+    """
     tier: str | None = None
+    """Its storage class, such as "STANDARD"; None where the source does not tell."""
 
     @property
     def is_archived(self) -> bool:
@@ -89,103 +87,88 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """The catalog's record of a file, which tells whether it has changed: see File.
-
-    Attributes:
-        carries_tags: Its row carries a frame's tags: it is a camera image, or a label without one.
-    """
+    """The catalog's record of a file, which tells whether it has changed: see File."""
 
     key: str
     size: int
     mtime: datetime
     etag: str
     carries_tags: bool = False
+    """Its row carries a frame's tags: it is a camera image, or a label without one."""
     state: str | None = None
     tier: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A camera image with its partners and, where it is labelled, what its label image holds.
-
-    Attributes:
-        image: Key of the file whose row carries the tags: the camera image, or the label where
-            there is no camera image.
-        label: Key of the label image, if there is one.
-        lidar: Key of the lidar file, if there is one.
-        camera_json: Key of the camera's description, if there is one.
-        scene: Scene folder, "YYYYMMDD_hhmmss".
-        camera: Camera name such as "front_center".
-        number: Frame number within the scene.
-        width: Image width [pixels]; None without a label, as only labels are decoded.
-        height: Image height [pixels]; None without a label.
-        positions: Position tags, 0 or 1 each.
-        class_pixels: Pixels per class tag; empty without a label.
-        unknown_pixels: Pixels whose colour is no class; None without a label.
-        label_digest: What the label shows, as catalog.frames.duplicates compares it; empty where
-            unknown.
-    """
+    """A camera image with its partners and, where it is labelled, what its label image holds."""
 
     image: str
+    """Key of the file whose row carries the tags: the camera image, or the label where there is no
+    camera image.
+    """
     label: str | None
+    """Key of the label image, if there is one."""
     lidar: str | None
+    """Key of the lidar file, if there is one."""
     camera_json: str | None
+    """Key of the camera's description, if there is one."""
     scene: str
+    """Scene folder, "YYYYMMDD_hhmmss"."""
     camera: str
+    """Camera name such as "front_center"."""
     number: int
+    """Frame number within the scene."""
     width: int | None
+    """Image width [pixels]; None without a label, as only labels are decoded."""
     height: int | None
+    """Image height [pixels]; None without a label."""
     positions: Mapping[str, int]
+    """Position tags, 0 or 1 each."""
     class_pixels: Mapping[str, int]
+    """Pixels per class tag; empty without a label."""
     unknown_pixels: int | None
+    """Pixels whose colour is no class; None without a label."""
     label_digest: str = ""
+    """What the label shows, as catalog.frames.duplicates compares it; empty where unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something a scan met that a person should know of.
-
-    Attributes:
-        kind: "bad_file", "unreadable" (tried again by every scan), "orphan" or "unknown_colours".
-        key: The file concerned, below the source's root.
-        reason: What is wrong, in one line.
-    """
+    """Something a scan met that a person should know of."""
 
     kind: str
+    """"bad_file", "unreadable" (tried again by every scan), "orphan" or "unknown_colours"."""
     key: str
+    """The file concerned, below the source's root."""
     reason: str
+    """What is wrong, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class TagColumn:
-    """A tag and the column that holds it.
-
-    Attributes:
-        tag: Tag name, which is also the column's name.
-        table: Table of its family: "class_pixels" or "tags_<family>".
-        type: DuckDB type of the column, such as "INTEGER".
-    """
+    """A tag and the column that holds it."""
 
     tag: str
+    """Tag name, which is also the column's name."""
     table: str
+    """Table of its family: "class_pixels" or "tags_<family>"."""
     type: str
+    """DuckDB type of the column, such as "INTEGER"."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogInfo:
-    """Contents of a catalog.
-
-    Attributes:
-        snapshot: Number of the newest snapshot.
-        files: Rows of metaocean.
-        frames: Labelled frames.
-        tags: Number of tags.
-    """
+    """Contents of a catalog."""
 
     snapshot: int
+    """Number of the newest snapshot."""
     files: int
+    """Rows of metaocean."""
     frames: int
+    """Labelled frames."""
     tags: int = field(default=0)
+    """Number of tags."""
 
 
 COMMAND = "command"
@@ -194,16 +177,14 @@ COMMAND = "command"
 
 @dataclass(frozen=True)
 class Owner:
-    """A user as the owner of a dataset, a job, a policy...
-
-    Attributes:
-        name: The user's, which is shown; empty for nobody.
-        account: Tells users apart who had the same name one after the other: `User.account`,
-            COMMAND, or empty where nobody authenticated.
-    """
+    """A user as the owner of a dataset, a job, a policy..."""
 
     name: str = ""
+    """The user's, which is shown; empty for nobody."""
     account: str = ""
+    """Tells users apart who had the same name one after the other: `User.account`, COMMAND, or
+    empty where nobody authenticated.
+    """
 
 
 NOBODY = Owner()

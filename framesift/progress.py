@@ -67,19 +67,16 @@ def list_of(metrics: Mapping[str, Any], name: str) -> list[Any]:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a job is, as far as its metrics say it.
-
-    Attributes:
-        unit: What is counted: "step" or "files".
-        done: Of these so far.
-        total: Of these in all; None where nothing says it.
-        loss: The newest; None where there is none.
-    """
+    """How far a job is, as far as its metrics say it."""
 
     unit: str
+    """What is counted: "step" or "files"."""
     done: int
+    """Of these so far."""
     total: int | None
+    """Of these in all; None where nothing says it."""
     loss: int | float | None
+    """The newest; None where there is none."""
 
     @classmethod
     def of(cls, metrics: Mapping[str, Any]) -> "Progress":

@@ -34,31 +34,28 @@ _FULFILS = "none fulfils the question"
 
 @dataclass(frozen=True, repr=False)
 class Selection:
-    """Frames that a server chose.
-
-    Attributes:
-        question: What was asked, as the server understood it.
-        snapshot: The catalog snapshot it was asked of.
-        sentence: The question in English.
-        sql: The question in Db2's SQL, over metaocean_view.
-        note: What of the question SQL cannot say; empty where that is nothing.
-        class_pixels: Pixels of each class in all frames.
-        frames: In order; class tags hold pixels.
-        why_empty: Why there are no frames; empty where there are some.
-        left_out: How many frames ``!=`` leaves out as they have no value; empty where that is none.
-        document: The answer as the server sent it.
-    """
+    """Frames that a server chose."""
 
     question: Mapping[str, Any]
+    """What was asked, as the server understood it."""
     snapshot: int
+    """The catalog snapshot it was asked of."""
     sentence: str
+    """The question in English."""
     sql: str
+    """The question in Db2's SQL, over metaocean_view."""
     note: str
+    """What of the question SQL cannot say; empty where that is nothing."""
     class_pixels: Mapping[str, int]
+    """Pixels of each class in all frames."""
     frames: Sequence[Frame]
+    """In order; class tags hold pixels."""
     why_empty: str
+    """Why there are no frames; empty where there are some."""
     left_out: str
+    """How many frames ``!=`` leaves out as they have no value; empty where that is none."""
     document: Mapping[str, Any]
+    """The answer as the server sent it."""
     _transport: Transport
 
     @classmethod

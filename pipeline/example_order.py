@@ -18,17 +18,14 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Example:
-    """One reading of a frame.
-
-    Attributes:
-        row: The frame's row in the split.
-        epoch: From 0.
-        position: In the order of that epoch, from 0.
-    """
+    """One reading of a frame."""
 
     row: int
+    """The frame's row in the split."""
     epoch: int
+    """From 0."""
     position: int
+    """In the order of that epoch, from 0."""
 
 
 def epoch_order(frames: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:

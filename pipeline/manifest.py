@@ -39,45 +39,43 @@ FRAMES_FILE = "frames.parquet"
 
 @dataclass(frozen=True)
 class ManifestHeader:
-    """The dataset and the locations of its files.
-
-    Attributes:
-        version: Its version, from 1.
-        id: Hash of its content: question, snapshot, split, frames.
-        question: The question that chose the frames, as data.
-        snapshot: The catalog snapshot it was asked of.
-        class_list: The sources' class list, its classes in the order of ``classes``.
-        classes: Class names; a class id is a position in this list.
-        splits: Frames per split, in the dataset's order of splits.
-        roots: Folder (or URI) of each source; a relative one is relative to the manifest's folder.
-        datasources: "cluster:datasource" of each, which begins the fkeys of its files.
-        within: Folder that each of those must lie below, links followed; empty for anywhere. What
-            may be read in its place is nobody's choice who can put a link there.
-        frames_sha256: Digest of frames.parquet, which belongs to this header.
-        staged: Whether ``roots`` name a cache.
-        seed: Decided between frames that fitted equally.
-        parents: The datasets that it was made from, "name@version" and id of each.
-        report: What was achieved of what was wanted, and how the splits are kept apart.
-        format: Of the files that it was read from.
-    """
+    """The dataset and the locations of its files."""
 
     name: str
     version: int
+    """Its version, from 1."""
     id: str
+    """Hash of its content: question, snapshot, split, frames."""
     question: Mapping[str, Any]
+    """The question that chose the frames, as data."""
     snapshot: int
+    """The catalog snapshot it was asked of."""
     class_list: ClassList
+    """The sources' class list, its classes in the order of ``classes``."""
     classes: tuple[str, ...]
+    """Class names; a class id is a position in this list."""
     splits: Mapping[str, int]
+    """Frames per split, in the dataset's order of splits."""
     roots: Mapping[str, str]
+    """Folder (or URI) of each source; a relative one is relative to the manifest's folder."""
     datasources: Mapping[str, str] = field(default_factory=dict)
+    """"cluster:datasource" of each, which begins the fkeys of its files."""
     within: Mapping[str, str] = field(default_factory=dict)
+    """Folder that each of those must lie below, links followed; empty for anywhere. What may be
+    read in its place is nobody's choice who can put a link there.
+    """
     frames_sha256: str = ""
+    """Digest of frames.parquet, which belongs to this header."""
     staged: bool = False
+    """Whether ``roots`` name a cache."""
     seed: int = 0
+    """Decided between frames that fitted equally."""
     parents: tuple[Mapping[str, str], ...] = ()
+    """The datasets that it was made from, "name@version" and id of each."""
     report: Mapping[str, Any] = field(default_factory=dict)
+    """What was achieved of what was wanted, and how the splits are kept apart."""
     format: int = field(default=FORMAT)
+    """Of the files that it was read from."""
 
 
 _DETAILS = ("size", "version", "digest")
@@ -85,23 +83,21 @@ _DETAILS = ("size", "version", "digest")
 
 @dataclass(frozen=True, slots=True)
 class FrameFile:
-    """One file of a frame, and where it lies.
-
-    Attributes:
-        root: Folder or URI of its source, or its folder in a cache.
-        key: Its path below the root.
-        size: As catalogued [bytes].
-        version: Which version it must be (catalog.storage.file_version); None where that is not
-            known, or where its name in a cache says it.
-        digest: Of its content, "sha256:<hex>"; None where it is not known.
-    """
+    """One file of a frame, and where it lies."""
 
     source: str
     root: str
+    """Folder or URI of its source, or its folder in a cache."""
     key: str
+    """Its path below the root."""
     size: int
+    """As catalogued [bytes]."""
     version: str | None
+    """Which version it must be (catalog.storage.file_version); None where that is not known, or
+    where its name in a cache says it.
+    """
     digest: str | None
+    """Of its content, "sha256:<hex>"; None where it is not known."""
 
     @property
     def path(self) -> str:
@@ -111,16 +107,13 @@ class FrameFile:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A manifest read from disk, or about to be written.
-
-    Attributes:
-        frames: One row per frame, schema FRAMES_SCHEMA.
-        folder: Where it was read from or written to; None before.
-    """
+    """A manifest read from disk, or about to be written."""
 
     header: ManifestHeader
     frames: pa.Table
+    """One row per frame, schema FRAMES_SCHEMA."""
     folder: Path | None = None
+    """Where it was read from or written to; None before."""
 
     def __len__(self) -> int:
         """Number of frames."""

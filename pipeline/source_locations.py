@@ -10,17 +10,14 @@ from pipeline.manifest import ManifestHeader
 
 @dataclass(frozen=True)
 class SourceLocations:
-    """Locations of sources, by their names.
-
-    Attributes:
-        roots: Folder or URI of each.
-        datasources: "cluster:datasource" of each.
-        within: Folder that it must lie below, as pipeline.manifest.ManifestHeader has it.
-    """
+    """Locations of sources, by their names."""
 
     roots: Mapping[str, str]
+    """Folder or URI of each."""
     datasources: Mapping[str, str]
+    """"cluster:datasource" of each."""
     within: Mapping[str, str]
+    """Folder that it must lie below, as pipeline.manifest.ManifestHeader has it."""
 
     @classmethod
     def of(cls, sources: Iterable[Source]) -> "SourceLocations":

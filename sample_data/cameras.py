@@ -17,23 +17,20 @@ NEAR_M = 0.25
 
 @dataclass(frozen=True)
 class Camera:
-    """A pinhole camera.
-
-    Attributes:
-        name: Name in folder and calibration file, such as "front_center".
-        position: Of the optical centre in the vehicle frame, metres.
-        yaw_deg: Turn to the left of straight ahead.
-        pitch_deg: Tilt below the horizontal.
-        focal_px: Focal length in both directions.
-        centre_px: Principal point (x, y).
-    """
+    """A pinhole camera."""
 
     name: str
+    """Name in folder and calibration file, such as "front_center"."""
     position: Point3
+    """Of the optical centre in the vehicle frame, metres."""
     yaw_deg: float
+    """Turn to the left of straight ahead."""
     pitch_deg: float
+    """Tilt below the horizontal."""
     focal_px: float
+    """Focal length in both directions."""
     centre_px: Point2
+    """Principal point (x, y)."""
     forward: Point3 = field(init=False)
     left: Point3 = field(init=False)
     up: Point3 = field(init=False)

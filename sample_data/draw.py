@@ -23,19 +23,16 @@ with 10,000..20,000, 3,000..5,000 and 5,000..6,000 of them."""
 
 @dataclass(frozen=True)
 class FrameSpec:
-    """The contents of a frame that is drawn.
-
-    Attributes:
-        style: Its scene.
-        camera: Its camera.
-        showpiece: Whether it has car, bicycle and pedestrian pixels as `SHOWPIECE_PIXELS` says.
-        cyclists: Number of bicycles, with or without riders; ignored for a showpiece.
-    """
+    """The contents of a frame that is drawn."""
 
     style: SceneStyle
+    """Its scene."""
     camera: Camera
+    """Its camera."""
     showpiece: bool
+    """Whether it has car, bicycle and pedestrian pixels as `SHOWPIECE_PIXELS` says."""
     cyclists: int
+    """Number of bicycles, with or without riders; ignored for a showpiece."""
 
 
 def draw_frame(

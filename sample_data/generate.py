@@ -43,21 +43,18 @@ Counts = dict[str, int]
 
 @dataclass(frozen=True)
 class SampleSet:
-    """A set on disk.
-
-    Attributes:
-        root: The folder that holds cams_lidars.json and camera_lidar_semantic.
-        frames: Number of frames.
-        scenes: Folder names of the scenes, in the order of frame 0, 1, 2...
-        made: False when the set was already there.
-        seconds: Time taken.
-    """
+    """A set on disk."""
 
     root: Path
+    """The folder that holds cams_lidars.json and camera_lidar_semantic."""
     frames: int
+    """Number of frames."""
     scenes: tuple[str, ...]
+    """Folder names of the scenes, in the order of frame 0, 1, 2..."""
     made: bool
+    """False when the set was already there."""
     seconds: float
+    """Time taken."""
 
 
 def write_sample_data(

@@ -36,19 +36,16 @@ _TAN_SERIES = (1 / 3, 2 / 15, 17 / 315, 62 / 2835)
 
 @dataclass(frozen=True)
 class FrameName:
-    """The identity of a frame.
-
-    Attributes:
-        scene: Folder name, "YYYYMMDD_HHMMSS" in local time.
-        camera: Camera name, such as "front_center".
-        number: Frame number since the start of the drive, at about 30 per second.
-        recorded_us: Time of exposure, microseconds since 1970 UTC.
-    """
+    """The identity of a frame."""
 
     scene: str
+    """Folder name, "YYYYMMDD_HHMMSS" in local time."""
     camera: str
+    """Camera name, such as "front_center"."""
     number: int
+    """Frame number since the start of the drive, at about 30 per second."""
     recorded_us: int
+    """Time of exposure, microseconds since 1970 UTC."""
 
     def path(self, kind: str, suffix: str) -> str:
         """The path below the set's root.

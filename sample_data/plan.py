@@ -20,19 +20,16 @@ is front_center; frame 0 is the first."""
 
 @dataclass(frozen=True)
 class PlannedFrame:
-    """A frame before it is drawn.
-
-    Attributes:
-        name: Its identity.
-        spec: What it shows.
-        label_encoding: Byte layout of its label file.
-        entropy: What its random generator starts from.
-    """
+    """A frame before it is drawn."""
 
     name: FrameName
+    """Its identity."""
     spec: FrameSpec
+    """What it shows."""
     label_encoding: PngEncoding
+    """Byte layout of its label file."""
     entropy: tuple[int, int]
+    """What its random generator starts from."""
 
 
 def plan_frame(index: int, seed: int) -> PlannedFrame:

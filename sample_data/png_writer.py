@@ -24,21 +24,18 @@ _ROWS_PER_BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class PngEncoding:
-    """The layout of a picture's bytes in a PNG file.
-
-    Attributes:
-        first_row_filter: PNG filter type of row 0.
-        row_filter: PNG filter type of every other row.
-        level: zlib level.
-        idat_bytes: Largest size of one IDAT chunk's data; None for a single chunk.
-        colour_chunks: Whether sRGB, gAMA and pHYs stand before the picture data.
-    """
+    """The layout of a picture's bytes in a PNG file."""
 
     first_row_filter: int
+    """PNG filter type of row 0."""
     row_filter: int
+    """PNG filter type of every other row."""
     level: int
+    """zlib level."""
     idat_bytes: int | None
+    """Largest size of one IDAT chunk's data; None for a single chunk."""
     colour_chunks: bool = False
+    """Whether sRGB, gAMA and pHYs stand before the picture data."""
 
 
 CAMERA = PngEncoding(FILTER_SUB, FILTER_PAETH, level=-1, idat_bytes=65_536)

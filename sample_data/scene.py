@@ -19,15 +19,12 @@ Paint = Callable[[Painter], None]
 
 @dataclass(frozen=True)
 class Thing:
-    """An object of a scene.
-
-    Attributes:
-        distance_m: From the camera; farther things are painted first.
-        paint: Paints it.
-    """
+    """An object of a scene."""
 
     distance_m: float
+    """From the camera; farther things are painted first."""
     paint: Paint
+    """Paints it."""
 
 
 class Composer:

@@ -12,19 +12,16 @@ Outline = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Pose:
-    """A place on the ground and a direction of travel.
-
-    Attributes:
-        x: Metres ahead of the vehicle.
-        y: Metres to its left.
-        heading: Turn to the left, radians.
-        z: Height over the ground, metres.
-    """
+    """A place on the ground and a direction of travel."""
 
     x: float
+    """Metres ahead of the vehicle."""
     y: float
+    """Metres to its left."""
     heading: float = 0.0
+    """Turn to the left, radians."""
     z: float = 0.0
+    """Height over the ground, metres."""
 
     def at(self, forward: float, left: float, up: float) -> Point3:
         """A point given relative to this pose, in the vehicle frame."""

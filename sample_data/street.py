@@ -32,19 +32,16 @@ _WALK_M = 2.6
 
 @dataclass(frozen=True)
 class Street:
-    """Where the street runs; offsets count from the middle of the own lane, left positive.
-
-    Attributes:
-        style: The scene's style.
-        shift_m: Offset of the lane's middle at x = 0.
-        heading: Its direction at x = 0, radians.
-        curvature: 1 / radius, per metre.
-    """
+    """Where the street runs; offsets count from the middle of the own lane, left positive."""
 
     style: SceneStyle
+    """The scene's style."""
     shift_m: float
+    """Offset of the lane's middle at x = 0."""
     heading: float
+    """Its direction at x = 0, radians."""
     curvature: float
+    """1 / radius, per metre."""
 
     @property
     def lanes_right_m(self) -> float:

@@ -8,43 +8,34 @@ Colour = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Light:
-    """Sky and light of a scene.
-
-    Attributes:
-        sky_top: Colour at the top of the picture.
-        sky_low: Colour at the horizon; distant things fade into it.
-        tint: Factor of red, green and blue on every surface.
-        sun: Direction towards the sun in the vehicle frame, length 1 or less.
-        haze_m: Distance over which contrast falls to 1/e.
-        cloud_share: Part of the sky that clouds cover, 0 to 1.
-    """
+    """Sky and light of a scene."""
 
     sky_top: Colour
+    """Colour at the top of the picture."""
     sky_low: Colour
+    """Colour at the horizon; distant things fade into it."""
     tint: tuple[float, float, float]
+    """Factor of red, green and blue on every surface."""
     sun: tuple[float, float, float]
+    """Direction towards the sun in the vehicle frame, length 1 or less."""
     haze_m: float
+    """Distance over which contrast falls to 1/e."""
     cloud_share: float
+    """Part of the sky that clouds cover, 0 to 1."""
 
 
 @dataclass(frozen=True)
 class SceneStyle:
-    """The look of one recorded scene; rates are expected numbers per frame.
-
-    Attributes:
-        recorded: Start of the drive, local time of Europe/Berlin, to the hour.
-        extra_cameras: Cameras recorded besides front_center.
-        lanes_left: Lanes left of the car's own; `oncoming` of them run the other way.
-        built_up: Buildings per 10 m and side.
-        wooded: Trees per 10 m and side.
-        foliage: Base colours of leaves.
-    """
+    """The look of one recorded scene; rates are expected numbers per frame."""
 
     recorded: datetime
+    """Start of the drive, local time of Europe/Berlin, to the hour."""
     light: Light
     extra_cameras: tuple[str, ...] = ()
+    """Cameras recorded besides front_center."""
     lane_m: float = 3.3
     lanes_left: int = 1
+    """Lanes left of the car's own; `oncoming` of them run the other way."""
     lanes_right: int = 0
     oncoming: int = 1
     max_curvature: float = 1 / 900
@@ -58,8 +49,11 @@ class SceneStyle:
     signals: bool = False
     construction: bool = False
     built_up: float = 0.0
+    """Buildings per 10 m and side."""
     wooded: float = 0.5
+    """Trees per 10 m and side."""
     foliage: tuple[Colour, ...] = ((88, 118, 52), (70, 104, 48), (104, 128, 62))
+    """Base colours of leaves."""
     cars: float = 4.0
     trucks: float = 0.12
     pedestrians: float = 0.0

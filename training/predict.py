@@ -86,23 +86,20 @@ def predict(settings: RunSettings) -> None:
 
 @dataclass(frozen=True)
 class _Shard:
-    """The frames of a shard, and the model that predicts them.
-
-    Attributes:
-        frames: They.
-        rows: Their rows in the split.
-        pictures: Where each one's picture lies below the results.
-        reader: Reads their images at the model's size.
-        predictor: The model.
-        classes: Of it.
-    """
+    """The frames of a shard, and the model that predicts them."""
 
     frames: Manifest
+    """They."""
     rows: Sequence[int]
+    """Their rows in the split."""
     pictures: Sequence[Path]
+    """Where each one's picture lies below the results."""
     reader: FrameReader
+    """Reads their images at the model's size."""
     predictor: Predictor
+    """The model."""
     classes: LabelClasses
+    """Of it."""
 
 
 def _predict(

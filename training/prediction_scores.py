@@ -21,27 +21,24 @@ _KEY = b"framesift"
 
 @dataclass(frozen=True)
 class About:
-    """The identity of a shard's scores.
-
-    Attributes:
-        model_sha256: Digest of the model's weights' file.
-        model_dir: Where the model lay, for people.
-        dataset_id: The dataset's id.
-        split: The split predicted.
-        split_frames: Frames of the whole split.
-        shard: This shard, from 0.
-        shards: Number of shards.
-        dealt: How frames were dealt to shards: those of another release do not belong to these.
-    """
+    """The identity of a shard's scores."""
 
     model_sha256: str
+    """Digest of the model's weights' file."""
     model_dir: str
+    """Where the model lay, for people."""
     dataset_id: str
+    """The dataset's id."""
     split: str
+    """The split predicted."""
     split_frames: int
+    """Frames of the whole split."""
     shard: int
+    """This shard, from 0."""
     shards: int
+    """Number of shards."""
     dealt: str
+    """How frames were dealt to shards: those of another release do not belong to these."""
 
 
 BY_SIZE = "by size"

@@ -48,43 +48,42 @@ _OF_TRAINING = (
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(TrainingSettings):
-    """Settings of one run, nothing left open; model.json keeps those of a training.
-
-    Attributes:
-        exec_mode: One of MODES.
-        manifest: Manifest folder, or its manifest.json.
-        model_dir: Where checkpoints, metrics and the model lie.
-        results_dir: Where evaluate and predict write; None when training.
-        num_workers: Workers there must be; None accepts any number.
-        threads: Threads of one process; 0 for its share of the machine's cores.
-        shard: This process's part of the frames, from 0.
-        shards: Number of parts.
-        log_every_steps: Steps between progress lines.
-        cache_bytes: Decoded frames kept in memory per process, at most.
-        trust_model: Whether evaluate and predict may build what a foreign model.keras describes.
-        staging: The file in which a staging that fetches the frames meanwhile says where it is;
-            None where they are all there.
-        compare_dir: Folder of the model that evaluate compares with; None for none.
-        compare_network: The user's own network of that model, "module:function"; empty for none.
-        augment_test: How evaluate changes each image to put it through the model again, "mirror";
-            empty for not at all.
-    """
+    """Settings of one run, nothing left open; model.json keeps those of a training."""
 
     exec_mode: str
+    """One of MODES."""
     manifest: Path
+    """Manifest folder, or its manifest.json."""
     model_dir: Path
+    """Where checkpoints, metrics and the model lie."""
     results_dir: Path | None
+    """Where evaluate and predict write; None when training."""
     num_workers: int | None
+    """Workers there must be; None accepts any number."""
     threads: int
+    """Threads of one process; 0 for its share of the machine's cores."""
     shard: int
+    """This process's part of the frames, from 0."""
     shards: int
+    """Number of parts."""
     log_every_steps: int
+    """Steps between progress lines."""
     cache_bytes: int
+    """Decoded frames kept in memory per process, at most."""
     trust_model: bool
+    """Whether evaluate and predict may build what a foreign model.keras describes."""
     staging: Path | None
+    """The file in which a staging that fetches the frames meanwhile says where it is; None where
+    they are all there.
+    """
     compare_dir: Path | None
+    """Folder of the model that evaluate compares with; None for none."""
     compare_network: str
+    """The user's own network of that model, "module:function"; empty for none."""
     augment_test: str
+    """How evaluate changes each image to put it through the model again, "mirror"; empty for not at
+    all.
+    """
 
     # Of a training, where the program has its own for what is left open.
     learning_rate: float

@@ -22,17 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GlobalOptions:
-    """The options before the command.
-
-    Attributes:
-        server: URL of a server; None where it is not given.
-        token: A token for it; None where it is not given.
-        command: The command's first word.
-    """
+    """The options before the command."""
 
     server: str | None = None
+    """URL of a server; None where it is not given."""
     token: str | None = None
+    """A token for it; None where it is not given."""
     command: str = ""
+    """The command's first word."""
 
 
 _CHOICE: ContextVar[GlobalOptions | None] = ContextVar("global_options", default=None)

@@ -22,19 +22,16 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Reports:
-    """Callbacks that tell how a staging goes.
-
-    Attributes:
-        progress: Told how far it is.
-        failed: Told of each file that cannot be had or decoded.
-        prepared: Told the frames that are decoded, and of how many.
-        state: Told the state of a server's job.
-    """
+    """Callbacks that tell how a staging goes."""
 
     progress: "Callable[[Progress], None]"
+    """Told how far it is."""
     failed: "Callable[[FailedFile], None]"
+    """Told of each file that cannot be had or decoded."""
     prepared: Callable[[int, int], None]
+    """Told the frames that are decoded, and of how many."""
     state: Callable[[str], None]
+    """Told the state of a server's job."""
 
 
 def stage(order: Staging, cache: Path | None, reports: Reports) -> Record:

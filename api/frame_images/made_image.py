@@ -13,19 +13,16 @@ from catalog.errors import BadFile
 
 @dataclass(frozen=True)
 class MadeImage:
-    """An image that is made of files, and always comes out the same.
-
-    Attributes:
-        what: What of them is drawn, with all parameters.
-        files: What it is made of.
-        look: How it comes out.
-        draw: Draws it, given the files' contents.
-    """
+    """An image that is made of files, and always comes out the same."""
 
     what: str
+    """What of them is drawn, with all parameters."""
     files: tuple[SourceFile, ...]
+    """What it is made of."""
     look: Look
+    """How it comes out."""
     draw: Callable[..., bytes]
+    """Draws it, given the files' contents."""
 
     @property
     def key(self) -> str:

@@ -35,40 +35,34 @@ _MOST_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class Prediction:
-    """A model's word on a frame.
-
-    Attributes:
-        job: Name of the prediction job.
-        model: Of its model.
-        picture: Path of the class-coloured picture below the job's results.
-        uncertainty: Of the frame, 0 to 1.
-        margin: Distance of the two largest probabilities, 0 to 1.
-    """
+    """A model's word on a frame."""
 
     job: str
+    """Name of the prediction job."""
     model: str
+    """Of its model."""
     picture: str
+    """Path of the class-coloured picture below the job's results."""
     uncertainty: float
+    """Of the frame, 0 to 1."""
     margin: float
+    """Distance of the two largest probabilities, 0 to 1."""
 
 
 @dataclass(frozen=True)
 class PredictionChoice:
-    """The choice of a frame's prediction, and how it is drawn.
-
-    Attributes:
-        model: The newest by this one.
-        job: The one of this job; with neither the newest of the frame.
-        errors: Draw where it differs from the label in its place.
-        alpha: How much of it shows, 0 to 1.
-        classes: Only these, tags or names with commas between.
-    """
+    """The choice of a frame's prediction, and how it is drawn."""
 
     model: str | None = None
+    """The newest by this one."""
     job: str | None = None
+    """The one of this job; with neither the newest of the frame."""
     errors: bool = False
+    """Draw where it differs from the label in its place."""
     alpha: float = 0.5
+    """How much of it shows, 0 to 1."""
     classes: str | None = None
+    """Only these, tags or names with commas between."""
 
 
 def made_prediction(

@@ -35,17 +35,14 @@ _MOST_OPEN = 16
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of a source, as it is now; the catalog may have seen an older one.
-
-    Attributes:
-        source: The record of its source.
-        files: The source, opened.
-        entry: The file as a listing shows it now.
-    """
+    """A file of a source, as it is now; the catalog may have seen an older one."""
 
     source: Source
+    """The record of its source."""
     files: SourceFiles
+    """The source, opened."""
     entry: File
+    """The file as a listing shows it now."""
 
     @property
     def identity(self) -> str:

@@ -19,19 +19,16 @@ _RANGE = re.compile(r"bytes=(?:(\d{1,18})-(\d{0,18})|-(\d{1,18}))", re.IGNORECAS
 
 @dataclass(frozen=True)
 class Content:
-    """The content of an answer.
-
-    Attributes:
-        media_type: What it is.
-        size: How long it is [bytes].
-        etag: Its strong ETag, in quotes.
-        read: Gives the part from a start of a length.
-    """
+    """The content of an answer."""
 
     media_type: str
+    """What it is."""
     size: int
+    """How long it is [bytes]."""
     etag: str
+    """Its strong ETag, in quotes."""
     read: Callable[[int, int], bytes]
+    """Gives the part from a start of a length."""
 
 
 def unchanged(request: Request, etag: str) -> Response | None:

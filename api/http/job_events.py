@@ -29,15 +29,12 @@ _SILENT_S = 15.0
 
 @dataclass(frozen=True)
 class Look:
-    """A job as it stood.
-
-    Attributes:
-        text: The job in JSON.
-        ended: Whether it changes no more.
-    """
+    """A job as it stood."""
 
     text: str
+    """The job in JSON."""
     ended: bool
+    """Whether it changes no more."""
 
     @classmethod
     def of(cls, body: JobBody) -> "Look":

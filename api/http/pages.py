@@ -26,15 +26,12 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Paging:
-    """The page that a request asks for.
-
-    Attributes:
-        limit: Entries of it.
-        cursor: As the page before gave it.
-    """
+    """The page that a request asks for."""
 
     limit: int
+    """Entries of it."""
     cursor: str | None
+    """As the page before gave it."""
 
     def after(self, what: str, *kinds: type) -> Key | None:
         """Key of the last entry of the page before; None for the first page.

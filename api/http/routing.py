@@ -32,22 +32,19 @@ _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 
 
 class Route(APIRoute):
-    """A route of FastAPI's that knows its rule, and what the OpenAPI document tells of it.
-
-    Attributes:
-        example: A body that could be sent.
-        examples: Values of parameters, by their names.
-        answers: What it answers, by status, in place of what FastAPI finds.
-        refuses: Whether it always refuses, and no good answer is told.
-        takes_if_match: Whether it changes the version only that If-Match names.
-    """
+    """A route of FastAPI's that knows its rule, and what the OpenAPI document tells of it."""
 
     rule: Rule
     example: Any = None
+    """A body that could be sent."""
     examples: Mapping[str, Any] = {}  # which nobody changes
+    """Values of parameters, by their names."""
     answers: Mapping[int | str, Mapping[str, Any]] = {}
+    """What it answers, by status, in place of what FastAPI finds."""
     refuses: bool = False
+    """Whether it always refuses, and no good answer is told."""
     takes_if_match: bool = False
+    """Whether it changes the version only that If-Match names."""
 
 
 class AsgiRoute(StarletteRoute):
@@ -146,19 +143,16 @@ class Router(APIRouter):
 
 @dataclass(frozen=True)
 class Found:
-    """The route of a request.
-
-    Attributes:
-        rule: What holds for the request, also where no route answers it.
-        route: It; None where the server has no such path.
-        answers: Whether it answers the request's method.
-        scope: What it adds to the request's scope.
-    """
+    """The route of a request."""
 
     rule: Rule
+    """What holds for the request, also where no route answers it."""
     route: BaseRoute | None = None
+    """It; None where the server has no such path."""
     answers: bool = False
+    """Whether it answers the request's method."""
     scope: Scope = field(default_factory=dict)
+    """What it adds to the request's scope."""
 
     @property
     def template(self) -> str:

@@ -35,35 +35,37 @@ class Api(Enum):
 
 @dataclass(frozen=True)
 class Rule:
-    """The rule of a route.
-
-    Attributes:
-        permission: What its caller must be allowed; None where the server asks for no credentials.
-        changes: Whether it changes something: it is then written into the audit log, and goes on
-            when its client leaves.
-        work: The kind of work.
-        idempotency_key: What it does with the header: "takes" it, "refuses" it, as its answer holds
-            a secret that is kept nowhere, or "ignores" it.
-        body: The largest body: that of "json", of a "map", or of a "file" of values. The latter two
-            are read in pieces and not as JSON.
-        compressed: Whether its answers may be compressed. Pictures are already; an answer that
-            holds a secret beside the client's own words would tell by its length how alike they
-            are; Discover's clients do not ask for it.
-        accounts: Whether its changes decide who is let in, and to what.
-        audited_as: What the audit log calls it, and that all of its requests are written there;
-            empty: changes only, by their method.
-        api: Whose conventions it follows; its router says it.
-    """
+    """The rule of a route."""
 
     permission: Permission | None
+    """What its caller must be allowed; None where the server asks for no credentials."""
     changes: bool = False
+    """Whether it changes something: it is then written into the audit log, and goes on when its
+    client leaves.
+    """
     work: Work = "other"
+    """The kind of work."""
     idempotency_key: Literal["ignores", "takes", "refuses"] = "ignores"
+    """What it does with the header: "takes" it, "refuses" it, as its answer holds a secret that is
+    kept nowhere, or "ignores" it.
+    """
     body: Literal["json", "map", "file"] = "json"
+    """The largest body: that of "json", of a "map", or of a "file" of values. The latter two are
+    read in pieces and not as JSON.
+    """
     compressed: bool = True
+    """Whether its answers may be compressed. Pictures are already; an answer that holds a secret
+    beside the client's own words would tell by its length how alike they are; Discover's clients
+    do not ask for it.
+    """
     accounts: bool = False
+    """Whether its changes decide who is let in, and to what."""
     audited_as: str = ""
+    """What the audit log calls it, and that all of its requests are written there; empty: changes
+    only, by their method.
+    """
     api: Api = Api.V1
+    """Whose conventions it follows; its router says it."""
 
     def but(self, **different: Any) -> "Rule":
         """The same rule with other attributes."""

@@ -47,13 +47,10 @@ class Output(Protocol):
 
 
 class Task(Protocol):
-    """A statement that goes on without its request.
-
-    Attributes:
-        slot: Of the statement, where it waits for one.
-    """
+    """A statement that goes on without its request."""
 
     slot: Slot | None
+    """Of the statement, where it waits for one."""
 
     def abandon(self) -> None:
         """Stop it and leave nothing of it."""

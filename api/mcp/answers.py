@@ -28,17 +28,14 @@ async def _unnoted() -> None:
 
 @dataclass(frozen=True)
 class ToolCaller:
-    """The caller of a tool, and the part of the home that they may see.
-
-    Attributes:
-        session: The services of the home, for the caller.
-        frames_url: Where the server lists frames; "" where there is no server.
-        note_refusal: Called where the caller is refused an answer.
-    """
+    """The caller of a tool, and the part of the home that they may see."""
 
     session: Session
+    """The services of the home, for the caller."""
     frames_url: str = ""
+    """Where the server lists frames; "" where there is no server."""
     note_refusal: Callable[[], Awaitable[None]] = _unnoted
+    """Called where the caller is refused an answer."""
 
     @property
     def timeout_s(self) -> float:

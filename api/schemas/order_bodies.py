@@ -18,23 +18,20 @@ _ROWS: dict[str, tuple[Row, ...]] = {}
 
 @dataclass(frozen=True)
 class SimpleField:
-    """A field of a body whose value one line of text gives.
-
-    Attributes:
-        name: The field's.
-        label: Words before it in a form.
-        description: What it means.
-        example: A value that it may have; empty where none is given.
-        is_list: Whether the text has names with commas between.
-        is_choice: Whether it is yes or no.
-    """
+    """A field of a body whose value one line of text gives."""
 
     name: str
+    """The field's."""
     label: str
+    """Words before it in a form."""
     description: str
+    """What it means."""
     example: str
+    """A value that it may have; empty where none is given."""
     is_list: bool
+    """Whether the text has names with commas between."""
     is_choice: bool
+    """Whether it is yes or no."""
 
 
 def simple_fields(body: type[BaseModel]) -> list[SimpleField]:

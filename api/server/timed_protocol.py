@@ -46,15 +46,12 @@ _LATE = "the request did not come in time; send it again, and faster"
 
 
 class TimedProtocol(TolerantH11Protocol):
-    """One connection; `protocol_of` makes the class for a server process.
-
-    Attributes:
-        settings: The limits.
-        idle: Connections of the process that are not waiting for an answer, the oldest first.
-    """
+    """One connection; `protocol_of` makes the class for a server process."""
 
     settings: Settings
+    """The limits."""
     idle: "OrderedDict[TimedProtocol, None]"
+    """Connections of the process that are not waiting for an answer, the oldest first."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Take the arguments of uvicorn's protocol."""

@@ -43,44 +43,38 @@ _TLS_BYTES = 32 << 10
 
 
 class Beat(Protocol):
-    """A number in memory that a worker shares with its supervisor, and that grows while it works.
-
-    Attributes:
-        value: The number; 0 until the worker serves.
-    """
+    """A number in memory that a worker shares with its supervisor, and that grows meanwhile."""
 
     value: int
+    """The number; 0 until the worker serves."""
 
 
 @dataclass(frozen=True)
 class Serving:
-    """Options of a process that serves.
-
-    Attributes:
-        settings: Which home, and the limits.
-        authenticates: Ask who they are.
-        hosts: Names that it answers to; any name when None.
-        certificate: PEM file; HTTP without one.
-        key: PEM file.
-        log_format: Of its log.
-        log_level: Below which it says nothing.
-        drain_s: How long it goes on serving when it is told to stop, while /readyz says so [s].
-        shutdown_s: How long what was accepted then may still take [s].
-        workers: How many such processes there are.
-        folder: In which they count together; None for one process.
-    """
+    """Options of a process that serves."""
 
     settings: Settings
+    """Which home, and the limits."""
     authenticates: bool = True
+    """Ask who they are."""
     hosts: Collection[str] | None = None
+    """Names that it answers to; any name when None."""
     certificate: Path | None = None
+    """PEM file; HTTP without one."""
     key: Path | None = None
+    """PEM file."""
     log_format: LogFormat = "text"
+    """Of its log."""
     log_level: LogLevel = "info"
+    """Below which it says nothing."""
     drain_s: float = 0.0
+    """How long it goes on serving when it is told to stop, while /readyz says so [s]."""
     shutdown_s: float = 8.0
+    """How long what was accepted then may still take [s]."""
     workers: int = 1
+    """How many such processes there are."""
     folder: str | None = None
+    """In which they count together; None for one process."""
 
 
 def run_worker(serving: Serving, listener: socket.socket, beat: Beat, lost: str) -> None:

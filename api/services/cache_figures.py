@@ -30,39 +30,34 @@ _STATES = ("queued", "done", "failed", "fetched_bytes")
 
 @dataclass(frozen=True)
 class FetchTimes:
-    """Times that files of a source took to come.
-
-    Attributes:
-        seconds: Their sum [s].
-        within: Upper bounds [s], inf the last, and how many files took no longer.
-    """
+    """Times that files of a source took to come."""
 
     seconds: float
+    """Their sum [s]."""
     within: Sequence[tuple[float, int]]
+    """Upper bounds [s], inf the last, and how many files took no longer."""
 
 
 @dataclass(frozen=True)
 class CacheFigures:
-    """Figures of a cache; empty where there is none yet.
-
-    Attributes:
-        counts: `COUNTS` by source since the cache was made.
-        times: Times that files took to come, by source.
-        space: Bytes and files by source, and of prepared forms.
-        limits: Limits that are set, by name.
-        free_bytes: Free on its file system [bytes]; None where that cannot be read.
-        leases: Leases on what lies there.
-        running: Of the running stagings of each dataset: queued, done and failed files, and
-            fetched_bytes [bytes].
-    """
+    """Figures of a cache; empty where there is none yet."""
 
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """`COUNTS` by source since the cache was made."""
     times: Mapping[str, FetchTimes] = field(default_factory=dict)
+    """Times that files took to come, by source."""
     space: Space = field(default_factory=dict)
+    """Bytes and files by source, and of prepared forms."""
     limits: Mapping[str, int] = field(default_factory=dict)
+    """Limits that are set, by name."""
     free_bytes: int | None = None
+    """Free on its file system [bytes]; None where that cannot be read."""
     leases: int = 0
+    """Leases on what lies there."""
     running: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Of the running stagings of each dataset: queued, done and failed files, and fetched_bytes
+    [bytes].
+    """
 
 
 def cache_figures(cache: Path, watch: Watch) -> CacheFigures:

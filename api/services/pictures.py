@@ -28,19 +28,16 @@ from query.frames.one_frame import SnapshotFrame
 
 @dataclass(frozen=True)
 class LegendClass:
-    """A class of a frame's label.
-
-    Attributes:
-        tag: The tag that counts its pixels.
-        name: The class's name.
-        colour: In the label, as CSS writes it.
-        pixels: Of the frame.
-    """
+    """A class of a frame's label."""
 
     tag: str
+    """The tag that counts its pixels."""
     name: str
+    """The class's name."""
     colour: str
+    """In the label, as CSS writes it."""
     pixels: int
+    """Of the frame."""
 
 
 class Pictures(Service):

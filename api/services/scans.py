@@ -36,17 +36,14 @@ _MOST_RUNNING = 10_000
 
 @dataclass(frozen=True)
 class Scanned:
-    """The end of a scan that ran in this process.
-
-    Attributes:
-        scan: Its number.
-        counts: None where it only looked for what is wrong.
-        problems: Faults of the source's files.
-    """
+    """The end of a scan that ran in this process."""
 
     scan: int
+    """Its number."""
     counts: "ScanCounts | None"
+    """None where it only looked for what is wrong."""
     problems: Sequence[Problem]
+    """Faults of the source's files."""
 
     def to_json(self) -> dict[str, Any]:
         """It as JSON."""

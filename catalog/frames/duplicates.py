@@ -25,43 +25,36 @@ _DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class DuplicateCandidate:
-    """Frame that may be a duplicate of another.
-
-    Attributes:
-        fkey: Its image's.
-        cluster: Its source's.
-        datasource: Its source's.
-        size: Size of its image [bytes].
-        etag: The object store's mark of its image; empty where there is none.
-        label: Digest of its label.
-        image: Digest of its image; None while it is not known.
-        mark: The mark that it has; None where it has none.
-    """
+    """Frame that may be a duplicate of another."""
 
     fkey: str
+    """Its image's."""
     cluster: str
+    """Its source's."""
     datasource: str
+    """Its source's."""
     size: int
+    """Size of its image [bytes]."""
     etag: str
+    """The object store's mark of its image; empty where there is none."""
     label: str
+    """Digest of its label."""
     image: str | None
+    """Digest of its image; None while it is not known."""
     mark: str | None = None
+    """The mark that it has; None where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class DuplicateSearch:
-    """Frames that may be duplicates, in a snapshot or in what was committed since an earlier one.
-
-    Attributes:
-        snapshot: Its number.
-        alike: Frames whose labels show the same and whose images are of the same size, those
-            together.
-        doubtful: Marks by fkey that may be wrong, of other frames too.
-    """
+    """Frames that may be duplicates, of a snapshot or of what was committed since another."""
 
     snapshot: int
+    """Its number."""
     alike: list[DuplicateCandidate]
+    """Frames whose labels show the same and whose images are of the same size, those together."""
     doubtful: dict[str, str] = field(default_factory=dict)
+    """Marks by fkey that may be wrong, of other frames too."""
 
     def changes(self, images: Mapping[str, str]) -> dict[str, str | None]:
         """The right mark of each frame that has another one, by fkey; None for no mark.

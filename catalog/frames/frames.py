@@ -55,21 +55,18 @@ _ARROW = {
 
 @dataclass(frozen=True)
 class SourceNames:
-    """Names of a source's files in the catalog.
-
-    Attributes:
-        platform: "IBM COS", "NFS", "local"...
-        cluster: Cluster or host that serves it.
-        datasource: Bucket, export or folder name.
-        root: Folder its keys are below, as rows of a file system show it.
-        site: Free text.
-    """
+    """Names of a source's files in the catalog."""
 
     platform: str
+    """"IBM COS", "NFS", "local"..."""
     cluster: str
+    """Cluster or host that serves it."""
     datasource: str
+    """Bucket, export or folder name."""
     root: str
+    """Folder its keys are below, as rows of a file system show it."""
     site: str = ""
+    """Free text."""
 
 
 def register(

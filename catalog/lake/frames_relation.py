@@ -18,24 +18,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FramesRelation:
-    """One row per frame: per labelled one, or with ``every`` those without a label, too.
-
-    Attributes:
-        layout: How they lie in tables.
-        sql: The SELECT that gives them, to stand in ``WITH frames AS (...)``.
-        columns: DuckDB type of each column: metaocean's, every tag of every family, image_size
-            [bytes], image_file (key below the source's root), fkey_hash, and the layout's.
-        tags: The column behind every tag, by its name.
-        is_unfiltered: Whether it has all of these frames, and not a choice of them.
-        every: It has the frames without a label, too.
-    """
+    """One row per frame: per labelled one, or with ``every`` those without a label, too."""
 
     layout: TableLayout
+    """How they lie in tables."""
     sql: str
+    """The SELECT that gives them, to stand in ``WITH frames AS (...)``."""
     columns: dict[str, str]
+    """DuckDB type of each column: metaocean's, every tag of every family, image_size [bytes],
+    image_file (key below the source's root), fkey_hash, and the layout's.
+    """
     tags: Tags
+    """The column behind every tag, by its name."""
     is_unfiltered: bool = True
+    """Whether it has all of these frames, and not a choice of them."""
     every: bool = False
+    """It has the frames without a label, too."""
 
     @staticmethod
     def of(tags: Tags, layout: TableLayout, *, every: bool) -> "FramesRelation":

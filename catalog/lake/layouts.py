@@ -69,15 +69,12 @@ class QueriedSnapshot(Protocol):
 
 @dataclass(frozen=True)
 class Scan:
-    """Tables that are read as one row for each file, joined on fkey.
-
-    Attributes:
-        tables: Those that have a row for every file that is read.
-        optional: Those that may have none for a file.
-    """
+    """Tables that are read as one row for each file, joined on fkey."""
 
     tables: tuple[str, ...]
+    """Those that have a row for every file that is read."""
     optional: tuple[str, ...] = ()
+    """Those that may have none for a file."""
 
     def holding(self, table: str) -> str:
         """Where the columns of a table of the catalog lie: in it, or in the one that is read."""
@@ -85,30 +82,30 @@ class Scan:
 
 
 class TableLayout(Protocol):
-    """The layout of a snapshot's frames in tables.
-
-    Attributes:
-        collection: Value of the column of that name, in DuckDB's SQL over the files' columns of
-            ROW; empty where there are no collections.
-        columns: DuckDB type of columns that its frames have besides those of every layout.
-        has_label: The condition that a frame's label is in the catalog, too.
-        encodes_texts: A text tag may lie as an ENUM, which is no text before it is cast.
-        in_memory: Its frames are rows of one table in memory: every statement over all of them
-            gives them in the same order.
-        hashes: Columns of files with a stored hash -> name of the hash's column, and the engine's
-            function that makes it of a text, without blanks at its end but for fkey.
-        files: The table of every file, and nothing else.
-        is_fkey: The condition that a frame or file is the one of the fkey that is bound first.
-    """
+    """The layout of a snapshot's frames in tables."""
 
     collection: str
+    """Value of the column of that name, in DuckDB's SQL over the files' columns of ROW; empty where
+    there are no collections.
+    """
     columns: Mapping[str, str]
+    """DuckDB type of columns that its frames have besides those of every layout."""
     has_label: str
+    """The condition that a frame's label is in the catalog, too."""
     encodes_texts: bool
+    """A text tag may lie as an ENUM, which is no text before it is cast."""
     in_memory: bool
+    """Its frames are rows of one table in memory: every statement over all of them gives them in
+    the same order.
+    """
     hashes: Mapping[str, tuple[str, str]]
+    """Columns of files with a stored hash -> name of the hash's column, and the engine's function
+    that makes it of a text, without blanks at its end but for fkey.
+    """
     files: str
+    """The table of every file, and nothing else."""
     is_fkey: str
+    """The condition that a frame or file is the one of the fkey that is bound first."""
 
     def naming(self, collection: str) -> "TableLayout":
         """The same, with another value of that attribute."""

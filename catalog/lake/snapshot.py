@@ -67,19 +67,18 @@ class FactsOfSnapshots:
 
 
 class SnapshotSettings(Protocol):
-    """Settings that snapshots take from their catalog (CatalogStore).
-
-    Attributes:
-        timeout_s: How long a statement of a question may take [s].
-        class_names: Gives the class name of each class tag, in class order. They are the records',
-            and may change while snapshots do not.
-        collection_column: Gives the value of the column `collection`, as layouts.TableLayout has
-            it; it is the records', too.
-    """
+    """Settings that snapshots take from their catalog (CatalogStore)."""
 
     timeout_s: float
+    """How long a statement of a question may take [s]."""
     class_names: Callable[[], Mapping[str, str]]
+    """Gives the class name of each class tag, in class order. They are the records', and may change
+    while snapshots do not.
+    """
     collection_column: Callable[[], str]
+    """Gives the value of the column `collection`, as layouts.TableLayout has it; it is the
+    records', too.
+    """
 
 
 class Snapshot(CursorRows):

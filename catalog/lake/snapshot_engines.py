@@ -35,19 +35,16 @@ OpenLake = Callable[[Limits], Lake]
 
 @dataclass(eq=False)
 class _Engine:
-    """An engine, open or being opened.
-
-    Attributes:
-        users: How many cursors each caller has on it.
-        opening: Held while it is opened.
-        lake: Its connection, once it is open.
-        limited: The databases of some rows beside that.
-    """
+    """An engine, open or being opened."""
 
     users: "Counter[str]" = field(default_factory=Counter)
+    """How many cursors each caller has on it."""
     opening: threading.Lock = field(default_factory=threading.Lock)
+    """Held while it is opened."""
     lake: Lake | None = None
+    """Its connection, once it is open."""
     limited: LimitedDatabases | None = None
+    """The databases of some rows beside that."""
 
 
 class SnapshotEngines:

@@ -10,17 +10,14 @@ from catalog.lake.schema import FILES, FRAME_TAGS
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One committed state of the catalog.
-
-    Attributes:
-        commit: Its number, time, author and reason.
-        files: Rows of metaocean in it.
-        frames: Labelled frames in it.
-    """
+    """One committed state of the catalog."""
 
     commit: Commit
+    """Its number, time, author and reason."""
     files: int
+    """Rows of metaocean in it."""
     frames: int
+    """Labelled frames in it."""
 
 
 def log(store: WritableCatalog, limit: int | None = None) -> list[Snapshot]:

@@ -27,16 +27,14 @@ LONGEST = 100_000
 
 @dataclass(frozen=True)
 class Shape:
-    """A statement without the numbers that are compared.
-
-    Attributes:
-        parts: What is between the numbers, before the first and after the last: the same for all
-            statements of this shape, and for no others.
-        numbers: The numbers, of 1 to 9 digits, as they are written.
-    """
+    """A statement without the numbers that are compared."""
 
     parts: tuple[str, ...]
+    """What is between the numbers, before the first and after the last: the same for all statements
+    of this shape, and for no others.
+    """
     numbers: tuple[str, ...]
+    """The numbers, of 1 to 9 digits, as they are written."""
 
     def with_numbers(self, numbers: Sequence[str]) -> str:
         """The statement with other numbers, one for each."""

@@ -19,15 +19,12 @@ _LOCK = "compaction"
 
 @dataclass(frozen=True, slots=True)
 class Uncompacted:
-    """What commits left since the last compaction.
-
-    Attributes:
-        files: Data files that they added to one table, the one with the most.
-        compacted: When that compaction wrote its last file, naive UTC; None where none did.
-    """
+    """What commits left since the last compaction."""
 
     files: int
+    """Data files that they added to one table, the one with the most."""
     compacted: datetime | None
+    """When that compaction wrote its last file, naive UTC; None where none did."""
 
 
 def uncompacted(store: WritableCatalog) -> Uncompacted:

@@ -57,26 +57,22 @@ _PARTS = ("datasets", "jobs", "records", "catalog")
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """The contents of a backup.
-
-    Attributes:
-        snapshot: The newest snapshot in it.
-        made: When, naive UTC.
-        files: Number of files.
-        bytes: Their size [bytes].
-        datasets: Datasets whose manifest is in it.
-        models: Models in it.
-        missing: Datasets whose manifest could not be found, "name@version"; see
-            framesift catalog check.
-    """
+    """The contents of a backup."""
 
     snapshot: int
+    """The newest snapshot in it."""
     made: datetime
+    """When, naive UTC."""
     files: int
+    """Number of files."""
     bytes: int
+    """Their size [bytes]."""
     datasets: int = 0
+    """Datasets whose manifest is in it."""
     models: int = 0
+    """Models in it."""
     missing: tuple[str, ...] = ()
+    """Datasets whose manifest could not be found, "name@version"; see framesift catalog check."""
 
 
 def back_up(

@@ -37,21 +37,18 @@ _DELETED_SHARE = 0.2
 
 @dataclass
 class Compaction:
-    """Counts of a compaction.
-
-    Attributes:
-        expired: Numbers of the snapshots that are no longer there.
-        rewritten: Files written again because much of them was deleted.
-        merged: Small files merged into larger ones.
-        deleted: Files deleted that no snapshot needs.
-        orphans: Files deleted that belonged to no commit, left by killed writers.
-    """
+    """Counts of a compaction."""
 
     expired: tuple[int, ...] = ()
+    """Numbers of the snapshots that are no longer there."""
     rewritten: int = 0
+    """Files written again because much of them was deleted."""
     merged: int = 0
+    """Small files merged into larger ones."""
     deleted: int = 0
+    """Files deleted that no snapshot needs."""
     orphans: int = 0
+    """Files deleted that belonged to no commit, left by killed writers."""
 
 
 def compact(

@@ -45,30 +45,26 @@ _ROWS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Counts of a copy, found equal afterwards.
-
-    Attributes:
-        snapshot: The newest snapshot.
-        snapshots: How many there are.
-        rows: Rows of each table of the newest snapshot.
-        files: Parquet files.
-        bytes: Their size [bytes].
-        records: Rows of each table of the records; empty where they were not copied.
-        datasets: Manifests of datasets that were copied with them.
-        models: Models that were copied with them.
-        missing: Datasets whose manifest could not be found, "name@version"; see
-            framesift catalog check.
-    """
+    """Counts of a copy, found equal afterwards."""
 
     snapshot: int
+    """The newest snapshot."""
     snapshots: int
+    """How many there are."""
     rows: dict[str, int]
+    """Rows of each table of the newest snapshot."""
     files: int
+    """Parquet files."""
     bytes: int
+    """Their size [bytes]."""
     records: dict[str, int]
+    """Rows of each table of the records; empty where they were not copied."""
     datasets: int = 0
+    """Manifests of datasets that were copied with them."""
     models: int = 0
+    """Models that were copied with them."""
     missing: tuple[str, ...] = ()
+    """Datasets whose manifest could not be found, "name@version"; see framesift catalog check."""
 
 
 def copy_catalog(

@@ -36,17 +36,14 @@ _READ_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Damage of a catalog.
-
-    Attributes:
-        findings: It, in words.
-        tables: Tables whose newest state cannot be read.
-        opens: Whether DuckLake's metadata can be read.
-    """
+    """Damage of a catalog."""
 
     findings: list[Finding]
+    """It, in words."""
     tables: frozenset[str]
+    """Tables whose newest state cannot be read."""
     opens: bool = True
+    """Whether DuckLake's metadata can be read."""
 
 
 def damage(location: CatalogLocation, lock_wait_s: float = 60.0) -> Damage:

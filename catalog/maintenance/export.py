@@ -37,19 +37,16 @@ _NAMESPACE, _TABLE = "framesift", "files"
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Counts of an export.
-
-    Attributes:
-        snapshot: The catalog snapshot.
-        rows: Number of rows.
-        columns: Number of columns.
-        opened_by: What an engine opens: the folder, or Iceberg's metadata file.
-    """
+    """Counts of an export."""
 
     snapshot: int
+    """The catalog snapshot."""
     rows: int
+    """Number of rows."""
     columns: int
+    """Number of columns."""
     opened_by: str
+    """What an engine opens: the folder, or Iceberg's metadata file."""
 
 
 def export_parquet(store: CatalogStore, folder: Path, at: int | None = None) -> Export:

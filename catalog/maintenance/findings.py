@@ -9,21 +9,19 @@ EXAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Fault that a check found.
-
-    Attributes:
-        kind: "damaged_metadata", "damaged_records", "records_gone", "missing_file",
-            "damaged_file", "snapshot_gone", "orphan_file", "view", "wrong_statistics",
-            "wrong_count", "double_fkey", "row_without_file" or "frame_incomplete".
-        what: What was found, with examples, in one line.
-        remedy: What to do about it.
-        repaired: Whether that has been done.
-    """
+    """Fault that a check found."""
 
     kind: str
+    """"damaged_metadata", "damaged_records", "records_gone", "missing_file", "damaged_file",
+    "snapshot_gone", "orphan_file", "view", "wrong_statistics", "wrong_count", "double_fkey",
+    "row_without_file" or "frame_incomplete".
+    """
     what: str
+    """What was found, with examples, in one line."""
     remedy: str
+    """What to do about it."""
     repaired: bool = False
+    """Whether that has been done."""
 
 
 def listed(names: Sequence[str], count: int | None = None) -> str:

@@ -24,48 +24,42 @@ _CONTENT = ("size", "mtime", "etag")
 
 @dataclass
 class TagChanges:
-    """Changes of a tag, over the files that both snapshots have.
-
-    Attributes:
-        set: Files that had no value and have one.
-        cleared: Files that had a value and have none.
-        changed: Files that have another value.
-    """
+    """Changes of a tag, over the files that both snapshots have."""
 
     set: int = 0
+    """Files that had no value and have one."""
     cleared: int = 0
+    """Files that had a value and have none."""
     changed: int = 0
+    """Files that have another value."""
 
 
 @dataclass
 class SnapshotDiff:
-    """The difference between two snapshots.
-
-    Attributes:
-        before: Number of the one.
-        after: Number of the other.
-        files_added: Files that only the second has.
-        files_removed: Files that only the first has.
-        files_changed: Files of both with another size, time or etag.
-        frames_added: Frames with class pixels that only the second has.
-        frames_removed: Frames with class pixels that only the first has.
-        frames_changed: Files of both with a tag that differs.
-        tags: The tags that differ, by name.
-        tags_added: Tags that only the second has.
-        tags_removed: Tags that only the first has.
-    """
+    """The difference between two snapshots."""
 
     before: int
+    """Number of the one."""
     after: int
+    """Number of the other."""
     files_added: int = 0
+    """Files that only the second has."""
     files_removed: int = 0
+    """Files that only the first has."""
     files_changed: int = 0
+    """Files of both with another size, time or etag."""
     frames_added: int = 0
+    """Frames with class pixels that only the second has."""
     frames_removed: int = 0
+    """Frames with class pixels that only the first has."""
     frames_changed: int = 0
+    """Files of both with a tag that differs."""
     tags: dict[str, TagChanges] = field(default_factory=dict)
+    """The tags that differ, by name."""
     tags_added: tuple[str, ...] = ()
+    """Tags that only the second has."""
     tags_removed: tuple[str, ...] = ()
+    """Tags that only the first has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,12 @@ if TYPE_CHECKING:
 
 
 class NoMemory:
-    """Keeper of a memory with a budget of 0: it loads nothing, ever.
-
-    Attributes:
-        tried: True: answers are as fast as they will be.
-        loaded_bytes: 0.
-    """
+    """Keeper of a memory with a budget of 0: it loads nothing, ever."""
 
     tried: Final = True
+    """True: answers are as fast as they will be."""
     loaded_bytes: Final = 0
+    """0."""
 
     def __init__(self, files: "Files") -> None:
         """Hold nothing."""

@@ -63,17 +63,14 @@ MOST_VALUES = 10_000
 
 @dataclass(frozen=True)
 class Layout:
-    """Tables and columns of a snapshot in memory.
-
-    Attributes:
-        tags: Its tags, in the order of their columns.
-        families: The tables that they are of.
-        plain_tables: Tables that are as in the catalog: its format, the kinds of its tags.
-    """
+    """Tables and columns of a snapshot in memory."""
 
     tags: tuple[TagColumn, ...]
+    """Its tags, in the order of their columns."""
     families: tuple[str, ...]
+    """The tables that they are of."""
     plain_tables: tuple[str, ...]
+    """Tables that are as in the catalog: its format, the kinds of its tags."""
 
     @staticmethod
     def of(source: duckdb.DuckDBPyConnection) -> "Layout":

@@ -32,21 +32,18 @@ Wanted = Literal["run", "pause", "kill"]
 
 @dataclass
 class RunCounts:
-    """Files of a run.
-
-    Attributes:
-        total: Those that its condition found.
-        submitted: Those that were taken up.
-        completed: Those that are done.
-        failed: Those whose value or content cannot be used.
-        skipped: Those that had nothing to give.
-    """
+    """Files of a run."""
 
     total: int = 0
+    """Those that its condition found."""
     submitted: int = 0
+    """Those that were taken up."""
     completed: int = 0
+    """Those that are done."""
     failed: int = 0
+    """Those whose value or content cannot be used."""
     skipped: int = 0
+    """Those that had nothing to give."""
 
 
 def begin(records: "RecordStore", policy: "Policy") -> "PolicyRun":

@@ -20,19 +20,16 @@ MODEL_FILE = "model.json"
 
 @dataclass(frozen=True)
 class Artifact:
-    """Files that belong together.
-
-    Attributes:
-        folder: Where they lie in a home, such as "datasets/city/v1".
-        location: Where they lie now.
-        names: Their paths below it.
-        is_model: Whether it is a finished model.
-    """
+    """Files that belong together."""
 
     folder: str
+    """Where they lie in a home, such as "datasets/city/v1"."""
     location: Path | S3Prefix
+    """Where they lie now."""
     names: tuple[str, ...]
+    """Their paths below it."""
     is_model: bool = False
+    """Whether it is a finished model."""
 
     @property
     def team_folder(self) -> str:
@@ -43,17 +40,14 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Artifacts:
-    """The artifacts of records.
-
-    Attributes:
-        datasets: The manifest of each dataset, by "name@version".
-        jobs: Models and reports of jobs.
-        missing: Datasets without a manifest, "name@version".
-    """
+    """The artifacts of records."""
 
     datasets: Mapping[str, Artifact]
+    """The manifest of each dataset, by "name@version"."""
     jobs: tuple[Artifact, ...]
+    """Models and reports of jobs."""
     missing: tuple[str, ...]
+    """Datasets without a manifest, "name@version"."""
 
     @classmethod
     def of(cls, records: RecordStore) -> "Artifacts":

@@ -14,13 +14,10 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True)
 class ExpectedVersion:
-    """Versions that a change may be made of.
-
-    Attributes:
-        versions: One of these; None for any, as long as there is one.
-    """
+    """Versions that a change may be made of."""
 
     versions: frozenset[str] | None = None
+    """One of these; None for any, as long as there is one."""
 
     def allows(self, version: str) -> bool:
         """Return whether a version is one of these."""

@@ -28,16 +28,14 @@ HOME, DATASETS = "@home", "@datasets"
 
 @dataclass(frozen=True)
 class HomeLayout:
-    """Folders of a home's datasets, models and jobs.
-
-    Attributes:
-        home: The home's folder on this host.
-        files: Folder or S3 prefix beside a team's data that holds `datasets` and `models`; None
-            where they lie in the home.
-    """
+    """Folders of a home's datasets, models and jobs."""
 
     home: Path
+    """The home's folder on this host."""
     files: Path | S3Prefix | None = None
+    """Folder or S3 prefix beside a team's data that holds `datasets` and `models`; None where they
+    lie in the home.
+    """
 
     @classmethod
     def of(cls, home: Path, location: CatalogLocation) -> "HomeLayout":

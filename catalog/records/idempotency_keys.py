@@ -20,15 +20,12 @@ LEASE = timedelta(seconds=60)
 
 @dataclass(frozen=True)
 class KeyedRequest:
-    """A request with a key.
-
-    Attributes:
-        key: Digest of the caller and the client's key.
-        digest: Digest of the request.
-    """
+    """A request with a key."""
 
     key: str
+    """Digest of the caller and the client's key."""
     digest: str
+    """Digest of the request."""
 
     @classmethod
     def of(cls, caller: str, header: str, request: bytes) -> "KeyedRequest":

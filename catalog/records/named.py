@@ -19,19 +19,16 @@ _Record = TypeVar("_Record")
 
 @dataclass(frozen=True)
 class Named(Generic[_Record]):
-    """The records of one kind, by their column ``name``.
-
-    Attributes:
-        noun: "policy", "trigger"...
-        kind: Which they are.
-        if_missing: Where a user finds the names that there are.
-        if_taken: What a user does where a name is taken.
-    """
+    """The records of one kind, by their column ``name``."""
 
     noun: str
+    """"policy", "trigger"..."""
     kind: Kind[_Record]
+    """Which they are."""
     if_missing: str
+    """Where a user finds the names that there are."""
     if_taken: str = "choose another name or remove it first"
+    """What a user does where a name is taken."""
 
     def add(self, records: "RecordStore", record: _Record) -> _Record:
         """Keep a new record.

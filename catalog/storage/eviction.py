@@ -9,32 +9,26 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or folder that can be given up.
-
-    Attributes:
-        path: Where it is.
-        used: When it was used last, or written [s since 1970].
-        size: Its size [bytes]; 0 where sizes are not limited.
-    """
+    """A file or folder that can be given up."""
 
     path: Path
+    """Where it is."""
     used: float
+    """When it was used last, or written [s since 1970]."""
     size: int = 0
+    """Its size [bytes]; 0 where sizes are not limited."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds of a folder; without limits where nothing is given.
-
-    Attributes:
-        entries: Number of entries.
-        size: Of all of them [bytes].
-        since: Nothing that was used before this is kept [s since 1970].
-    """
+    """Bounds of a folder; without limits where nothing is given."""
 
     entries: float = inf
+    """Number of entries."""
     size: float = inf
+    """Of all of them [bytes]."""
     since: float = -inf
+    """Nothing that was used before this is kept [s since 1970]."""
 
 
 def entries_in(paths: Iterable[Path]) -> Iterator[Entry]:

@@ -15,15 +15,12 @@ from catalog.storage.write_lock import quiescing_lock, write_lock
 
 @dataclass(frozen=True, slots=True)
 class CatalogLocation:
-    """Location of a catalog: its metadata and its data.
-
-    Attributes:
-        metadata: SQLite file or PostgreSQL database of DuckLake's metadata.
-        data: Folder or S3 prefix of the Parquet files.
-    """
+    """Location of a catalog: its metadata and its data."""
 
     metadata: Path | Postgres
+    """SQLite file or PostgreSQL database of DuckLake's metadata."""
     data: Path | S3Prefix
+    """Folder or S3 prefix of the Parquet files."""
 
     @classmethod
     def in_folder(cls, folder: Path) -> "CatalogLocation":

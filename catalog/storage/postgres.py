@@ -38,15 +38,12 @@ WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
 
 @dataclass(frozen=True, slots=True)
 class Postgres:
-    """A database of a PostgreSQL server. Its text shows no password.
-
-    Attributes:
-        conninfo: libpq's keywords and values, all but the password.
-        password: Empty where libpq finds it itself (~/.pgpass) or none is needed.
-    """
+    """A database of a PostgreSQL server. Its text shows no password."""
 
     conninfo: str
+    """libpq's keywords and values, all but the password."""
     password: str = field(default="", repr=False)
+    """Empty where libpq finds it itself (~/.pgpass) or none is needed."""
 
     @classmethod
     def parse(cls, url: str) -> "Postgres":

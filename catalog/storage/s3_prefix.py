@@ -20,19 +20,18 @@ class S3Access:
 
     Credentials come from boto3's chain: environment, ~/.aws/credentials and config (SSO, role,
     process), container and instance metadata.
-
-    Attributes:
-        endpoint_url: Server that speaks S3, such as "https://s3.example.com"; empty for boto3's
-            (AWS where nothing else is configured).
-        profile: Profile of ~/.aws/config; empty for the default one.
-        region: Region of the bucket; empty for the profile's.
-        ca_bundle: PEM file of further authorities to trust; empty for the system's alone.
     """
 
     endpoint_url: str = ""
+    """Server that speaks S3, such as "https://s3.example.com"; empty for boto3's (AWS where nothing
+    else is configured).
+    """
     profile: str = ""
+    """Profile of ~/.aws/config; empty for the default one."""
     region: str = ""
+    """Region of the bucket; empty for the profile's."""
     ca_bundle: str = ""
+    """PEM file of further authorities to trust; empty for the system's alone."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.
@@ -63,17 +62,14 @@ class S3Keys(NamedTuple):
 
 @dataclass(frozen=True)
 class S3Prefix:
-    """A prefix of a bucket; its text is s3://bucket/prefix/.
-
-    Attributes:
-        bucket: The bucket.
-        prefix: Ends in a slash, or is empty for the whole bucket.
-        access: How it is reached.
-    """
+    """A prefix of a bucket; its text is s3://bucket/prefix/."""
 
     bucket: str
+    """The bucket."""
     prefix: str
+    """Ends in a slash, or is empty for the whole bucket."""
     access: S3Access = S3Access()
+    """How it is reached."""
 
     @classmethod
     def parse(cls, uri: str, access: S3Access | None = None) -> "S3Prefix":

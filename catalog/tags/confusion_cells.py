@@ -40,19 +40,16 @@ COMPARED = f"SELECT fkey FROM main.{CONFUSION_CELLS} WHERE model = ? AND truth I
 
 @dataclass(frozen=True, slots=True)
 class ScoredModel:
-    """A model whose scores are in the catalog.
-
-    Attributes:
-        model: Its name.
-        family: The tag family that they are.
-        prefix: What its tags begin with: prefix "demo", score "miou", tag "demo_miou".
-        sha256: Digest of the weights that they are of.
-    """
+    """A model whose scores are in the catalog."""
 
     model: str
+    """Its name."""
     family: str
+    """The tag family that they are."""
     prefix: str
+    """What its tags begin with: prefix "demo", score "miou", tag "demo_miou"."""
     sha256: str
+    """Digest of the weights that they are of."""
 
 
 def scored_models(cursor: Cursor) -> dict[str, ScoredModel]:

@@ -64,90 +64,85 @@ _FIELDS = {"stamp": 0, "camera": 1, "number": 2, "scene": 3}
 
 @dataclass(frozen=True, slots=True)
 class CataloguedFrame:
-    """A frame of the catalog, and the file that an extractor is to read of it.
-
-    Attributes:
-        fkey: fkey of the file whose row carries the tags: the camera image, or the label where
-            there is no camera image.
-        file: Key of the file to read, below its source's root.
-        file_source: What fkeys of that source begin with.
-        size: Its size [bytes].
-        mtime: Its last change, naive UTC.
-        image: Key of the camera image, if there is one.
-        label: Key of the label image.
-        lidar: Key of the lidar file, if there is one.
-        camera_json: Key of the camera's description, if there is one.
-        scene: Scene folder, "YYYYMMDD_hhmmss" in local time.
-        camera: Camera name such as "front_center".
-        number: Frame number within the scene.
-        width: Image width [pixels].
-        height: Image height [pixels].
-        etag: The object store's mark of the file to read; empty where there is none.
-        state: See catalog.values.File.
-    """
+    """A frame of the catalog, and the file that an extractor is to read of it."""
 
     fkey: str
+    """fkey of the file whose row carries the tags: the camera image, or the label where there is no
+    camera image.
+    """
     file: str
+    """Key of the file to read, below its source's root."""
     file_source: str
+    """What fkeys of that source begin with."""
     size: int
+    """Its size [bytes]."""
     mtime: datetime
+    """Its last change, naive UTC."""
     image: str | None
+    """Key of the camera image, if there is one."""
     label: str
+    """Key of the label image."""
     lidar: str | None
+    """Key of the lidar file, if there is one."""
     camera_json: str | None
+    """Key of the camera's description, if there is one."""
     scene: str
+    """Scene folder, "YYYYMMDD_hhmmss" in local time."""
     camera: str
+    """Camera name such as "front_center"."""
     number: int
+    """Frame number within the scene."""
     width: int
+    """Image width [pixels]."""
     height: int
+    """Image height [pixels]."""
     etag: str = ""
+    """The object store's mark of the file to read; empty where there is none."""
     state: str | None = None
+    """See catalog.values.File."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """Values or fault from reading one frame.
-
-    Attributes:
-        frame: The frame.
-        values: Values of its tags; tags left out, and all of them where it is empty, are unknown.
-        reason: Why the file cannot be used; None where it can.
-        is_unreadable: It could not be read this time: the next run tries again.
-    """
+    """Values or fault from reading one frame."""
 
     frame: CataloguedFrame
+    """The frame."""
     values: Mapping[str, object]
+    """Values of its tags; tags left out, and all of them where it is empty, are unknown."""
     reason: str | None = None
+    """Why the file cannot be used; None where it can."""
     is_unreadable: bool = False
+    """It could not be read this time: the next run tries again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Tags that an extractor writes, and the source that it reads.
-
-    Attributes:
-        cluster: The source's cluster.
-        datasource: The source's datasource.
-        family: The tag family.
-        columns: Type of each tag.
-        reads: A key of PARTNERS, or the pattern of a file's base name with {stamp} (of the scene,
-            "YYYYMMDDhhmmss"), {camera} (as file names write it, "frontcenter"), {number} and
-            {scene}, such as "{stamp}_label3D_{camera}_{number:09}.json".
-        version: The extractor's version; another one reads every frame again.
-        other_sources: Cluster and datasource of the data set's other sources, where the file is
-            looked for as well; the source's own goes before theirs.
-        has_all_columns: Whether the columns are all that the extractor gives; else a run writes
-            these only, and does not count as having read the frames.
-    """
+    """Tags that an extractor writes, and the source that it reads."""
 
     cluster: str
+    """The source's cluster."""
     datasource: str
+    """The source's datasource."""
     family: str
+    """The tag family."""
     columns: Mapping[str, str]
+    """Type of each tag."""
     reads: str
+    """A key of PARTNERS, or the pattern of a file's base name with {stamp} (of the scene,
+    "YYYYMMDDhhmmss"), {camera} (as file names write it, "frontcenter"), {number} and {scene},
+    such as "{stamp}_label3D_{camera}_{number:09}.json".
+    """
     version: int = 1
+    """The extractor's version; another one reads every frame again."""
     other_sources: tuple[tuple[str, str], ...] = ()
+    """Cluster and datasource of the data set's other sources, where the file is looked for as well;
+    the source's own goes before theirs.
+    """
     has_all_columns: bool = True
+    """Whether the columns are all that the extractor gives; else a run writes these only, and does
+    not count as having read the frames.
+    """
 
     @property
     def prefix(self) -> str:
@@ -157,17 +152,14 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Progress of an extraction over its source.
-
-    Attributes:
-        frames: Labelled frames of the source.
-        with_file: Those that have the file that the extractor reads.
-        pending: Those that a run would read.
-    """
+    """Progress of an extraction over its source."""
 
     frames: int
+    """Labelled frames of the source."""
     with_file: int
+    """Those that have the file that the extractor reads."""
     pending: int
+    """Those that a run would read."""
 
 
 def begin(store: WritableCatalog, extraction: Extraction) -> None:

@@ -55,17 +55,14 @@ _RESERVED = {"value", "image_file", "image_size", "label_size", "fkey_hash"}
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A tag family.
-
-    Attributes:
-        name: Its name.
-        columns: Type of each tag, in order of creation.
-        rows: Files that have a row in it.
-    """
+    """A tag family."""
 
     name: str
+    """Its name."""
     columns: Mapping[str, str]
+    """Type of each tag, in order of creation."""
     rows: int
+    """Files that have a row in it."""
 
     @property
     def version(self) -> str:
@@ -75,15 +72,12 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Counts of a write.
-
-    Attributes:
-        rows: Rows inserted or replaced.
-        unknown: fkeys that are no file of the catalog; their rows were not written.
-    """
+    """Counts of a write."""
 
     rows: int
+    """Rows inserted or replaced."""
     unknown: tuple[str, ...]
+    """fkeys that are no file of the catalog; their rows were not written."""
 
 
 def table_of(family: str) -> str:

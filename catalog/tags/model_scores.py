@@ -30,21 +30,18 @@ _DIGEST = 8
 
 @dataclass(frozen=True, slots=True)
 class WrittenScores:
-    """Counts of a write.
-
-    Attributes:
-        scored: The model, as it is now in the catalog.
-        frames: Frames whose scores were written.
-        unknown: Frames that the catalog does not have.
-        unlabelled: Frames without a label among those that were written.
-        cells: Cells of confusion matrices; of frames that were only predicted, classes found.
-    """
+    """Counts of a write."""
 
     scored: ScoredModel
+    """The model, as it is now in the catalog."""
     frames: int
+    """Frames whose scores were written."""
     unknown: int
+    """Frames that the catalog does not have."""
     unlabelled: int
+    """Frames without a label among those that were written."""
     cells: int
+    """Cells of confusion matrices; of frames that were only predicted, classes found."""
 
 
 def write_scores(

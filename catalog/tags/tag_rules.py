@@ -25,15 +25,12 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class TagKind:
-    """The kind of a tag, which limits its values.
-
-    Attributes:
-        kind: A key of LONGEST.
-        allowed: The values of a Restricted tag, as text; empty for other kinds.
-    """
+    """The kind of a tag, which limits its values."""
 
     kind: str = "Characteristics"
+    """A key of LONGEST."""
     allowed: tuple[str, ...] = ()
+    """The values of a Restricted tag, as text; empty for other kinds."""
 
     def refusal(self, value: str) -> str | None:
         """Why a value is refused; None where it may be."""

@@ -23,21 +23,18 @@ UInt8 = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Classes:
-    """Classes of a dataset.
-
-    Attributes:
-        names: Class names; a class id is a position in this list.
-        keys: The class id of each key of a label image: a colour 0xRRGGBB, or a number.
-        drawn: 0xRRGGBB to draw each class with.
-        encoding: How a pixel gives its key: "colour", "index", "index//1000"...
-        ignored: Class ids that training and scores leave out.
-    """
+    """Classes of a dataset."""
 
     names: tuple[str, ...]
+    """Class names; a class id is a position in this list."""
     keys: Mapping[int, int]
+    """The class id of each key of a label image: a colour 0xRRGGBB, or a number."""
     drawn: tuple[int, ...]
+    """0xRRGGBB to draw each class with."""
     encoding: str = "colour"
+    """How a pixel gives its key: "colour", "index", "index//1000"..."""
     ignored: frozenset[int] = frozenset()
+    """Class ids that training and scores leave out."""
 
     def __len__(self) -> int:
         """Number of classes."""

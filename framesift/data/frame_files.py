@@ -15,17 +15,14 @@ UInt8 = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class DatedFile:
-    """A file, and which one it must be.
-
-    Attributes:
-        path: Where it lies.
-        size: Its size [bytes]; None where that is not known.
-        version: "mtime:<microseconds since 1970>"; None where that is not known.
-    """
+    """A file, and which one it must be."""
 
     path: str
+    """Where it lies."""
     size: int | None = None
+    """Its size [bytes]; None where that is not known."""
     version: str | None = None
+    """"mtime:<microseconds since 1970>"; None where that is not known."""
 
     def check(self) -> None:
         """See that it is the file that was catalogued.

@@ -14,15 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """An encoded picture; shows itself in a notebook.
-
-    Attributes:
-        data: Its bytes, as a file would hold them.
-        media_type: Such as "image/png".
-    """
+    """An encoded picture; shows itself in a notebook."""
 
     data: bytes
+    """Its bytes, as a file would hold them."""
     media_type: str
+    """Such as "image/png"."""
 
     def __bytes__(self) -> bytes:
         return self.data

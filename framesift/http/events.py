@@ -9,18 +9,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Event:
-    """One event.
-
-    Attributes:
-        name: Its type; "message" where it has none, "" for a comment, which says that the stream
-            lives.
-        data: Its data.
-        id: The last id that the stream named; "" where it named none.
-    """
+    """One event."""
 
     name: str
+    """Its type; "message" where it has none, "" for a comment, which says that the stream lives."""
     data: str
+    """Its data."""
     id: str
+    """The last id that the stream named; "" where it named none."""
 
 
 def events_of(lines: Iterable[str]) -> Iterator[Event]:

@@ -25,24 +25,22 @@ _JOB_DEFAULTS = {"cores": 1, "processes": 1, "memory": "2 GiB"}
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """The choice of an engine, and its size.
-
-    Attributes:
-        engine: One of ENGINES.
-        workers: Threads, or Dask workers (jobs, on a cluster); the machine's cores when None.
-        scheduler: Address of a running Dask scheduler, such as "tls://host:8786"; its workers are
-            used as they are.
-        cluster: Where Dask workers are started: one of CLUSTERS.
-        unit_frames: Frames of a unit that goes to a Dask worker.
-        insecure: Use a scheduler that does not ask for certificates.
-    """
+    """The choice of an engine, and its size."""
 
     engine: str = "threads"
+    """One of ENGINES."""
     workers: int | None = None
+    """Threads, or Dask workers (jobs, on a cluster); the machine's cores when None."""
     scheduler: str = ""
+    """Address of a running Dask scheduler, such as "tls://host:8786"; its workers are used as they
+    are.
+    """
     cluster: str = "local"
+    """Where Dask workers are started: one of CLUSTERS."""
     unit_frames: int = 2_000
+    """Frames of a unit that goes to a Dask worker."""
     insecure: bool = False
+    """Use a scheduler that does not ask for certificates."""
 
 
 @contextmanager

@@ -31,23 +31,20 @@ _INTEGER_BITS = {"INTEGER": 31, "BIGINT": 63}
 
 @dataclass
 class ExtractCounts:
-    """Counts of a run so far.
-
-    Attributes:
-        frames: Labelled frames of the source.
-        without_file: Those that lack the file that the extractor reads.
-        to_read: Frames that this run is to read; the others were done before.
-        tagged: Frames read that got at least one value.
-        seconds: Time since the run began [s].
-    """
+    """Counts of a run so far."""
 
     frames: int = 0
+    """Labelled frames of the source."""
     without_file: int = 0
+    """Those that lack the file that the extractor reads."""
     to_read: int = 0
+    """Frames that this run is to read; the others were done before."""
     read: int = 0
     tagged: int = 0
+    """Frames read that got at least one value."""
     bad_files: int = 0
     seconds: float = 0.0
+    """Time since the run began [s]."""
 
 
 Progress = Callable[[ExtractCounts], None]

@@ -39,18 +39,15 @@ _SEMI_MAJOR_M, _ECCENTRICITY_2 = 6_378_137.0, 0.006_694_379_990_14
 
 @dataclass(frozen=True)
 class MapJoin:
-    """Counts and columns of a join.
-
-    Attributes:
-        frames: Frames with a position, whose tags were written.
-        near: Those within the distance of a feature.
-        columns: The tags and their types.
-    """
+    """Counts and columns of a join."""
 
     features: int
     frames: int
+    """Frames with a position, whose tags were written."""
     near: int
+    """Those within the distance of a feature."""
     columns: dict[str, str]
+    """The tags and their types."""
 
 
 def import_map(

@@ -42,30 +42,29 @@ _MATCHES = {
 
 @dataclass(frozen=True)
 class TagImport:
-    """Counts, columns and problems of an import.
-
-    Attributes:
-        unmatched: Rows that name no file of the catalog.
-        ambiguous: Rows that name several files.
-        repeated: Rows that name a file that an earlier row named.
-        unreadable: Rows with a wrong number of fields or a value of another type.
-        ignored: Columns that say where a file lies, or number the rows, and so became no tags.
-        notes: What the import decided that a user may not expect: a column that is a text for
-            one value, a column left out.
-        problems: Every row that was not imported: line (BIGINT, the first line is 1; a row's
-            number where values contain line breaks, or in Parquet), key, kind, reason.
-    """
+    """Counts, columns and problems of an import."""
 
     rows: int
     imported: int
     unmatched: int
+    """Rows that name no file of the catalog."""
     ambiguous: int
+    """Rows that name several files."""
     repeated: int
+    """Rows that name a file that an earlier row named."""
     unreadable: int
+    """Rows with a wrong number of fields or a value of another type."""
     columns: Mapping[str, str]
     ignored: tuple[str, ...]
+    """Columns that say where a file lies, or number the rows, and so became no tags."""
     notes: tuple[str, ...]
+    """What the import decided that a user may not expect: a column that is a text for one value, a
+    column left out.
+    """
     problems: pa.Table
+    """Every row that was not imported: line (BIGINT, the first line is 1; a row's number where
+    values contain line breaks, or in Parquet), key, kind, reason.
+    """
 
 
 def import_tags(

@@ -21,21 +21,18 @@ _INDEX = re.compile("__index_level_[0-9]+__")
 
 @dataclass(frozen=True)
 class TagTable:
-    """A file's rows.
-
-    Attributes:
-        table: LINE, KEY, and text or typed columns by the names of the tags.
-        ignored: Columns that became no tags.
-        notes: Why, where a user may not expect it.
-        broken: Line and reason of the rows that had no place in the columns.
-    """
+    """A file's rows."""
 
     table: pa.Table
+    """LINE, KEY, and text or typed columns by the names of the tags."""
     key: Key
     tags: tuple[str, ...]
     ignored: tuple[str, ...]
+    """Columns that became no tags."""
     notes: tuple[str, ...]
+    """Why, where a user may not expect it."""
     broken: list[tuple[int, str]]
+    """Line and reason of the rows that had no place in the columns."""
 
 
 def read_tags(

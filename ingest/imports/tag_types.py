@@ -25,18 +25,15 @@ _HAS_COMMA = "regexp_full_match(v, '[+-]?[0-9]+,[0-9]+')"
 
 @dataclass(frozen=True)
 class TypedRows:
-    """A file's rows with typed values.
-
-    Attributes:
-        texts: What makes a tag a text, whose other values fit another type: "'N/A' in line 5".
-        rows: line, key and the tags, of the rows whose values fit; AS_TEXT of some.
-        problems: line, key, kind and reason of the others.
-    """
+    """A file's rows with typed values."""
 
     columns: dict[str, str]
     texts: dict[str, str]
+    """What makes a tag a text, whose other values fit another type: "'N/A' in line 5"."""
     rows: pa.Table
+    """line, key and the tags, of the rows whose values fit; AS_TEXT of some."""
     problems: pa.Table
+    """line, key, kind and reason of the others."""
 
 
 def typed_rows(

@@ -12,17 +12,14 @@ UInt8 = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class NumberedColours:
-    """Class list with each colour as a class of its own.
-
-    Attributes:
-        class_list: Its class ids are positions in the data set's own list.
-        label_class: (256,) uint8 [label's class id] of each colour.
-        is_numbered: (256,) bool, whether a colour numbers objects.
-    """
+    """Class list with each colour as a class of its own."""
 
     class_list: ClassList
+    """Its class ids are positions in the data set's own list."""
     label_class: UInt8
+    """(256,) uint8 [label's class id] of each colour."""
     is_numbered: npt.NDArray[np.bool_]
+    """(256,) bool, whether a colour numbers objects."""
 
     @classmethod
     def of(cls, class_list: ClassList) -> "NumberedColours | None":

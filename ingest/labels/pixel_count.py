@@ -28,22 +28,20 @@ _label_numbers = itertools.count()
 
 @dataclass(frozen=True)
 class PixelCounts:
-    """Pixels per class of one label image; all counts are exact and sum to width * height.
-
-    Attributes:
-        counts: (n_classes,) int64 [pixels], in the class list's class order.
-        unknown: Pixels whose key the class list does not have.
-        unknown_keys: Those keys, "#rrggbb" of colours, with their pixels; at most the 16 largest.
-        digest: 16 hexadecimal digits, the same for images of the same size and values, however
-            they are stored; 64 bits of no cryptographic strength.
-    """
+    """Pixels per class of one label image; all counts are exact and sum to width * height."""
 
     counts: npt.NDArray[np.int64]
+    """(n_classes,) int64 [pixels], in the class list's class order."""
     unknown: int
+    """Pixels whose key the class list does not have."""
     unknown_keys: Mapping[str, int]
+    """Those keys, "#rrggbb" of colours, with their pixels; at most the 16 largest."""
     width: int
     height: int
     digest: str = ""
+    """16 hexadecimal digits, the same for images of the same size and values, however they are
+    stored; 64 bits of no cryptographic strength.
+    """
 
 
 def count_pixels(png: bytes, class_list: ClassList) -> PixelCounts:

@@ -105,16 +105,13 @@ def read_header(png: bytes) -> PngHeader:
 
 @dataclass(frozen=True)
 class PngChunks:
-    """The chunks of a PNG that make the picture.
-
-    Attributes:
-        pixels: The zlib stream of all IDAT chunks.
-        palette: PLTE's entries, three bytes each; None without one.
-    """
+    """The chunks of a PNG that make the picture."""
 
     header: PngHeader
     pixels: bytes
+    """The zlib stream of all IDAT chunks."""
     palette: bytes | None
+    """PLTE's entries, three bytes each; None without one."""
 
     def bare(self) -> bytes:
         """A PNG of these chunks alone: no other may change a colour, and Pillow rejects some."""

@@ -17,17 +17,14 @@ from ingest.sources.source_options import SourceOptions
 
 @dataclass(frozen=True, slots=True)
 class OptionChange:
-    """Options of a source as they are to be; None changes nothing.
-
-    Attributes:
-        exclude: Patterns in place of those that it has, as ingest.sources.exclude takes them.
-        part_of: Name of the data set; its own where empty.
-        mount: Its root on a mounted file system, as ingest.sources.mount writes it; empty for none.
-    """
+    """Options of a source as they are to be; None changes nothing."""
 
     exclude: Sequence[str] | None = None
+    """Patterns in place of those that it has, as ingest.sources.exclude takes them."""
     part_of: str | None = None
+    """Name of the data set; its own where empty."""
     mount: str | None = None
+    """Its root on a mounted file system, as ingest.sources.mount writes it; empty for none."""
     max_mb_per_s: float | None = None
     max_requests_per_s: float | None = None
 

@@ -30,15 +30,12 @@ READS_AT_ONCE = 4
 
 @dataclass(frozen=True)
 class UnitSource:
-    """Source of a unit, as a worker opens it.
-
-    Attributes:
-        uri: Where its files are; the worker must reach them under the same URI.
-        options: How an object store is reached; credentials are the worker's own, or sealed.
-    """
+    """Source of a unit, as a worker opens it."""
 
     uri: str
+    """Where its files are; the worker must reach them under the same URI."""
     options: SourceOptions
+    """How an object store is reached; credentials are the worker's own, or sealed."""
     class_list: ClassList
 
 

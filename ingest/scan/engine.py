@@ -17,17 +17,14 @@ Counted = tuple[Portion, list[FrameCount]]
 
 @dataclass(frozen=True)
 class CountTask:
-    """Source, classes and checks that all portions of one scan share.
-
-    Attributes:
-        source: The source, as another process opens it.
-        check_images: Open camera images to see that they fit their labels.
-    """
+    """Source, classes and checks that all portions of one scan share."""
 
     source: UnitSource
+    """The source, as another process opens it."""
     files: SourceFiles
     class_list: ClassList
     check_images: bool
+    """Open camera images to see that they fit their labels."""
 
     def to_read(self, portion: Portion) -> list[FrameFiles]:
         """The files of the portion's frames that are read."""
@@ -41,13 +38,10 @@ class CountTask:
 
 
 class Engine(Protocol):
-    """Counts the frames of portions.
-
-    Attributes:
-        frames_each: Frames that a portion should have for it.
-    """
+    """Counts the frames of portions."""
 
     frames_each: int
+    """Frames that a portion should have for it."""
 
     def count(self, task: CountTask, portions: Iterable[Portion]) -> Iterator[Counted]:
         """Every portion with its counts, in order; takes a bounded number of them ahead.

@@ -31,21 +31,18 @@ _FILE = re.compile(
 
 @dataclass(frozen=True, order=True, slots=True)
 class FrameId:
-    """The identity of a frame, which its files have in common.
-
-    Attributes:
-        prefix: Path before the scene folder, empty or ending in a slash.
-        scene: Scene folder, "YYYYMMDD_hhmmss" in the recording's local time.
-        camera: Camera name, a key of CAMERAS.
-        stamp: The file name's "YYYYMMDDhhmmss".
-        number: Frame number within the scene; about 30 a second, not exact.
-    """
+    """The identity of a frame, which its files have in common."""
 
     prefix: str
+    """Path before the scene folder, empty or ending in a slash."""
     scene: str
+    """Scene folder, "YYYYMMDD_hhmmss" in the recording's local time."""
     camera: str
+    """Camera name, a key of CAMERAS."""
     stamp: str
+    """The file name's "YYYYMMDDhhmmss"."""
     number: int
+    """Frame number within the scene; about 30 a second, not exact."""
 
     @property
     def folder(self) -> str:

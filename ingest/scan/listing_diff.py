@@ -17,23 +17,22 @@ Change = Literal["added", "changed", "restated", "unchanged", "removed", "unknow
 
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
-    """One file of the listing or of the catalog, compared with the other.
-
-    Attributes:
-        file: As it is listed; what the catalog knows of it where it was removed, or its folder
-            could not be listed.
-        change: What has become of it since the last scan: "restated" where only its state or tier
-            is another, "unknown" where its folder could not be listed.
-        name: What its name says; None where it is no frame's file.
-        carries_tags: See KnownFile.
-        was_archived: It lay on tape, or in an archive, at the last scan.
-    """
+    """One file of the listing or of the catalog, compared with the other."""
 
     file: File
+    """As it is listed; what the catalog knows of it where it was removed, or its folder could not
+    be listed.
+    """
     change: Change
+    """What has become of it since the last scan: "restated" where only its state or tier is
+    another, "unknown" where its folder could not be listed.
+    """
     name: FrameName | None
+    """What its name says; None where it is no frame's file."""
     carries_tags: bool = False
+    """See KnownFile."""
     was_archived: bool = False
+    """It lay on tape, or in an archive, at the last scan."""
 
     @property
     def key(self) -> str:

@@ -25,20 +25,17 @@ _EXAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A source at its new place, and what lies there of what is catalogued.
-
-    Attributes:
-        changed: Files of another size, ETag or time of last change.
-        missing: Files that are catalogued and not there.
-        new: Files that are there and not catalogued.
-    """
+    """A source at its new place, and what lies there of what is catalogued."""
 
     name: str
     uri: str
     same: int
     changed: int
+    """Files of another size, ETag or time of last change."""
     missing: int
+    """Files that are catalogued and not there."""
     new: int
+    """Files that are there and not catalogued."""
 
 
 def move_source(

@@ -41,25 +41,23 @@ class FrameFiles:
 
 @dataclass
 class SceneFiles:
-    """The files of one scene folder, or those that belong to no scene.
-
-    Attributes:
-        scene: Path of the scene folder; empty for files of no scene.
-        frames: Frames with a label, in order of camera and number. Where the scene has camera
-            images at all, only those that have theirs: labels alone are enough, but a label whose
-            image is missing among others is an orphan.
-        unlabelled: Frames with a camera image and no label, in the same order.
-        alone: Frames that have a label and no camera image, whether they are in ``frames`` or not.
-        problems: Orphans and names that do not parse.
-    """
+    """The files of one scene folder, or those that belong to no scene."""
 
     files: list[ScannedFile] = field(default_factory=list)
     scene: str = ""
+    """Path of the scene folder; empty for files of no scene."""
     frames: list[FrameFiles] = field(default_factory=list)
+    """Frames with a label, in order of camera and number. Where the scene has camera images at all,
+    only those that have theirs: labels alone are enough, but a label whose image is missing
+    among others is an orphan.
+    """
     unlabelled: list[FrameFiles] = field(default_factory=list)
+    """Frames with a camera image and no label, in the same order."""
     alone: list[FrameFiles] = field(default_factory=list)
+    """Frames that have a label and no camera image, whether they are in ``frames`` or not."""
     images: list[File] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    """Orphans and names that do not parse."""
 
 
 LOOSE_FILES = 1_000

@@ -35,27 +35,24 @@ _BAD = ("bad_file", "unreadable")
 
 @dataclass
 class Portion:
-    """Portion of a scan's work: frames to read, files to write, keys to remove.
-
-    Attributes:
-        frames: Frames to read; they are written together with their files.
-        unlabelled: Frames without a label, of which nothing is read; written likewise.
-        files: Other files to write.
-        restated: Files of which only state and tier are written.
-        examined: Keys whose earlier problems are void.
-        problems: What was found wrong without reading.
-        removed: Keys of files that are no longer there.
-        touched: The frames that have a file to write or to remove.
-    """
+    """Portion of a scan's work: frames to read, files to write, keys to remove."""
 
     frames: list[FrameFiles] = field(default_factory=list)
+    """Frames to read; they are written together with their files."""
     files: list[File] = field(default_factory=list)
+    """Other files to write."""
     restated: list[File] = field(default_factory=list)
+    """Files of which only state and tier are written."""
     examined: list[str] = field(default_factory=list)
+    """Keys whose earlier problems are void."""
     problems: list[Problem] = field(default_factory=list)
+    """What was found wrong without reading."""
     removed: list[str] = field(default_factory=list)
+    """Keys of files that are no longer there."""
     unlabelled: list[FrameFiles] = field(default_factory=list)
+    """Frames without a label, of which nothing is read; written likewise."""
     touched: set[Identity] = field(default_factory=set)
+    """The frames that have a file to write or to remove."""
 
     def add_frame(self, frame: FrameFiles) -> None:
         """Take a frame, with a label or without, and its files."""

@@ -22,23 +22,20 @@ _TAIL_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class FrameCount:
-    """Counts and problems from reading a frame.
-
-    Attributes:
-        width: Image width [pixels]; 0 where a file of the frame is bad.
-        pixels: Pixels of each class, in the class list's order; empty where a file is bad.
-        unknown_pixels: Pixels in colours that are no class.
-        problems: The bad file, or the colours that are no class.
-        digest: PixelCounts.digest of the label; empty where a file is bad.
-    """
+    """Counts and problems from reading a frame."""
 
     width: int
+    """Image width [pixels]; 0 where a file of the frame is bad."""
     height: int
     pixels: tuple[int, ...]
+    """Pixels of each class, in the class list's order; empty where a file is bad."""
     unknown_pixels: int
+    """Pixels in colours that are no class."""
     bytes_read: int
     problems: tuple[Problem, ...] = ()
+    """The bad file, or the colours that are no class."""
     digest: str = ""
+    """PixelCounts.digest of the label; empty where a file is bad."""
 
 
 def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> FrameCount:

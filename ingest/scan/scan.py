@@ -64,27 +64,25 @@ class ScanResult:
 
 @dataclass(frozen=True)
 class ScanOptions:
-    """Options of a scan.
-
-    Attributes:
-        class_list: A class list to use instead of the source's own.
-        full: Count every label again; a class list that has changed does the same.
-        check_images: Open each camera image to see that it fits its label. Without, only labels
-            are opened.
-        selection: Folders to look at, unless the class list has changed; None for all.
-        recall: Has an archive bring back the labels that are to be counted; None leaves them to be
-            read where they lie.
-        max_removed: Share of the source's catalogued files that may leave the catalog (0 to 1);
-            where more are gone none does. Up to ALWAYS_REMOVED files may go in any case.
-    """
+    """Options of a scan."""
 
     class_list: Path | None = None
+    """A class list to use instead of the source's own."""
     full: bool = False
+    """Count every label again; a class list that has changed does the same."""
     check_images: bool = True
+    """Open each camera image to see that it fits its label. Without, only labels are opened."""
     index_folder: Path | None = None
     selection: FolderSelection | None = None
+    """Folders to look at, unless the class list has changed; None for all."""
     recall: RecallFiles | None = None
+    """Has an archive bring back the labels that are to be counted; None leaves them to be read
+    where they lie.
+    """
     max_removed: float = MOST_REMOVED
+    """Share of the source's catalogued files that may leave the catalog (0 to 1); where more are
+    gone none does. Up to ALWAYS_REMOVED files may go in any case.
+    """
 
 
 def scan_source(

@@ -6,41 +6,38 @@ from dataclasses import asdict, dataclass, fields
 
 @dataclass
 class ScanCounts:
-    """Counts of a scan so far.
-
-    Attributes:
-        expected_files: Files that the listing is expected to have in the end; None while unknown.
-        changed: Files whose size, etag or time of last change differs, or all with ``full``.
-        unchanged: Files that are as they were; they are not read again.
-        frames: Frames whose labels were counted.
-        labels_alone: Those of them that have no camera image; the label's row carries the tags.
-        images_archived: Camera images of them that an archive holds, and that were not opened.
-        recalling: Labels that an archive is bringing back.
-        unlabelled: Frames without a label that were written.
-        bytes_read: Bytes read from the source, listings not counted.
-        orphans: Files without their partner.
-        unknown_pixels: Pixels in colours that are no class.
-        commits: Snapshots of the catalog that it made.
-        seconds: Time since the scan began [s].
-    """
+    """Counts of a scan so far."""
 
     files: int = 0
     expected_files: int | None = None
+    """Files that the listing is expected to have in the end; None while unknown."""
     added: int = 0
     changed: int = 0
+    """Files whose size, etag or time of last change differs, or all with ``full``."""
     unchanged: int = 0
+    """Files that are as they were; they are not read again."""
     removed: int = 0
     frames: int = 0
+    """Frames whose labels were counted."""
     labels_alone: int = 0
+    """Those of them that have no camera image; the label's row carries the tags."""
     images_archived: int = 0
+    """Camera images of them that an archive holds, and that were not opened."""
     recalling: int = 0
+    """Labels that an archive is bringing back."""
     unlabelled: int = 0
+    """Frames without a label that were written."""
     bytes_read: int = 0
+    """Bytes read from the source, listings not counted."""
     bad_files: int = 0
     orphans: int = 0
+    """Files without their partner."""
     unknown_pixels: int = 0
+    """Pixels in colours that are no class."""
     commits: int = 0
+    """Snapshots of the catalog that it made."""
     seconds: float = 0.0
+    """Time since the scan began [s]."""
 
     def __add__(self, other: "ScanCounts") -> "ScanCounts":
         """The counts of one scan and of another after it, which may still expect more files."""

@@ -6,15 +6,12 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True)
 class RestoreRequest:
-    """A request to an object store for archived objects.
-
-    Attributes:
-        days: How long it keeps a copy that can be read.
-        tier: How soon it does: "Standard", "Bulk", "Expedited"; IBM COS has "Accelerated", too.
-    """
+    """A request to an object store for archived objects."""
 
     days: int = 7
+    """How long it keeps a copy that can be read."""
     tier: str = "Standard"
+    """How soon it does: "Standard", "Bulk", "Expedited"; IBM COS has "Accelerated", too."""
 
 
 @runtime_checkable

@@ -33,19 +33,16 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass
 class Way:
-    """The addresses that one endpoint's sources may reach.
-
-    Attributes:
-        reach: PUBLIC or ENDPOINT.
-        refused: What was refused last, as a sentence says it; empty for nothing.
-        token: What a client of the proxy shows; other users of the machine do not have it.
-    """
+    """The addresses that one endpoint's sources may reach."""
 
     host: str
     port: int
     reach: str
+    """PUBLIC or ENDPOINT."""
     refused: str = ""
+    """What was refused last, as a sentence says it; empty for nothing."""
     token: str = field(default_factory=lambda: secrets.token_hex(16))
+    """What a client of the proxy shows; other users of the machine do not have it."""
 
 
 class _Refused(Exception):

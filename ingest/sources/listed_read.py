@@ -34,15 +34,12 @@ class KnowsChecksums(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ListedContent:
-    """A listed file's bytes.
-
-    Attributes:
-        content: All of them, as many as the listing says.
-        is_proven: Whether a checksum says that they are the file's.
-    """
+    """A listed file's bytes."""
 
     content: bytes
+    """All of them, as many as the listing says."""
     is_proven: bool
+    """Whether a checksum says that they are the file's."""
 
 
 def read_listed(source: FileReader, file: File) -> ListedContent:

@@ -15,15 +15,12 @@ MOUNT = "HOST_FOLDER[:FOLDER_IN_CONTAINER]"
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A source's root on a mounted file system.
-
-    Attributes:
-        host: Its folder on hosts that mount the file system.
-        container: Its folder in containers and pods; the host's where it was not given.
-    """
+    """A source's root on a mounted file system."""
 
     host: str
+    """Its folder on hosts that mount the file system."""
     container: str
+    """Its folder in containers and pods; the host's where it was not given."""
 
     @classmethod
     def parse(cls, text: str) -> "Mount":

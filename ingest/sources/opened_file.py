@@ -15,27 +15,26 @@ PIECE_BYTES = 8 * 2**20
 
 @dataclass(frozen=True)
 class OpenedFile:
-    """A file that is about to be read.
-
-    Attributes:
-        size: Of the whole file [bytes].
-        version: Which version it is (catalog.storage.file_version).
-        pieces: Its bytes of the part that was asked for, in order. After the last one it is certain
-            that all were of this version; else the iterator raises UnreadableFile, OtherVersion or
-            StorageError.
-        check_md5: Told the MD5 of the whole file, in hex, raises StorageError where the source
-            has another; None where it has none.
-        read_into: Reads all into memory in place of `pieces`, says how many bytes, and raises what
-            `pieces` does; None where that saves nothing.
-        in_ranges: Whether each of `pieces` takes a request of its own.
-    """
+    """A file that is about to be read."""
 
     size: int
+    """Of the whole file [bytes]."""
     version: str
+    """Which version it is (catalog.storage.file_version)."""
     pieces: Iterator[bytes]
+    """Its bytes of the part that was asked for, in order. After the last one it is certain that all
+    were of this version; else the iterator raises UnreadableFile, OtherVersion or StorageError.
+    """
     check_md5: Callable[[str], None] | None = None
+    """Told the MD5 of the whole file, in hex, raises StorageError where the source has another;
+    None where it has none.
+    """
     read_into: Callable[[memoryview], int] | None = None
+    """Reads all into memory in place of `pieces`, says how many bytes, and raises what `pieces`
+    does; None where that saves nothing.
+    """
     in_ranges: bool = False
+    """Whether each of `pieces` takes a request of its own."""
 
 
 @runtime_checkable

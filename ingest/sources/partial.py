@@ -17,15 +17,12 @@ _IN_SCENE = re.compile(rf"((?:.*/)?{SCENE}/).+", re.ASCII | re.DOTALL)
 
 @dataclass(frozen=True)
 class FolderSelection:
-    """Selection of a source's folders; each ends in a slash, and "" is the source itself.
-
-    Attributes:
-        recursive: Folders with everything below them.
-        flat: Folders with the files that lie in them and no deeper.
-    """
+    """Selection of a source's folders; each ends in a slash, and "" is the source itself."""
 
     recursive: tuple[str, ...] = ()
+    """Folders with everything below them."""
     flat: tuple[str, ...] = ()
+    """Folders with the files that lie in them and no deeper."""
 
     @classmethod
     def of(cls, recursive: Iterable[str], flat: Iterable[str] = ()) -> "FolderSelection":

@@ -19,25 +19,22 @@ from ingest.sources.source_options import NO_OPTIONS, SourceOptions
 
 @dataclass(frozen=True)
 class Scheme:
-    """Kind of location: its URIs, and the module that opens them.
-
-    Attributes:
-        name: Of its URIs; "file" is that of plain paths, too.
-        example: What a URI of it looks like.
-        module: What opens it, imported then: boto3 takes 0.3 s, and a folder does not need it.
-        extra: The extra of framesift that it needs; empty for none.
-        is_local: Whether it names a folder of this machine; else a server, reached as the options
-            say.
-        events: What reports changes in its folders, as ingest.watch.choice names it; the first
-            is taken where none is named.
-    """
+    """Kind of location: its URIs, and the module that opens them."""
 
     name: str
+    """Of its URIs; "file" is that of plain paths, too."""
     example: str
+    """What a URI of it looks like."""
     module: str
+    """What opens it, imported then: boto3 takes 0.3 s, and a folder does not need it."""
     extra: str
+    """The extra of framesift that it needs; empty for none."""
     is_local: bool
+    """Whether it names a folder of this machine; else a server, reached as the options say."""
     events: tuple[str, ...]
+    """What reports changes in its folders, as ingest.watch.choice names it; the first is taken
+    where none is named.
+    """
 
 
 SCHEMES = {

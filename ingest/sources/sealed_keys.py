@@ -38,15 +38,12 @@ class AccessKeys:
 
 @dataclass(frozen=True)
 class SecretKey:
-    """The key that access keys are encrypted by, or the file that holds it.
-
-    Attributes:
-        path: The file, used where there is no text.
-        text: The key itself, of 32 bytes in URL-safe base64.
-    """
+    """The key that access keys are encrypted by, or the file that holds it."""
 
     path: Path
+    """The file, used where there is no text."""
     text: str = field(default="", repr=False)
+    """The key itself, of 32 bytes in URL-safe base64."""
 
     def fernet(self, *, make: bool = False) -> "Fernet":
         """The cipher.

@@ -68,19 +68,16 @@ class SourceFiles(FileReader, Protocol):
 
 
 class ArchiveBytes(Protocol):
-    """An archive that can be read in ranges, by several threads at once.
-
-    Attributes:
-        uri: How messages call it.
-        size: Its size [bytes].
-        identity: Changes with its content: ETag, or time of last change.
-        walks: Walks that pay to run at once when it is indexed; 1 where a read costs no wait.
-    """
+    """An archive that can be read in ranges, by several threads at once."""
 
     uri: str
+    """How messages call it."""
     size: int
+    """Its size [bytes]."""
     identity: str
+    """Changes with its content: ETag, or time of last change."""
     walks: int
+    """Walks that pay to run at once when it is indexed; 1 where a read costs no wait."""
 
     def read_range(self, start: int, length: int, label: str = "") -> bytes:
         """At most ``length`` bytes from ``start``.

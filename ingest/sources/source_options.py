@@ -19,50 +19,51 @@ class SourceOptions:
 
     Credentials come from boto3's chain: environment, ~/.aws/credentials and config (SSO, role,
     process), container and instance metadata; or they are kept here, encrypted.
-
-    Attributes:
-        endpoint_url: Server that speaks S3 (IBM COS, Ceph, MinIO), such as
-            "https://s3.eu-de.cloud-object-storage.appdomain.cloud"; empty for AWS.
-        anonymous: Ask unsigned, as public buckets allow.
-        profile: Profile of ~/.aws/config; empty for the default one.
-        region: Region of the bucket; empty to take the profile's, or to ask AWS.
-        ca_bundle: PEM file of further authorities to trust; empty for the system's alone.
-        sealed_keys: Keys of this source, as sealed_keys.seal gives them; empty for none.
-        within: Folder that a folder or archive of this machine must lie below, links followed;
-            empty for anywhere.
-        reach: What an endpoint that was named over REST may lead to; see endpoint_proxy. Empty for
-            anything.
-        host: Server of a mounted file system, as clients of Spectrum Discover name it; only shown.
-        user: Whom they say to ask it as; only shown.
-        give_up_after: Longest time to retry a request that fails [s].
-        exclude: Patterns of what is left out; see ingest.sources.exclude.
-        part_of: The data set that the source is a part of: extractors look for a frame's files in
-            all of its sources. Empty for the source's own name.
-        mount: Where its root lies on a mounted file system, as ingest.sources.mount writes it;
-            empty where it is on none, or lies there itself.
-        max_mb_per_s: Megabytes (10^6 bytes) a second that a staging fetches from it at most; 0 for
-            any number.
-        max_requests_per_s: Requests for its files that a staging sends a second at most; 0 for any
-            number.
     """
 
     endpoint_url: str = ""
+    """Server that speaks S3 (IBM COS, Ceph, MinIO), such as
+    "https://s3.eu-de.cloud-object-storage.appdomain.cloud"; empty for AWS.
+    """
     anonymous: bool = False
+    """Ask unsigned, as public buckets allow."""
     profile: str = ""
+    """Profile of ~/.aws/config; empty for the default one."""
     region: str = ""
+    """Region of the bucket; empty to take the profile's, or to ask AWS."""
     ca_bundle: str = ""
+    """PEM file of further authorities to trust; empty for the system's alone."""
     verify_tls: bool = True
     sealed_keys: str = ""
+    """Keys of this source, as sealed_keys.seal gives them; empty for none."""
     within: str = ""
+    """Folder that a folder or archive of this machine must lie below, links followed; empty for
+    anywhere.
+    """
     reach: str = ""
+    """What an endpoint that was named over REST may lead to; see endpoint_proxy. Empty for
+    anything.
+    """
     host: str = ""
+    """Server of a mounted file system, as clients of Spectrum Discover name it; only shown."""
     user: str = ""
+    """Whom they say to ask it as; only shown."""
     give_up_after: float = 60.0
+    """Longest time to retry a request that fails [s]."""
     exclude: tuple[str, ...] = ()
+    """Patterns of what is left out; see ingest.sources.exclude."""
     part_of: str = ""
+    """The data set that the source is a part of: extractors look for a frame's files in all of its
+    sources. Empty for the source's own name.
+    """
     mount: str = ""
+    """Where its root lies on a mounted file system, as ingest.sources.mount writes it; empty where
+    it is on none, or lies there itself.
+    """
     max_mb_per_s: float = 0.0
+    """Megabytes (10^6 bytes) a second that a staging fetches from it at most; 0 for any number."""
     max_requests_per_s: float = 0.0
+    """Requests for its files that a staging sends a second at most; 0 for any number."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.

@@ -28,18 +28,16 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class EventChoice:
-    """Choice of the events that report a source's changes.
-
-    Attributes:
-        url: "inotify", "none", or the URL of a queue or topic; empty for inotify where the source
-            is a folder of this machine, and for none elsewhere.
-        config: File of librdkafka's properties for a topic.
-        group: Name that a topic's offsets are kept under, unless the file says another.
-    """
+    """Choice of the events that report a source's changes."""
 
     url: str = ""
+    """"inotify", "none", or the URL of a queue or topic; empty for inotify where the source is a
+    folder of this machine, and for none elsewhere.
+    """
     config: Path | None = None
+    """File of librdkafka's properties for a topic."""
     group: str = "framesift"
+    """Name that a topic's offsets are kept under, unless the file says another."""
     index_folder: Path | None = None
 
 
@@ -140,16 +138,13 @@ def _kafka(request: _Request) -> Events:
 
 @dataclass(frozen=True)
 class _Kind:
-    """One kind of events, and how it is opened.
-
-    Attributes:
-        extra: The extra of framesift that this needs.
-        refusal: What is said of a source that has none of them, after its name.
-    """
+    """One kind of events, and how it is opened."""
 
     open: Callable[[_Request], Events]
     extra: str
+    """The extra of framesift that this needs."""
     refusal: str
+    """What is said of a source that has none of them, after its name."""
 
 
 _NO_FOLDER = "is no folder: inotify cannot watch it"

@@ -31,29 +31,23 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 
 @dataclass(frozen=True)
 class Batched:
-    """Counts of one batch.
-
-    Attributes:
-        folders: Folders and single keys that were looked at; the whole source counts as one.
-        seconds: From the first change that was noticed to its commit [s].
-    """
+    """Counts of one batch."""
 
     folders: int
+    """Folders and single keys that were looked at; the whole source counts as one."""
     is_whole_source: bool
     counts: ScanCounts
     seconds: float
+    """From the first change that was noticed to its commit [s]."""
 
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """Options of a watch.
-
-    Attributes:
-        relist_s: The whole source is listed so long after the last time [s]; never when 0.
-    """
+    """Options of a watch."""
 
     scan: ScanOptions
     relist_s: float = 300.0
+    """The whole source is listed so long after the last time [s]; never when 0."""
 
 
 class _Stopped(Exception):

@@ -29,46 +29,37 @@ _COLUMN = re.compile(r"Async\s+Read\s*\(([^)]*)\)")
 
 @dataclass(frozen=True, slots=True)
 class PrefetchOptions:
-    """Options of prefetches that a site needs.
-
-    Attributes:
-        gateway: Node that they run on: "local", "all" or its name; AFM's choice where empty.
-        force: Fetch whatever AFM's own restrictions are.
-    """
+    """Options of prefetches that a site needs."""
 
     gateway: str = ""
+    """Node that they run on: "local", "all" or its name; AFM's choice where empty."""
     force: bool = False
+    """Fetch whatever AFM's own restrictions are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """Files that a prefetch has queued so far.
-
-    Attributes:
-        bytes: Of the queued files, about [bytes].
-    """
+    """Files that a prefetch has queued so far."""
 
     queued: int
     total: int
     failed: int
     bytes: int
+    """Of the queued files, about [bytes]."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrefetchStatistics:
-    """State of the last prefetch of a fileset.
-
-    Attributes:
-        pending: Files that are queued and not there yet.
-        cached: Files that were there before.
-        bytes: Fetched so far [bytes].
-    """
+    """State of the last prefetch of a fileset."""
 
     pending: int
+    """Files that are queued and not there yet."""
     failed: int
     cached: int
+    """Files that were there before."""
     total: int
     bytes: int
+    """Fetched so far [bytes]."""
 
 
 _NAMES = {

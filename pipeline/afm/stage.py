@@ -40,19 +40,16 @@ _FIRST_LOOK_S, _LONGEST_LOOK_S = 0.2, 15.0
 
 @dataclass(frozen=True)
 class AfmAccess:
-    """Access to AFM: its commands, folder of lists and options.
-
-    Attributes:
-        command: mmafmctl, and what leads to it.
-        lists: Folder of list files, which this machine and the storage node have.
-        in_container: Whether jobs read sources at their folders in containers.
-        cos_command: mmafmcosctl, and what leads to it.
-    """
+    """Access to AFM: its commands, folder of lists and options."""
 
     command: tuple[str, ...]
+    """mmafmctl, and what leads to it."""
     lists: Path
+    """Folder of list files, which this machine and the storage node have."""
     in_container: bool = False
+    """Whether jobs read sources at their folders in containers."""
     cos_command: tuple[str, ...] = ("mmafmcosctl",)
+    """mmafmcosctl, and what leads to it."""
     prefetch: PrefetchOptions = field(default_factory=PrefetchOptions)
 
     @property
@@ -237,17 +234,14 @@ def evict_from_afm(
 
 @dataclass(frozen=True)
 class _Brought:
-    """A dataset's files by the filesets that show them.
-
-    Attributes:
-        own: Its manifest, with the sources' own places.
-        manifest: The same with its files at their mounts.
-        files: Each file once, by its fileset.
-    """
+    """A dataset's files by the filesets that show them."""
 
     own: Manifest
+    """Its manifest, with the sources' own places."""
     manifest: Manifest
+    """The same with its files at their mounts."""
     files: Mapping[Fileset, list[FrameFile]]
+    """Each file once, by its fileset."""
 
     @classmethod
     def of(cls, records: RecordStore, dataset: Dataset, targets: Sequence[str]) -> "_Brought":

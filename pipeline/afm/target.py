@@ -16,16 +16,13 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
 
 @dataclass(frozen=True, slots=True)
 class Fileset:
-    """An AFM fileset.
-
-    Attributes:
-        device: Its file system, as mmafmctl takes it.
-        is_cos: Whether objects of a cloud object storage come into it by mmafmcosctl.
-    """
+    """An AFM fileset."""
 
     device: str
+    """Its file system, as mmafmctl takes it."""
     name: str
     is_cos: bool = False
+    """Whether objects of a cloud object storage come into it by mmafmcosctl."""
 
     def __str__(self) -> str:
         return f"{_COS_SCHEME if self.is_cos else _SCHEME}{self.device}/{self.name}"

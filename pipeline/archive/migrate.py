@@ -19,19 +19,16 @@ from pipeline.staging.storage_commands.list_file import needs_escapes
 
 @dataclass(frozen=True)
 class Migrated:
-    """The outcome of a migration.
-
-    Attributes:
-        files: Files that are on tape alone now.
-        in_use: Files that stay on disk: they are in use, or no list can hold their names.
-        cause: What its command said where it failed.
-    """
+    """The outcome of a migration."""
 
     files: int
+    """Files that are on tape alone now."""
     bytes: int
     in_use: int
+    """Files that stay on disk: they are in use, or no list can hold their names."""
     remaining: int
     cause: str = ""
+    """What its command said where it failed."""
 
 
 def check_migration(access: ArchiveAccess) -> None:

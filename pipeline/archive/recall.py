@@ -37,31 +37,24 @@ _STILL_IN_A_ROW = 64
 
 @dataclass(frozen=True)
 class ArchiveAccess:
-    """Access to archives: their commands, folder of lists and requests.
-
-    Attributes:
-        command: `eeadm recall`, and what leads to it; empty leaves stubs to be recalled as they are
-            read.
-        lists: Folder of list files, which this machine and the archive's node have.
-        restore: How object stores are asked.
-        migrate: `eeadm migrate` with its pool, and what leads to it; see `eeadm.migrate`.
-    """
+    """Access to archives: their commands, folder of lists and requests."""
 
     command: tuple[str, ...] = ()
+    """`eeadm recall`, and what leads to it; empty leaves stubs to be recalled as they are read."""
     lists: Path = Path()
+    """Folder of list files, which this machine and the archive's node have."""
     restore: RestoreRequest = field(default_factory=RestoreRequest)
+    """How object stores are asked."""
     migrate: tuple[str, ...] = ()
+    """`eeadm migrate` with its pool, and what leads to it; see `eeadm.migrate`."""
 
 
 @dataclass(frozen=True)
 class Recalled:
-    """The outcome of a recall.
-
-    Attributes:
-        files: Files that an archive held, and were asked for.
-    """
+    """The outcome of a recall."""
 
     files: int = 0
+    """Files that an archive held, and were asked for."""
     causes: Mapping[SourceKey, str] = field(default_factory=dict)
 
     def explained(self, failure: FailedFile, key: SourceKey) -> FailedFile:

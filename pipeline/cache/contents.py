@@ -25,29 +25,23 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class CachedItem:
-    """An entry of a cache, or a prepared form in it.
-
-    Attributes:
-        path: Below the cache.
-        used: When it came or was last used, by the file system's clock [s].
-    """
+    """An entry of a cache, or a prepared form in it."""
 
     path: str
+    """Below the cache."""
     bytes: int
     files: int
     used: float
+    """When it came or was last used, by the file system's clock [s]."""
 
 
 @dataclass(frozen=True)
 class StagedManifest:
-    """A manifest in a cache.
-
-    Attributes:
-        used: When a job or a staging last began or ended to use it [s].
-    """
+    """A manifest in a cache."""
 
     folder: Path
     used: float
+    """When a job or a staging last began or ended to use it [s]."""
     pinned: bool
 
     @property

@@ -44,42 +44,33 @@ _FEW = 10_000
 
 @dataclass(frozen=True)
 class Holding:
-    """Holder of content that may not be evicted, and how much it holds.
-
-    Attributes:
-        bytes: Of the content in the cache that it holds; what several hold counts for each [bytes].
-    """
+    """Holder of content that may not be evicted, and how much it holds."""
 
     what: str
     bytes: int
+    """Of the content in the cache that it holds; what several hold counts for each [bytes]."""
 
 
 @dataclass(frozen=True)
 class EvictionPlan:
-    """Plan of an eviction: the manifests, entries and prepared forms to remove.
-
-    Attributes:
-        is_enough: Whether no more must go.
-    """
+    """Plan of an eviction: the manifests, entries and prepared forms to remove."""
 
     manifests: tuple[StagedManifest, ...]
     items: tuple[CachedItem, ...]
     bytes: int
     files: int
     is_enough: bool
+    """Whether no more must go."""
 
 
 @dataclass(frozen=True)
 class UserContents:
-    """The content of one user's datasets.
-
-    Attributes:
-        free: Those that may go, least recently used first.
-        stays: Paths of what the others name.
-    """
+    """The content of one user's datasets."""
 
     free: tuple[StagedManifest, ...]
+    """Those that may go, least recently used first."""
     stays: frozenset[str]
+    """Paths of what the others name."""
     contents: "CacheContents"
 
     @property

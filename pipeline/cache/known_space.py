@@ -18,21 +18,18 @@ _SETTLED_S = 3.0
 
 @dataclass
 class _Folder:
-    """Count of what lies in a folder.
-
-    Attributes:
-        mark: Its time and number.
-        bytes: Of the files in it itself.
-        marked_s: When it was first seen with that mark, by this process's clock [s].
-        is_settled: Whether a change since it was counted must have changed its mark.
-    """
+    """Count of what lies in a folder."""
 
     mark: tuple[int, int]
+    """Its time and number."""
     bytes: int = 0
+    """Of the files in it itself."""
     files: int = 0
     folders: list[str] = field(default_factory=list)
     marked_s: float = 0.0
+    """When it was first seen with that mark, by this process's clock [s]."""
     is_settled: bool = False
+    """Whether a change since it was counted must have changed its mark."""
 
 
 class KnownSpace:

@@ -38,17 +38,14 @@ _LOOK_AGAIN_S = 0.05
 
 @dataclass(frozen=True)
 class Holder:
-    """The holder of a lease, for people.
-
-    Attributes:
-        dataset: NAME@VERSION.
-        job: The job that reads it; empty for a staging.
-        user: Whose job or staging it is; empty where nobody is known.
-    """
+    """The holder of a lease, for people."""
 
     dataset: str
+    """NAME@VERSION."""
     job: str = ""
+    """The job that reads it; empty for a staging."""
     user: str = ""
+    """Whose job or staging it is; empty where nobody is known."""
 
     def __str__(self) -> str:
         what = f"job {self.job}" if self.job else "a staging"
@@ -57,24 +54,21 @@ class Holder:
 
 @dataclass(frozen=True)
 class HeldLease:
-    """Lease as other processes see it.
-
-    Attributes:
-        manifest: Name of the staged manifest.
-        reserved_bytes: Room for what is still to come [bytes].
-        is_known: Whether its holder is known to live, and not only not known to be dead.
-        is_window: Whether its holder fetches again what goes: others of its kind may evict it.
-    """
+    """Lease as other processes see it."""
 
     folder: Path
     manifest: str
+    """Name of the staged manifest."""
     holder: Holder
     host: str
     pid: int
     reserved_bytes: int
+    """Room for what is still to come [bytes]."""
     reserved_files: int
     is_known: bool
+    """Whether its holder is known to live, and not only not known to be dead."""
     is_window: bool = False
+    """Whether its holder fetches again what goes: others of its kind may evict it."""
 
     def __str__(self) -> str:
         return f"{self.holder} (process {self.pid} on {self.host})"

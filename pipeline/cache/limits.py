@@ -19,10 +19,6 @@ class Limits:
 
     Entries and prepared forms count, by their size. Above a soft limit a staging evicts what was
     used least recently, at its end; a hard one is never passed.
-
-    Attributes:
-        free_bytes: What must stay free on the cache's file system [bytes].
-        user_bytes: What the datasets that one user has staged may take [bytes].
     """
 
     soft_bytes: int | None = None
@@ -30,7 +26,9 @@ class Limits:
     soft_files: int | None = None
     hard_files: int | None = None
     free_bytes: int = 0
+    """What must stay free on the cache's file system [bytes]."""
     user_bytes: int | None = None
+    """What the datasets that one user has staged may take [bytes]."""
 
     @property
     def count(self) -> bool:

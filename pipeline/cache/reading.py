@@ -33,37 +33,31 @@ ALL = 2**62
 
 @dataclass(frozen=True)
 class Reading:
-    """Progress of a reader.
-
-    Attributes:
-        reader: Its number among the job's.
-        batch_size: Examples of a reader in a step.
-        begin: Examples that the whole job had read before it began.
-        end: Examples that it will have read at its end.
-        read: Of its own, how many it has read, one after the other.
-        waits: Paths below the cache of what it waits for.
-    """
+    """Progress of a reader."""
 
     reader: int
+    """Its number among the job's."""
     readers: int
     batch_size: int
+    """Examples of a reader in a step."""
     begin: int
+    """Examples that the whole job had read before it began."""
     end: int
+    """Examples that it will have read at its end."""
     read: int = 0
+    """Of its own, how many it has read, one after the other."""
     waits: tuple[str, ...] = ()
+    """Paths below the cache of what it waits for."""
 
 
 @dataclass(frozen=True)
 class StagingLocation:
-    """Location of a staging that readers read through.
-
-    Attributes:
-        folder: Its own one in the cache.
-        manifest: The manifest with the paths of what it fetches.
-    """
+    """Location of a staging that readers read through."""
 
     folder: str
+    """Its own one in the cache."""
     manifest: str
+    """The manifest with the paths of what it fetches."""
 
 
 class ReadsThrough:

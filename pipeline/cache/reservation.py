@@ -55,22 +55,19 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class ReservationPlan:
-    """Plan of reserving space: the evictions that it takes, or the limit that refuses it.
-
-    Attributes:
-        eviction: What is evicted for it; None where nothing must be.
-        why: Which limit does not allow it, where it does not fit.
-        is_known: Whether everybody who holds content is known to live.
-        holders: What keeps content from going.
-        passed_on: Staged manifests that count for their other stagers alone from then on.
-    """
+    """Plan of reserving space: the evictions that it takes, or the limit that refuses it."""
 
     fits: bool
     eviction: EvictionPlan | None = None
+    """What is evicted for it; None where nothing must be."""
     why: str = ""
+    """Which limit does not allow it, where it does not fit."""
     is_known: bool = True
+    """Whether everybody who holds content is known to live."""
     holders: tuple[str, ...] = ()
+    """What keeps content from going."""
     passed_on: tuple[StagedManifest, ...] = ()
+    """Staged manifests that count for their other stagers alone from then on."""
 
 
 class Reservation:

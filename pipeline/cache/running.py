@@ -33,20 +33,16 @@ _MOST_BYTES = 65_536
 
 @dataclass(frozen=True)
 class StagingAbout:
-    """Description of a staging: its dataset, its plan and its process.
-
-    Attributes:
-        dataset: NAME@VERSION.
-        content_id: Of the dataset: two homes may have datasets of one name.
-        job_folder: Of the job that does it; empty for a command.
-        user: Whose it is: the job's owner, or the command's user on its machine.
-        began: When, by that host's clock, ISO 8601 in UTC.
-    """
+    """Description of a staging: its dataset, its plan and its process."""
 
     dataset: str
+    """NAME@VERSION."""
     content_id: str
+    """Of the dataset: two homes may have datasets of one name."""
     job_folder: str
+    """Of the job that does it; empty for a command."""
     user: str
+    """Whose it is: the job's owner, or the command's user on its machine."""
     files: int
     bytes: int
     missing_files: int
@@ -54,6 +50,7 @@ class StagingAbout:
     host: str = field(default_factory=platform.node)
     pid: int = field(default_factory=os.getpid)
     began: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    """When, by that host's clock, ISO 8601 in UTC."""
 
 
 _TEXTS = [each.name for each in fields(StagingAbout) if each.type is str]
@@ -62,15 +59,12 @@ _NUMBERS = [each.name for each in fields(StagingAbout) if each.type is int]
 
 @dataclass(frozen=True)
 class RunningStaging:
-    """A running staging.
-
-    Attributes:
-        progress: As pipeline.staging.progress.Progress.to_json gives it; empty at first.
-    """
+    """A running staging."""
 
     name: str
     about: StagingAbout
     progress: Mapping[str, Any]
+    """As pipeline.staging.progress.Progress.to_json gives it; empty at first."""
     is_cancelled: bool
 
 

@@ -37,25 +37,23 @@ _TRIES = 10
 
 @dataclass
 class SourceCounts:
-    """Counts of one source's files.
-
-    Attributes:
-        hits: Files of stagings that were in the cache.
-        misses: Files of stagings that were not.
-        seconds: Time that the fetched files took, several at once [s].
-        within: How many of them took at most each of `BOUNDS_S`, and no less than the one before;
-            the last number is of those that took longer.
-    """
+    """Counts of one source's files."""
 
     hits: int = 0
+    """Files of stagings that were in the cache."""
     misses: int = 0
+    """Files of stagings that were not."""
     fetched_files: int = 0
     fetched_bytes: int = 0
     failed_files: int = 0
     evicted_files: int = 0
     evicted_bytes: int = 0
     seconds: float = 0.0
+    """Time that the fetched files took, several at once [s]."""
     within: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS_S) + 1))
+    """How many of them took at most each of `BOUNDS_S`, and no less than the one before; the last
+    number is of those that took longer.
+    """
 
     def add(self, other: "SourceCounts") -> None:
         """Add another's."""

@@ -23,37 +23,31 @@ class Space:
 
 @dataclass(frozen=True)
 class DatasetSpace:
-    """Space that a staged dataset takes.
-
-    Attributes:
-        space: Of its entries; what several datasets name counts for each.
-        alone: Of its entries that no other staged dataset names.
-    """
+    """Space that a staged dataset takes."""
 
     manifest: StagedManifest
     space: Space
+    """Of its entries; what several datasets name counts for each."""
     alone: Space
+    """Of its entries that no other staged dataset names."""
     prepared: Space
     leases: tuple[HeldLease, ...]
 
 
 @dataclass(frozen=True)
 class CacheStatus:
-    """Space in a cache, and the leases on it.
-
-    Attributes:
-        datasets: Staged datasets, the one used last first.
-        sources: Space of the entries of each source, by "cluster:datasource", largest first.
-        unnamed: Space of entries that no staged dataset names: of earlier stagings, or coming.
-    """
+    """Space in a cache, and the leases on it."""
 
     space: Space
     free_bytes: int
     limits: Limits
     datasets: tuple[DatasetSpace, ...]
+    """Staged datasets, the one used last first."""
     sources: dict[str, Space]
+    """Space of the entries of each source, by "cluster:datasource", largest first."""
     prepared: Space
     unnamed: Space
+    """Space of entries that no staged dataset names: of earlier stagings, or coming."""
     leases: tuple[HeldLease, ...]
 
 

@@ -39,42 +39,36 @@ _LONGEST_NAME = 128
 
 @dataclass(frozen=True)
 class Provenance:
-    """The provenance of a dataset's frames, besides the question.
-
-    Attributes:
-        built: What chose or added the frames, as data; part of the dataset's id.
-        seed: Decided between frames that fitted equally.
-        report: What was achieved of what was wanted.
-        owner: The user who makes it; nobody on the machine's own command line.
-    """
+    """The provenance of a dataset's frames, besides the question."""
 
     built: Mapping[str, Any] = field(default_factory=dict)
+    """What chose or added the frames, as data; part of the dataset's id."""
     seed: int = 0
+    """Decided between frames that fitted equally."""
     parents: Sequence[Dataset] = ()
     report: Mapping[str, Any] = field(default_factory=dict)
+    """What was achieved of what was wanted."""
     owner: Owner = NOBODY
+    """The user who makes it; nobody on the machine's own command line."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """A dataset's frames, ready to be saved.
-
-    Attributes:
-        question: The question, the method and the division, as data.
-        snapshot: The catalog snapshot that was asked.
-        rows: One row per frame, schema FRAMES_SCHEMA.
-        tags: Class tag of each entry of class_pixels.
-        classes: Class names in the same order.
-        class_list: The sources' class list, in the same order.
-    """
+    """A dataset's frames, ready to be saved."""
 
     question: Mapping[str, Any]
+    """The question, the method and the division, as data."""
     snapshot: int
+    """The catalog snapshot that was asked."""
     rows: pa.Table
+    """One row per frame, schema FRAMES_SCHEMA."""
     splits: Sequence[str]
     tags: Sequence[str]
+    """Class tag of each entry of class_pixels."""
     classes: tuple[str, ...]
+    """Class names in the same order."""
     class_list: ClassList
+    """The sources' class list, in the same order."""
     source_locations: SourceLocations
 
 

@@ -141,20 +141,17 @@ def _aligned(candidates: Candidates, hashes: Hashes) -> pa.Table:
 
 @dataclass(frozen=True)
 class Gap:
-    """The gap of a dataset that an extension closes.
-
-    Attributes:
-        split: Of which split; the only one when None.
-        min_gap_s: Added frames are at least so far from those of other splits [s].
-        allow_leakage: They may be of any scene, at any time.
-        seed: Decides between frames that close the gap equally well.
-    """
+    """The gap of a dataset that an extension closes."""
 
     demands: tuple[Demand, ...]
     split: str | None = None
+    """Of which split; the only one when None."""
     min_gap_s: float = MIN_GAP_S
+    """Added frames are at least so far from those of other splits [s]."""
     allow_leakage: bool = False
+    """They may be of any scene, at any time."""
     seed: int = 0
+    """Decides between frames that close the gap equally well."""
 
 
 def extend_dataset(

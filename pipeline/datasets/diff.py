@@ -31,15 +31,12 @@ class Moved:
 
 @dataclass(frozen=True)
 class ShareChange:
-    """Share of a value in each of two datasets.
-
-    Attributes:
-        value: Class name, camera or scene.
-        before: Its share in the first (0 to 1).
-    """
+    """Share of a value in each of two datasets."""
 
     value: str
+    """Class name, camera or scene."""
     before: float
+    """Its share in the first (0 to 1)."""
     after: float
 
 
@@ -53,23 +50,20 @@ class Compared:
 
 @dataclass(frozen=True)
 class DatasetDiff:
-    """Changes from one dataset to another.
-
-    Attributes:
-        before: "name@version" of the first.
-        added: Frames that only the second has, and the split of each.
-        pixels: Each class's share of all pixels of classes.
-        presence: Each class's share of the frames.
-    """
+    """Changes from one dataset to another."""
 
     before: str
+    """"name@version" of the first."""
     after: str
     frames: tuple[int, int]
     added: Mapping[str, str]
+    """Frames that only the second has, and the split of each."""
     removed: Mapping[str, str]
     moved: tuple[Moved, ...]
     pixels: Compared
+    """Each class's share of all pixels of classes."""
     presence: Compared
+    """Each class's share of the frames."""
     cameras: Compared
     scenes: Compared
 

@@ -24,23 +24,20 @@ FRAME = "frame"
 
 @dataclass(frozen=True)
 class Division:
-    """The division of a selection into splits.
-
-    Attributes:
-        shares: Share of each split (sums to 1); empty for one split "all".
-        by: Column whose values stay whole, or FRAME.
-        stratify: Stratifiers whose shares every split should have.
-        min_gap_s: Frames nearer in time than this stay on one side [s].
-        allow_leakage: Keep nothing together but what ``by`` says.
-        seed: Decides between groups that do equally well.
-    """
+    """The division of a selection into splits."""
 
     shares: Mapping[str, Fraction] = field(default_factory=dict)
+    """Share of each split (sums to 1); empty for one split "all"."""
     by: str = "scene"
+    """Column whose values stay whole, or FRAME."""
     stratify: tuple[str, ...] = ()
+    """Stratifiers whose shares every split should have."""
     min_gap_s: float = MIN_GAP_S
+    """Frames nearer in time than this stay on one side [s]."""
     allow_leakage: bool = False
+    """Keep nothing together but what ``by`` says."""
     seed: int = 0
+    """Decides between groups that do equally well."""
 
     def columns(self) -> list[str]:
         """The columns that it looks at, beside DRIVE and DUPLICATE where there are any."""

@@ -15,18 +15,16 @@ Reals = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Worth:
-    """A model's numbers that the worth of frames is computed from.
-
-    Attributes:
-        weak_classes: How weak it is in a class, by tag, 0 to 1.
-        weak_slices: How weak it is in parts of the frames, 0 to 1, by tag and the part's name
-            (pipeline.datasets.slice_values).
-        uncertainty: Tag of how unsure it was of a frame; None where none was imported.
-    """
+    """A model's numbers that the worth of frames is computed from."""
 
     weak_classes: Mapping[str, float]
+    """How weak it is in a class, by tag, 0 to 1."""
     weak_slices: Mapping[str, Mapping[str, float]]
+    """How weak it is in parts of the frames, 0 to 1, by tag and the part's name
+    (pipeline.datasets.slice_values).
+    """
     uncertainty: str | None
+    """Tag of how unsure it was of a frame; None where none was imported."""
 
     @property
     def knows_a_model(self) -> bool:

@@ -46,26 +46,23 @@ _POOL = 5
 
 @dataclass(frozen=True)
 class Improvement:
-    """Settings of an improvement: the same settings choose the same frames of a snapshot.
-
-    Attributes:
-        frames: How many to add.
-        weak_classes: How weak the model is in a class, by tag: 1 - IoU, 1 where it has none.
-        weak_slices: How weak it is in parts of the frames, by tag and part: 1 - mean IoU.
-        uncertainty: Tag of how unsure it was of a frame; None where none was imported.
-        per_scene: Most of one scene.
-        min_gap_s: They are at least so far from frames that are validated with [s].
-        seed: Decides between frames that are worth the same.
-    """
+    """Settings of an improvement: the same settings choose the same frames of a snapshot."""
 
     frames: int
+    """How many to add."""
     weak_classes: Mapping[str, float]
+    """How weak the model is in a class, by tag: 1 - IoU, 1 where it has none."""
     weak_slices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """How weak it is in parts of the frames, by tag and part: 1 - mean IoU."""
     uncertainty: str | None = None
+    """Tag of how unsure it was of a frame; None where none was imported."""
     split: str | None = None
     per_scene: int | None = None
+    """Most of one scene."""
     min_gap_s: float = MIN_GAP_S
+    """They are at least so far from frames that are validated with [s]."""
     seed: int = 0
+    """Decides between frames that are worth the same."""
 
 
 @dataclass(frozen=True)

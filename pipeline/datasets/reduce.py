@@ -34,25 +34,22 @@ _POOL = 2
 
 @dataclass(frozen=True)
 class Reduction:
-    """Settings of a reduction: equal settings keep equal frames.
-
-    Attributes:
-        frames: How many the split keeps.
-        weak_classes: How weak a model is in a class, by tag, 0 to 1; empty where none was asked.
-        weak_slices: How weak it is in parts of the frames, by tag and part.
-        uncertainty: Tag of how unsure it was of a frame; None where none was imported.
-        split: That is made smaller; the only one, or "train", when None.
-        seed: Decides between frames that are worth the same.
-        snapshot: Of the catalog whose tags say of uncertainty and duplicates; the newest when None.
-    """
+    """Settings of a reduction: equal settings keep equal frames."""
 
     frames: int
+    """How many the split keeps."""
     weak_classes: Mapping[str, float] = field(default_factory=dict)
+    """How weak a model is in a class, by tag, 0 to 1; empty where none was asked."""
     weak_slices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """How weak it is in parts of the frames, by tag and part."""
     uncertainty: str | None = None
+    """Tag of how unsure it was of a frame; None where none was imported."""
     split: str | None = None
+    """That is made smaller; the only one, or "train", when None."""
     seed: int = 0
+    """Decides between frames that are worth the same."""
     snapshot: int | None = None
+    """Of the catalog whose tags say of uncertainty and duplicates; the newest when None."""
 
 
 def reduce_dataset(

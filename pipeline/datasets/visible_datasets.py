@@ -59,20 +59,17 @@ class _Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class VisiblePart:
-    """Visible part of a dataset: its id and counts; at least one frame.
-
-    Attributes:
-        id: Digest of it; it tells nothing of the other frames.
-        splits: Frames of each split that has some.
-        class_pixels: Pixels of each class, in the order of the dataset's.
-        class_frames: Frames with each class, in the same order.
-    """
+    """Visible part of a dataset: its id and counts; at least one frame."""
 
     id: str
+    """Digest of it; it tells nothing of the other frames."""
     frames: int
     splits: Mapping[str, int]
+    """Frames of each split that has some."""
     class_pixels: Sequence[int]
+    """Pixels of each class, in the order of the dataset's."""
     class_frames: Sequence[int]
+    """Frames with each class, in the same order."""
 
 
 class VisibleDatasets:

@@ -24,28 +24,26 @@ from pipeline.staging.stage import newest_manifest, staged_name
 
 @dataclass(frozen=True)
 class JobInput:
-    """The frames of a job.
-
-    Attributes:
-        dataset: They are of it.
-        whole: Its manifest, with the places of its files.
-        manifest: Where that lies.
-        mounts: Of its sources, where nothing is staged; else empty.
-        cache: That is staged into meanwhile; None where nothing is.
-        start_after: Share of the split that must be there before the job begins [percent]; None
-            where that was not asked for.
-        environment: Variables by which the staging opens the home.
-        writes: Write the manifest where it lies, where it is not there yet.
-    """
+    """The frames of a job."""
 
     dataset: Dataset
+    """They are of it."""
     whole: Manifest
+    """Its manifest, with the places of its files."""
     manifest: Path
+    """Where that lies."""
     mounts: Mapping[str, Mount] = field(default_factory=dict)
+    """Of its sources, where nothing is staged; else empty."""
     cache: Path | None = None
+    """That is staged into meanwhile; None where nothing is."""
     start_after: float | None = None
+    """Share of the split that must be there before the job begins [percent]; None where that was
+    not asked for.
+    """
     environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables by which the staging opens the home."""
     writes: tuple[Callable[[], object], ...] = ()
+    """Write the manifest where it lies, where it is not there yet."""
 
     @property
     def is_in_place(self) -> bool:

@@ -45,35 +45,32 @@ _SHOWN_IF_GIVEN = ("stage", "trust_model", "slices")
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a job.
-
-    Attributes:
-        name: The job's name, which nothing has yet.
-        kind: Of the job.
-        paths: Its files.
-        order: As JSON.
-        dataset: What it works on; None for nothing, and for what a question chooses.
-        backend: Where it runs.
-        resources: What it asks of the machines there.
-        attempts: Attempts that begin without a user's word where one is lost.
-        steps: Names of its steps, in their order.
-        settings: What its record shows until the work is planned.
-        asked: What its steps need to know beside the order, as JSON.
-        work: What its backend is handed; None where a step plans it, once the frames are there.
-    """
+    """The plan of a job."""
 
     name: str
+    """The job's name, which nothing has yet."""
     kind: str
+    """Of the job."""
     paths: JobPaths
+    """Its files."""
     order: Mapping[str, Any] = field(default_factory=dict)
+    """As JSON."""
     dataset: Dataset | None = None
+    """What it works on; None for nothing, and for what a question chooses."""
     backend: str = "local"
+    """Where it runs."""
     resources: Resources = field(default_factory=Resources)
+    """What it asks of the machines there."""
     attempts: int = 1
+    """Attempts that begin without a user's word where one is lost."""
     steps: Sequence[str] = (RUN,)
+    """Names of its steps, in their order."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """What its record shows until the work is planned."""
     asked: Mapping[str, Any] = field(default_factory=dict)
+    """What its steps need to know beside the order, as JSON."""
     work: Work | None = None
+    """What its backend is handed; None where a step plans it, once the frames are there."""
 
     def with_work(self, work: Work) -> "Plan":
         """The same, with what the backend is handed."""

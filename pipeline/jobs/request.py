@@ -19,81 +19,74 @@ _MOST_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Stage:
-    """Commands that may run at once; the next stage begins when all have succeeded.
-
-    Attributes:
-        title: "train", "validate", "merge"...
-        commands: Program and arguments of each, without a launcher; see PYTHON.
-        independent: When one fails, the others go on: what they make counts in the next attempt.
-        optional: When one fails, the job goes on: what it would have made only saves time.
-        ranks: Processes of each command, which the backend's launcher starts.
-        uses_gpus: Whether each gets the GPUs that the job asks for.
-        launcher: What starts the ranks: "horovod", or "ranks", which starts as many processes, one
-            rank too, and lets each know its number (pipeline.jobs.program.rank).
-    """
+    """Commands that may run at once; the next stage begins when all have succeeded."""
 
     title: str
+    """"train", "validate", "merge"..."""
     commands: tuple[tuple[str, ...], ...]
+    """Program and arguments of each, without a launcher; see PYTHON."""
     independent: bool = False
+    """When one fails, the others go on: what they make counts in the next attempt."""
     optional: bool = False
+    """When one fails, the job goes on: what it would have made only saves time."""
     ranks: int = 1
+    """Processes of each command, which the backend's launcher starts."""
     uses_gpus: bool = True
+    """Whether each gets the GPUs that the job asks for."""
     launcher: Literal["horovod", "ranks"] = "horovod"
+    """What starts the ranks: "horovod", or "ranks", which starts as many processes, one rank too,
+    and lets each know its number (pipeline.jobs.program.rank).
+    """
 
 
 @dataclass(frozen=True)
 class StagingBeside:
-    """A staging that runs as long as the job does, and fetches what the job reads.
-
-    Attributes:
-        command: Program and arguments.
-        environment: Variables set for it.
-        needs: What it opens; the job's other commands get no variables for that.
-    """
+    """A staging that runs as long as the job does, and fetches what the job reads."""
 
     command: tuple[str, ...]
+    """Program and arguments."""
     environment: dict[str, str] = field(default_factory=dict)
+    """Variables set for it."""
     needs: tuple[Need, ...] = ("sources",)
+    """What it opens; the job's other commands get no variables for that."""
 
 
 @dataclass(frozen=True)
 class JobRequest:
-    """A job to be run.
-
-    Attributes:
-        name: Its unique name.
-        kind: "train", "validate", or the kind of a command (pipeline.jobs.command_job).
-        stages: What runs, in order.
-        environment: Variables set for every command.
-        parallel: Commands of one stage that run at once, each with all its ranks.
-        needs: What of the home its commands open.
-        settings: What was asked for, such as the split and the number of steps.
-        attempt: How often it was started, this time included.
-        reads: Manifests that its commands read, each with its dataset, NAME@VERSION.
-        owner: User whose job it is; empty for one that is not limited to collections.
-        staging: What fetches its frames meanwhile; None where nothing does.
-        resources: What it asks of the machines it runs on.
-        user: The user who submitted it, limited or not; empty where that is not known.
-        order: What was ordered, as JSON: `as_json` of pipeline.runs.orders, or of another order.
-        submitted: Variables of the process that submitted it, which its programs inherit
-            (pipeline.jobs.environment); None where nothing is known of it.
-    """
+    """A job to be run."""
 
     name: str
+    """Its unique name."""
     kind: str
+    """"train", "validate", or the kind of a command (pipeline.jobs.command_job)."""
     stages: tuple[Stage, ...]
+    """What runs, in order."""
     environment: dict[str, str] = field(default_factory=dict)
+    """Variables set for every command."""
     parallel: int = 2
+    """Commands of one stage that run at once, each with all its ranks."""
     needs: tuple[Need, ...] = ()
+    """What of the home its commands open."""
     settings: dict[str, Any] = field(default_factory=dict)
+    """What was asked for, such as the split and the number of steps."""
     attempt: int = 1
+    """How often it was started, this time included."""
     reads: dict[str, str] = field(default_factory=dict)
+    """Manifests that its commands read, each with its dataset, NAME@VERSION."""
     owner: str = ""
+    """User whose job it is; empty for one that is not limited to collections."""
     staging: StagingBeside | None = None
+    """What fetches its frames meanwhile; None where nothing does."""
     resources: Resources = field(default_factory=Resources)
+    """What it asks of the machines it runs on."""
     user: str = ""
+    """The user who submitted it, limited or not; empty where that is not known."""
     submitted: dict[str, str] | None = None
+    """Variables of the process that submitted it, which its programs inherit
+    (pipeline.jobs.environment); None where nothing is known of it.
+    """
     order: dict[str, Any] = field(default_factory=dict)
+    """What was ordered, as JSON: `as_json` of pipeline.runs.orders, or of another order."""
 
     def to_json(self) -> dict[str, Any]:
         """The request as data that `from_json` reads."""

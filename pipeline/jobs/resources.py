@@ -10,37 +10,34 @@ from pipeline.runs.orders import Order
 
 @dataclass(frozen=True)
 class Resources:
-    """Resources that a job asks of the machines it runs on.
-
-    Attributes:
-        ranks: Processes that a training or validation has at once.
-        ranks_per_node: Of these on each machine; as the backend places them when None.
-        gpus: For each process.
-        cores: For each process; as the backend has it when None.
-        memory_mb: On each machine [MB]; as the backend has it when None.
-        wall_minutes: After which the job's turn ends; None for as long as the backend lets it.
-        nodes: Names of machines, as the backend writes them; empty for any.
-        constraint: Labels that its machines have, as the backend writes them; empty for none.
-        image: Container image that its programs run in; empty for none.
-        mounts: Folders here, and where they lie inside the job.
-        environment: Names of variables that the job cannot do without.
-        packages: Python packages that its programs import.
-        options: The backend's own settings, such as {"partition": "gpu"}, before those of its file.
-    """
+    """Resources that a job asks of the machines it runs on."""
 
     ranks: int = 1
+    """Processes that a training or validation has at once."""
     ranks_per_node: int | None = None
+    """Of these on each machine; as the backend places them when None."""
     gpus: int = 0
+    """For each process."""
     cores: int | None = None
+    """For each process; as the backend has it when None."""
     memory_mb: int | None = None
+    """On each machine [MB]; as the backend has it when None."""
     wall_minutes: int | None = None
+    """After which the job's turn ends; None for as long as the backend lets it."""
     nodes: str = ""
+    """Names of machines, as the backend writes them; empty for any."""
     constraint: str = ""
+    """Labels that its machines have, as the backend writes them; empty for none."""
     image: str = ""
+    """Container image that its programs run in; empty for none."""
     mounts: Mapping[str, str] = field(default_factory=dict)
+    """Folders here, and where they lie inside the job."""
     environment: tuple[str, ...] = ()
+    """Names of variables that the job cannot do without."""
     packages: tuple[str, ...] = ()
+    """Python packages that its programs import."""
     options: Mapping[str, str] = field(default_factory=dict)
+    """The backend's own settings, such as {"partition": "gpu"}, before those of its file."""
 
     def __post_init__(self) -> None:
         """Accept numbers that mean something.

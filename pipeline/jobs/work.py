@@ -21,43 +21,37 @@ Slices = Callable[["Manifest", str, Sequence[str]], "pa.Table"]
 
 @dataclass(frozen=True)
 class JobHome:
-    """A home whose jobs are planned.
-
-    Attributes:
-        records: Its records, as far as the submitting user sees them.
-        queue: Its jobs.
-        slices: Looks in its catalog for the parts that a validation scores.
-    """
+    """A home whose jobs are planned."""
 
     records: RecordStore
+    """Its records, as far as the submitting user sees them."""
     queue: JobQueue
+    """Its jobs."""
     slices: Slices
+    """Looks in its catalog for the parts that a validation scores."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a job's backend; nothing of it is written yet.
-
-    Attributes:
-        stages: What runs, in order.
-        resources: What it asks of the machines.
-        shown: Further paths that the job's record shows.
-        parallel: Commands of one stage that run at once, each with all its ranks.
-        environment: Variables set for every command.
-        needs: What of the home its commands open.
-        settings: What was asked for, as the job's record shows it.
-        reads: Manifests that its commands read, each with its dataset, NAME@VERSION.
-        staging: What fetches its frames meanwhile; None where nothing does.
-        writes: Write the files that its commands find, and that are not there yet.
-    """
+    """The work of a job's backend; nothing of it is written yet."""
 
     stages: tuple[Stage, ...]
+    """What runs, in order."""
     resources: Resources = field(default_factory=Resources)
+    """What it asks of the machines."""
     shown: Mapping[str, str] = field(default_factory=dict)
+    """Further paths that the job's record shows."""
     parallel: int = 1
+    """Commands of one stage that run at once, each with all its ranks."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables set for every command."""
     needs: tuple[Need, ...] = ()
+    """What of the home its commands open."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """What was asked for, as the job's record shows it."""
     reads: Mapping[str, str] = field(default_factory=dict)
+    """Manifests that its commands read, each with its dataset, NAME@VERSION."""
     staging: StagingBeside | None = None
+    """What fetches its frames meanwhile; None where nothing does."""
     writes: tuple[Callable[[], object], ...] = ()
+    """Write the files that its commands find, and that are not there yet."""

@@ -26,17 +26,14 @@ _BLANK = " \t\r\n"
 
 @dataclass(frozen=True)
 class _TagTable:
-    """The content of a file.
-
-    Attributes:
-        rows: line and key, and a text column for each tag that is to be set.
-        broken: Rows that have not as many fields as the header.
-        unknown: Columns that are no tag that a policy may set.
-    """
+    """The content of a file."""
 
     rows: pa.Table
+    """line and key, and a text column for each tag that is to be set."""
     broken: int
+    """Rows that have not as many fields as the header."""
     unknown: Sequence[str]
+    """Columns that are no tag that a policy may set."""
 
 
 def run(

@@ -26,16 +26,13 @@ from pipeline.runs.size import Size
 
 @dataclass(frozen=True)
 class Arrays:
-    """The arrays, as pipeline.prepared.form describes them.
-
-    Attributes:
-        class_list: That labels are decoded with for `put`.
-    """
+    """The arrays, as pipeline.prepared.form describes them."""
 
     images: UInt8
     labels: UInt8
     frames: npt.NDArray[Any]
     class_list: ClassList
+    """That labels are decoded with for `put`."""
 
     @classmethod
     def create(cls, folder: Path, manifest: Manifest, size: Size) -> "Arrays":

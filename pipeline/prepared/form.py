@@ -52,23 +52,20 @@ _LABELS = ("label_source", "label", "label_size", "label_version")
 
 @dataclass(frozen=True)
 class About:
-    """The identity of a form.
-
-    Attributes:
-        key: Digest of what decides its arrays.
-        height_px: h; None at full size.
-        width_px: w; None at full size.
-        frames: N.
-        frames_crc: CRC-32 of frames.npy's content.
-        dataset: NAME@VERSION that it was made for, for people.
-    """
+    """The identity of a form."""
 
     key: str
+    """Digest of what decides its arrays."""
     height_px: int | None
+    """h; None at full size."""
     width_px: int | None
+    """w; None at full size."""
     frames: int
+    """N."""
     frames_crc: int
+    """CRC-32 of frames.npy's content."""
     dataset: str
+    """NAME@VERSION that it was made for, for people."""
     format: int = FORMAT
 
     def to_json(self) -> str:
@@ -78,23 +75,20 @@ class About:
 
 @dataclass(frozen=True)
 class PreparedForm:
-    """A form, opened.
-
-    Attributes:
-        images: (N, h, w, 3) uint8, mapped.
-        labels: (N, h, w) uint8, mapped.
-        frames: (N,) FRAME.
-        fkeys: Position of each frame by fkey.
-        FILES: Names of those that hold frames.
-    """
+    """A form, opened."""
 
     FILES: ClassVar = (IMAGES_FILE, LABELS_FILE, FRAMES_FILE)
+    """Names of those that hold frames."""
 
     folder: Path
     images: UInt8
+    """(N, h, w, 3) uint8, mapped."""
     labels: UInt8
+    """(N, h, w) uint8, mapped."""
     frames: npt.NDArray[Any]
+    """(N,) FRAME."""
     fkeys: dict[str, int]
+    """Position of each frame by fkey."""
 
     def rows(self, fkeys: Sequence[str]) -> "PreparedRows":
         """The rows of some of its dataset's frames, such as a split's, in their order."""
@@ -121,14 +115,11 @@ class PreparedForm:
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """Frames of a form by rows of a split or shard.
-
-    Attributes:
-        positions: (n,) int64, of each row in the form.
-    """
+    """Frames of a form by rows of a split or shard."""
 
     form: PreparedForm
     positions: npt.NDArray[np.int64]
+    """(n,) int64, of each row in the form."""
 
     def lacks(self) -> npt.NDArray[np.int64]:
         """(k,) int64, ascending: the rows that it was made without, or without a label."""

@@ -53,25 +53,22 @@ FULL_FRAME = np.dtype(
 
 @dataclass(frozen=True)
 class FullForm:
-    """A form at full size, opened.
-
-    Attributes:
-        packed: (n,) uint8, content of frames.lz4, mapped.
-        frames: (N,) FULL_FRAME.
-        fkeys: Position of each frame by fkey.
-        class_list: Of its class ids.
-        numbered: Of its colours; None where none of them numbers objects.
-        FILES: Names of those that hold frames.
-    """
+    """A form at full size, opened."""
 
     FILES: ClassVar = (PACKED_FILE, FRAMES_FILE)
+    """Names of those that hold frames."""
 
     folder: Path
     packed: UInt8
+    """(n,) uint8, content of frames.lz4, mapped."""
     frames: npt.NDArray[Any]
+    """(N,) FULL_FRAME."""
     fkeys: dict[str, int]
+    """Position of each frame by fkey."""
     class_list: ClassList
+    """Of its class ids."""
     numbered: NumberedColours | None
+    """Of its colours; None where none of them numbers objects."""
 
     def rows(self, fkeys: Sequence[str]) -> "FullRows":
         """The rows of some of its dataset's frames, such as a split's, in their order."""
@@ -118,14 +115,11 @@ class FullForm:
 
 @dataclass(frozen=True)
 class FullRows:
-    """Frames of a form at full size by rows of a split or shard.
-
-    Attributes:
-        positions: (n,) int64, of each row in the form.
-    """
+    """Frames of a form at full size by rows of a split or shard."""
 
     form: FullForm
     positions: npt.NDArray[np.int64]
+    """(n,) int64, of each row in the form."""
 
     def has(self, row: int) -> bool:
         """True where the form was made with a frame, and with its label where that has one."""

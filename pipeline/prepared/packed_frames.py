@@ -20,15 +20,12 @@ from pipeline.prepared.packed import UInt8, packed_image, packed_label
 
 @dataclass(frozen=True)
 class PackedFrames:
-    """The files, as pipeline.prepared.full_form describes them.
-
-    Attributes:
-        class_list: That labels are decoded with for `put`.
-    """
+    """The files, as pipeline.prepared.full_form describes them."""
 
     folder: Path
     frames: npt.NDArray[Any]
     class_list: ClassList
+    """That labels are decoded with for `put`."""
     numbered: NumberedColours | None
 
     @classmethod

@@ -70,19 +70,16 @@ class BadFrame:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The result of preparing a dataset.
-
-    Attributes:
-        decoded: Frames that were decoded now.
-        bad: Frames that cannot be decoded, in the dataset's order.
-    """
+    """The result of preparing a dataset."""
 
     folder: Path
     size: FormSize
     frames: int
     decoded: int
+    """Frames that were decoded now."""
     bytes: int
     bad: tuple[BadFrame, ...]
+    """Frames that cannot be decoded, in the dataset's order."""
 
 
 def prepare(

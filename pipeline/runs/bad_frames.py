@@ -12,15 +12,12 @@ _TEXT = re.compile(r"skip:([1-9][0-9]{0,8})")
 
 @dataclass(frozen=True)
 class BadFrames:
-    """The number of frames that may be left out.
-
-    Attributes:
-        skips: Whether any may.
-        most: How many; one percent of the frames, at least one, when None.
-    """
+    """The number of frames that may be left out."""
 
     skips: bool = False
+    """Whether any may."""
     most: int | None = None
+    """How many; one percent of the frames, at least one, when None."""
 
     @classmethod
     def parse(cls, text: str) -> "BadFrames":

@@ -60,17 +60,14 @@ MAPS: Mapping[str, Mapping[str, Any]] = {"a2d2-8": A2D2_8}
 
 @dataclass(frozen=True)
 class ClassMap:
-    """A map from label classes to the classes of a network.
-
-    Attributes:
-        name: Its name.
-        merged: Label classes of each class of the network, in the order of its channels.
-        ignored: Label classes whose pixels do not count.
-    """
+    """A map from label classes to the classes of a network."""
 
     name: str
+    """Its name."""
     merged: Mapping[str, Sequence[str]]
+    """Label classes of each class of the network, in the order of its channels."""
     ignored: Sequence[str]
+    """Label classes whose pixels do not count."""
 
     @property
     def classes(self) -> tuple[str, ...]:

@@ -20,21 +20,20 @@ _EXPECTED = (
 class Exchange:
     """The exchange of gradients between workers.
 
-    Attributes:
-        fusion_mb: Gradients are put together into messages of so many MiB; 0 for each by itself,
-            None for Horovod's own choice.
-        cycle_ms: Time between two looks for gradients that are ready [ms]; None as above.
-        compression: "fp16" sends halves, "none" what there is.
-        reduce: "average", or "adasum", which adds what is orthogonal and averages what is parallel.
-
     >>> Exchange.parsed("reduce=adasum,fusion_mb=32").text
     'fusion_mb=32,reduce=adasum'
     """
 
     fusion_mb: float | None = None
+    """Gradients are put together into messages of so many MiB; 0 for each by itself, None for
+    Horovod's own choice.
+    """
     cycle_ms: float | None = None
+    """Time between two looks for gradients that are ready [ms]; None as above."""
     compression: str = "none"
+    """"fp16" sends halves, "none" what there is."""
     reduce: str = "average"
+    """"average", or "adasum", which adds what is orthogonal and averages what is parallel."""
 
     @classmethod
     def parsed(cls, text: str) -> "Exchange":

@@ -90,22 +90,18 @@ _SHARDS = Setting(help="Shards, each a process.", body="Processes.", ge=1, large
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """The order for a job on a dataset, or on the frames that answer a question.
-
-    Attributes:
-        dataset: NAME, or NAME@VERSION; None where a question chooses the frames.
-        question: A question as JSON (query.question.question); None for none.
-        divide: The division of the question's frames, as JSON of a new split; None for none.
-        resources: What it asks of the machines, as JSON of pipeline.jobs.resources, without ranks.
-    """
+    """The order for a job on a dataset, or on the frames that answer a question."""
 
     kind: ClassVar[str]
     is_of_model: ClassVar[bool] = False
     """Whether it puts frames through a model that was trained."""
 
     dataset: str | None = None
+    """NAME, or NAME@VERSION; None where a question chooses the frames."""
     question: Mapping[str, Any] | None = None
+    """A question as JSON (query.question.question); None for none."""
     divide: Mapping[str, Any] | None = None
+    """The division of the question's frames, as JSON of a new split; None for none."""
     save_as: Annotated[
         str | None,
         Setting(
@@ -137,6 +133,7 @@ class Order:
     ] = None
     backend: Annotated[str, Setting(help="Where it runs.")] = "local"
     resources: Mapping[str, Any] | None = None
+    """What it asks of the machines, as JSON of pipeline.jobs.resources, without ranks."""
     stage: Annotated[
         bool,
         Setting(
@@ -560,17 +557,14 @@ class Training(TrainingSettings, NetworkOrder):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOrder(NetworkOrder):
-    """The order for a job that puts frames through a model that was trained.
-
-    Attributes:
-        model: A training job's name, or of a command a folder; maybe with @STEP or @best.
-        trust_model: Whether a foreign model may run what its author put into it.
-    """
+    """The order for a job that puts frames through a model that was trained."""
 
     is_of_model: ClassVar[bool] = True
 
     model: str
+    """A training job's name, or of a command a folder; maybe with @STEP or @best."""
     trust_model: bool = False
+    """Whether a foreign model may run what its author put into it."""
 
     def check(self) -> None:
         """As of every order."""

@@ -7,34 +7,28 @@ DEFAULT_STEPS = 300
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a run.
-
-    Attributes:
-        step: Steps made.
-        examples: Examples that all workers have read together (pipeline.example_order).
-    """
+    """Progress of a run."""
 
     step: int = 0
+    """Steps made."""
     examples: int = 0
+    """Examples that all workers have read together (pipeline.example_order)."""
 
 
 @dataclass(frozen=True)
 class RunLength:
-    """The length of a run.
-
-    Attributes:
-        max_steps: Steps of all workers together.
-        epochs: Frames that its steps take, by frames of the split.
-        frames_seen: Frames of the split that are trained on at least once.
-        frames: Frames of the split.
-        examples: Frames that its steps take, each as often as it comes.
-    """
+    """The length of a run."""
 
     max_steps: int
+    """Steps of all workers together."""
     epochs: float
+    """Frames that its steps take, by frames of the split."""
     frames_seen: int
+    """Frames of the split that are trained on at least once."""
     frames: int
+    """Frames of the split."""
     examples: int
+    """Frames that its steps take, each as often as it comes."""
 
     @property
     def share_seen(self) -> float:

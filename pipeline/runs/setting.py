@@ -18,46 +18,44 @@ LARGEST = 2**31 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """Metadata of a field of an order: its words, and the values that it may have.
-
-    Attributes:
-        help: Its words as a command's option.
-        body: Its words as a request's field, where they are others; empty where requests lack it.
-        flag: Its words as a flag of the training program; empty where it is none.
-        mode: Mode of the training program that has the flag; empty for all modes.
-        ge: Lowest number.
-        gt: Number below all that it may have.
-        le: Highest number.
-        unit: Of its numbers, in messages.
-        largest: Highest number that a request's field takes where there is no other bound.
-        ranged: Whether the command's option shows and checks the bounds itself.
-        max_length: Of a request's text or list; None for that of a name.
-        examples: Values in the API's document.
-        option: Name of the option, where it is not the field's.
-        after: Field whose option the help shows before this one; empty for the first place, None
-            for the field's own.
-        metavar: Placeholder of the option's value.
-        parse: Reads the option's text.
-        usual: Value of the program where an order leaves it open.
-    """
+    """Metadata of a field of an order: its words, and the values that it may have."""
 
     help: str
+    """Its words as a command's option."""
     body: str | None = None
+    """Its words as a request's field, where they are others; empty where requests lack it."""
     flag: str = ""
+    """Its words as a flag of the training program; empty where it is none."""
     mode: str = ""
+    """Mode of the training program that has the flag; empty for all modes."""
     ge: int | None = None
+    """Lowest number."""
     gt: int | None = None
+    """Number below all that it may have."""
     le: int | None = None
+    """Highest number."""
     unit: str = ""
+    """Of its numbers, in messages."""
     largest: int = LARGEST
+    """Highest number that a request's field takes where there is no other bound."""
     ranged: bool = True
+    """Whether the command's option shows and checks the bounds itself."""
     max_length: int | None = None
+    """Of a request's text or list; None for that of a name."""
     examples: tuple[Any, ...] = ()
+    """Values in the API's document."""
     option: str | None = None
+    """Name of the option, where it is not the field's."""
     after: str | None = None
+    """Field whose option the help shows before this one; empty for the first place, None for the
+    field's own.
+    """
     metavar: str | None = None
+    """Placeholder of the option's value."""
     parse: Callable[[str], Any] | None = None
+    """Reads the option's text."""
     usual: Any = None
+    """Value of the program where an order leaves it open."""
 
     @property
     def body_words(self) -> str:
@@ -85,19 +83,16 @@ class Setting:
 
 @dataclass(frozen=True)
 class Row:
-    """A field of an order with its setting.
-
-    Attributes:
-        name: The field's.
-        type: Its type, such as ``int | None``.
-        default: Its default; dataclasses.MISSING where it has none.
-        setting: Its metadata.
-    """
+    """A field of an order with its setting."""
 
     name: str
+    """The field's."""
     type: Any
+    """Its type, such as ``int | None``."""
     default: Any
+    """Its default; dataclasses.MISSING where it has none."""
     setting: Setting
+    """Its metadata."""
 
     @property
     def label(self) -> str:

@@ -76,34 +76,28 @@ class Space(Protocol):
 
 @dataclass(frozen=True)
 class ConcurrentCallbacks:
-    """Callbacks of a concurrent staging.
-
-    Attributes:
-        ready: Called once readers may begin.
-        progress: Called with how much of the split lies in the cache.
-        failed: Called for each file that cannot be had; readers that need it get the error, too.
-        notice: Called with a line for people.
-    """
+    """Callbacks of a concurrent staging."""
 
     ready: Callable[[], None]
+    """Called once readers may begin."""
     progress: Callable[[Progress], None]
+    """Called with how much of the split lies in the cache."""
     failed: Callable[[FailedFile], None]
+    """Called for each file that cannot be had; readers that need it get the error, too."""
     notice: Callable[[str], None]
+    """Called with a line for people."""
 
 
 @dataclass(frozen=True)
 class _Frames:
-    """Frames whose space is reserved.
-
-    Attributes:
-        position: Where the first of them is read.
-        rows: Of the split.
-        items: What is missing of them.
-    """
+    """Frames whose space is reserved."""
 
     position: int
+    """Where the first of them is read."""
     rows: tuple[int, ...]
+    """Of the split."""
     items: tuple[WantedFile, ...]
+    """What is missing of them."""
 
     @property
     def bytes(self) -> int:

@@ -57,16 +57,13 @@ _NO_NAMES = (errno.ENAMETOOLONG, errno.EILSEQ)
 
 @dataclass(frozen=True)
 class FailedFile:
-    """A file that could not be staged.
-
-    Attributes:
-        origin: Where it should have come from.
-        of_source: Whether its source fails, and not this file alone.
-    """
+    """A file that could not be staged."""
 
     origin: str
+    """Where it should have come from."""
     reason: str
     of_source: bool = False
+    """Whether its source fails, and not this file alone."""
 
     def __str__(self) -> str:
         return f"{self.origin}: {self.reason}"
@@ -74,13 +71,10 @@ class FailedFile:
 
 @dataclass(frozen=True)
 class Fetched:
-    """The files that were fetched.
-
-    Attributes:
-        files: Files that this staging fetched; others that were missing came by another one.
-    """
+    """The files that were fetched."""
 
     files: int
+    """Files that this staging fetched; others that were missing came by another one."""
     bytes: int
     failed: list[FailedFile]
 

@@ -23,20 +23,17 @@ OpenSource = Callable[[str], SourceFiles]
 
 @dataclass(frozen=True, slots=True)
 class WantedFile:
-    """One file that must be in the cache.
-
-    Attributes:
-        key: Where it lies below it.
-        size: Its size as catalogued [bytes].
-        version: Which version of it is wanted (catalog.storage.file_version).
-        digest: Of its content, "sha256:<hex>"; None where it is not known.
-    """
+    """One file that must be in the cache."""
 
     source: str
     key: str
+    """Where it lies below it."""
     size: int
+    """Its size as catalogued [bytes]."""
     version: str
+    """Which version of it is wanted (catalog.storage.file_version)."""
     digest: str | None = None
+    """Of its content, "sha256:<hex>"; None where it is not known."""
 
     @property
     def entry(self) -> str:
@@ -51,21 +48,18 @@ class WantedFile:
 
 @dataclass(frozen=True)
 class StagingPlan:
-    """Plan of staging a manifest: the files to fetch, and where they go.
-
-    Attributes:
-        present: Files that are in the cache, where they were asked for; else none are kept.
-        files: Files of the manifest, those already in the cache included.
-        roots: Folder of each source in the cache.
-        origins: Folder or URI of each source.
-    """
+    """Plan of staging a manifest: the files to fetch, and where they go."""
 
     missing: tuple[WantedFile, ...]
     present: tuple[WantedFile, ...]
+    """Files that are in the cache, where they were asked for; else none are kept."""
     files: int
+    """Files of the manifest, those already in the cache included."""
     bytes: int
     roots: Mapping[str, str]
+    """Folder of each source in the cache."""
     origins: Mapping[str, str]
+    """Folder or URI of each source."""
     files_of: Mapping[str, int] = field(default_factory=dict)
 
     @property

@@ -18,15 +18,7 @@ from pipeline.staging.stage import staged_manifest, staged_name
 
 @dataclass(frozen=True)
 class StagingPreview:
-    """Preview of a staging: what it would fetch and evict.
-
-    Attributes:
-        why: Which limit allows no more, where they do not fit; else empty.
-        holders: What keeps content from going, where they do not fit.
-        evicted_datasets: Staged datasets that would be evicted, NAME@VERSION.
-        seconds: How long the transfers take, at the rate that earlier ones into this cache had, and
-            no faster than the sources' limits allow [s]; None where a source has no rate yet.
-    """
+    """Preview of a staging: what it would fetch and evict."""
 
     files: int
     bytes: int
@@ -34,10 +26,16 @@ class StagingPreview:
     missing_bytes: int
     fits: bool
     why: str
+    """Which limit allows no more, where they do not fit; else empty."""
     holders: tuple[str, ...]
+    """What keeps content from going, where they do not fit."""
     evicted_datasets: tuple[str, ...]
+    """Staged datasets that would be evicted, NAME@VERSION."""
     evicted_bytes: int
     seconds: float | None
+    """How long the transfers take, at the rate that earlier ones into this cache had, and no faster
+    than the sources' limits allow [s]; None where a source has no rate yet.
+    """
 
 
 def preview_staging(

@@ -8,27 +8,24 @@ from pipeline.cache.running import Announcement
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a staging; 100 percent means that every file is in the cache and was checked.
-
-    Attributes:
-        files: Files that are in the cache.
-        fetched_bytes: What this staging has fetched [bytes].
-        seconds: Time since it began to fetch [s].
-        present: Files that were in the cache when it began.
-        recalling: Files that an archive brings back before they are fetched.
-        failed_bytes: Size of those that could not be had, as far as they are known [bytes].
-    """
+    """Progress of a staging; 100 percent means that every file is in the cache and was checked."""
 
     files: int
+    """Files that are in the cache."""
     of_files: int
     bytes: int
     of_bytes: int
     fetched_bytes: int = 0
+    """What this staging has fetched [bytes]."""
     failed: int = 0
     seconds: float = 0.0
+    """Time since it began to fetch [s]."""
     present: int = 0
+    """Files that were in the cache when it began."""
     recalling: int = 0
+    """Files that an archive brings back before they are fetched."""
     failed_bytes: int = 0
+    """Size of those that could not be had, as far as they are known [bytes]."""
 
     @property
     def queued(self) -> int:

@@ -23,28 +23,26 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ReadingOrder:
-    """The row that a job reads at each position, and the reader that does.
-
-    Attributes:
-        frames: Of the split, at least 1.
-        seed: Of a training; None for a validation, which reads the split once.
-        batch_size: Positions that a reader takes in its turn.
-        readers: Of the whole job.
-        here: Those that read from this cache; None for all. Others have caches of their own.
-        begin: Where the job begins, as a training does that goes on from a checkpoint.
-        end: Where it ends; None where that is not known.
-        dealt: A validation's rows as they are dealt to its readers (pipeline.runs.shard_order);
-            None for the split's order.
-    """
+    """The row that a job reads at each position, and the reader that does."""
 
     frames: int
+    """Of the split, at least 1."""
     seed: int | None = None
+    """Of a training; None for a validation, which reads the split once."""
     batch_size: int = 1
+    """Positions that a reader takes in its turn."""
     readers: int = 1
+    """Of the whole job."""
     here: Collection[int] | None = None
+    """Those that read from this cache; None for all. Others have caches of their own."""
     begin: int = 0
+    """Where the job begins, as a training does that goes on from a checkpoint."""
     end: int | None = None
+    """Where it ends; None where that is not known."""
     dealt: Positions | None = field(default=None, repr=False, compare=False)
+    """A validation's rows as they are dealt to its readers (pipeline.runs.shard_order); None for
+    the split's order.
+    """
     _epochs: dict[int, tuple[Positions, Positions]] = field(
         default_factory=dict, repr=False, compare=False
     )

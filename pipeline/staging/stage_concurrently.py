@@ -37,32 +37,25 @@ from pipeline.staging.stage import (
 
 @dataclass(frozen=True)
 class SplitReading:
-    """The split that a job reads, and its order.
-
-    Attributes:
-        split: Of the dataset; None for all its frames.
-        readers: Ranks or shards of the whole job.
-        here: Those that read from this cache; None for all.
-        seed: Of a training; None for a validation.
-        batch_size: Of a training's rank.
-        start_after: Share of the split that must be there before they begin, 0 to 1.
-    """
+    """The split that a job reads, and its order."""
 
     split: str | None
+    """Of the dataset; None for all its frames."""
     readers: int = 1
+    """Ranks or shards of the whole job."""
     here: frozenset[int] | None = None
+    """Those that read from this cache; None for all."""
     seed: int | None = None
+    """Of a training; None for a validation."""
     batch_size: int = 1
+    """Of a training's rank."""
     start_after: float = 0.0
+    """Share of the split that must be there before they begin, 0 to 1."""
 
 
 @dataclass(frozen=True)
 class ConcurrentOptions:
-    """Options of a concurrent staging.
-
-    Attributes:
-        stop: Set when the job has ended.
-    """
+    """Options of a concurrent staging."""
 
     workers: int = 4
     indexes: Path | None = None
@@ -70,6 +63,7 @@ class ConcurrentOptions:
     user: str = ""
     archives: ArchiveAccess = field(default_factory=ArchiveAccess)
     stop: threading.Event = field(default_factory=threading.Event)
+    """Set when the job has ended."""
 
 
 def stage_concurrently(

@@ -33,35 +33,34 @@ Reads = Literal["", "number", "DATE", "TIME", "TIMESTAMP"]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One row of the table.
-
-    Attributes:
-        call: How it is called; what stands before the first parenthesis is Db2's name.
-        node: What the parser makes of a call.
-        gives: The type of the result: a type, SAME, or in words what semantics decides.
-        words: What it gives, for the documentation.
-        example: An expression, and what it gives over three rows where x is 1, 2 and 4; different
-            values stand in commas.
-        also: Other names of it.
-        build: Makes the node of a call; None where sqlglot's parser does under this name.
-        least: Fewest arguments.
-        most: Most arguments; None where there is no limit.
-        reads: What a text given as the first argument is read as; empty where it stays a text.
-        template: The result in DuckDB's SQL, {x} being the first argument, before it is cast to
-            ``gives``; empty where semantics or DuckDB's function of that node decides.
-    """
+    """One row of the table."""
 
     call: str
+    """How it is called; what stands before the first parenthesis is Db2's name."""
     node: type[exp.Expr]
+    """What the parser makes of a call."""
     gives: Db2Type | str
+    """The type of the result: a type, SAME, or in words what semantics decides."""
     words: str
+    """What it gives, for the documentation."""
     example: tuple[str, str]
+    """An expression, and what it gives over three rows where x is 1, 2 and 4; different values
+    stand in commas.
+    """
     also: tuple[str, ...] = ()
+    """Other names of it."""
     build: Build | None = None
+    """Makes the node of a call; None where sqlglot's parser does under this name."""
     least: int = 1
+    """Fewest arguments."""
     most: int | None = 1
+    """Most arguments; None where there is no limit."""
     reads: Reads = ""
+    """What a text given as the first argument is read as; empty where it stays a text."""
     template: str = ""
+    """The result in DuckDB's SQL, {x} being the first argument, before it is cast to ``gives``;
+    empty where semantics or DuckDB's function of that node decides.
+    """
 
     @property
     def name(self) -> str:

@@ -55,17 +55,14 @@ _MEMBER = re.compile(
 
 @dataclass(frozen=True)
 class _Pattern:
-    """A pattern of RE2.
-
-    Attributes:
-        text: It, with its flags.
-        bare: The same without groups that give anything.
-        groups: Number of those.
-    """
+    """A pattern of RE2."""
 
     text: str
+    """It, with its flags."""
     bare: str
+    """The same without groups that give anything."""
     groups: int
+    """Number of those."""
 
 
 def call(node: Db2Function, of: TypeOf) -> Typed:

@@ -21,13 +21,10 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Db2Type:
-    """A Db2 data type.
-
-    Attributes:
-        kind: DECFLOAT, REAL and DOUBLE are DOUBLE; OTHER is anything without arithmetic.
-    """
+    """A Db2 data type."""
 
     kind: Kind
+    """DECFLOAT, REAL and DOUBLE are DOUBLE; OTHER is anything without arithmetic."""
     precision: int = 0
     scale: int = 0
 

@@ -42,17 +42,14 @@ _OTHER = "other"
 
 @dataclass(frozen=True)
 class Bucket:
-    """One bucket.
-
-    Attributes:
-        name: As the product spells it.
-        data: Its definition, as the product shows it.
-        sql: Its value for a file, in Db2's SQL over metaocean_view; null where it is not known.
-    """
+    """One bucket."""
 
     name: str
+    """As the product spells it."""
     data: dict[str, Any]
+    """Its definition, as the product shows it."""
     sql: str
+    """Its value for a file, in Db2's SQL over metaocean_view; null where it is not known."""
 
     @property
     def document(self) -> list[dict[str, str]]:

@@ -89,16 +89,13 @@ class Search(BaseModel):
 
 @dataclass(frozen=True)
 class SearchSql:
-    """A search in Db2's SQL.
-
-    Attributes:
-        table: The table that Spectrum Discover would ask.
-        facets: The statement of its facets; None where there are no groups.
-    """
+    """A search in Db2's SQL."""
 
     table: str
+    """The table that Spectrum Discover would ask."""
     rows: str
     facets: str | None
+    """The statement of its facets; None where there are no groups."""
     counting: str
 
 

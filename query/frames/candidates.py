@@ -23,13 +23,10 @@ from query.run.run_sql import execute_encoded
 
 @dataclass(frozen=True)
 class Candidates:
-    """Frames without their names: 8 bytes a frame instead of some 300.
-
-    Attributes:
-        rows: One row per frame, in no order: fkey_hash, uint64, and the columns asked for.
-    """
+    """Frames without their names: 8 bytes a frame instead of some 300."""
 
     rows: pa.Table
+    """One row per frame, in no order: fkey_hash, uint64, and the columns asked for."""
 
     @property
     def hashes(self) -> Hashes:

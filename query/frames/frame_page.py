@@ -24,16 +24,13 @@ _INTERNAL = (FKEY_HASH, LABEL_SIZE)
 
 @dataclass(frozen=True)
 class Page:
-    """Frames by fkey.
-
-    Attributes:
-        snapshot: Number of the snapshot that all pages are of.
-        last: fkey of the last frame where more follow; else None.
-    """
+    """Frames by fkey."""
 
     snapshot: int
+    """Number of the snapshot that all pages are of."""
     rows: pa.Table
     last: str | None
+    """fkey of the last frame where more follow; else None."""
 
     @property
     def frames(self) -> list[dict[str, Any]]:
@@ -43,14 +40,11 @@ class Page:
 
 @dataclass(frozen=True)
 class PageStart:
-    """Start of a page: behind which frame of which snapshot.
-
-    Attributes:
-        after: fkey of the last frame that was given.
-    """
+    """Start of a page: behind which frame of which snapshot."""
 
     snapshot: int
     after: str
+    """fkey of the last frame that was given."""
 
     def cursor(self, question: str) -> str:
         """The place as a text without meaning for clients, good for the same ``question`` only."""

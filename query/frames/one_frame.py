@@ -14,21 +14,19 @@ from query.run.run_sql import execute
 
 @dataclass(frozen=True)
 class SnapshotFrame:
-    """A frame, as a snapshot has it.
-
-    Attributes:
-        file: metaocean's columns of its row, as JSON can hold them.
-        tags: Every tag, None where the frame has none.
-        image: Key of the camera image below the source's root; None where there is no image, and
-            the row is the label's.
-        label: Key of the label; None where there is none in the catalog, or it may not be seen.
-    """
+    """A frame, as a snapshot has it."""
 
     snapshot: int
     file: dict[str, Any]
+    """metaocean's columns of its row, as JSON can hold them."""
     tags: dict[str, Any]
+    """Every tag, None where the frame has none."""
     image: str | None
+    """Key of the camera image below the source's root; None where there is no image, and the row is
+    the label's.
+    """
     label: str | None
+    """Key of the label; None where there is none in the catalog, or it may not be seen."""
 
     @property
     def fkey(self) -> str:

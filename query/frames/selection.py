@@ -11,21 +11,19 @@ if TYPE_CHECKING:  # a command that has no such answer does without it
 
 @dataclass(frozen=True)
 class Selection:
-    """The answer to a question.
-
-    Attributes:
-        question: What was asked, with the snapshot that it was asked of.
-        frames: One row per frame, in order: fkey, platform, cluster, datasource, path, filename,
-            scene, camera, frame_number, image_width, image_height [pixels], image_file,
-            label_file (keys below the source's root), image_size, label_size [bytes], and one
-            column per class tag [pixels], then what was asked for beside these.
-        classes: The class tags, in class order.
-    """
+    """The answer to a question."""
 
     question: Question
+    """What was asked, with the snapshot that it was asked of."""
     snapshot: int
     frames: "pa.Table"
+    """One row per frame, in order: fkey, platform, cluster, datasource, path, filename, scene,
+    camera, frame_number, image_width, image_height [pixels], image_file, label_file (keys below
+    the source's root), image_size, label_size [bytes], and one column per class tag [pixels],
+    then what was asked for beside these.
+    """
     classes: tuple[str, ...]
+    """The class tags, in class order."""
 
     def __len__(self) -> int:
         """Number of frames."""

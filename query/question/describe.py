@@ -15,16 +15,13 @@ from query.run.prepared import prepare
 
 @dataclass(frozen=True)
 class Description:
-    """Description of a question: as data, in SQL and in English.
-
-    Attributes:
-        question: The question, with the snapshot that it is about.
-        sql: The statement that asks the same of metaocean_view, and what it leaves out.
-    """
+    """Description of a question: as data, in SQL and in English."""
 
     question: Question
+    """The question, with the snapshot that it is about."""
     snapshot: int
     sql: QuestionSql
+    """The statement that asks the same of metaocean_view, and what it leaves out."""
     sentence: str
 
 

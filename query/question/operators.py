@@ -35,25 +35,24 @@ _TEXT: tuple[TagType, ...] = ("text",)
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One row of the table.
-
-    Attributes:
-        name: As a question writes it.
-        types: Types of the tags that it takes.
-        shape: How many values it takes.
-        sql: The condition in Db2's SQL; {x} is the tag, {v} the value, {v} and {w} two values,
-            {many} any number of them, in commas.
-        words: The condition in English, after the tag's name.
-        pattern: The LIKE pattern that a value becomes, in place of {}; its own % and _ count as
-            themselves. Empty where the value is taken as it is.
-    """
+    """One row of the table."""
 
     name: str
+    """As a question writes it."""
     types: tuple[TagType, ...]
+    """Types of the tags that it takes."""
     shape: Shape
+    """How many values it takes."""
     sql: str
+    """The condition in Db2's SQL; {x} is the tag, {v} the value, {v} and {w} two values, {many} any
+    number of them, in commas.
+    """
     words: str
+    """The condition in English, after the tag's name."""
     pattern: str = ""
+    """The LIKE pattern that a value becomes, in place of {}; its own % and _ count as themselves.
+    Empty where the value is taken as it is.
+    """
 
 
 NOT_KNOWN_TO_BE = "not_known_to_be"

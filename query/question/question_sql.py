@@ -15,27 +15,21 @@ _CASTS = {
 
 @dataclass(frozen=True)
 class QuestionSql:
-    """A question in SQL.
-
-    Attributes:
-        text: One SELECT in Db2's SQL, whose rows are the question's frames in their order.
-        note: What it leaves out because SQL cannot say it; empty where it leaves out nothing.
-    """
+    """A question in SQL."""
 
     text: str
+    """One SELECT in Db2's SQL, whose rows are the question's frames in their order."""
     note: str = ""
+    """What it leaves out because SQL cannot say it; empty where it leaves out nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderItem:
-    """One item of an order.
-
-    Attributes:
-        falling: The highest come first; frames without a value come last either way.
-    """
+    """One item of an order."""
 
     column: Column
     falling: bool
+    """The highest come first; frames without a value come last either way."""
 
 
 def to_sql(question: Question, vocabulary: Vocabulary) -> QuestionSql:

@@ -22,34 +22,28 @@ _MADE = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that a question names.
-
-    Attributes:
-        engine_type: DuckDB's type of it.
-        sql: The column in Db2's SQL.
-        is_text: metaocean_view shows it as text, whatever its type.
-    """
+    """A column that a question names."""
 
     name: str
     type: TagType
     engine_type: str
+    """DuckDB's type of it."""
     sql: str
+    """The column in Db2's SQL."""
     is_text: bool
+    """metaocean_view shows it as text, whatever its type."""
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The names of one snapshot.
-
-    Attributes:
-        columns: DuckDB type of every column that a condition or an order may name.
-        tags: Those of them that are tags.
-        class_names: Class name of each class tag.
-    """
+    """The names of one snapshot."""
 
     columns: Mapping[str, str]
+    """DuckDB type of every column that a condition or an order may name."""
     tags: frozenset[str]
+    """Those of them that are tags."""
     class_names: Mapping[str, str]
+    """Class name of each class tag."""
 
     def class_tag(self, name: str) -> Column:
         """The class of that tag or title.

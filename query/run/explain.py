@@ -20,36 +20,31 @@ from query.run.run_sql import execute
 
 @dataclass(frozen=True)
 class TableRead:
-    """A table that a statement reads.
-
-    Attributes:
-        name: files, class_pixels or tags_<family>.
-        columns: What is read of it, in order of the table.
-        estimated_rows: Rows that the engine expects to read, after the filters on this table; None
-            where only some rows may be seen, for the engine expects by all of them.
-    """
+    """A table that a statement reads."""
 
     name: str
+    """files, class_pixels or tags_<family>."""
     columns: tuple[str, ...]
+    """What is read of it, in order of the table."""
     rows: int
     estimated_rows: int | None
+    """Rows that the engine expects to read, after the filters on this table; None where only some
+    rows may be seen, for the engine expects by all of them.
+    """
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Plan by which a statement would be answered: its SQL, and the tables that it reads.
-
-    Attributes:
-        sql: What DuckDB executes.
-        tables: What it reads, each table as often as it is read.
-        families: Families of tags among the tables.
-        estimated_rows: Rows that the engine expects the answer to have; None as in TableRead.
-    """
+    """Plan by which a statement would be answered: its SQL, and the tables that it reads."""
 
     sql: str
+    """What DuckDB executes."""
     tables: tuple[TableRead, ...]
+    """What it reads, each table as often as it is read."""
     families: tuple[str, ...]
+    """Families of tags among the tables."""
     estimated_rows: int | None
+    """Rows that the engine expects the answer to have; None as in TableRead."""
     snapshot: int
 
 

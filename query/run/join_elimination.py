@@ -33,17 +33,14 @@ _FKEY = "fkey"
 
 @dataclass(frozen=True)
 class Tables:
-    """Tables and columns behind the views.
-
-    Attributes:
-        tags: The column behind every tag, by its name in lower case.
-        layout: How the files and these columns lie in tables.
-        collection: Value of the column of that name; see layouts.TableLayout.
-    """
+    """Tables and columns behind the views."""
 
     tags: Mapping[str, TagColumn]
+    """The column behind every tag, by its name in lower case."""
     layout: TableLayout
+    """How the files and these columns lie in tables."""
     collection: str = ""
+    """Value of the column of that name; see layouts.TableLayout."""
 
     def schema(self) -> dict[str, dict[str, str]]:
         """Column types of the tables, as read_only.Schema has those of the views."""
@@ -67,15 +64,12 @@ class Tables:
 
 @dataclass
 class _Member:
-    """A view in a FROM clause.
-
-    Attributes:
-        optional: It is left-joined on fkey.
-    """
+    """A view in a FROM clause."""
 
     alias: str
     view: str
     optional: bool = False
+    """It is left-joined on fkey."""
 
 
 @dataclass(frozen=True)
@@ -88,22 +82,19 @@ class _Stored:
 
 @dataclass
 class _Row:
-    """Derived table that replaces views of one row.
-
-    Attributes:
-        alias: The derived table's name.
-        columns: What the derived table must have, by its name there.
-        required: Tables of tags that have a row for every result, in order.
-        optional: Other tables of tags, whose columns may be null.
-        present: Columns that must not be null.
-    """
+    """Derived table that replaces views of one row."""
 
     alias: str
+    """The derived table's name."""
     members: list[_Member]
     columns: dict[str, _Stored] = field(default_factory=dict)
+    """What the derived table must have, by its name there."""
     required: list[str] = field(default_factory=list)
+    """Tables of tags that have a row for every result, in order."""
     optional: list[str] = field(default_factory=list)
+    """Other tables of tags, whose columns may be null."""
     present: list[_Stored] = field(default_factory=list)
+    """Columns that must not be null."""
 
     @property
     def anchor(self) -> str:

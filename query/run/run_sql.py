@@ -36,32 +36,26 @@ _ENCODED_ROWS = 122_880
 
 @dataclass(frozen=True)
 class SqlResult:
-    """The rows of a statement.
-
-    Attributes:
-        rows: The rows, columns named in lower case.
-        truncated: Whether there were more than the row limit.
-    """
+    """The rows of a statement."""
 
     rows: pa.Table
+    """The rows, columns named in lower case."""
     snapshot: int
     truncated: bool
+    """Whether there were more than the row limit."""
 
 
 @dataclass
 class SqlStream:
-    """The rows of a statement as they come.
-
-    Attributes:
-        schema: The columns, named in lower case.
-        batches: The rows, to be read once. Raises SqlError where the statement fails on the way.
-        truncated: Whether there are more than the row limit; known when ``batches`` has ended.
-    """
+    """The rows of a statement as they come."""
 
     schema: pa.Schema
+    """The columns, named in lower case."""
     batches: Iterator[pa.RecordBatch]
+    """The rows, to be read once. Raises SqlError where the statement fails on the way."""
     snapshot: int
     truncated: bool = False
+    """Whether there are more than the row limit; known when ``batches`` has ended."""
 
 
 def run_sql(

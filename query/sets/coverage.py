@@ -19,24 +19,22 @@ _STEP = 4_096
 
 @dataclass(frozen=True)
 class Covered:
-    """A set that covers what can be covered.
-
-    Attributes:
-        positions: The frames' positions, rising.
-        targets: Frames wanted for each demand.
-        available: Candidates that hold it.
-        achieved: Frames of the set that hold it.
-        lower_bound: No set that achieves as much is smaller than this [frames].
-        factor: The set is at most so many times as large as the smallest one: 1 + 1/2 + ... + 1/d,
-            d the most demands that one frame holds; never above 1 + ln d.
-    """
+    """A set that covers what can be covered."""
 
     positions: npt.NDArray[np.int64]
+    """The frames' positions, rising."""
     targets: Counts
+    """Frames wanted for each demand."""
     available: Counts
+    """Candidates that hold it."""
     achieved: Counts
+    """Frames of the set that hold it."""
     lower_bound: int
+    """No set that achieves as much is smaller than this [frames]."""
     factor: float
+    """The set is at most so many times as large as the smallest one: 1 + 1/2 + ... + 1/d, d the
+    most demands that one frame holds; never above 1 + ln d.
+    """
 
 
 def packed(members: Iterable[npt.NDArray[np.bool_]], frames: int) -> Words:

@@ -9,18 +9,16 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Distance:
-    """Distances between two distributions over the same categories.
-
-    Attributes:
-        total_variation: Half the sum of absolute differences, 0 to 1: the part of one that would
-            have to be changed to make the other.
-        jensen_shannon: Root of the Jensen-Shannon divergence to base 2, 0 to 1.
-        largest_difference: Largest absolute difference of one category's share.
-    """
+    """Distances between two distributions over the same categories."""
 
     total_variation: float
+    """Half the sum of absolute differences, 0 to 1: the part of one that would have to be changed
+    to make the other.
+    """
     jensen_shannon: float
+    """Root of the Jensen-Shannon divergence to base 2, 0 to 1."""
     largest_difference: float
+    """Largest absolute difference of one category's share."""
 
     def to_json(self) -> dict[str, float]:
         """The distances as a mapping, rounded to six places."""

@@ -40,28 +40,22 @@ MOST_LISTED = 1_000
 
 @dataclass(frozen=True)
 class Drawn:
-    """Frames of a set, and the report of how they were chosen.
-
-    Attributes:
-        hashes: Their fkey_hash, rising.
-        report: Achieved against wanted, as JSON.
-    """
+    """Frames of a set, and the report of how they were chosen."""
 
     hashes: Hashes
+    """Their fkey_hash, rising."""
     report: Report
+    """Achieved against wanted, as JSON."""
 
 
 @dataclass(frozen=True)
 class Frames:
-    """The frames that sets are drawn from.
-
-    Attributes:
-        question: Its conditions say which frames; it has neither limit nor sample.
-    """
+    """The frames that sets are drawn from."""
 
     snapshot: Snapshot
     relation: FramesRelation
     question: Question
+    """Its conditions say which frames; it has neither limit nor sample."""
     leakage_guard: LeakageGuard | None = None
 
     def fetch(

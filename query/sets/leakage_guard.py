@@ -99,20 +99,17 @@ def smallest_gap_s(times: Seconds, sides: Codes) -> float | None:
 
 @dataclass(frozen=True)
 class LeakageGuard:
-    """Frames of another set, and how far a new one must stay from them.
-
-    Attributes:
-        times: When they were taken [s].
-        min_gap_s: Nothing nearer in time than this.
-        marks: The marks of those that are there more than once: see catalog.frames.duplicates.
-    """
+    """Frames of another set, and how far a new one must stay from them."""
 
     hashes: Hashes
     scenes: frozenset[str]
     drives: frozenset[str]
     times: Seconds
+    """When they were taken [s]."""
     min_gap_s: float
+    """Nothing nearer in time than this."""
     marks: frozenset[str] = frozenset()
+    """The marks of those that are there more than once: see catalog.frames.duplicates."""
 
     def same(self, marks: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
         """Return which frames, by their marks, are the same as one of the set."""

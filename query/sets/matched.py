@@ -38,37 +38,31 @@ _POOL = 20
 
 @dataclass(frozen=True)
 class Marginal:
-    """A target of one kind, and where each candidate stands in it.
-
-    Attributes:
-        name: Such as "camera" or "car:0,1000".
-        labels: Its categories, those that no candidate has included.
-        shares: Wanted share of each, summing to 1.
-        codes: Category of each candidate, of any type of whole numbers.
-    """
+    """A target of one kind, and where each candidate stands in it."""
 
     name: str
+    """Such as "camera" or "car:0,1000"."""
     labels: tuple[str, ...]
+    """Its categories, those that no candidate has included."""
     shares: Reals
+    """Wanted share of each, summing to 1."""
     codes: npt.NDArray[np.integer[Any]]
+    """Category of each candidate, of any type of whole numbers."""
 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """A category whose share is further from what is wanted than the tolerance allows.
-
-    Attributes:
-        target: Frames wanted.
-        achieved: Frames of the set.
-        scarce: Categories of the same marginal of which there are fewer than wanted.
-    """
+    """A category whose share is further from what is wanted than the tolerance allows."""
 
     marginal: str
     label: str
     target: float
+    """Frames wanted."""
     achieved: int
+    """Frames of the set."""
     available: int
     scarce: tuple[str, ...]
+    """Categories of the same marginal of which there are fewer than wanted."""
 
     def to_json(self) -> dict[str, object]:
         """The shortfall as a mapping, with a sentence."""
@@ -92,37 +86,31 @@ class Shortfall:
 
 @dataclass(frozen=True)
 class Matched:
-    """Matched set, and its distances from the targets.
-
-    Attributes:
-        positions: The frames' positions among the candidates, rising.
-        achieved: Frames of each category, a row per marginal.
-        distances: Of each marginal's shares from those wanted.
-        shortfalls: The categories that miss the tolerance, by a whole frame at least.
-    """
+    """Matched set, and its distances from the targets."""
 
     positions: npt.NDArray[np.int64]
+    """The frames' positions among the candidates, rising."""
     achieved: tuple[Counts, ...]
+    """Frames of each category, a row per marginal."""
     available: tuple[Counts, ...]
     distances: tuple[Distance, ...]
+    """Of each marginal's shares from those wanted."""
     shortfalls: tuple[Shortfall, ...]
+    """The categories that miss the tolerance, by a whole frame at least."""
 
 
 @dataclass
 class _Cells:
-    """Candidates that agree in every marginal, taken together.
-
-    Attributes:
-        category: For each marginal (rows) and cell, the category, numbered through all marginals.
-        capacity: Candidates of each cell.
-        targets: Frames wanted of each category.
-        of_frame: Cell of each candidate.
-    """
+    """Candidates that agree in every marginal, taken together."""
 
     category: npt.NDArray[np.int64]
+    """For each marginal (rows) and cell, the category, numbered through all marginals."""
     capacity: Counts
+    """Candidates of each cell."""
     targets: Reals
+    """Frames wanted of each category."""
     of_frame: Codes
+    """Cell of each candidate."""
 
     def counts(self, allocation: Reals | Counts) -> Reals:
         """Frames of each category."""

@@ -25,20 +25,17 @@ from query.sets.methods import Method, Sample
 
 @dataclass(frozen=True)
 class SetRequest:
-    """The request for a set.
-
-    Attributes:
-        question: Which frames; its limit and sample only where there is no method.
-        method: How to choose among them; all of them when None.
-        seed: Decides between frames that fit equally.
-        columns: Columns that the selection should have besides its own.
-    """
+    """The request for a set."""
 
     question: Question
+    """Which frames; its limit and sample only where there is no method."""
     method: Method | None = None
+    """How to choose among them; all of them when None."""
     seed: int = 0
+    """Decides between frames that fit equally."""
     leakage_guard: LeakageGuard | None = None
     columns: Sequence[str] = ()
+    """Columns that the selection should have besides its own."""
 
 
 def select_set(

@@ -30,16 +30,14 @@ _COUNTED = 10_000_000
 
 @dataclass(frozen=True)
 class Strata:
-    """The stratum of each frame.
-
-    Attributes:
-        codes: Position of each frame's stratum in ``labels``.
-        labels: The strata that have frames, each a label per stratifier, in an order that does not
-            depend on that of the frames.
-    """
+    """The stratum of each frame."""
 
     codes: Codes
+    """Position of each frame's stratum in ``labels``."""
     labels: tuple[tuple[str, ...], ...]
+    """The strata that have frames, each a label per stratifier, in an order that does not depend on
+    that of the frames.
+    """
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:

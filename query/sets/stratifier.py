@@ -9,17 +9,15 @@ from catalog.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Stratifier:
-    """One thing that frames are divided by.
-
-    Attributes:
-        tag: Column or tag.
-        edges: Rising lower ends of bins, after a first one without lower end; a bin holds its
-            lower end and not the next one's. Empty: every value is a stratum of its own, and of a
-            class tag its absence and its presence are.
-    """
+    """One thing that frames are divided by."""
 
     tag: str
+    """Column or tag."""
     edges: tuple[float, ...] = ()
+    """Rising lower ends of bins, after a first one without lower end; a bin holds its lower end and
+    not the next one's. Empty: every value is a stratum of its own, and of a class tag its
+    absence and its presence are.
+    """
 
     @classmethod
     def parse(cls, text: str) -> "Stratifier":

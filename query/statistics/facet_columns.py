@@ -26,17 +26,14 @@ as frames the latter would take most of the time."""
 
 @dataclass(frozen=True)
 class Pack:
-    """Some facets' positions as one number for each frame.
-
-    Attributes:
-        codes: (frames,) uint16: the last facet's position is the lowest digit.
-        sizes: Bins of each facet.
-        totals: (product of sizes,) int64 [frames]: how many have each code.
-    """
+    """Some facets' positions as one number for each frame."""
 
     codes: npt.NDArray[np.uint16]
+    """(frames,) uint16: the last facet's position is the lowest digit."""
     sizes: tuple[int, ...]
+    """Bins of each facet."""
     totals: Counts
+    """(product of sizes,) int64 [frames]: how many have each code."""
 
     @staticmethod
     def of(columns: Sequence[Positions], sizes: Sequence[int]) -> "Pack":
@@ -66,15 +63,12 @@ class Pack:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows that are counted, by the smaller part of all rows: they themselves, or the others.
-
-    Attributes:
-        fewer: Their places, or the places of all others.
-        left_out: It is the places of the others.
-    """
+    """Rows that are counted, by the smaller part of all rows: they themselves, or the others."""
 
     fewer: npt.NDArray[np.intp]
+    """Their places, or the places of all others."""
     left_out: bool
+    """It is the places of the others."""
     count: int
 
     @staticmethod
@@ -87,15 +81,12 @@ class Rows:
 
 @dataclass(frozen=True)
 class FacetColumns:
-    """The bins of every facet.
-
-    Attributes:
-        packs: Their positions; the facets one after another.
-    """
+    """The bins of every facet."""
 
     axes: tuple[Axis, ...]
     frames: int
     packs: tuple[Pack, ...]
+    """Their positions; the facets one after another."""
 
     @staticmethod
     def of(axes: Sequence[Axis], columns: Sequence[Positions]) -> "FacetColumns":

@@ -107,18 +107,15 @@ def prepare(store: Catalog, before: Facts | None) -> None:
 
 @dataclass
 class _Parts:
-    """A question's conditions, by the facets that they are on.
-
-    Attributes:
-        own: Tag of a facet -> the conditions on it alone.
-        where: The user's own SQL.
-        listed: Only the frames of a list are there at all.
-    """
+    """A question's conditions, by the facets that they are on."""
 
     own: dict[str, list[Leaf | Group]] = field(default_factory=dict)
+    """Tag of a facet -> the conditions on it alone."""
     rest: list[Leaf | Group] = field(default_factory=list)
     where: str | None = None
+    """The user's own SQL."""
     listed: bool = False
+    """Only the frames of a list are there at all."""
 
     @staticmethod
     def of(question: Question, vocabulary: Vocabulary, tags: Iterable[str]) -> "_Parts":

@@ -15,20 +15,17 @@ from query.statistics.population import POPULATION, Frames, Population, populati
 
 @dataclass(frozen=True)
 class Content:
-    """The frames of a dataset, or of one of its splits, and their counts.
-
-    Attributes:
-        dataset: NAME@VERSION.
-        split: The split; None for the whole dataset.
-        fkeys: Every frame of the dataset, those of other splits included.
-        counts: Frames by value, of each kind: class tags, cameras, scenes.
-    """
+    """The frames of a dataset, or of one of its splits, and their counts."""
 
     dataset: str
+    """NAME@VERSION."""
     split: str | None
+    """The split; None for the whole dataset."""
     frames: int
     fkeys: pa.ChunkedArray
+    """Every frame of the dataset, those of other splits included."""
     counts: Mapping[GapKind, Mapping[str, int]]
+    """Frames by value, of each kind: class tags, cameras, scenes."""
 
 
 def find_gaps(

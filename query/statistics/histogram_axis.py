@@ -22,16 +22,13 @@ _FLOATS = ("FLOAT", "DOUBLE")
 
 @dataclass(frozen=True)
 class Extent:
-    """The values that the bins of a tag depend on.
-
-    Attributes:
-        low: The least value that has no bin of its own; None where there is none, as of texts.
-        frequent: Texts and booleans: the most frequent values, one more than have bins.
-    """
+    """The values that the bins of a tag depend on."""
 
     low: float | int | None = None
+    """The least value that has no bin of its own; None where there is none, as of texts."""
     high: float | int | None = None
     frequent: tuple[str, ...] = ()
+    """Texts and booleans: the most frequent values, one more than have bins."""
 
 
 def make_axis(members: Population, request: AxisRequest) -> Axis:

@@ -26,17 +26,14 @@ _BESIDE = "frames_beside"
 
 @dataclass(frozen=True)
 class Frames:
-    """The frames that are counted; they fulfil everything given.
-
-    Attributes:
-        question: Its conditions and its snapshot; order, limit and sample play no part.
-        fkeys: Only these frames; all when None.
-        at: The snapshot to ask; the question's, or else the newest, when None.
-    """
+    """The frames that are counted; they fulfil everything given."""
 
     question: Question = field(default_factory=Question)
+    """Its conditions and its snapshot; order, limit and sample play no part."""
     fkeys: pa.ChunkedArray | None = None
+    """Only these frames; all when None."""
     at: int | None = None
+    """The snapshot to ask; the question's, or else the newest, when None."""
 
 
 @dataclass(frozen=True)

@@ -25,18 +25,16 @@ _LOOKING = 16
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame.
-
-    Attributes:
-        image: (h, w, 3) uint8 [RGB] at the network's input size, averaged over area.
-        label: (H, W) uint8 [class id] at its own size, UNKNOWN_CLASS where the colour is unknown
-            or its class ignored.
-        colours: (H, W) uint8 [number of the label's colour]; None where they are not kept apart.
-    """
+    """A frame."""
 
     image: UInt8
+    """(h, w, 3) uint8 [RGB] at the network's input size, averaged over area."""
     label: UInt8
+    """(H, W) uint8 [class id] at its own size, UNKNOWN_CLASS where the colour is unknown or its
+    class ignored.
+    """
     colours: UInt8 | None = None
+    """(H, W) uint8 [number of the label's colour]; None where they are not kept apart."""
 
 
 class FrameReader:

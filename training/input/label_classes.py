@@ -14,22 +14,18 @@ from pipeline.runs.class_map import ClassMap
 
 @dataclass(frozen=True)
 class LabelClasses:
-    """Classes of a network, and which of them each label class becomes.
-
-    Attributes:
-        names: The network's classes; a class id is a position here.
-        of_label: (256,) uint8 [class id] by a label's class id; UNKNOWN_CLASS where pixels do not
-            count.
-        colours: (n_classes, 3) uint8 [RGB], to draw them with.
-        map: By which they are merged; None where each label class is one.
-        keeps_ids: Whether each label class is a class of the network, with the same id.
-    """
+    """Classes of a network, and which of them each label class becomes."""
 
     names: tuple[str, ...]
+    """The network's classes; a class id is a position here."""
     of_label: UInt8
+    """(256,) uint8 [class id] by a label's class id; UNKNOWN_CLASS where pixels do not count."""
     colours: UInt8
+    """(n_classes, 3) uint8 [RGB], to draw them with."""
     map: ClassMap | None
+    """By which they are merged; None where each label class is one."""
     keeps_ids: bool = False
+    """Whether each label class is a class of the network, with the same id."""
 
     @classmethod
     def of(cls, class_list: ClassList, map_: ClassMap | None, dataset: str) -> "LabelClasses":

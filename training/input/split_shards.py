@@ -10,38 +10,32 @@ from pipeline.manifest import Manifest
 
 @dataclass(frozen=True)
 class FrameId:
-    """Identity of a frame.
-
-    Attributes:
-        row: Its position in the split, from 0.
-        fkey: The frame.
-        scene: That it is of.
-        camera: That took it.
-    """
+    """Identity of a frame."""
 
     row: int
+    """Its position in the split, from 0."""
     fkey: str
+    """The frame."""
     scene: str
+    """That it is of."""
     camera: str
+    """That took it."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """The frames of a validation.
-
-    Attributes:
-        frames: The manifest's rows of the split.
-        name: The split's name.
-        class_list: Of their labels.
-        numbered: The labels' colours, where some number objects.
-        shards: Number of shards.
-    """
+    """The frames of a validation."""
 
     frames: Manifest
+    """The manifest's rows of the split."""
     name: str
+    """The split's name."""
     class_list: ClassList
+    """Of their labels."""
     numbered: NumberedColours | None
+    """The labels' colours, where some number objects."""
     shards: int
+    """Number of shards."""
 
     def shard(self, number: int) -> "Shard":
         """The shard of that number, from 0."""
@@ -54,19 +48,16 @@ class Split:
 
 @dataclass(frozen=True)
 class Shard:
-    """One shard of a split's frames.
-
-    Attributes:
-        split: The split.
-        number: The shard's number, from 0.
-        frames: Manifest of the shard's frames.
-        frame_ids: Identity of each frame, in the same order.
-    """
+    """One shard of a split's frames."""
 
     split: Split
+    """The split."""
     number: int
+    """The shard's number, from 0."""
     frames: Manifest
+    """Manifest of the shard's frames."""
     frame_ids: Sequence[FrameId]
+    """Identity of each frame, in the same order."""
 
     def __str__(self) -> str:
         return f"shard {self.number} of {self.split.shards}"

@@ -26,38 +26,34 @@ _LONGEST_NAME = 128
 
 @dataclass(frozen=True)
 class AboutModel:
-    """The description of a finished model.
-
-    Attributes:
-        sha256: Digest of the file with its weights: the model's identity.
-        network: Name of its network.
-        step: Steps it was trained for.
-        classes: Names; a class id is a position in this list.
-        class_list: The labels'.
-        height_px: Network input, pixels.
-        width_px: Network input, pixels.
-        workers: That trained it.
-        dataset: Name, version, id and split it was trained on.
-        settings: Of its training run.
-        class_map: By which label classes are merged (pipeline.runs.class_map); None where each is a
-            class.
-        parent: The model that the run began with, as training.run.parent.Parent; None for none.
-        format: Of the model's files.
-    """
+    """The description of a finished model."""
 
     sha256: str
+    """Digest of the file with its weights: the model's identity."""
     network: str
+    """Name of its network."""
     step: int
+    """Steps it was trained for."""
     classes: tuple[str, ...]
+    """Names; a class id is a position in this list."""
     class_list: ClassList
+    """The labels'."""
     height_px: int
+    """Network input, pixels."""
     width_px: int
+    """Network input, pixels."""
     workers: int
+    """That trained it."""
     dataset: Mapping[str, Any]
+    """Name, version, id and split it was trained on."""
     settings: Mapping[str, Any]
+    """Of its training run."""
     parent: Mapping[str, Any] | None = None
+    """The model that the run began with, as training.run.parent.Parent; None for none."""
     class_map: Mapping[str, Any] | None = None
+    """By which label classes are merged (pipeline.runs.class_map); None where each is a class."""
     format: int = FORMAT
+    """Of the model's files."""
 
     @classmethod
     def read(cls, model_dir: Path) -> "AboutModel":

@@ -20,24 +20,22 @@ Float32 = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Prediction:
-    """The model's answer to one image.
-
-    Attributes:
-        logits: (h, w, C) float32 at the network's size.
-        best: The best class of each pixel.
-        confidence: (h, w) float32, its probability, 0 to 1.
-        log_confidence: (h, w) float32, the logarithm of it.
-        uncertainty: Mean over pixels of the entropy, as share of the largest possible: 0 to 1.
-        disagreement: Share of the pixels that get another class in the mirrored image, 0 to 1; None
-            where it was not looked at.
-    """
+    """The model's answer to one image."""
 
     logits: Float32
+    """(h, w, C) float32 at the network's size."""
     best: BestClass
+    """The best class of each pixel."""
     confidence: Float32
+    """(h, w) float32, its probability, 0 to 1."""
     log_confidence: Float32
+    """(h, w) float32, the logarithm of it."""
     uncertainty: float
+    """Mean over pixels of the entropy, as share of the largest possible: 0 to 1."""
     disagreement: float | None = None
+    """Share of the pixels that get another class in the mirrored image, 0 to 1; None where it was
+    not looked at.
+    """
 
     @property
     def margin(self) -> float:

@@ -34,25 +34,22 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A run's state after a step.
-
-    Attributes:
-        step: Steps made.
-        class_list: The labels'.
-        identity: Of the run that wrote it.
-        weights: The model's, in its order.
-        optimizer: The optimizer's variables, in its order.
-        examples: Examples that all workers had read (pipeline.example_order).
-        class_map: By which label classes are merged; None where each is a class.
-    """
+    """A run's state after a step."""
 
     step: int
+    """Steps made."""
     class_list: ClassList
+    """The labels'."""
     identity: RunIdentity
+    """Of the run that wrote it."""
     weights: Sequence[Array]
+    """The model's, in its order."""
     optimizer: Sequence[Array]
+    """The optimizer's variables, in its order."""
     examples: int
+    """Examples that all workers had read (pipeline.example_order)."""
     class_map: ClassMap | None = None
+    """By which label classes are merged; None where each is a class."""
 
     def write(self, model_dir: Path, keep: int = 1) -> None:
         """Replace the checkpoint in ``model_dir``.

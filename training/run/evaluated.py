@@ -5,14 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Evaluated:
-    """Score of a model after a step of its training.
-
-    Attributes:
-        step: After which step.
-        miou: Mean IoU over the classes with truth, 0 to 1.
-        pixel_accuracy: Share of the known pixels that is right, 0 to 1.
-    """
+    """Score of a model after a step of its training."""
 
     step: int
+    """After which step."""
     miou: float
+    """Mean IoU over the classes with truth, 0 to 1."""
     pixel_accuracy: float
+    """Share of the known pixels that is right, 0 to 1."""

@@ -21,17 +21,14 @@ from training.run.training_run import Run
 
 @dataclass(frozen=True)
 class Logs:
-    """The logs of a run, on its first worker.
-
-    Attributes:
-        metrics: For people, and for programs that watch the run.
-        mlperf: MLPerf's.
-        evaluations: Scores on the way; None without validation.
-    """
+    """The logs of a run, on its first worker."""
 
     metrics: MetricsLog
+    """For people, and for programs that watch the run."""
     mlperf: MlperfLog
+    """MLPerf's."""
     evaluations: Evaluations | None
+    """Scores on the way; None without validation."""
 
 
 @contextmanager

@@ -15,23 +15,20 @@ from training.run.checkpoint import Array, Checkpoint
 
 @dataclass(frozen=True)
 class Parent:
-    """Model that a run begins with, as the run's model.json records it.
-
-    Attributes:
-        dir: The model's folder when the run began.
-        sha256: Digest of its weights' file, or of its checkpoint where it was not finished.
-        step: Steps it was trained for.
-        dataset_id: Id of the dataset that it was trained on; empty where it is not known.
-        split: Split of that; empty where it is not known.
-        classes: Its class names, in the network's order.
-    """
+    """Model that a run begins with, as the run's model.json records it."""
 
     dir: str
+    """The model's folder when the run began."""
     sha256: str
+    """Digest of its weights' file, or of its checkpoint where it was not finished."""
     step: int
+    """Steps it was trained for."""
     dataset_id: str
+    """Id of the dataset that it was trained on; empty where it is not known."""
     split: str
+    """Split of that; empty where it is not known."""
     classes: tuple[str, ...]
+    """Its class names, in the network's order."""
 
     def check_classes(self, classes: tuple[str, ...], dataset: str) -> None:
         """Accept the dataset of the new run."""

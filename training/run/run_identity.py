@@ -30,43 +30,40 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class RunIdentity:
-    """The identity of a training run; the class list goes with the checkpoint.
-
-    Attributes:
-        dataset_id: Of the manifest's header.
-        split: The split trained on.
-        height_px: Network input.
-        width_px: Network input.
-        network: Name of the network.
-        seed: Of initial weights and the order of frames.
-        batch_size: Frames per step and worker.
-        workers: Number of workers that it began with; it may go on with another number.
-        learning_rate: Of one worker.
-        max_steps: Steps of the whole run with these workers; the learning rate follows from it.
-        schedule: Optimizer and course of the learning rate, in words.
-        parent_sha256: Digest of the model that the run began with; empty for none.
-        class_map: Name and digest of the map of its classes; empty for none.
-        augment: How examples are changed, by names.
-        backbone_sha256: Digest of the file with its backbone's weights; empty for none.
-        precision: That its layers compute in.
-    """
+    """The identity of a training run; the class list goes with the checkpoint."""
 
     dataset_id: str
+    """Of the manifest's header."""
     split: str
+    """The split trained on."""
     height_px: int
+    """Network input."""
     width_px: int
+    """Network input."""
     network: str
+    """Name of the network."""
     seed: int
+    """Of initial weights and the order of frames."""
     batch_size: int
+    """Frames per step and worker."""
     workers: int
+    """Number of workers that it began with; it may go on with another number."""
     learning_rate: float
+    """Of one worker."""
     max_steps: int
+    """Steps of the whole run with these workers; the learning rate follows from it."""
     schedule: str
+    """Optimizer and course of the learning rate, in words."""
     parent_sha256: str = ""
+    """Digest of the model that the run began with; empty for none."""
     class_map: str = ""
+    """Name and digest of the map of its classes; empty for none."""
     backbone_sha256: str = ""
+    """Digest of the file with its backbone's weights; empty for none."""
     augment: str = ",".join(USUAL)
+    """How examples are changed, by names."""
     precision: str = FLOAT32
+    """That its layers compute in."""
 
     def as_json(self) -> dict[str, Any]:
         """The identity as data that `from_json` reads."""

@@ -24,44 +24,41 @@ from training.run_settings import RunSettings
 
 @dataclass(frozen=True)
 class Run:
-    """A training run that is ready for its first step.
-
-    Attributes:
-        settings: With a value in place of each default that depends on dataset or machine.
-        length: With the workers that it has now.
-        planned: Length with the workers that it began with, whose number is in its identity.
-        frames: Of the split.
-        through: The manifest, and the staging that fetches its files meanwhile.
-        reader: Of the frames.
-        classes: That the network learns.
-        prepared: The frames' prepared form; None where each frame is decoded.
-        parent: The model that it began with; None for new weights.
-        identity: What distinguishes it from other runs.
-        model: Keras model.
-        optimizer: Keras optimizer.
-        scoring: Of this worker's share of the split to validate on; None without validation.
-        bad: Bad frames that it skips; None where a bad frame ends it.
-        scale: Of the loss; None where layers compute in float32.
-        start: Progress of the checkpoint that it continues.
-    """
+    """A training run that is ready for its first step."""
 
     settings: RunSettings
+    """With a value in place of each default that depends on dataset or machine."""
     length: RunLength
+    """With the workers that it has now."""
     planned: RunLength
+    """Length with the workers that it began with, whose number is in its identity."""
     frames: Manifest
+    """Of the split."""
     through: ReadsThrough
+    """The manifest, and the staging that fetches its files meanwhile."""
     reader: FrameReader
+    """Of the frames."""
     classes: LabelClasses
+    """That the network learns."""
     prepared: PreparedRows | FullRows | None
+    """The frames' prepared form; None where each frame is decoded."""
     workers: Workers
     parent: Parent | None
+    """The model that it began with; None for new weights."""
     identity: RunIdentity
+    """What distinguishes it from other runs."""
     model: Any
+    """Keras model."""
     optimizer: Any
+    """Keras optimizer."""
     scoring: Scoring | None = None
+    """Of this worker's share of the split to validate on; None without validation."""
     bad: SkippedFrames | None = None
+    """Bad frames that it skips; None where a bad frame ends it."""
     scale: LossScale | None = None
+    """Of the loss; None where layers compute in float32."""
     start: Progress = field(default_factory=Progress)
+    """Progress of the checkpoint that it continues."""
 
     @property
     def skipped(self) -> list[SkippedFrames]:

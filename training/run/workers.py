@@ -21,19 +21,16 @@ Int64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Workers:
-    """This worker among all workers.
-
-    Attributes:
-        rank: This worker's number, from 0.
-        size: Number of workers.
-        local_size: How many of them are on this machine.
-        exchange: How they exchange gradients.
-    """
+    """This worker among all workers."""
 
     rank: int = 0
+    """This worker's number, from 0."""
     size: int = 1
+    """Number of workers."""
     local_size: int = 1
+    """How many of them are on this machine."""
     exchange: Exchange = field(default_factory=Exchange)
+    """How they exchange gradients."""
     _horovod: Any = field(default=None, repr=False)
 
     @property

@@ -17,37 +17,36 @@ Int64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class FrameScore:
-    """Scores of one frame; None where every pixel of its label is unknown.
-
-    Attributes:
-        fkey: The frame.
-        row: Its position in the split, from 0.
-        scene: That it is of.
-        camera: That took it.
-        pixels: Pixels with a known class.
-        ignored_pixels: Pixels without.
-        accuracy: Share of the known pixels that is right, 0 to 1.
-        loss: Mean cross-entropy at the network's size [nats].
-        uncertainty: Mean entropy of the prediction at the network's size, 0 (sure) to 1.
-        margin: Mean distance between the two best classes' probabilities at the network's size, 0
-            (undecided) to 1.
-        miou: Mean IoU over the classes in this frame's truth, 0 to 1.
-        disagreement: Share of the pixels that get another class in the mirrored image, 0 to 1; None
-            where it was not asked for.
-    """
+    """Scores of one frame; None where every pixel of its label is unknown."""
 
     fkey: str
+    """The frame."""
     row: int
+    """Its position in the split, from 0."""
     scene: str
+    """That it is of."""
     camera: str
+    """That took it."""
     pixels: int
+    """Pixels with a known class."""
     ignored_pixels: int
+    """Pixels without."""
     accuracy: float | None
+    """Share of the known pixels that is right, 0 to 1."""
     loss: float | None
+    """Mean cross-entropy at the network's size [nats]."""
     uncertainty: float
+    """Mean entropy of the prediction at the network's size, 0 (sure) to 1."""
     margin: float
+    """Mean distance between the two best classes' probabilities at the network's size, 0
+    (undecided) to 1.
+    """
     miou: float | None
+    """Mean IoU over the classes in this frame's truth, 0 to 1."""
     disagreement: float | None = None
+    """Share of the pixels that get another class in the mirrored image, 0 to 1; None where it was
+    not asked for.
+    """
 
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
@@ -72,17 +71,14 @@ FRAMES_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class FrameCells:
-    """Cells of frames' confusion matrices that have pixels, a row each.
-
-    Attributes:
-        frame: (n,) int32, the frame's position in its shard, from 0, ascending.
-        cell: (n,) int32, truth's class id times C, plus the predicted one.
-        pixels: (n,) int32, at least 1.
-    """
+    """Cells of frames' confusion matrices that have pixels, a row each."""
 
     frame: Int32
+    """(n,) int32, the frame's position in its shard, from 0, ascending."""
     cell: Int32
+    """(n,) int32, truth's class id times C, plus the predicted one."""
     pixels: Int32
+    """(n,) int32, at least 1."""
 
     @classmethod
     def none(cls) -> "FrameCells":

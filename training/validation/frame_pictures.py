@@ -25,21 +25,18 @@ _DARKER = 0.45
 
 @dataclass(frozen=True)
 class FramePictures:
-    """Pictures of one frame at the network's size.
-
-    Attributes:
-        row: Its position in the split, from 0.
-        image: JPEG.
-        truth: PNG in the classes' colours, black where no class is known.
-        prediction: PNG in the classes' colours.
-        errors: JPEG: the image darkened, wrong pixels red.
-    """
+    """Pictures of one frame at the network's size."""
 
     row: int
+    """Its position in the split, from 0."""
     image: bytes
+    """JPEG."""
     truth: bytes
+    """PNG in the classes' colours, black where no class is known."""
     prediction: bytes
+    """PNG in the classes' colours."""
     errors: bytes
+    """JPEG: the image darkened, wrong pixels red."""
 
 
 PICTURES_SCHEMA = pa.schema(

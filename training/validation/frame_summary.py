@@ -24,15 +24,12 @@ _SHOWN = ("fkey", "row", "scene", "camera", "miou", "uncertainty", "accuracy", "
 
 @dataclass
 class FrameSummary:
-    """Count of a validation's frames, with the worst and the most uncertain of them.
-
-    Attributes:
-        frames: Number of frames.
-        ignored_pixels: Of all frames.
-    """
+    """Count of a validation's frames, with the worst and the most uncertain of them."""
 
     frames: int = 0
+    """Number of frames."""
     ignored_pixels: int = 0
+    """Of all frames."""
     _worst: list[pa.Table] = field(default_factory=list)
     _unsure: list[pa.Table] = field(default_factory=list)
 

@@ -98,17 +98,14 @@ def pixel_accuracy(matrix: Int64) -> float:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The score of always predicting one class: the least a model must beat.
-
-    Attributes:
-        class_id: The class with the most truth pixels.
-        miou: 0 to 1, the same definition as the model's.
-        pixel_accuracy: 0 to 1.
-    """
+    """The score of always predicting one class: the least a model must beat."""
 
     class_id: int
+    """The class with the most truth pixels."""
     miou: float
+    """0 to 1, the same definition as the model's."""
     pixel_accuracy: float
+    """0 to 1."""
 
 
 def majority_baseline(matrix: Int64) -> Baseline | None:

@@ -40,64 +40,58 @@ _HEAD = struct.Struct("<8sIIII")
 
 @dataclass(frozen=True)
 class About:
-    """The identity of a shard's result.
-
-    Attributes:
-        model_sha256: Digest of the model's weights' file.
-        model_dir: Where the model lay, for people.
-        step: Steps it was trained for.
-        classes: Names; a class id is a position in this list.
-        dataset: The dataset's name.
-        version: Its version.
-        dataset_id: Its id.
-        split: The split validated.
-        split_frames: Frames of the whole split.
-        shard: This shard, from 0.
-        shards: Number of shards.
-        class_map: By which label classes are merged; None where each is a class.
-        lineage: What dataset and model were made of, for people: see `lineage_of`.
-        augment_test: How each image was changed to be put through the model again; empty for none.
-    """
+    """The identity of a shard's result."""
 
     model_sha256: str
+    """Digest of the model's weights' file."""
     model_dir: str
+    """Where the model lay, for people."""
     step: int
+    """Steps it was trained for."""
     classes: tuple[str, ...]
+    """Names; a class id is a position in this list."""
     dataset: str
+    """The dataset's name."""
     version: int
+    """Its version."""
     dataset_id: str
+    """Its id."""
     split: str
+    """The split validated."""
     split_frames: int
+    """Frames of the whole split."""
     shard: int
+    """This shard, from 0."""
     shards: int
+    """Number of shards."""
     class_map: Mapping[str, Any] | None = None
+    """By which label classes are merged; None where each is a class."""
     lineage: Mapping[str, Any] = field(default_factory=dict)
+    """What dataset and model were made of, for people: see `lineage_of`."""
     augment_test: str = ""
+    """How each image was changed to be put through the model again; empty for none."""
 
 
 @dataclass(frozen=True)
 class ShardResult:
-    """The result of one shard.
-
-    Attributes:
-        about: What it is of.
-        metrics: Of all its frames, by name: training.validation.metrics.table.
-        frames: Scores of its frames, in order; none when there were more shards than frames.
-        cells: The confusion matrix of each of its frames.
-        trained_frames: How many of them the model was trained on; None where that is unknown.
-        frames_of_trained_scenes: How many others are of a scene that it was trained on.
-        skipped: Its frames that could not be read, each with the reason.
-        pictures: Its worst and its most uncertain frames.
-    """
+    """The result of one shard."""
 
     about: About
+    """What it is of."""
     metrics: Mapping[str, Metric]
+    """Of all its frames, by name: training.validation.metrics.table."""
     frames: Sequence[FrameScore]
+    """Scores of its frames, in order; none when there were more shards than frames."""
     cells: FrameCells = field(default_factory=FrameCells.none)
+    """The confusion matrix of each of its frames."""
     trained_frames: int | None = 0
+    """How many of them the model was trained on; None where that is unknown."""
     frames_of_trained_scenes: int = 0
+    """How many others are of a scene that it was trained on."""
     skipped: Sequence[Mapping[str, Any]] = ()
+    """Its frames that could not be read, each with the reason."""
     pictures: Sequence[FramePictures] = ()
+    """Its worst and its most uncertain frames."""
 
     @property
     def confusion(self) -> Confusion:
@@ -146,23 +140,20 @@ class ShardResult:
 
 @dataclass(frozen=True)
 class StoredShard:
-    """A shard's result on disk: what it is of in memory, the rest read when it is asked for.
-
-    Attributes:
-        path: The file.
-        about: What it is of.
-        number: How many frames it has.
-        trained_frames: As ShardResult's.
-        frames_of_trained_scenes: As ShardResult's.
-        skipped: As ShardResult's.
-    """
+    """A shard's result on disk: what it is of in memory, the rest read when it is asked for."""
 
     path: str
+    """The file."""
     about: About
+    """What it is of."""
     number: int
+    """How many frames it has."""
     trained_frames: int | None
+    """As ShardResult's."""
     frames_of_trained_scenes: int
+    """As ShardResult's."""
     skipped: Sequence[Mapping[str, Any]]
+    """As ShardResult's."""
     _sections: Mapping[str, tuple[int, int, int]]
 
     def scores(self) -> pa.Table:

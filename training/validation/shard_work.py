@@ -46,21 +46,18 @@ _LOOK_S = 0.2
 
 @dataclass(frozen=True)
 class Model:
-    """A model that frames are put through.
-
-    Attributes:
-        folder: Its files.
-        network: The user's own network, which may be built for it.
-        results: Folder of its results.
-        about: What the result of one of the shards is of.
-        description: The model's.
-    """
+    """A model that frames are put through."""
 
     folder: Path
+    """Its files."""
     network: str
+    """The user's own network, which may be built for it."""
     results: Path
+    """Folder of its results."""
     about: About
+    """What the result of one of the shards is of."""
     description: AboutModel
+    """The model's."""
 
     def about_shard(self, shard: Shard) -> About:
         """Description of a shard's result: model, dataset, split and number."""
@@ -69,34 +66,28 @@ class Model:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A model that is being validated.
-
-    Attributes:
-        model: Which one.
-        predictor: It, built.
-        classes: Of it.
-    """
+    """A model that is being validated."""
 
     model: Model
+    """Which one."""
     predictor: "Predictor"
+    """It, built."""
     classes: LabelClasses
+    """Of it."""
 
 
 @dataclass(frozen=True)
 class _Scoring:
-    """A model on the frames of a shard.
-
-    Attributes:
-        scorer: The model.
-        reader: Of the frames, at its size and with its classes.
-        trained: Those of them that it was trained on, by fkey; None where that is unknown.
-        scenes: That it was trained on.
-    """
+    """A model on the frames of a shard."""
 
     scorer: Scorer
+    """The model."""
     reader: FrameReader
+    """Of the frames, at its size and with its classes."""
     trained: Collection[str] | None
+    """Those of them that it was trained on, by fkey; None where that is unknown."""
     scenes: Collection[str]
+    """That it was trained on."""
 
 
 def stored_result(

@@ -28,36 +28,30 @@ _SWEEP_S = 60.0
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of tasks.
-
-    Attributes:
-        result_bytes: Of one result.
-        kept: Results that are complete; the oldest go first, of those who keep most.
-        kept_bytes: Of all of those.
-        kept_s: How long a result is kept [s].
-    """
+    """Limits of tasks."""
 
     result_bytes: int = 2 << 30
+    """Of one result."""
     kept: int = 10_000
+    """Results that are complete; the oldest go first, of those who keep most."""
     kept_bytes: int = 10 << 30
+    """Of all of those."""
     kept_s: float = 24 * 3600
+    """How long a result is kept [s]."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a task.
-
-    Attributes:
-        status: HTTP status of the answer.
-        content_type: Of the body.
-        length: Bytes of the body.
-        body: The file, to be read from where it stands and closed.
-    """
+    """The result of a task."""
 
     status: int
+    """HTTP status of the answer."""
     content_type: str
+    """Of the body."""
     length: int
+    """Bytes of the body."""
     body: IO[bytes]
+    """The file, to be read from where it stands and closed."""
 
 
 class Output:

@@ -22,21 +22,19 @@ _BASIC_DOMAIN = "default/"
 
 @dataclass
 class RequestContext:
-    """A request, its caller, and what the audit log notes of it.
-
-    Attributes:
-        caller: The authenticated caller; None on routes that ask for no credentials.
-        who: The name for the audit log: the claimed one until it is proven.
-        about: What the request makes or changes, for the audit log; routes set it, without secrets.
-        problem: Status of the error that the request met, whatever answer a browser gets in its
-            place; 0 for none.
-    """
+    """A request, its caller, and what the audit log notes of it."""
 
     scope: Scope
     caller: Caller | None = None
+    """The authenticated caller; None on routes that ask for no credentials."""
     who: str = ""
+    """The name for the audit log: the claimed one until it is proven."""
     about: str = ""
+    """What the request makes or changes, for the audit log; routes set it, without secrets."""
     problem: int = 0
+    """Status of the error that the request met, whatever answer a browser gets in its place; 0 for
+    none.
+    """
 
     def __post_init__(self) -> None:
         self._headers = Headers(scope=self.scope)

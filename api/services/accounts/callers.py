@@ -17,36 +17,30 @@ _SEE_ALL = frozenset({"admin", "dataadmin"})
 
 @dataclass(frozen=True)
 class Permission:
-    """A permission that a caller must have.
-
-    Attributes:
-        level: Of catalog.accounts.accounts.SCOPES.
-        all_rows: Whether the answer, or what the request changes, may be of any row.
-    """
+    """A permission that a caller must have."""
 
     level: str
+    """Of catalog.accounts.accounts.SCOPES."""
     all_rows: bool
+    """Whether the answer, or what the request changes, may be of any row."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """The user of a request.
-
-    Attributes:
-        user: The user's name; "" where the server does not authenticate.
-        roles: The user's.
-        scope: What the token may do at most, of catalog.accounts.accounts.SCOPES.
-        logged_in: Whether it came by a password, and not by a token that was made to be kept.
-        rules: Of the user's collections, where the roles do not see every row.
-        account: Tells users apart who had the same name one after the other: `User.account`.
-    """
+    """The user of a request."""
 
     user: str
+    """The user's name; "" where the server does not authenticate."""
     roles: frozenset[str]
+    """The user's."""
     scope: str
+    """What the token may do at most, of catalog.accounts.accounts.SCOPES."""
     logged_in: bool
+    """Whether it came by a password, and not by a token that was made to be kept."""
     rules: tuple[str, ...] = ()
+    """Of the user's collections, where the roles do not see every row."""
     account: str = ""
+    """Tells users apart who had the same name one after the other: `User.account`."""
 
     @classmethod
     def of(cls, user: "User", scope: str, *, logged_in: bool) -> "Caller":

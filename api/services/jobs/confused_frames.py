@@ -25,25 +25,22 @@ _COLUMNS = ("fkey", "scene", "camera", "frame_number")
 
 @dataclass(frozen=True)
 class ConfusedFrames:
-    """Some of the frames in which a model took a class for a class, most pixels first.
-
-    Attributes:
-        classes: Names of the true class and of the predicted one.
-        tags: Their tags.
-        frames: fkey, scene, camera, frame_number and pixels of each that the caller may see.
-        missing: How many of this range the catalog lacks, or the caller may not see.
-        count: Frames of the cell in all.
-        pixels: Pixels of the cell in all.
-        follows: Where the next range begins; None after the last frame.
-    """
+    """Some of the frames in which a model took a class for a class, most pixels first."""
 
     classes: tuple[str, str]
+    """Names of the true class and of the predicted one."""
     tags: tuple[str, str]
+    """Their tags."""
     frames: Sequence[Mapping[str, Any]]
+    """fkey, scene, camera, frame_number and pixels of each that the caller may see."""
     missing: int
+    """How many of this range the catalog lacks, or the caller may not see."""
     count: int
+    """Frames of the cell in all."""
     pixels: int
+    """Pixels of the cell in all."""
     follows: int | None
+    """Where the next range begins; None after the last frame."""
 
 
 def confused_frames(

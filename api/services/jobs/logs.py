@@ -22,17 +22,14 @@ class _Log:
 
 @dataclass(frozen=True)
 class LogEnd:
-    """The end of a log.
-
-    Attributes:
-        name: The command's, such as "train-0".
-        text: The end.
-        cut: Whether something stands before it.
-    """
+    """The end of a log."""
 
     name: str
+    """The command's, such as "train-0"."""
     text: str
+    """The end."""
     cut: bool
+    """Whether something stands before it."""
 
 
 def log_end(folder: Path, name: str, most_bytes: int) -> LogEnd | None:

@@ -38,19 +38,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """An order that its caller may give, with names as they are meant.
-
-    Attributes:
-        order: The order.
-        dataset: What it names; None where a question chooses the frames.
-        snapshot: Of the catalog that answers the question; None for no question.
-        notes: Statements that the user should know before its job runs.
-    """
+    """An order that its caller may give, with names as they are meant."""
 
     order: Order
+    """The order."""
     dataset: Dataset | None
+    """What it names; None where a question chooses the frames."""
     snapshot: int | None
+    """Of the catalog that answers the question; None for no question."""
     notes: Sequence[str]
+    """Statements that the user should know before its job runs."""
 
 
 def begin(call: "Call", order: Order) -> tuple[Job, Sequence[str]]:

@@ -26,15 +26,12 @@ if TYPE_CHECKING:  # imported where it is used: short commands do without
 
 @dataclass(frozen=True)
 class PolicyRights:
-    """Rights of a caller to policies.
-
-    Attributes:
-        owner: Who asks.
-        mine: Names of the collections whose rows they see; None where they see every row.
-    """
+    """Rights of a caller to policies."""
 
     owner: Owner
+    """Who asks."""
     mine: frozenset[str] | None
+    """Names of the collections whose rows they see; None where they see every row."""
 
     @classmethod
     def of(cls, caller: Caller, records: Records) -> "PolicyRights":

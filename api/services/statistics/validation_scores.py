@@ -22,17 +22,14 @@ _MOST_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of a validation.
-
-    Attributes:
-        name: The validation job, or the file.
-        iou: IoU of each class, 0 to 1, by tag or class name; None where it was not scored.
-        model_dir: The model's folder; empty where it is not known.
-    """
+    """Scores of a validation."""
 
     name: str
+    """The validation job, or the file."""
     iou: Mapping[str, float | None]
+    """IoU of each class, 0 to 1, by tag or class name; None where it was not scored."""
     model_dir: str
+    """The model's folder; empty where it is not known."""
 
 
 _Iou = Annotated[float, Field(ge=0, le=1)]

@@ -17,40 +17,34 @@ _FIRST = 10
 
 @dataclass(frozen=True)
 class Bar:
-    """A target, and what was achieved of it.
-
-    Attributes:
-        name: A value, a demand, a split.
-        achieved: Length of the bar [per cent of the group's width].
-        target: Place of the target's mark [per cent]; None where there was no target.
-        short: Whether it misses its target.
-        label: The same in words.
-    """
+    """A target, and what was achieved of it."""
 
     name: str
+    """A value, a demand, a split."""
     achieved: float
+    """Length of the bar [per cent of the group's width]."""
     target: float | None
+    """Place of the target's mark [per cent]; None where there was no target."""
     short: bool
+    """Whether it misses its target."""
     label: str
+    """The same in words."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Bars of one scale.
-
-    Attributes:
-        title: What they show.
-        note: How near it is as a whole; empty where there is nothing to say.
-        all_bars: The bars, the worst misses before the largest targets.
-        more: Bars left out.
-        met: Whether it is a target that no value of it misses.
-    """
+    """Bars of one scale."""
 
     title: str
+    """What they show."""
     note: str
+    """How near it is as a whole; empty where there is nothing to say."""
     all_bars: tuple[Bar, ...]
+    """The bars, the worst misses before the largest targets."""
     more: int = 0
+    """Bars left out."""
     met: bool = False
+    """Whether it is a target that no value of it misses."""
 
     @property
     def bars(self) -> tuple[Bar, ...]:

@@ -10,23 +10,20 @@ from query.statistics.gap_report import Gap, GapReport
 
 @dataclass
 class Row:
-    """A class or camera with too few frames in the dataset or in one of its splits.
-
-    Attributes:
-        kind: "class" or "camera".
-        name: Its name.
-        demand: What closes the gap, as an extension's form takes it; empty where nothing does.
-        new_frames: Frames of the catalog that have it and are not in the dataset.
-        path: The page of the frames that have it; empty where there are none.
-        frames: Frames that have it, of what has too few: "" is the whole dataset, else a split.
-    """
+    """A class or camera with too few frames in the dataset or in one of its splits."""
 
     kind: str
+    """"class" or "camera"."""
     name: str
+    """Its name."""
     demand: str
+    """What closes the gap, as an extension's form takes it; empty where nothing does."""
     new_frames: int
+    """Frames of the catalog that have it and are not in the dataset."""
     path: str
+    """The page of the frames that have it; empty where there are none."""
     frames: dict[str, int] = field(default_factory=dict)
+    """Frames that have it, of what has too few: "" is the whole dataset, else a split."""
 
 
 def rows_of(reports: Mapping[str, GapReport]) -> list[Row]:

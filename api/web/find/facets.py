@@ -22,29 +22,26 @@ _VALUES = 60
 
 @dataclass(frozen=True)
 class Plot:
-    """A number's histogram.
-
-    Attributes:
-        all: Path of all frames; a bin is 1 wide.
-        within: Path of the frames that fulfil the other conditions, where the tag's own holds.
-        beyond: The same, where it does not.
-        bins: How many.
-        low: The least value of each bin, as a field shows it.
-        high: The greatest.
-        start: The bin of the lower end.
-        end: The bin of the upper end.
-        label: The same in words.
-    """
+    """A number's histogram."""
 
     all: str
+    """Path of all frames; a bin is 1 wide."""
     within: str
+    """Path of the frames that fulfil the other conditions, where the tag's own holds."""
     beyond: str
+    """The same, where it does not."""
     bins: int
+    """How many."""
     low: tuple[str, ...]
+    """The least value of each bin, as a field shows it."""
     high: tuple[str, ...]
+    """The greatest."""
     start: int
+    """The bin of the lower end."""
     end: int
+    """The bin of the upper end."""
     label: str
+    """The same in words."""
 
 
 @dataclass(frozen=True)
@@ -59,27 +56,24 @@ class Value:
 
 @dataclass(frozen=True)
 class Shown:
-    """A facet.
-
-    Attributes:
-        number: Tells elements of the page apart.
-        tag: Its tag.
-        name: The class's name; the tag else.
-        is_class: Whether it counts a class's pixels.
-        plot: Of a number; None for texts.
-        values: Of a text or a boolean.
-        more: Values that are not shown.
-        field: The name of a value's parameter.
-    """
+    """A facet."""
 
     number: int
+    """Tells elements of the page apart."""
     tag: str
+    """Its tag."""
     name: str
+    """The class's name; the tag else."""
     is_class: bool
+    """Whether it counts a class's pixels."""
     plot: Plot | None
+    """Of a number; None for texts."""
     values: tuple[Value, ...]
+    """Of a text or a boolean."""
     more: int
+    """Values that are not shown."""
     field: str
+    """The name of a value's parameter."""
 
 
 @dataclass(frozen=True)

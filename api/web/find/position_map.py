@@ -26,17 +26,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class PositionMap:
-    """A map, north up; a kilometre to the east is as long as one to the north.
-
-    Attributes:
-        height: Of the drawing, which is 100 wide.
-        cells: Those with frames.
-        label: The same in words.
-    """
+    """A map, north up; a kilometre to the east is as long as one to the north."""
 
     height: float
+    """Of the drawing, which is 100 wide."""
     cells: tuple[Cell, ...]
+    """Those with frames."""
     label: str
+    """The same in words."""
 
 
 def map_of(histogram: Histogram, search: UrlQuestion) -> PositionMap | None:

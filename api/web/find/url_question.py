@@ -28,13 +28,10 @@ _PLAIN = ("camera", "scene", "where", "question", "dataset", "split", "at")
 
 @dataclass(frozen=True)
 class UrlQuestion:
-    """Parameters of a URL, those that ask for nothing left out.
-
-    Attributes:
-        pairs: Name and value of each, in order.
-    """
+    """Parameters of a URL, those that ask for nothing left out."""
 
     pairs: tuple[tuple[str, str], ...] = ()
+    """Name and value of each, in order."""
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> "UrlQuestion":

@@ -12,17 +12,14 @@ _OFFERED = 100
 
 @dataclass(frozen=True)
 class Choices:
-    """What a list of the form offers.
-
-    Attributes:
-        options: Value and text of each.
-        chosen: The value that is chosen at first; empty for the first one.
-        are_all: Whether there are no others.
-    """
+    """What a list of the form offers."""
 
     options: Sequence[tuple[str, str]]
+    """Value and text of each."""
     chosen: str
+    """The value that is chosen at first; empty for the first one."""
     are_all: bool
+    """Whether there are no others."""
 
 
 def dataset_choices(session: Session, *, holding: str = "", chosen: str = "") -> Choices:

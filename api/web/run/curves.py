@@ -21,17 +21,14 @@ _TAIL_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class Curve:
-    """A value by step.
-
-    Attributes:
-        name: What it is of.
-        steps: Those that have a value, as they were logged.
-        values: The value of each.
-    """
+    """A value by step."""
 
     name: str
+    """What it is of."""
     steps: list[int]
+    """Those that have a value, as they were logged."""
     values: list[float]
+    """The value of each."""
 
     @property
     def low(self) -> float:

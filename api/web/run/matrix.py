@@ -15,38 +15,32 @@ _HEATS = 9
 
 @dataclass(frozen=True)
 class Cell:
-    """A class that the model took for a class.
-
-    Attributes:
-        pixels: How many.
-        share: Of the true class's pixels, 0 to 1.
-        heat: Its shade: 0 where there is none, to 9 where it is all of them.
-        label: The cell in words.
-        path: The page of the frames behind it; empty where there is none.
-        right: The model took the class for itself.
-    """
+    """A class that the model took for a class."""
 
     pixels: int
+    """How many."""
     share: float
+    """Of the true class's pixels, 0 to 1."""
     heat: int
+    """Its shade: 0 where there is none, to 9 where it is all of them."""
     label: str
+    """The cell in words."""
     path: str
+    """The page of the frames behind it; empty where there is none."""
     right: bool
+    """The model took the class for itself."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A true class.
-
-    Attributes:
-        name: Its name.
-        pixels: Its pixels.
-        cells: One for each predicted class.
-    """
+    """A true class."""
 
     name: str
+    """Its name."""
     pixels: int
+    """Its pixels."""
     cells: tuple[Cell, ...]
+    """One for each predicted class."""
 
 
 def matrix_rows(report: Mapping[str, Any], job: str) -> tuple[tuple[str, ...], list[Row]]:

@@ -98,21 +98,18 @@ def files_since_last_of(cursor: Cursor, author: str) -> tuple[int, datetime | No
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A snapshot, as its commit wrote it down.
-
-    Attributes:
-        number: Its number.
-        time: When it was committed, naive UTC.
-        author: Who made it; empty where nobody said.
-        reason: What for; empty where nobody said.
-        tables: Tables whose rows or columns it changed; empty for compaction.
-    """
+    """A snapshot, as its commit wrote it down."""
 
     number: int
+    """Its number."""
     time: datetime
+    """When it was committed, naive UTC."""
     author: str
+    """Who made it; empty where nobody said."""
     reason: str
+    """What for; empty where nobody said."""
     tables: tuple[str, ...]
+    """Tables whose rows or columns it changed; empty for compaction."""
 
 
 def commits(cursor: Cursor, limit: int | None = None) -> list[Commit]:
@@ -134,16 +131,14 @@ def commits(cursor: Cursor, limit: int | None = None) -> list[Commit]:
 
 @dataclass(frozen=True, slots=True)
 class RowChanges:
-    """Changes of rows by the commits after a snapshot, which changed nothing else.
-
-    Attributes:
-        tables: Tables whose rows they wrote or deleted.
-        spans: First and last number of commits in a row without a compaction between. Across one,
-            DuckLake tells of more rows than were changed (1.5.5).
-    """
+    """Changes of rows by the commits after a snapshot, which changed nothing else."""
 
     tables: tuple[str, ...]
+    """Tables whose rows they wrote or deleted."""
     spans: tuple[tuple[int, int], ...]
+    """First and last number of commits in a row without a compaction between. Across one, DuckLake
+    tells of more rows than were changed (1.5.5).
+    """
 
 
 def written_since(cursor: Cursor, number: int) -> RowChanges | None:
@@ -214,19 +209,16 @@ def _names(changed: Sequence[str] | None, names: dict[str, str]) -> tuple[str, .
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A Parquet file that a snapshot needs.
-
-    Attributes:
-        table: Its table.
-        path: Its path below the data folder.
-        size: Its size [bytes].
-        newest: Whether the newest snapshot needs it.
-    """
+    """A Parquet file that a snapshot needs."""
 
     table: str
+    """Its table."""
     path: str
+    """Its path below the data folder."""
     size: int
+    """Its size [bytes]."""
     newest: bool
+    """Whether the newest snapshot needs it."""
 
 
 def data_files(cursor: Cursor) -> list[DataFile]:

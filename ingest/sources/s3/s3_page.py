@@ -20,22 +20,19 @@ _ANSWER = "FramesiftPage"
 
 
 class ObjectEntry(NamedTuple):
-    """An object as a listing shows it.
-
-    Attributes:
-        size: Size [bytes].
-        modified: Last change, naive UTC.
-        etag: Unquoted; empty where there is none.
-        storage_class: Such as "STANDARD"; empty where it is not told.
-        is_restored: Of an archived object: a copy can be read.
-    """
+    """An object as a listing shows it."""
 
     key: str
     size: int
+    """Size [bytes]."""
     modified: datetime
+    """Last change, naive UTC."""
     etag: str
+    """Unquoted; empty where there is none."""
     storage_class: str = ""
+    """Such as "STANDARD"; empty where it is not told."""
     is_restored: bool = False
+    """Of an archived object: a copy can be read."""
 
     @property
     def is_archived(self) -> bool:

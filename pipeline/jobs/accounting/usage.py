@@ -17,19 +17,16 @@ By = Literal["user", "dataset", "kind"]
 
 @dataclass(frozen=True)
 class Usage:
-    """Sums of jobs that are on record, of their attempts that have ended.
-
-    Attributes:
-        jobs: Their number.
-        core_s: Cores times seconds [s].
-        gpu_s: GPUs times seconds [s].
-        wait_s: From submission to start [s].
-    """
+    """Sums of jobs that are on record, of their attempts that have ended."""
 
     jobs: int
+    """Their number."""
     core_s: float
+    """Cores times seconds [s]."""
     gpu_s: float
+    """GPUs times seconds [s]."""
     wait_s: float
+    """From submission to start [s]."""
 
 
 def job_usage(

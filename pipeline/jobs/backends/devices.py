@@ -15,17 +15,14 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 @dataclass(frozen=True)
 class Share:
-    """Devices of one kind that a job has for itself.
-
-    Attributes:
-        kind: "GPU" or "core".
-        number: As many.
-        of: Names of those that the machine has.
-    """
+    """Devices of one kind that a job has for itself."""
 
     kind: str
+    """"GPU" or "core"."""
     number: int
+    """As many."""
     of: tuple[str, ...]
+    """Names of those that the machine has."""
 
     @property
     def waits(self) -> str:

@@ -13,36 +13,31 @@ from pipeline.jobs.resources import Resources
 
 @dataclass(frozen=True)
 class JobStatus:
-    """Where a job stands.
-
-    Attributes:
-        state: Its state.
-        error: Why it failed, in one line; empty otherwise.
-        started: When its first command began, naive UTC.
-        finished: When it ended, naive UTC.
-        waits: What it waits for before it begins; empty otherwise.
-        is_lost: Whether it failed with its machine or its turn, or was killed, and not by itself:
-            then another attempt may go well.
-    """
+    """Where a job stands."""
 
     state: JobState
+    """Its state."""
     error: str = ""
+    """Why it failed, in one line; empty otherwise."""
     started: datetime | None = None
+    """When its first command began, naive UTC."""
     finished: datetime | None = None
+    """When it ended, naive UTC."""
     waits: str = ""
+    """What it waits for before it begins; empty otherwise."""
     is_lost: bool = False
+    """Whether it failed with its machine or its turn, or was killed, and not by itself: then
+    another attempt may go well.
+    """
 
 
 class Backend(Protocol):
-    """Runs jobs.
-
-    Attributes:
-        name: What users call it.
-        stages_beside: Whether it runs the staging that a job may have beside it.
-    """
+    """Runs jobs."""
 
     name: str
+    """What users call it."""
     stages_beside: bool
+    """Whether it runs the staging that a job may have beside it."""
 
     def check(self, resources: Resources, queue: JobQueue) -> None:
         """Go on only with resources that this backend can give a job.

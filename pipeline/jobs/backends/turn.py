@@ -18,17 +18,14 @@ from pipeline.jobs.queue import Slots
 
 @dataclass(frozen=True)
 class Turn:
-    """A place in the line of those that wait for a slot.
-
-    Attributes:
-        slots: Those that are waited for.
-        line: Of all that wait for them.
-        ticket: The place.
-    """
+    """A place in the line of those that wait for a slot."""
 
     slots: Slots
+    """Those that are waited for."""
     line: WaitingLine
+    """Of all that wait for them."""
     ticket: str
+    """The place."""
 
     @property
     def before(self) -> int:

@@ -21,21 +21,20 @@ _FILES = ("model.json", "model.safetensors", "model.keras")
 
 @dataclass(frozen=True)
 class ChosenModel:
-    """A model, as a job was asked for it.
-
-    Attributes:
-        name: As it was asked for: a training job's, or a folder or file of a model; with @STEP for
-            a checkpoint, or @best.
-        folder: Where its files, or those of the training, lie.
-        network: The user's own network, where a training of this home built it, or the user
-            trusts the model: else a file is not believed. None for those of Framesift.
-        checkpoint: Its step, or "best"; None for the finished model.
-    """
+    """A model, as a job was asked for it."""
 
     name: str
+    """As it was asked for: a training job's, or a folder or file of a model; with @STEP for a
+    checkpoint, or @best.
+    """
     folder: Path
+    """Where its files, or those of the training, lie."""
     network: str | None
+    """The user's own network, where a training of this home built it, or the user trusts the model:
+    else a file is not believed. None for those of Framesift.
+    """
     checkpoint: int | Literal["best"] | None
+    """Its step, or "best"; None for the finished model."""
 
     def folder_in(self, paths: JobPaths) -> Path:
         """The folder that a job reads it from: for a checkpoint one of the job's own."""

@@ -31,13 +31,10 @@ HANDED_OVER = (FILES, CLASSES, MANIFEST, PREPARED)
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A command line whose placeholders stand for nothing yet.
-
-    Attributes:
-        arguments: The program and its arguments, with placeholders.
-    """
+    """A command line whose placeholders stand for nothing yet."""
 
     arguments: tuple[str, ...]
+    """The program and its arguments, with placeholders."""
 
     @classmethod
     def parse(cls, text: str) -> "CommandLine":

@@ -14,34 +14,32 @@ Float32 = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class ScoredFrame:
-    """A frame whose prediction is compared with its label.
-
-    Attributes:
-        truth: (H, W) uint8 [class id]; ids that are no class are left out of every metric.
-        prediction: (H, W) uint8 [class id].
-        matrix: (C, C) int64 pixels of the two, rows truth, columns prediction.
-        small_truth: (h, w) uint8 [class id], the label at the network's size.
-        small_prediction: (h, w) int64 [class id], the best class at the network's size.
-        confidence: (h, w) float32, the probability of the best class, 0 to 1.
-        uncertainty: Mean entropy of the prediction at the network's size, 0 (sure) to 1.
-        margin: Mean distance between the two best classes' probabilities there, 0 to 1.
-        disagreement: Share of the pixels there that get another class in the mirrored image; None
-            where nobody asked.
-        colours: (H, W) uint8 [number of the label's colour]; None where they are not known.
-        numbered: (256,) uint8 [class id] of each colour that numbers objects of a class, else 255.
-    """
+    """A frame whose prediction is compared with its label."""
 
     truth: UInt8
+    """(H, W) uint8 [class id]; ids that are no class are left out of every metric."""
     prediction: UInt8
+    """(H, W) uint8 [class id]."""
     matrix: Int64
+    """(C, C) int64 pixels of the two, rows truth, columns prediction."""
     small_truth: UInt8
+    """(h, w) uint8 [class id], the label at the network's size."""
     small_prediction: Int64
+    """(h, w) int64 [class id], the best class at the network's size."""
     confidence: Float32
+    """(h, w) float32, the probability of the best class, 0 to 1."""
     uncertainty: float = 0.0
+    """Mean entropy of the prediction at the network's size, 0 (sure) to 1."""
     margin: float = 0.0
+    """Mean distance between the two best classes' probabilities there, 0 to 1."""
     disagreement: float | None = None
+    """Share of the pixels there that get another class in the mirrored image; None where nobody
+    asked.
+    """
     colours: UInt8 | None = None
+    """(H, W) uint8 [number of the label's colour]; None where they are not known."""
     numbered: UInt8 = field(default_factory=lambda: np.full(256, 255, np.uint8))
+    """(256,) uint8 [class id] of each colour that numbers objects of a class, else 255."""
 
 
 class Metric(Protocol):

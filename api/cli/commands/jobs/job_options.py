@@ -29,17 +29,14 @@ _MODEL = "model"
 
 @dataclass(frozen=True)
 class Following:
-    """A command's dealing with the jobs that it begins.
-
-    Attributes:
-        dry_run: They are described, and not begun.
-        detach: Nobody follows them to their ends.
-        as_json: They are printed as JSON.
-    """
+    """A command's dealing with the jobs that it begins."""
 
     dry_run: bool
+    """They are described, and not begun."""
     detach: bool
+    """Nobody follows them to their ends."""
     as_json: bool
+    """They are printed as JSON."""
 
 
 Begin = Callable[[Sequence[Order], Following], None]

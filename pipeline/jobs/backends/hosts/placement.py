@@ -17,19 +17,16 @@ _STARTER = "training.slurm_ranks"
 
 @dataclass(frozen=True)
 class Placement:
-    """Slots that a job holds.
-
-    Attributes:
-        hosts: The machine of each rank; those of one machine stand together.
-        file: What `connect` reads of the settings.
-        python: Python on the machines.
-        name: Of the attempt.
-    """
+    """Slots that a job holds."""
 
     hosts: tuple[str, ...]
+    """The machine of each rank; those of one machine stand together."""
     file: Path
+    """What `connect` reads of the settings."""
     python: str
+    """Python on the machines."""
     name: str
+    """Of the attempt."""
 
     def commands(self, stage: Stage) -> list[tuple[str, ...]]:
         """The command lines of a stage, as this machine starts them."""

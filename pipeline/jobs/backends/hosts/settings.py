@@ -21,21 +21,18 @@ class Host:
 
 @dataclass(frozen=True)
 class HostsSettings:
-    """Settings of the backend hosts.
-
-    Attributes:
-        hosts: Machines as ssh knows them, each with its slots: "node7:4"; one slot without.
-        python: Python on them; the submitting machine's when empty.
-        ssh_config: ssh's configuration file; the user's own when empty.
-        silence_seconds: After which both ends of a broken connection give it up [s].
-        checkpoint_seconds: For how long a cancelled program may keep what it has [s].
-    """
+    """Settings of the backend hosts."""
 
     hosts: tuple[str, ...] = ()
+    """Machines as ssh knows them, each with its slots: "node7:4"; one slot without."""
     python: str = ""
+    """Python on them; the submitting machine's when empty."""
     ssh_config: str = ""
+    """ssh's configuration file; the user's own when empty."""
     silence_seconds: int = 60
+    """After which both ends of a broken connection give it up [s]."""
     checkpoint_seconds: int = 110
+    """For how long a cancelled program may keep what it has [s]."""
 
     @property
     def machines(self) -> tuple[Host, ...]:

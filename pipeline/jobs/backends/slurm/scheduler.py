@@ -27,15 +27,12 @@ class SlurmSilent(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """A job of Slurm's, or a task of a job array.
-
-    Attributes:
-        state: Slurm's word: "PENDING", "RUNNING", "TIMEOUT"...
-        reason: Why it waits or ended, Slurm's word.
-    """
+    """A job of Slurm's, or a task of a job array."""
 
     state: str
+    """Slurm's word: "PENDING", "RUNNING", "TIMEOUT"..."""
     reason: str
+    """Why it waits or ended, Slurm's word."""
 
 
 ACTIVE = frozenset(

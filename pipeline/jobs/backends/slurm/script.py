@@ -22,21 +22,18 @@ _HOSTS = '"$hosts"'
 
 @dataclass(frozen=True)
 class SlurmJob:
-    """A job as it is handed to Slurm, a batch job for each stage.
-
-    Attributes:
-        request: What runs.
-        paths: Of its folder.
-        name: Of the attempt.
-        settings: Of the backend.
-        jobs: Folder of all jobs, where the models of others are.
-    """
+    """A job as it is handed to Slurm, a batch job for each stage."""
 
     request: JobRequest
+    """What runs."""
     paths: JobPaths
+    """Of its folder."""
     name: str
+    """Of the attempt."""
     settings: SlurmSettings
+    """Of the backend."""
     jobs: Path
+    """Folder of all jobs, where the models of others are."""
 
     @property
     def notes(self) -> Path:

@@ -15,49 +15,50 @@ _ASKED = ("partition", "account", "qos", "reservation")
 
 @dataclass(frozen=True)
 class SlurmSettings:
-    """Settings of the backend slurm.
-
-    Attributes:
-        partition: sbatch's --partition; Slurm's own default when empty, as of the next three.
-        account: sbatch's --account.
-        accounts: "USER=ACCOUNT" each: the account of a user's jobs, who may choose no other; users
-            that are not named have `account`.
-        qos: sbatch's --qos.
-        reservation: sbatch's --reservation.
-        python: Python on nodes, or in the image; the submitting machine's when empty.
-        launcher: What starts ranks: srun, mpirun or horovodrun.
-        image: Container image that programs run in where a job names none; empty for none.
-        images: Further images that a job may name.
-        container: Who starts whom: the launcher containers (outside-in), or a container on each
-            node its ranks (inside-out).
-        apptainer: Program that runs images: apptainer, or singularity.
-        container_arguments: Further arguments of its `exec`, such as "--rocm".
-        mpirun_arguments: Further arguments of mpirun, such as "--mca", "btl_tcp_if_include", "ib0".
-        setup: Lines of bash that each batch job runs before its program, such as "module load
-            cuda"; the job fails with the first one that fails.
-        most_ranks: Processes that a job may have.
-        checkpoint_seconds: For how long before the wall time ends, and after a cancel, programs
-            may keep what they have [s].
-        most_requeues: How often a job goes on in a new turn after its wall time.
-    """
+    """Settings of the backend slurm."""
 
     partition: str = ""
+    """sbatch's --partition; Slurm's own default when empty, as of the next three."""
     account: str = ""
+    """sbatch's --account."""
     accounts: tuple[str, ...] = ()
+    """"USER=ACCOUNT" each: the account of a user's jobs, who may choose no other; users that are
+    not named have `account`.
+    """
     qos: str = ""
+    """sbatch's --qos."""
     reservation: str = ""
+    """sbatch's --reservation."""
     python: str = ""
+    """Python on nodes, or in the image; the submitting machine's when empty."""
     launcher: str = "srun"
+    """What starts ranks: srun, mpirun or horovodrun."""
     image: str = ""
+    """Container image that programs run in where a job names none; empty for none."""
     images: tuple[str, ...] = ()
+    """Further images that a job may name."""
     container: str = "outside-in"
+    """Who starts whom: the launcher containers (outside-in), or a container on each node its ranks
+    (inside-out).
+    """
     apptainer: str = "apptainer"
+    """Program that runs images: apptainer, or singularity."""
     container_arguments: tuple[str, ...] = ()
+    """Further arguments of its `exec`, such as "--rocm"."""
     mpirun_arguments: tuple[str, ...] = ()
+    """Further arguments of mpirun, such as "--mca", "btl_tcp_if_include", "ib0"."""
     setup: tuple[str, ...] = ()
+    """Lines of bash that each batch job runs before its program, such as "module load cuda"; the
+    job fails with the first one that fails.
+    """
     most_ranks: int = 1024
+    """Processes that a job may have."""
     checkpoint_seconds: int = 120
+    """For how long before the wall time ends, and after a cancel, programs may keep what they have
+    [s].
+    """
     most_requeues: int = 100
+    """How often a job goes on in a new turn after its wall time."""
 
 
 def slurm_settings(file: Path | None, resources: Resources, user: str) -> SlurmSettings:

@@ -15,15 +15,12 @@ _BEGUN = ("RUNNING", "COMPLETING", "SIGNALING", "STAGE_OUT", "SUSPENDED", "STOPP
 
 @dataclass(frozen=True)
 class Handle:
-    """The batch jobs of an attempt, one for each stage.
-
-    Attributes:
-        name: Of the attempt.
-        numbers: Of the batch jobs.
-    """
+    """The batch jobs of an attempt, one for each stage."""
 
     name: str
+    """Of the attempt."""
     numbers: tuple[str, ...]
+    """Of the batch jobs."""
 
     @classmethod
     def parse(cls, text: str) -> "Handle":
