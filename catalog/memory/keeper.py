@@ -255,7 +255,7 @@ class MemoryKeeper:
                 "snapshot %s does not fit into the %s MB of FRAMESIFT_SNAPSHOT_MEMORY_MB; "
                 "questions go to the catalog itself", number, self._budget_mb,
             )  # fmt: skip
-        except (FramesiftError, *_ENGINE_FAILS) as error:
+        except (FramesiftError, ReloadNeeded, *_ENGINE_FAILS) as error:
             # Closed meanwhile, its cursor fails in one way or another.
             level = logging.DEBUG if loading.ended else logging.WARNING
             _LOG.log(level, "snapshot %s was not loaded into memory: %s", number, error)
