@@ -4,24 +4,25 @@ from typing import TYPE_CHECKING
 
 from catalog.errors import NotFound
 from catalog.values import now
-from ingest.labels.class_list import ClassList
 from ingest.scan.scan_counts import ScanCounts
 
-if TYPE_CHECKING:  # reading does without SQLAlchemy
+if TYPE_CHECKING:  # reading does without SQLAlchemy, and without NumPy
     from catalog.records.store import RecordStore
     from catalog.records.tables import Source
+    from ingest.labels.class_list import ClassList
 
 SCAN, WATCH = "scan", "watch"
 """Kinds of scans: one that ends by itself, and a watcher's."""
 
 
-def counted_classes(records: "RecordStore", source: "Source") -> ClassList | None:
+def counted_classes(records: "RecordStore", source: "Source") -> "ClassList | None":
     """The class list of the source's last whole scan; None before the first.
 
     Raises:
         NotFound: The source was removed.
     """
     from catalog.records.tables import Source
+    from ingest.labels.class_list import ClassList
 
     with records.reading() as session:
         current = session.get(Source, source.id)
