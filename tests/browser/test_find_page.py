@@ -96,6 +96,7 @@ def test_a_range_is_dragged_and_everything_follows(
         expect(tab.get_by_role("alert")).to_contain_text("'many' is no number")
         field.fill("5")
         expect(tab.get_by_role("alert")).to_be_empty()
+        field.press("Enter")
         expect(tab.locator("#sql")).to_contain_text("car >= 5")
 
         # SQL is edited in its place.
