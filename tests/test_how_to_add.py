@@ -165,7 +165,7 @@ def test_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sky, street, car, bicycle = np.sum(labels.to_pylist(), axis=0).tolist()
     assert np.sum(report["confusion_matrix"], axis=1).tolist() == [street, car + bicycle]
     assert report["ignored_pixels"] == sky
-    picture = np.asarray(Image.open(tmp_path / "results" / "scene/label/003.png"))
+    picture = np.asarray(Image.open(tmp_path / "results" / "scene/label/003.png").convert("RGB"))
     drawn = {tuple(colour) for colour in picture.reshape(-1, 3).tolist()}
     assert drawn <= {(0xFF, 0, 0xFF), (0xFF, 0, 0)}
 
