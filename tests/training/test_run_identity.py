@@ -73,7 +73,7 @@ def test_every_part_that_differs_is_named() -> None:
 
 
 def test_all_differences_are_named_at_once() -> None:
-    """Proves the run of issue 12 (split, seed and learning rate of another) hears all of them."""
+    """Proves that a run with split, seed and learning rate of another hears all of them."""
     other = replace(IDENTITY, split="train", seed=77, learning_rate=0.01)
     with pytest.raises(InvalidInput, match=r"--split .*; --seed .*; --learning_rate .*; give"):
         checkpoint().check_same_run(CLASSES, other, Path("model"))
