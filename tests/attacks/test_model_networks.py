@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ def test_weights_of_another_shape(network: Any, tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="is larger than"):
         read_model(tmp_path)
     unknown = replace(ABOUT, network="os.system")
-    (tmp_path / ABOUT_FILE).write_text(json.dumps(asdict(unknown)))
+    (tmp_path / ABOUT_FILE).write_text(json.dumps(unknown.to_json()))
     with pytest.raises(BadFile, match=r"unknown network 'os\.system'"):
         read_model(tmp_path)
 
@@ -99,13 +99,13 @@ def test_a_foreign_network_needs_trust(tmp_path: Path) -> None:
     foreign.save(tmp_path / KERAS_FILE)
     content = (tmp_path / KERAS_FILE).read_bytes()
     about = replace(ABOUT, network="theirs", sha256=hashlib.sha256(content).hexdigest())
-    (tmp_path / ABOUT_FILE).write_text(json.dumps(asdict(about)))
+    (tmp_path / ABOUT_FILE).write_text(json.dumps(about.to_json()))
     with pytest.raises(BadFile, match=r"a foreign network's: .*give --trust_model"):
         read_model(tmp_path)
     trusted, read = read_model(tmp_path, trust_model=True)
     assert answers(trusted) == answers(foreign)
     assert read == about
-    (tmp_path / ABOUT_FILE).write_text(json.dumps(asdict(replace(about, width_px=8))))
+    (tmp_path / ABOUT_FILE).write_text(json.dumps(replace(about, width_px=8).to_json()))
     with pytest.raises(BadFile, match=r"its model\.json says 64 x 8 pixels and 4 classes"):
         read_model(tmp_path, trust_model=True)
     (tmp_path / KERAS_FILE).write_bytes(content + b"\0")
