@@ -16,6 +16,7 @@ from tests.attacks.memory_limit import memory_limited
 from tests.pipeline.homes import FRAMES
 
 SQL = "/db2whrest/v1/sql_query"
+COUNT = "select count(*) from t_car"
 OF_ALL = ("dataadmin", "admin")
 
 
@@ -25,7 +26,9 @@ def test_accounts_see_their_rows(attacked: Server, watched: Watched) -> None:
     with watched(attacked, most_mb=1_000) as watch:
         for name in ACCOUNTS:
             with attacked.client(name) as client:
-                rows = client.post(SQL, content="select count(*) from t_car").text
+                # Statements of earlier attacks may still run: what takes long is scheduled.
+                answers = (client.post(SQL, content=COUNT) for _ in range(30))
+                rows = next(answer.text for answer in answers if answer.status_code == 200)
             assert rows == (f"0,{FRAMES}\n" if name in OF_ALL else "0,3\n"), name
     assert watch.peak_mb > 50
     assert watch.longest_healthz_s > 0
