@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 from scipy import stats
 
-from api.schemas.datasets import NewDataset
+from api.schemas.new_datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset, stores_of
 from catalog.tags.model_scores import write_scores
 from pipeline.datasets.datasets import class_matrix

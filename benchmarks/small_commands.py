@@ -19,7 +19,7 @@ from statistics import median
 _LISTS = (
     "jobs list", "dataset list", "source list", "models list", "collection list", "policy list",
     "trigger list", "user list", "webhook list", "token list", "scans list", "stagings list",
-    "audit",
+    "audit", "jobs usage", "stagings running", "cache status",
 )  # fmt: skip
 _OTHERS = ("info", "select --help", "--version")
 _COMPLETED = ("select --cam", "jobs li")
@@ -71,10 +71,13 @@ def _print(
 
 def _run(command: list[str], home: Path, variables: dict[str, str]) -> float:
     """CPU time of a command [s]."""
+    environment = dict(os.environ)
+    # Images often set it; each command would compile its modules.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         command,
-        env={**os.environ, "FRAMESIFT_HOME": str(home), **variables},
+        env={**environment, "FRAMESIFT_HOME": str(home), **variables},
         check=True,
         capture_output=True,
     )

@@ -86,7 +86,8 @@ class Answer:
 
     def save(self, name: str) -> "DatasetBody":
         """Save the frames as a dataset's new version."""
-        from api.schemas.datasets import DatasetBody, NewDataset
+        from api.schemas.datasets import DatasetBody
+        from api.schemas.new_datasets import NewDataset
         from api.services.datasets.new_dataset import save_selection  # with the records' database
 
         question = self._selection.question

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 import framesift
-from api.schemas.datasets import NewDataset
+from api.schemas.new_datasets import NewDataset
 from api.services.datasets.new_dataset import save_selection
 from api.services.selections import ask
 from catalog.errors import NotFound

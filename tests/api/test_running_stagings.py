@@ -24,7 +24,8 @@ from pipeline.cache.beat import Watch
 from pipeline.cache.contents import space
 from pipeline.cache.stager import stager
 from pipeline.jobs.request import JobPaths
-from pipeline.jobs.workflow.moves import RUN, add_task, new_task
+from pipeline.jobs.workflow.moves import add_task, new_task
+from pipeline.jobs.workflow.task_paths import RUN
 from pipeline.staging.progress import Progress
 from tests.api.servers import framesift, serving, wait_until
 from tests.pipeline.homes import FRAMES, copy_home, open_home

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from api.schemas.datasets import NewSplit
+from api.schemas.new_datasets import NewSplit
 from api.services.datasets.new_dataset import divide_dataset
 from catalog.errors import BadFile, StorageError
 from catalog.records.tables import Source

@@ -28,7 +28,8 @@ from catalog.records.tables import Job
 from catalog.values import now
 from pipeline.jobs.backends.registry import BACKENDS
 from pipeline.jobs.request import JobPaths, write_json
-from pipeline.jobs.workflow.moves import RUN, add_task, new_task
+from pipeline.jobs.workflow.moves import add_task, new_task
+from pipeline.jobs.workflow.task_paths import RUN
 from tests.api.servers import framesift, serving, wait_until
 from tests.api.test_statistics import a_report
 from tests.pipeline.homes import SAMPLE, copy_home, open_home

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from api.schemas.datasets import NewDataset
+from api.schemas.new_datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset
 from api.services.datasets.rebuild_dataset import rebuild_dataset
 from api.services.jobs.improve import known_of

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from api.schemas.datasets import Divided, NewDataset, NewExtension, NewSplit
+from api.schemas.new_datasets import Divided, NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
 from catalog.records.datasets import own_dataset, recorded_dataset
 from catalog.records.tables import Dataset
