@@ -62,11 +62,16 @@ def _print(
         for row, (_, commands, variables) in enumerate(rows):
             for column, command in enumerate(commands):
                 seconds.setdefault((row, column), []).append(_run(command, home, variables))
+    beside = (
+        [" beside |", " ratio of medians |"] if any(len(row[1]) > 1 for row in rows) else ["", ""]
+    )
+    print(f"| CPU s: least (median) | this version |{''.join(beside)}")
+    print("|---|---|" + "---|" * len([one for one in beside if one]))
     for row, (title, commands, _) in enumerate(rows):
         times = [seconds[row, column] for column in range(len(commands))]
-        shown = "  ".join(f"{min(one):.3f} ({median(one):.3f})" for one in times)
-        ratio = f"  {median(times[0]) / median(times[1]):.2f}" if len(times) > 1 else ""
-        print(f"{title:30} {shown}{ratio}", flush=True)
+        shown = " | ".join(f"{min(one):.3f} ({median(one):.3f})" for one in times)
+        ratio = f" | {median(times[0]) / median(times[1]):.2f}" if len(times) > 1 else ""
+        print(f"| `{title}` | {shown}{ratio} |", flush=True)
 
 
 def _run(command: list[str], home: Path, variables: dict[str, str]) -> float:

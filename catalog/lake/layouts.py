@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Rows
 from catalog.lake.schema import (
     CLASS_PIXELS,
@@ -28,6 +29,7 @@ from catalog.lake.wide_names import (
     HASH_OF_FKEY,
     LABEL_SIZE,
     TAGGED_FILES,
+    UNTAGGED_FILES,
     in_family,
 )
 from catalog.values import TagColumn
@@ -104,6 +106,8 @@ class TableLayout(Protocol):
     """
     files: str
     """The table of every file, and nothing else."""
+    parts: Mapping[str, Sequence[str]]
+    """The tables that a view of the layout gives the rows of; the first has every column."""
     is_fkey: str
     """The condition that a frame or file is the one of the fkey that is bound first."""
 
@@ -139,6 +143,9 @@ class TableLayout(Protocol):
     def encoded(self, tag: TagColumn) -> str:
         """A tag's column for SELECT, a text of few values as the ENUM that memory holds it as."""
 
+    def few_values(self, snapshot: QueriedSnapshot) -> Mapping[str, Sequence[str]]:
+        """The values of each text tag that lies as an ENUM, in the order of its codes."""
+
     def present(
         self, snapshot: QueriedSnapshot, kind: str, names: Sequence[str]
     ) -> Collection[str]:
@@ -160,6 +167,7 @@ class Joined:
     hashes: Mapping[str, tuple[str, str]] = {}
     files = f"main.{FILES}"
     is_fkey = "fkey = $1"
+    parts: Mapping[str, Sequence[str]] = {}
 
     def __init__(self, collection: str = "") -> None:
         """Lay nothing out yet."""
@@ -213,6 +221,10 @@ class Joined:
         """See TableLayout."""
         return f'"{tag.tag}"'
 
+    def few_values(self, _snapshot: QueriedSnapshot) -> Mapping[str, Sequence[str]]:
+        """See TableLayout: all are texts."""
+        return {}
+
     def present(
         self, snapshot: QueriedSnapshot, kind: str, names: Sequence[str]
     ) -> Collection[str]:
@@ -245,6 +257,7 @@ class Wide:
         "filename": (FILENAME_HASH, "hash"),
     }
     files = f"main.{EVERY_FILE}"
+    parts: Mapping[str, Sequence[str]] = {EVERY_FILE: (TAGGED_FILES, UNTAGGED_FILES)}
     is_fkey = f"{FKEY_HASH} = md5_number_lower($1) AND fkey = $1"
 
     def __init__(self, collection: str = "") -> None:
@@ -303,6 +316,18 @@ class Wide:
         """See TableLayout."""
         return f'"{_KEPT}{tag.tag}" AS "{tag.tag}"' if tag.type == "VARCHAR" else f'"{tag.tag}"'
 
+    def few_values(self, snapshot: QueriedSnapshot) -> Mapping[str, Sequence[str]]:
+        """See TableLayout."""
+        enums = snapshot.execute(
+            "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = ? AND "
+            "table_name = ? AND starts_with(data_type, 'ENUM')",
+            [LAKE, TAGGED_FILES],
+        ).fetchall()
+        return {
+            name: [text[1:-1].replace("''", "'") for text in _QUOTED.findall(kind)]
+            for name, kind in enums
+        }
+
     def present(
         self, snapshot: QueriedSnapshot, kind: str, _names: Sequence[str]
     ) -> Collection[str]:
@@ -339,6 +364,9 @@ _OF_FILES = re.compile(
     r"\b(" + "|".join(name for name in (*FILES_COLUMNS, *MADE) if "fkey" not in name) + r")\b"
 )
 """Names, quoted or not, for which the files themselves are needed."""
+
+_QUOTED = re.compile("'(?:[^']|'')*'")
+"""A value in the text of a type."""
 
 _KEPT = "_kept_"
 """Before the name of a text tag: the column as it lies in memory, which no tag is named."""
