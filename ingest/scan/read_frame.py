@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from catalog.errors import ArchivedFile, BadFile, UnreadableFile
-from catalog.lake.schema import POSITION_TAGS
 from catalog.values import File, Frame, Problem
 from ingest.labels.class_list import ClassList
 from ingest.labels.pixel_count import count_pixels
 from ingest.labels.png_chunks import HEADER_BYTES, read_header, take_apart
-from ingest.scan.frame_name import CAMERAS
+from ingest.layouts.layout import Layout
 from ingest.scan.pair_frames import FrameFiles
 from ingest.sources.listed_read import use_listed
 from ingest.sources.source_files import FileReader
@@ -78,7 +77,9 @@ def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> 
     )
 
 
-def frame_record(files: FrameFiles, count: FrameCount, class_list: ClassList) -> Frame | None:
+def frame_record(
+    files: FrameFiles, count: FrameCount, class_list: ClassList, layout: Layout
+) -> Frame | None:
     """The frame as it is catalogued; None where a file of it is bad.
 
     The camera image's row carries the tags; the label's own where there is no camera image.
@@ -86,7 +87,7 @@ def frame_record(files: FrameFiles, count: FrameCount, class_list: ClassList) ->
     if not count.width:
         return None
     return replace(
-        unlabelled_record(files),
+        unlabelled_record(files, layout),
         label=files.label_key,
         width=count.width,
         height=count.height,
@@ -96,7 +97,7 @@ def frame_record(files: FrameFiles, count: FrameCount, class_list: ClassList) ->
     )
 
 
-def unlabelled_record(files: FrameFiles) -> Frame:
+def unlabelled_record(files: FrameFiles, layout: Layout) -> Frame:
     """The frame as it is catalogued without a label."""
     carrier = files.image or files.label
     if carrier is None:
@@ -111,7 +112,8 @@ def unlabelled_record(files: FrameFiles) -> Frame:
         number=files.id.number,
         width=None,
         height=None,
-        positions={tag: int(tag in CAMERAS[files.id.camera]) for tag in POSITION_TAGS},
+        positions=layout.positions(files.id.camera),
+        tags=dict(zip(layout.tags, files.id.tags, strict=True)),
         class_pixels={},
         unknown_pixels=None,
     )

@@ -13,6 +13,7 @@ from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.schemas.sources import (
     NewSource,
     Platform,
+    SourceAdded,
     SourceBody,
     SourceChange,
     SourceChanged,
@@ -49,8 +50,10 @@ def get_sources(
         "endpoint_url": "https://s3.eu-de.cloud-object-storage.appdomain.cloud",
     },
 )
-def post_source(body: NewSource, session: CurrentSession, response: Response) -> SourceBody:
+def post_source(body: NewSource, session: CurrentSession, response: Response) -> SourceAdded:
     """Add a source; a scan then catalogs its files.
+
+    Where no `layout` is sent, its first names are looked at: the layout that alone fits is taken.
 
     Who is no admin may name only what this server lets be named: FRAMESIFT_SOURCE_ROOTS,
     FRAMESIFT_SOURCE_SCHEMES and FRAMESIFT_SOURCE_HOSTS.
