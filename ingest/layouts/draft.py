@@ -5,6 +5,7 @@ from itertools import permutations
 
 _IMAGES = (".jpg", ".jpeg", ".png")
 _LABELS = (".png",)
+_LABEL_WORDS = ("label", "mask", "sem", "gt", "ann", "seg", "ids", "class")
 _SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
 
 
@@ -40,16 +41,23 @@ def _pair(names: Sequence[str]) -> tuple[str, str] | None:
         kinds.setdefault((folder, ending), []).append(name)
     stems = {kind: _stems(of_kind) for kind, of_kind in kinds.items()}
     pairs = [
-        (len(shared), of_images[min(shared)], of_labels[min(shared)])
+        (of_images[min(shared)], of_labels[min(shared)], len(shared))
         for (image_kind, of_images), (label_kind, of_labels) in permutations(stems.items(), 2)
         if image_kind[1] in _IMAGES and label_kind[1] in _LABELS
         if (shared := of_images.keys() & of_labels.keys())
     ]
     if not pairs:
         return None
-    # Of two PNG folders the one with the longer names holds labels: they say what they are.
-    _, image, label = max(pairs, key=lambda pair: (pair[0], len(pair[2]) - len(pair[1]), pair[1]))
+    image, label, _ = max(pairs, key=lambda pair: _likeness(*pair))
     return _patterns(image, label, names)
+
+
+def _likeness(image: str, label: str, frames: int) -> tuple[object, ...]:
+    """What tells which of two pairs of folders is rather one of images and labels."""
+    folders, label_folders = image.split("/")[:-1], label.split("/")[:-1]
+    words = [word for word in _LABEL_WORDS if word in label.lower() and word not in image.lower()]
+    shared = len(set(folders) & set(label_folders))
+    return frames, bool(words), shared, image.lower().endswith((".jpg", ".jpeg")), image, label
 
 
 def _stems(names: Sequence[str]) -> dict[str, str]:
@@ -72,7 +80,7 @@ def _common(*texts: str) -> str:
 def _patterns(image: str, label: str, names: Sequence[str]) -> tuple[str, str]:
     *folders, file = image.split("/")
     *label_folders, label_file = label.split("/")
-    stem = _common(file.rpartition(".")[0], label_file.rpartition(".")[0])
+    stem = _common(file.rpartition(".")[0], label_file.rpartition(".")[0]).rstrip("_-.")
     others = [name.split("/")[:-1] for name in names]
     varying = {
         part
