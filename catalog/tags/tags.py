@@ -179,6 +179,6 @@ def _missing(cursor: Cursor, tags: Sequence[str]) -> list[str]:
         if other_family or is_column:
             raise InvalidInput(
                 f"class tag '{tag}' would collide with a column of that name that the catalog "
-                "already has; rename the class in class_list.json"
+                "already has; rename the class in class_list.json, or give it a tag in its layout"
             )
     return [tag for tag in tags if tag not in present]

@@ -21,7 +21,7 @@ MOST_CHARACTERS = 100
 
 _INSTANCE = re.compile(r"(.+) (\d)")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
-_TAG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
+_TAG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*_?")
 _FIELDS = {"key", "name", "colour", "ignore", "tag", "instance"}
 
 

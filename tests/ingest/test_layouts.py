@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from catalog.errors import InvalidInput
+from catalog.lake.schema import FRAME_TAGS_COLUMNS
+from catalog.tags.families import check_tag_name
 from ingest.layouts.check_names import check_names
 from ingest.layouts.draft import draft
 from ingest.layouts.layout import Layout
@@ -150,6 +152,14 @@ def test_every_preset_pairs_its_data_set() -> None:
         variant_of = preset(name).document.get("variant_of")
         assert name in fitting or variant_of in fitting, (name, fitting)
     assert not recognised(lister(["images/a.txt", "x/y.png"])).fits
+
+
+def test_tags_of_presets_are_names_that_tags_may_have() -> None:
+    """No class of a preset is called as a column, or as a word of SQL, without a tag of its own."""
+    for _, layout in presets():
+        for tag in () if layout.classes is None else layout.classes.tags:
+            check_tag_name(tag)
+            assert tag not in FRAME_TAGS_COLUMNS
 
 
 def lister(names: Iterable[str]) -> ListNames:
