@@ -229,6 +229,20 @@ def remove_source_files(connection: duckdb.DuckDBPyConnection, source: SourceNam
     return int(row[0]) if row else 0
 
 
+def label_keys(cursor: Cursor, source: SourceNames, most: int | None = None) -> list[str]:
+    """Keys of the labels of a source's frames in the cursor's snapshot, in their order.
+
+    Args:
+        most: At most so many of them, spread over all; every one when None.
+    """
+    some = "" if most is None else f"ORDER BY hash(fkey) LIMIT {most}"
+    rows = cursor.execute(
+        f"SELECT label_file FROM (SELECT label_file, fkey FROM {LAKE}.main.{FRAME_TAGS} "
+        f"WHERE label_file IS NOT NULL AND fkey IN ({_fkeys_of(source)}) {some}) ORDER BY 1"
+    ).fetchall()
+    return [str(key) for (key,) in rows]
+
+
 def source_contents(cursor: Cursor, source: SourceNames) -> tuple[int, int, dict[str, int]]:
     """Counts of a source's files, frames and given tags in the cursor's snapshot.
 
