@@ -99,7 +99,7 @@ class LabelCheck:
                 "make them anew with nearest neighbours"
             )
         if not self.class_list.encoding.is_colour:
-            if _LEARNED_IDS <= set(known) and self.seen <= _TRAIN_IDS and 255 in self.seen:
+            if set(known) >= _LEARNED_IDS and self.seen <= _TRAIN_IDS and 255 in self.seen:
                 sentences.append(
                     "all keys are 0 to 18 and 255, as Cityscapes' trainIds are, and the classes "
                     "are others': give the source a layout of trainIds, or another table of classes"
