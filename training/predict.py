@@ -44,7 +44,8 @@ def predict(settings: RunSettings) -> None:
 
     The PNG has the image's size, the model's class ids as palette indices, the class list's colours
     as their palette (of merged classes, that of the first label class) and, below ``results_dir``,
-    the label's path, so that it can be laid over the label; the image's where there is no label.
+    the label's path, so that it can be laid over the label; the image's where there is no label,
+    with .png behind that of a JPEG.
     Where a dataset is of several sources, the source's name comes before it. Scores that are there
     already, of the same model and frames, say that the shard, or a piece of it, is done: a
     prediction that was ended goes on with the pieces that it lacks.
@@ -205,6 +206,7 @@ def _pictures(frames: Manifest) -> Sequence[Path]:
     pictures = []
     for label, label_source, image, image_source in rows:
         key, source = (label, label_source) if label else (image, image_source)
-        inside = [segment for segment in PurePosixPath(key).parts if segment not in ("/", "..")]
+        name = key if key.lower().endswith(".png") else f"{key}.png"  # a JPEG without a label
+        inside = [segment for segment in PurePosixPath(name).parts if segment not in ("/", "..")]
         pictures.append(Path(*([source] if several else []), *inside))
     return pictures

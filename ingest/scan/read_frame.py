@@ -4,19 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from catalog.errors import ArchivedFile, BadFile, UnreadableFile
-from catalog.values import File, Frame, Problem
+from catalog.errors import BadFile, UnreadableFile
+from catalog.values import Frame, Problem
+from ingest.images.image_check import check_image
 from ingest.labels.class_list import ClassList
 from ingest.labels.pixel_count import count_pixels
-from ingest.labels.png_chunks import HEADER_BYTES, read_header, take_apart
 from ingest.layouts.layout import Layout
 from ingest.scan.pair_frames import FrameFiles
 from ingest.sources.listed_read import use_listed
 from ingest.sources.source_files import FileReader
 
 _T = TypeVar("_T")
-
-_TAIL_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +51,10 @@ def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> 
         counts, png = _in_file(
             label.key, lambda: use_listed(source, label, lambda png: count_pixels(png, class_list))
         )
+        image_bytes = 0
         if image is not None:
             size = counts.width, counts.height
-            _in_file(image.key, lambda: _check_image(source, image, label, size))
+            image_bytes = _in_file(image.key, lambda: check_image(source, image, label, size))
     except BadFile as error:
         kind = "unreadable" if isinstance(error, UnreadableFile) else "bad_file"
         problem = Problem(kind, error.file, error.reason)
@@ -71,7 +70,7 @@ def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> 
         counts.height,
         tuple(counts.counts.tolist()),
         counts.unknown,
-        len(png) + (min(image.size, HEADER_BYTES + _TAIL_BYTES) if image else 0),
+        len(png) + image_bytes,
         tuple(problems),
         counts.digest,
     )
@@ -117,31 +116,6 @@ def unlabelled_record(files: FrameFiles, layout: Layout) -> Frame:
         class_pixels={},
         unknown_pixels=None,
     )
-
-
-def _check_image(source: FileReader, image: File, label: File, size: tuple[int, int]) -> None:
-    """Look at the header and the end of a camera image, and where they are bad at all of it.
-
-    No checksum proves a part, and bytes behind the end, as a copy's padding, may be many.
-    """
-    key, tail = image.key, max(0, image.size - _TAIL_BYTES)
-    try:
-        header = read_header(source.read_range(key, 0, HEADER_BYTES))
-        is_whole = b"IEND" in source.read_range(key, tail, _TAIL_BYTES)
-        if is_whole and (header.width, header.height) == size:
-            return
-    except ArchivedFile:
-        return  # not every listing tells of archives
-    except UnreadableFile:
-        raise
-    except BadFile:
-        pass  # judged below
-    header, _ = use_listed(source, image, lambda png: take_apart(png).header)
-    if (header.width, header.height) != size:
-        raise BadFile(
-            f"label is {size[0]}x{size[1]} pixels, its camera image {header.width}x{header.height}",
-            label.key,
-        )
 
 
 def _in_file(key: str, work: Callable[[], _T]) -> _T:
