@@ -45,11 +45,11 @@ class SourceBody(Versioned):
         description="Data set that it is a part of; its own name unless another was given.",
         examples=["a2d2"],
     )
-    layout: dict[str, Any] = Field(
-        default={},
-        description="How its files are named and what a label's pixels mean: the layout that it "
-        "was given, or that of its last scan; empty before where its names are to tell.",
-        examples=[{"name": "a2d2"}],
+    layout: str = Field(
+        default="",
+        description="Name of the layout that it was given, or that of its last scan; empty before, "
+        "where its names are to tell.",
+        examples=["a2d2"],
     )
     options: dict[str, Any] = Field(
         description="How it is reached; never a secret.",
@@ -69,9 +69,31 @@ class SourceBody(Versioned):
             datasource=source.datasource,
             site=source.site,
             part_of=data_set_of(source),
-            layout=source.layout or source.scanned_layout,
+            layout=layout_of(source).get("name", ""),
             options=SourceOptions.from_json(source.options).public(),
         ).of_version(source.version)
+
+
+def layout_of(source: "Source") -> dict[str, Any]:
+    """The document of the layout that a source was given, or was scanned by; empty for none."""
+    return source.layout or source.scanned_layout or {}
+
+
+class SourceShown(SourceBody):
+    """A source with its layout."""
+
+    layout_document: dict[str, Any] = Field(
+        default={},
+        description="The layout, with the keys of a layout file.",
+        examples=[
+            {"name": "pairs", "images": "images/{frame}.jpg", "labels": "labels/{frame}.png"}
+        ],
+    )
+
+    @classmethod
+    def with_layout(cls, source: "Source") -> "SourceShown":
+        """A record's."""
+        return cls.of(source).model_copy(update={"layout_document": layout_of(source)})
 
 
 class SourceAdded(SourceBody):

@@ -35,7 +35,7 @@ class OptionChange:
         """Change a source's record that has these options."""
         record.options = self.changed(record.name, options).to_json()
         if self.layout is not None:
-            record.layout = dict(self.layout)
+            record.layout = dict(self.layout) or None
 
     def changed(self, source: str, options: SourceOptions) -> SourceOptions:
         """The options of the source of that name as they are to be."""

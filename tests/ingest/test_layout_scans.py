@@ -60,7 +60,7 @@ def test_two_trees(
     assert (result.counts.files, result.counts.frames) == (13, 6)
     assert (result.counts.bad_files, result.counts.orphans) == (0, 0)
     assert home.rows(FRAMES) == [*AACHEN, *ULM]
-    assert recorded_source(home.records, "a2d2").scanned_layout["name"] == "cityscapes"
+    assert (recorded_source(home.records, "a2d2").scanned_layout or {})["name"] == "cityscapes"
     assert home.rows("SELECT value, count(*) FROM t_sequence GROUP BY 1") == [("000001", 6)]
     assert [kind for kind, _ in home.problems(result.scan)] == ["unknown_colours"] * 6
     again = home.scan(source)

@@ -144,6 +144,23 @@ def list_(as_json: JsonFlag = False) -> None:
         emit_table(columns, [[source[c] for c in columns] for source in listed])
 
 
+@source_app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(help="The source.")], as_json: JsonFlag = False
+) -> None:
+    """Show a source, with its layout: patterns, encoding, classes."""
+    source = document(target().sources.get(name))
+    if as_json:
+        emit_json(source)
+        return
+    layout = source.pop("layout_document")
+    patterns = {key: value for key, value in layout.items() if isinstance(value, str)}
+    rows = [*source.items(), *((key, value) for key, value in patterns.items() if key != "name")]
+    if "classes" in layout:
+        rows.append(("classes", ", ".join(dict.fromkeys(row["name"] for row in layout["classes"]))))
+    emit_table(("", ""), rows)
+
+
 @source_app.command("set")
 def set_(
     name: Annotated[str, typer.Argument(help="The source.")],

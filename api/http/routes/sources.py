@@ -14,12 +14,12 @@ from api.schemas.sources import (
     NewSource,
     Platform,
     SourceAdded,
-    SourceBody,
     SourceChange,
     SourceChanged,
     SourceContents,
     SourceRemoved,
     SourcesAnswer,
+    SourceShown,
 )
 
 router = Router(prefix="/v1/sources", tags=["sources"], examples={"name": "a2d2"})
@@ -64,8 +64,8 @@ def post_source(body: NewSource, session: CurrentSession, response: Response) ->
 
 
 @router.get("/{name}", rule=READ_ALL_ROWS)
-def get_source(name: str, session: CurrentSession, response: Response) -> SourceBody:
-    """A source."""
+def get_source(name: str, session: CurrentSession, response: Response) -> SourceShown:
+    """A source, with its layout."""
     return tagged(response, session.sources.get(name))
 
 

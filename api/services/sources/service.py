@@ -17,6 +17,7 @@ from api.schemas.sources import (
     SourceChanged,
     SourceContents,
     SourceRemoved,
+    SourceShown,
 )
 from api.services.call import Service
 from catalog.errors import FramesiftError, InvalidInput, NotAllowed, StorageError
@@ -48,9 +49,9 @@ class Sources(Service):
             and datasource in (None, source.datasource)
         ]
 
-    def get(self, name: str) -> SourceBody:
-        """A source."""
-        return SourceBody.of(recorded_source(self._workspace.readable_records, name))
+    def get(self, name: str) -> SourceShown:
+        """A source, with its layout's document."""
+        return SourceShown.with_layout(recorded_source(self._workspace.readable_records, name))
 
     def add(self, name: str, uri: str, **more: Any) -> SourceAdded:
         """Add a source that can be opened; where no layout is given, look which its names tell."""
@@ -75,7 +76,7 @@ class Sources(Service):
 
         self.check_opens(uri, options)
         recognition = looked_at(uri, options)
-        if recognition is None:
+        if recognition is None or not recognition.names:
             return body, []
         if recognition.layout is not None:
             body = body.model_copy(update={"layout": dict(recognition.layout.document)})
@@ -119,7 +120,7 @@ class Sources(Service):
                 cluster=body.cluster,
                 datasource=body.datasource or body.name,
                 site=body.site,
-                layout=dict(_layout_document(body.layout)),
+                layout=dict(_layout_document(body.layout)) or None,
                 options=options.to_json(),
             ),
         )
@@ -217,7 +218,7 @@ class Sources(Service):
             uri=changed.uri,
             exclude=list(options.exclude),
             part_of=data_set_of(changed),
-            layout=changed.layout.get("name", ""),
+            layout=(changed.layout or {}).get("name", ""),
             mount=options.mount,
             max_mb_per_s=options.max_mb_per_s,
             max_requests_per_s=options.max_requests_per_s,

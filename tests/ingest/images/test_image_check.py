@@ -9,7 +9,7 @@ from PIL import Image
 
 from catalog.errors import ArchivedFile
 from ingest.labels.class_list import ClassList
-from ingest.scan.frame_name import FrameId
+from ingest.layouts.layout import FrameId
 from ingest.scan.pair_frames import FrameFiles
 from ingest.scan.read_frame import FrameCount, read_frame
 from ingest.sources.local_folder import LocalFolder
@@ -56,7 +56,7 @@ class Frames:
         self.source.whole.clear()
         self.source.ranges.clear()
         frame = FrameFiles(
-            FrameId("a/", "20180807_145028", "front_center", "20180807145028", 1),
+            FrameId("s", "s", "front_center", "", 1, "", ()),
             image=files[name],
             label=files["label.png"],
         )

@@ -16,4 +16,4 @@ depends_on = None
 def upgrade() -> None:
     """Add them to sources."""
     for name in ("layout", "scanned_layout"):
-        op.add_column("sources", sa.Column(name, sa.JSON(), server_default="{}", nullable=False))
+        op.add_column("sources", sa.Column(name, sa.JSON(), nullable=True))
