@@ -140,6 +140,16 @@ class ClassList:
         )
 
     @cached_property
+    def learned(self) -> tuple[str, ...]:
+        """Names of the classes that training and scores do not leave out."""
+        return tuple(name for n, name in enumerate(self.classes) if n not in self.ignored)
+
+    @cached_property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of the classes that training and scores leave out."""
+        return tuple(self.classes[class_id] for class_id in sorted(self.ignored))
+
+    @cached_property
     def class_of_key(self) -> Mapping[int, int]:
         """Class id of each key."""
         return dict(zip((key.key for key in self.keys), self.class_ids, strict=True))
