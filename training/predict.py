@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from training.network.predictor import Predictor
 from training.prediction_scores import (
     BY_SIZE,
     About,
+    picture_paths,
     piece_scores,
     read_scores,
     schema_of,
@@ -156,7 +157,7 @@ def _opened(
     return _Shard(
         frames,
         split.shard_rows(settings.shard, settings.shards).tolist(),
-        _pictures(frames),
+        picture_paths(frames),
         open_reader(frames, class_list, *size, wait_for=through.wait_for)[0],
         Predictor(model),
         about.label_classes(split.header.class_list, split.header.name),
@@ -196,17 +197,3 @@ def _frame(
         "margin": prediction.margin,
         **dict(zip(tags, counts.tolist(), strict=True)),
     }
-
-
-def _pictures(frames: Manifest) -> Sequence[Path]:
-    """Where each frame's picture lies below the results."""
-    several = len(frames.header.roots) > 1
-    columns = ("label", "label_source", "image", "image_source")
-    rows = zip(*(frames.frames[name].to_pylist() for name in columns), strict=True)
-    pictures = []
-    for label, label_source, image, image_source in rows:
-        key, source = (label, label_source) if label else (image, image_source)
-        name = key if key.lower().endswith(".png") else f"{key}.png"  # a JPEG without a label
-        inside = [segment for segment in PurePosixPath(name).parts if segment not in ("/", "..")]
-        pictures.append(Path(*([source] if several else []), *inside))
-    return pictures

@@ -1,5 +1,6 @@
 """What a scan says of camera images of both kinds, of which it reads a few kB."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,7 +80,7 @@ def frames(tmp_path: Path) -> Frames:
 @pytest.mark.parametrize("name", ["image.jpg", "IMAGE.JPEG", "image.png"])
 def test_jpegs_are_counted_and_not_read(frames: Frames, name: str) -> None:
     """Whatever their names end in; at most four ranges of each, and the same counts."""
-    large = jpeg_of(Image.effect_noise((WIDTH, HEIGHT), 80).resize((WIDTH, HEIGHT)), quality=100)
+    large = jpeg_of(Image.effect_noise((WIDTH, HEIGHT), 80), quality=100)
     for form, jpeg in {**GOOD, "noise": large}.items():
         count = frames.count(jpeg, name)
         assert count.problems == (), form
@@ -150,3 +151,29 @@ def test_an_archived_image_is_left_alone(frames: Frames, monkeypatch: pytest.Mon
     monkeypatch.setattr(frames.source, "read_range", archived)
     assert frames.count(b"").problems == ()
     assert frames.source.whole == ["label.png"]
+
+
+@pytest.mark.wide
+def test_real_frames_are_counted_as_an_independent_count(frames: Frames) -> None:
+    """Proves it for all 468 of CamVid, and that each cut image is one bad file of its frame."""
+    if "CAMVID_ROOT" not in os.environ:
+        pytest.skip("CAMVID_ROOT is unset: no real JPEG frames here")
+    source = Counting(LocalFolder(Path(os.environ["CAMVID_ROOT"])))
+    files = {file.key: file for file in source.folder.list()}
+    classes = [{"key": n, "name": f"class {n}", "colour": "#808080"} for n in range(12)]
+    class_list = ClassList.from_json({"encoding": "index", "classes": classes})
+    images = [key for key in files if key.endswith(".jpg")]
+    assert len(images) == 468
+    for number, key in enumerate(images):
+        label = key.replace("images/", "labels/").replace(".jpg", ".png")
+        identity = FrameId(key.rsplit("/", 1)[0], "scene", "front_center", "", number)
+        frame = FrameFiles(identity, image=files[key], label=files[label])
+        count = read_frame(source, frame, class_list)
+        assert count.problems == ()
+        pixels = np.asarray(Image.open(source.folder.folder / label))
+        assert count.pixels == tuple(np.bincount(pixels.ravel(), minlength=12))
+    assert not set(images) & set(source.whole)
+    content = (source.folder.folder / images[7]).read_bytes()
+    kind, key, reason = frames.problem(content[: len(content) // 2])
+    assert (kind, key) == ("bad_file", "image.jpg")
+    assert reason.startswith("JPEG is truncated")
