@@ -166,7 +166,7 @@ def test_real_frames_are_counted_as_an_independent_count(frames: Frames) -> None
     assert len(images) == 468
     for number, key in enumerate(images):
         label = key.replace("images/", "labels/").replace(".jpg", ".png")
-        identity = FrameId(key.rsplit("/", 1)[0], "scene", "front_center", "", number)
+        identity = FrameId("scene", "scene", "front_center", "", number, "", ())
         frame = FrameFiles(identity, image=files[key], label=files[label])
         count = read_frame(source, frame, class_list)
         assert count.problems == ()
