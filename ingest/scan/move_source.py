@@ -69,7 +69,7 @@ def move_source(
         try:
             files = open_source(uri, options, index_folder)
             listed = files.list("", lambda _key, _reason: None)
-            with store.reading() as cursor:
+            with store.reading_files() as cursor:
                 compared = compare(listed, known_files(cursor, names))
                 differing_files = [file for file in compared if _differs(file)]
                 catalogued = count_files(cursor, names)
@@ -87,9 +87,12 @@ def move_source(
         with records.session() as session:
             record = source_to_change(session, source, expected)
             until_now = SourceOptions.from_json(record.options)
-            unchanged = {field.name: getattr(until_now, field.name) for field in fields(change)}
+            options_of_change = {field.name for field in fields(change)}.intersection(
+                SourceOptions.__slots__
+            )
+            unchanged = {option: getattr(until_now, option) for option in options_of_change}
             record.uri = uri
-            record.options = change.changed(name, replace(options, **unchanged)).to_json()
+            change.keep(record, replace(options, **unchanged))
     same = catalogued - len(changed) - len(missing)
     return Moved(name, uri, same, len(changed), len(missing), len(new))
 
