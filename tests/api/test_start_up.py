@@ -13,7 +13,7 @@ from api.services.session import Session
 from pipeline.jobs.follow import wait
 from tests.api.servers import environment, serving
 from tests.api.test_command_line import COMMANDS
-from tests.pipeline.homes import REPOSITORY, open_home
+from tests.pipeline.homes import REPOSITORY, copy_home, open_home
 from tests.pipeline.jobs import submit_commands
 from tests.pipeline.test_local_jobs import shell
 
@@ -157,25 +157,24 @@ LISTS = [
 ]  # fmt: skip
 
 
-def test_lists_import_no_database(catalogued: Path) -> None:
+def test_lists_import_no_database(catalogued: Path, tmp_path: Path) -> None:
     """Neither the catalog's, nor SQLAlchemy, nor Arrow: records are read by sqlite3 alone."""
-    Session(open_home(catalogued)).datasets.create("listed", question={"where": "car>0"})
+    home = copy_home(catalogued, tmp_path)
+    Session(open_home(home)).datasets.create("listed", question={"where": "car>0"})
     shown = [["dataset", "show", "listed"], ["dataset", "show", "listed", "--json"]]
     commands = [*LISTS, *([*one, "--json"] for one in LISTS), *shown]
     among = HEAVY | REQUESTS
-    for command, modules in zip(
-        commands, imported(catalogued, *commands, among=among), strict=True
-    ):
+    for command, modules in zip(commands, imported(home, *commands, among=among), strict=True):
         assert modules == set(), command
 
 
-def test_logs_and_the_caches_status_open_no_records_store(catalogued: Path) -> None:
+def test_logs_and_the_caches_status_open_no_records_store(catalogued: Path, tmp_path: Path) -> None:
     """They are records that are read, and files."""
-    workspace = open_home(catalogued)
+    workspace = open_home(copy_home(catalogued, tmp_path))
     records = workspace.records
     job = wait(records, submit_commands(records, workspace.job_queue, shell("echo said")))
     commands = [["jobs", "logs", job.name], ["cache", "status"], ["cache", "status", "--json"]]
-    for command, modules in zip(commands, imported(catalogued, *commands), strict=True):
+    for command, modules in zip(commands, imported(workspace.home, *commands), strict=True):
         assert modules & (CATALOG | RECORDS) == set(), command
 
 
