@@ -1,6 +1,6 @@
 """A question to a selection: the frames that fulfil its conditions, sampled, in its order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,6 +14,7 @@ from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH, LABEL_SIZE
 from query.frames.candidates import candidates, mark_column, once, only
+from query.frames.file_versions import label_fkeys, within
 from query.frames.sampling import Hashes, first, random_keys
 from query.frames.selection import Selection
 from query.question.conditions import question_where, relation_for, vocabulary_of
@@ -44,11 +45,11 @@ def select_frames(
         relation = relation_for(snapshot, plain)
         classes = tuple(snapshot.classes)
         more = _more(columns, relation, classes)
-        with _chosen_rows(snapshot, relation, plain) as chosen:
+        with chosen_rows(snapshot, relation, plain) as chosen:
             asked_of, condition, values = chosen
             items = order_items(plain, vocabulary_of(snapshot))
             order = [_order(item) for item in items]
-            fetch = _Fetch(snapshot, asked_of, classes, more)
+            fetch = FrameFetch(snapshot, asked_of, classes, more)
             frames = fetch.frames(condition, values, order, question.limit)
         resolved = question.model_copy(update={"snapshot": snapshot.number})
         return Selection(resolved, snapshot.number, frames, classes)
@@ -59,7 +60,28 @@ def frames_of(snapshot: Snapshot, hashes: Hashes) -> tuple[pa.Table, tuple[str, 
     relation = snapshot.every_frame
     classes = tuple(snapshot.classes)
     with only(snapshot, relation, hashes) as few:
-        return _Fetch(snapshot, few, classes).frames("true", []), classes
+        return FrameFetch(snapshot, few, classes).frames("true", []), classes
+
+
+def further_columns(
+    relation: FramesRelation,
+    columns: Sequence[str],
+    own: Collection[str],
+    optional: Collection[str] = (),
+) -> tuple[str, ...]:
+    """Those of some columns that are not among a selection's own.
+
+    Args:
+        optional: Columns that are left out where frames have none.
+
+    Raises:
+        UnknownName: Frames have no such column.
+    """
+    further = dict.fromkeys(name for name in columns if name not in own)
+    for name in further:
+        if name not in relation.columns and name not in (*_COLUMNS, *optional):
+            raise UnknownName("column", name, relation.columns)
+    return tuple(name for name in further if name in relation.columns)
 
 
 def _more(
@@ -75,7 +97,7 @@ def _more(
 
 
 @contextmanager
-def _chosen_rows(
+def chosen_rows(
     snapshot: Snapshot,
     relation: FramesRelation,
     question: Question,
@@ -92,13 +114,17 @@ def _chosen_rows(
 
 
 @dataclass(frozen=True)
-class _Fetch:
-    """Rows in Selection's columns."""
+class FrameFetch:
+    """Fetches rows in Selection's columns."""
 
     snapshot: Snapshot
     relation: FramesRelation
     classes: tuple[str, ...]
     more: tuple[str, ...] = ()
+    own: tuple[str, ...] = _COLUMNS
+    """Columns beside the classes and those; LABEL_SIZE among them."""
+    computed: tuple[str, ...] = ()
+    """Values of frames, each with its name, as SELECT has them."""
 
     def frames(
         self,
@@ -108,41 +134,54 @@ class _Fetch:
         limit: int | None = None,
     ) -> pa.Table:
         """The frames for which the condition holds."""
+        return self.sized(self.unsized(condition, values, order, limit))
+
+    def unsized(
+        self,
+        condition: str,
+        values: list[object],
+        order: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> pa.Table:
+        """`frames`, with the sizes of their labels only where each lies beside its frame."""
         sized = LABEL_SIZE in self.relation.columns
         if sized:
             condition = f"({condition}) AND {self.relation.has_label}"
-        all_columns = (*_COLUMNS, *self.classes, *self.more)
-        columns = [name for name in all_columns if name != LABEL_SIZE or sized]
-        by, listed = ", ".join([*order, "fkey"]), ", ".join(map(_quoted, columns))
-        frames = execute(
+        all_columns = (*self.own, *self.classes, *self.more)
+        columns = [n for n in dict.fromkeys(all_columns) if n != LABEL_SIZE or sized]
+        by = ", ".join([*order, "fkey"])
+        listed = ", ".join([*map(_quoted, columns), *self.computed])
+        return execute(
             self.snapshot,
             f"WITH frames AS ({self.relation.sql_for(condition, by, listed)}) SELECT {listed} "
             f"FROM frames WHERE {condition} ORDER BY {by}"
             + (f" LIMIT {limit}" if limit is not None else ""),
             values,
         )
-        return frames if sized else self._sized(frames)
 
-    def _sized(self, frames: pa.Table) -> pa.Table:
-        """The frames with the sizes of their labels, which are rows of their own."""
+    def sized(self, frames: pa.Table) -> pa.Table:
+        """The frames with the sizes of their labels; without those whose label is not there."""
+        if LABEL_SIZE in frames.column_names:
+            return frames
         # A statement of its own, in which DuckDB knows how few the labels are: else it may lay all
         # files of the catalog into the join's hash table.
         named = frames.select(["cluster", "datasource", "label_file"])
-        named = named.add_column(0, "place", pa.array(range(len(frames))))
+        named = named.add_column(0, "place", pa.array(np.arange(len(frames))))
         with self._labels(named) as (labels, values):
             sizes = execute(
                 self.snapshot,
                 f"WITH labels(place, cluster, datasource, label_file) AS ({labels}), "
                 "named AS (SELECT place, cluster || ':' || datasource || ':' || label_file AS fkey "
                 "FROM labels WHERE label_file IS NOT NULL) "
-                f"SELECT place, size FROM named JOIN main.{FILES} USING (fkey) UNION ALL "
+                f"SELECT place, size FROM named JOIN main.{FILES} USING (fkey) "
+                f"WHERE {within(label_fkeys(frames))} UNION ALL "
                 "SELECT place, NULL FROM labels WHERE label_file IS NULL ORDER BY place",
                 values,
             )
         if len(sizes) < len(frames):
             frames = frames.take(sizes["place"])
         sized = frames.append_column(LABEL_SIZE, sizes["size"])
-        return sized.select([*_COLUMNS, *self.classes, *self.more])
+        return sized.select([*self.own, *self.classes, *self.more])
 
     @contextmanager
     def _labels(self, named: pa.Table) -> Iterator[tuple[str, list[object]]]:
