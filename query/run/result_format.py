@@ -1,14 +1,21 @@
 """Rows as bytes in the formats that clients ask for, batch by batch."""
 
 import io
+import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any, Literal
 
 import pyarrow as pa
 
 from catalog.errors import StorageError
-from query.run.result_text import csv_lines, csv_names, json_objects, plain
+from query.run.result_text import (
+    csv_lines,
+    csv_names,
+    indented_json_objects,
+    json_objects,
+    plain,
+)
 
 Format = Literal["csv", "csv-named", "json", "ndjson", "arrow", "arrow-stream", "parquet"]
 
@@ -44,6 +51,26 @@ def encoded(
 def to_records(rows: pa.Table) -> list[dict[str, Any]]:
     """Rows as dictionaries of what JSON can hold."""
     return [{name: plain(value) for name, value in row.items()} for row in rows.to_pylist()]
+
+
+def indented_json(
+    about: Mapping[str, Any], name: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[bytes]:
+    """A JSON document of two blanks' indentation whose last member are rows.
+
+    Args:
+        about: The members before.
+        name: That member's.
+    """
+    whole = json.dumps({**about, name: []}, indent=2, ensure_ascii=False)
+    separator = ",\n"
+    opening = whole.removesuffix("]\n}") + "\n"
+    for batch in batches:
+        objects = indented_json_objects(batch, 4, separator)
+        if objects:
+            yield opening.encode() + objects[: -len(separator)]
+            opening = separator
+    yield b"\n  ]\n}" if opening == separator else whole.encode()
 
 
 def _csv(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:

@@ -41,11 +41,26 @@ def json_objects(rows: pa.RecordBatch, separator: str) -> bytes:
 
     Decimals are numbers, times are text, and what is no number (NaN, infinity) is null.
     """
+    return _objects(rows, "{", ", ", "}" + separator)
+
+
+def indented_json_objects(rows: pa.RecordBatch, blanks: int, separator: str) -> bytes:
+    """`json_objects` with each member on a line, as ``json.dumps(..., indent=2)`` writes them.
+
+    Args:
+        blanks: So many stand before an object.
+    """
+    margin = blanks * " "
+    member = f"\n{margin}  "
+    return _objects(rows, f"{margin}{{{member}", f",{member}", f"\n{margin}}}{separator}")
+
+
+def _objects(rows: pa.RecordBatch, begin: str, between: str, end: str) -> bytes:
     parts: list[Any] = []
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
         key = json.dumps(name, ensure_ascii=False)
-        parts += [f"{', ' if parts else '{'}{key}: ", _json_values(column)]
-    return _joined([*parts, "}" + separator], missing="null")
+        parts += [f"{between if parts else begin}{key}: ", _json_values(column)]
+    return _joined([*parts, end], missing="null")
 
 
 def plain(value: Any) -> Any:

@@ -12,7 +12,6 @@ import pytest
 
 from api.schemas.datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset
-from api.services.selections import ask
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists, BadFile, InvalidInput, NotFound, StorageError, UnknownName
 from catalog.records.datasets import recorded_dataset, recorded_datasets
@@ -23,6 +22,7 @@ from ingest.scan.scan import scan_source
 from pipeline.datasets.changes import remove_dataset, rename_dataset
 from pipeline.datasets.datasets import content_id, create_dataset
 from pipeline.manifest import Manifest
+from query.frames.select_frames import select_frames
 from query.question.label_range import LabelRange
 from query.question.question import Question
 from tests.pipeline.homes import FRAMES, SAMPLE, add_source, make_home, open_home
@@ -245,7 +245,7 @@ def test_sources_with_different_class_lists_are_refused(
 
 def test_a_removed_source_is_named(workspace: Workspace) -> None:
     """A selection made before its source was removed says so instead of crashing."""
-    selection = ask(workspace, Question())
+    selection = select_frames(workspace.catalog, Question())
     remove_source(workspace.whole_catalog, workspace.records, "a2d2")
     with pytest.raises(NotFound, match=r"no source named 'a2d2'.*it has been removed"):
         create_dataset(workspace.records, "streets", selection)
