@@ -150,14 +150,31 @@ def _write_parquet(file: IO[bytes], schema: pa.Schema, batches: Iterator[pa.Reco
 
     try:
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for batch in batches:
-                writer.write_batch(batch)
+            for rows in _row_groups(batches):
+                writer.write_table(rows)
     except OSError as error:
         raise StorageError(
             f"{tempfile.gettempdir()}: the answer cannot be written there: {error.strerror}",
             tempfile.gettempdir(),
         ) from error
 
+
+def _row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows as those groups in which Parquet's readers skip and decode."""
+    gathered: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        gathered.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            yield pa.Table.from_batches(gathered)
+            gathered, rows, size = [], 0, 0
+    if gathered:
+        yield pa.Table.from_batches(gathered)
+
+
+_GROUP_ROWS, _GROUP_BYTES = 122_880, 64 << 20
+"""Rows of a group, as DuckDB writes it, or fewer of so many bytes in memory."""
 
 _Encoder = Callable[[pa.Schema, Iterator[pa.RecordBatch]], Iterator[bytes]]
 _ENCODERS: dict[Format, _Encoder] = {
