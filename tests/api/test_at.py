@@ -123,6 +123,7 @@ def test_an_expired_snapshot_becomes_no_dataset(home: Path) -> None:
     assert not (home / "datasets").exists()
 
 
+@pytest.mark.wide
 def test_server_and_client(home: Path) -> None:
     """`at` on classes, selections and datasets; the client saves the frames that it has."""
     before, after = change(home)

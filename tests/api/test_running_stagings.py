@@ -175,6 +175,7 @@ def test_the_staging_beside_a_training_is_cancelled_with_it(workspace: Workspace
         assert not (own.folder / "cancel").exists()
 
 
+@pytest.mark.wide
 def test_the_staging_of_a_job_has_the_job_s_name(workspace: Workspace) -> None:
     """While it waits as while it runs; its folder stands in the cache."""
     begun = Session(workspace).stagings.begin(Staging(dataset="streets"))

@@ -22,6 +22,7 @@ from tests.pipeline.test_datasets import make
 from training.input.frame_reader import FrameReader
 
 
+@pytest.mark.wide
 def test_pictures(catalogued: Path, tmp_path: Path) -> None:
     """Records, devices, pipes and folders behind a frame's name: an error without their bytes."""
     home = copy_home(catalogued, tmp_path, with_source=True)

@@ -187,6 +187,7 @@ def test_jobs_beside_each_other(served: Served) -> None:
         assert client.post("/v1/jobs/compare", json=body).status_code == status
 
 
+@pytest.mark.wide
 def test_a_dataset_is_staged_by_a_job(served: Served) -> None:
     """The version that was newest when it was asked for; then a staging."""
     client, workspace = served

@@ -353,6 +353,7 @@ def test_joins_of_every_kind(cursor: Snapshot, memory: Snapshot, statement: str)
     assert_same_rows(cursor, memory, statement)
 
 
+@pytest.mark.wide
 def test_a_file_is_found_by_name(cursor: Snapshot, memory: Snapshot) -> None:
     """The one of that fkey or name, with a tag or without, and no other whose name begins so."""
     files = cursor.execute("SELECT fkey, filename FROM metaocean ORDER BY fkey").fetchall()
