@@ -135,6 +135,12 @@ class TableLayout(Protocol):
     def chosen(self, tags: Tags, table: str, *, labelled: bool) -> str:
         """`frames` with those alone that a table of `temporary_table` names."""
 
+    def listed(self, tags: Tags, *, labelled: bool) -> str | None:
+        """`frames` with those alone that are bound: a list of fkeys, its least and its greatest.
+
+        None where that is read no faster.
+        """
+
     def temporary_table(
         self, snapshot: QueriedSnapshot, rows: pa.Table
     ) -> AbstractContextManager[str]:
@@ -204,6 +210,13 @@ class Joined:
     def chosen(self, tags: Tags, table: str, *, labelled: bool) -> str:
         """See TableLayout: each table is read by itself, so that few rows are joined."""
         few = f"(FROM main.{{}} WHERE fkey IN (FROM {table}))"
+        return _joined(tags, labelled, self.collection, few)
+
+    def listed(self, tags: Tags, *, labelled: bool) -> str:
+        """See TableLayout: Parquet's statistics leave out what is not between the two."""
+        few = (
+            "(FROM main.{} WHERE fkey BETWEEN $2 AND $3 AND fkey IN (SELECT unnest($1::VARCHAR[])))"
+        )
         return _joined(tags, labelled, self.collection, few)
 
     @contextmanager
@@ -305,6 +318,9 @@ class Wide:
         """See TableLayout."""
         frames = self.frames(tags, labelled=labelled)
         return f"{frames} AND f.{FKEY_HASH} IN (SELECT {FKEY_HASH} FROM {table})"
+
+    def listed(self, _tags: Tags, *, labelled: bool) -> None:
+        """See TableLayout: DuckDB reads columns of rows in memory late by itself."""
 
     @contextmanager
     def temporary_table(self, snapshot: QueriedSnapshot, rows: pa.Table) -> Iterator[str]:

@@ -5,13 +5,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
+import pyarrow as pa
+
 from catalog.lake.catalog import Catalog
 from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH, LABEL_SIZE
 from catalog.text.quoting import literal
 from query.frames.file_versions import LABEL_HASH_SQL, with_label_sizes_and_versions
-from query.frames.select_frames import FrameFetch, chosen_rows, further_columns
+from query.frames.select_frames import chosen_rows, further_columns
 from query.frames.selection import Selection
 from query.question.conditions import relation_for
 from query.question.of_model import asking
@@ -44,7 +46,8 @@ class FramePortions:
     _begins: tuple[str, ...]
     """The fkeys at which portions begin, without the first."""
     _cursor: Snapshot
-    _fetch: FrameFetch
+    _relation: FramesRelation
+    _columns: tuple[str, ...]
     _condition: str
     _values: list[object]
 
@@ -55,7 +58,7 @@ class FramePortions:
             bounds = [f"fkey >= {literal(first)}"] if first is not None else []
             bounds += [f"fkey < {literal(end)}"] if end is not None else []
             condition = " AND ".join([f"({self._condition})", *bounds])
-            rows = self._fetch.unsized(condition, self._values, limit=left)
+            rows = self._rows(condition, left)
             if left is not None:
                 left -= len(rows)
             rows = with_label_sizes_and_versions(self._cursor, rows)
@@ -63,6 +66,21 @@ class FramePortions:
                 yield Selection(self.question, self.snapshot, rows, self.classes)
             if left == 0:
                 return
+
+    def _rows(self, condition: str, limit: int | None) -> pa.Table:
+        """Frames by fkey, with the sizes of their labels only where each lies beside its frame."""
+        sized = LABEL_SIZE in self._relation.columns
+        if sized:
+            condition = f"({condition}) AND {self._relation.has_label}"
+        names = [name for name in self._columns if name != LABEL_SIZE or sized]
+        listed = ", ".join([*(f'"{name}"' for name in names), LABEL_HASH_SQL])
+        return execute(
+            self._cursor,
+            f"WITH frames AS ({self._relation.sql_for(condition, 'fkey', listed)}) SELECT {listed} "
+            f"FROM frames WHERE {condition} ORDER BY fkey"
+            + (f" LIMIT {limit}" if limit is not None else ""),
+            self._values,
+        )
 
 
 @contextmanager
@@ -92,7 +110,8 @@ def frame_portions(
                 sources,
                 begins,
                 snapshot,
-                FrameFetch(snapshot, asked_of, classes, more, _COLUMNS, (LABEL_HASH_SQL,)),
+                asked_of,
+                tuple(dict.fromkeys((*_COLUMNS, *classes, *more))),
                 condition,
                 values,
             )

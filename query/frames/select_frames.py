@@ -14,14 +14,14 @@ from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH, LABEL_SIZE
 from query.frames.candidates import candidates, mark_column, once, only
-from query.frames.file_versions import label_fkeys, within
 from query.frames.sampling import Hashes, first, random_keys
-from query.frames.selection import Selection
+from query.frames.selection import SelectedRows, Selection
 from query.question.conditions import question_where, relation_for, vocabulary_of
 from query.question.of_model import asking
 from query.question.question import Question
 from query.question.question_sql import OrderItem, order_items
-from query.run.run_sql import execute
+from query.run.kept_rows import KeptRows
+from query.run.run_sql import execute, execute_kept
 
 _COLUMNS = (
     "fkey", "platform", "cluster", "datasource", "path", "filename", "scene", "camera",
@@ -36,10 +36,23 @@ def select_frames(
     at: int | None = None,
     columns: Sequence[str] = (),
 ) -> Selection:
+    """`select_rows`, all in memory."""
+    return select_rows(store, question, at, columns).selection
+
+
+def select_rows(
+    store: Catalog,
+    question: Question,
+    at: int | None = None,
+    columns: Sequence[str] = (),
+    *,
+    only: bool = False,
+) -> SelectedRows:
     """The frames that answer a question, in its order, then by fkey.
 
     Args:
         columns: Tags and columns of the file that a selection does not have by itself.
+        only: The frames have ``columns`` and no other column.
     """
     with asking(store, question, at) as (snapshot, plain):
         relation = relation_for(snapshot, plain)
@@ -49,10 +62,11 @@ def select_frames(
             asked_of, condition, values = chosen
             items = order_items(plain, vocabulary_of(snapshot))
             order = [_order(item) for item in items]
-            fetch = FrameFetch(snapshot, asked_of, classes, more)
-            frames = fetch.frames(condition, values, order, question.limit)
+            listed = [*dict.fromkeys(name.strip().lower() for name in columns)] if only else []
+            fetch = _Fetch(snapshot, asked_of, listed or (*_COLUMNS, *classes, *more))
+            rows = fetch.rows(condition, values, order, question.limit)
         resolved = question.model_copy(update={"snapshot": snapshot.number})
-        return Selection(resolved, snapshot.number, frames, classes)
+        return SelectedRows(resolved, snapshot.number, rows, classes)
 
 
 def frames_of(snapshot: Snapshot, hashes: Hashes) -> tuple[pa.Table, tuple[str, ...]]:
@@ -60,7 +74,7 @@ def frames_of(snapshot: Snapshot, hashes: Hashes) -> tuple[pa.Table, tuple[str, 
     relation = snapshot.every_frame
     classes = tuple(snapshot.classes)
     with only(snapshot, relation, hashes) as few:
-        return FrameFetch(snapshot, few, classes).frames("true", []), classes
+        return _Fetch(snapshot, few, (*_COLUMNS, *classes)).rows("true", []).table(), classes
 
 
 def further_columns(
@@ -114,93 +128,64 @@ def chosen_rows(
 
 
 @dataclass(frozen=True)
-class FrameFetch:
-    """Fetches rows in Selection's columns."""
+class _Fetch:
+    """Rows of frames."""
 
     snapshot: Snapshot
     relation: FramesRelation
-    classes: tuple[str, ...]
-    more: tuple[str, ...] = ()
-    own: tuple[str, ...] = _COLUMNS
-    """Columns beside the classes and those; LABEL_SIZE among them."""
-    computed: tuple[str, ...] = ()
-    """Values of frames, each with its name, as SELECT has them."""
+    columns: Sequence[str]
 
-    def frames(
+    def rows(
         self,
         condition: str,
-        values: list[object],
+        values: Sequence[object],
         order: Sequence[str] = (),
         limit: int | None = None,
-    ) -> pa.Table:
+    ) -> KeptRows:
         """The frames for which the condition holds."""
-        return self.sized(self.unsized(condition, values, order, limit))
-
-    def unsized(
-        self,
-        condition: str,
-        values: list[object],
-        order: Sequence[str] = (),
-        limit: int | None = None,
-    ) -> pa.Table:
-        """`frames`, with the sizes of their labels only where each lies beside its frame."""
-        sized = LABEL_SIZE in self.relation.columns
-        if sized:
-            condition = f"({condition}) AND {self.relation.has_label}"
-        all_columns = (*self.own, *self.classes, *self.more)
-        columns = [n for n in dict.fromkeys(all_columns) if n != LABEL_SIZE or sized]
         by = ", ".join([*order, "fkey"])
-        listed = ", ".join([*map(_quoted, columns), *self.computed])
-        return execute(
-            self.snapshot,
-            f"WITH frames AS ({self.relation.sql_for(condition, by, listed)}) SELECT {listed} "
-            f"FROM frames WHERE {condition} ORDER BY {by}"
-            + (f" LIMIT {limit}" if limit is not None else ""),
-            values,
+        columns = ", ".join(map(_quoted, self.columns))
+        if LABEL_SIZE in self.relation.columns:
+            condition = f"({condition}) AND {self.relation.has_label}"
+            statement = self._of_frames(columns, condition, by, limit)
+            return KeptRows.of(execute(self.snapshot, statement, values))
+        first = self.relation.listed() if limit is not None and limit <= _FEW else None
+        if first is not None:
+            statement = self._of_frames("fkey", condition, by, limit)
+            fkeys = execute(self.snapshot, statement, values)["fkey"].to_pylist()
+            values = [fkeys, min(fkeys, default=""), max(fkeys, default="")]
+            frames = f"SELECT * FROM ({first})"
+        else:
+            frames = self._of_frames("*", condition, by, limit, f"{columns}, {by}, {_OF_LABEL}")
+        # A label is a file of its own; no column's name has a blank.
+        statement = (
+            f"WITH chosen AS ({frames}), "
+            f'labels AS (SELECT fkey AS "label fkey", size AS {LABEL_SIZE} FROM main.{FILES}) '
+            f"SELECT {columns} FROM chosen LEFT JOIN labels "
+            "ON \"label fkey\" = cluster || ':' || datasource || ':' || label_file "
+            f'WHERE label_file IS NULL OR "label fkey" IS NOT NULL ORDER BY {by}'
         )
+        return execute_kept(self.snapshot, statement, values)
 
-    def sized(self, frames: pa.Table) -> pa.Table:
-        """The frames with the sizes of their labels; without those whose label is not there."""
-        if LABEL_SIZE in frames.column_names:
-            return frames
-        # A statement of its own, in which DuckDB knows how few the labels are: else it may lay all
-        # files of the catalog into the join's hash table.
-        named = frames.select(["cluster", "datasource", "label_file"])
-        named = named.add_column(0, "place", pa.array(np.arange(len(frames))))
-        with self._labels(named) as (labels, values):
-            sizes = execute(
-                self.snapshot,
-                f"WITH labels(place, cluster, datasource, label_file) AS ({labels}), "
-                "named AS (SELECT place, cluster || ':' || datasource || ':' || label_file AS fkey "
-                "FROM labels WHERE label_file IS NOT NULL) "
-                f"SELECT place, size FROM named JOIN main.{FILES} USING (fkey) "
-                f"WHERE {within(label_fkeys(frames))} UNION ALL "
-                "SELECT place, NULL FROM labels WHERE label_file IS NULL ORDER BY place",
-                values,
-            )
-        if len(sizes) < len(frames):
-            frames = frames.take(sizes["place"])
-        sized = frames.append_column(LABEL_SIZE, sizes["size"])
-        return sized.select([*self.own, *self.classes, *self.more])
+    def _of_frames(
+        self, columns: str, condition: str, by: str, limit: int | None, named: str = ""
+    ) -> str:
+        """A statement that gives columns of the frames, in order where it matters by itself.
 
-    @contextmanager
-    def _labels(self, named: pa.Table) -> Iterator[tuple[str, list[object]]]:
-        """A statement that gives the rows, and the values bound in it."""
-        if len(named) <= _BOUND:
-            yield (
-                f"SELECT {', '.join(['unnest(?)'] * len(named.columns))}",
-                [column.to_pylist() for column in named.columns],
-            )
-            return
-        with self.snapshot.with_table(_LABELS, named):
-            yield f"FROM {_LABELS}", []
+        Args:
+            named: Names the columns that are wanted; ``columns`` does when empty.
+        """
+        frames = self.relation.sql_for(condition, by, named or columns)
+        first = f" LIMIT {limit}" if limit is not None else ""
+        ordered = f" ORDER BY {by}{first}" if first or not named else ""
+        return f"WITH frames AS ({frames}) SELECT {columns} FROM frames WHERE {condition}{ordered}"
 
 
-_LABELS = "chosen_labels"
+_OF_LABEL = "cluster, datasource, label_file"
+"""Columns that name a frame's label."""
 
-_BOUND = 1_000
-"""So many rows are bound as values: for a table DuckDB imports pyarrow.dataset, which takes a tenth
-of a short command."""
+_FEW = 10_000
+"""Of so many first frames at most, names are found before the other columns are read."""
 
 
 def _quoted(name: str) -> str:

@@ -15,7 +15,6 @@ import pytest
 
 from api.schemas.new_datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset
-from api.services.selections import ask
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists, BadFile, InvalidInput, NotFound, StorageError, UnknownName
 from catalog.records.datasets import recorded_dataset, recorded_datasets
@@ -29,7 +28,7 @@ from pipeline.datasets.datasets import create_dataset
 from pipeline.datasets.row_counts import RowCounts
 from pipeline.manifest import Manifest
 from query.frames import frame_portions
-from query.frames.select_frames import FrameFetch
+from query.frames.select_frames import select_frames
 from query.question.label_range import LabelRange
 from query.question.question import Question
 from tests.pipeline.homes import FRAMES, SAMPLE, add_source, make_home, open_home
@@ -225,10 +224,10 @@ def test_what_is_wrong_is_said_before_frames_are_read(
 ) -> None:
     """A source without a record, an unknown class, column or stratum: no portion is asked for."""
 
-    def unsized(*_: object, **__: object) -> pa.Table:
+    def rows(*_: object, **__: object) -> pa.Table:
         raise AssertionError("frames were read")
 
-    monkeypatch.setattr(FrameFetch, "unsized", unsized)
+    monkeypatch.setattr(frame_portions.FramePortions, "_rows", rows)
     with pytest.raises(UnknownName, match="cars"):
         make(workspace, "wrong", "cars=1:")
     with pytest.raises(UnknownName, match="weather"):
@@ -332,7 +331,7 @@ def test_sources_with_different_class_lists_are_refused(
 
 def test_a_removed_source_is_named(workspace: Workspace) -> None:
     """A selection made before its source was removed says so instead of crashing."""
-    selection = ask(workspace, Question())
+    selection = select_frames(workspace.catalog, Question())
     remove_source(workspace.whole_catalog, workspace.records, "a2d2")
     with pytest.raises(NotFound, match=r"no source named 'a2d2'.*it has been removed"):
         create_dataset(workspace.records, "streets", selection)
