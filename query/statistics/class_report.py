@@ -37,14 +37,17 @@ class ClassStatistics(BaseModel):
     frames: int = Field(description="Frames with a pixel of the class.", examples=[212])
     pixels: int = Field(description="Its pixels in all frames.", examples=[1_830_455])
     share: float = Field(
-        description="Its part of all pixels of all frames, 0 to 1.", examples=[0.0012]
+        description="Its part of all pixels of the frames whose data set has the class, 0 to 1.",
+        examples=[0.0012],
     )
     share_where_present: float = Field(
         description="Its part of the pixels of the frames that contain it, 0 to 1.",
         examples=[0.0051],
     )
     presence: float | None = Field(
-        default=None, description="Part of the frames that contain it, 0 to 1.", examples=[0.24]
+        default=None,
+        description="Part of the frames whose data set has the class that contain it, 0 to 1.",
+        examples=[0.24],
     )
     pixel_quantiles: Quantiles[int] | None = Field(
         default=None, description="Of its pixels in the frames that contain it."

@@ -66,19 +66,21 @@ def _rows(
     for index, tag in enumerate(tags):
         # A product in place of FILTER takes a ninth of the time.
         measures |= {
+            f"known_{index}": f'count("{tag}")',
             f"frames_{index}": f'coalesce(sum(("{tag}" > 0)::INTEGER), 0)::BIGINT',
             f"pixels_{index}": f'coalesce(sum("{tag}"), 0)::BIGINT',
             f"around_{index}": f'coalesce(sum({_PIXELS} * ("{tag}" > 0)::INTEGER), 0)::BIGINT',
         }
-    body = ", ".join(f"{value} AS {name}" for name, value in measures.items())
-    if by is None:
-        rows = members.ask(f"SELECT {body} FROM {_sized(members, by)}")
-    else:
-        groups = members.ask(
-            f"SELECT {by} AS value, {body} FROM {_sized(members, by)} GROUP BY {by} ORDER BY {by}"
-        )
-        # Every measure is a sum, so that no frame need be counted twice.
-        rows = [{name: sum(group[name] for group in groups) for name in measures}, *groups]
+    rows = _sums(members, measures, by)
+    # Frames of another data set have no such class: it is no share of their pixels.
+    pixels_of_known = {
+        f"of_{index}": f'coalesce(sum({_PIXELS} * ("{tag}" IS NOT NULL)::INTEGER), 0)::BIGINT'
+        for index, tag in enumerate(tags)
+        if rows[0][f"known_{index}"] < rows[0]["frames"]
+    }
+    if pixels_of_known:
+        for row, more in zip(rows, _sums(members, pixels_of_known, by), strict=True):
+            row.update(more)
     if quantiles:
         columns = ", ".join([_PIXELS, *map(_quoted, [*tags, *([by] if by else [])])])
         frames = members.table(f"SELECT {columns} FROM {_sized(members, by)}")
@@ -89,6 +91,20 @@ def _rows(
                 row[f"pixel_quantiles_{index}"] = its.pixels[index]
                 row[f"share_quantiles_{index}"] = its.shares[index]
     return rows
+
+
+def _sums(
+    members: Population, measures: Mapping[str, str], by: Grouping | None
+) -> list[dict[str, Any]]:
+    """Measures, each a sum, of all frames, then of each group."""
+    body = ", ".join(f"{value} AS {name}" for name, value in measures.items())
+    if by is None:
+        return members.ask(f"SELECT {body} FROM {_sized(members, by)}")
+    groups = members.ask(
+        f"SELECT {by} AS value, {body} FROM {_sized(members, by)} GROUP BY {by} ORDER BY {by}"
+    )
+    # No frame need be counted twice.
+    return [{name: sum(group[name] for group in groups) for name in measures}, *groups]
 
 
 def _sized(members: Population, by: Grouping | None) -> str:
@@ -116,9 +132,9 @@ def _group(row: dict[str, Any], names: Mapping[str, str]) -> ClassGroup:
                 name=name,
                 frames=frames,
                 pixels=pixels,
-                share=_share(pixels, row["pixels"]),
+                share=_share(pixels, row.get(f"of_{index}", row["pixels"])),
                 share_where_present=_share(pixels, around),
-                presence=_share(frames, row["frames"]),
+                presence=_share(frames, row[f"known_{index}"]),
                 pixel_quantiles=_quantiles(Quantiles[int], row.get(f"pixel_quantiles_{index}")),
                 share_quantiles=_quantiles(Quantiles[float], row.get(f"share_quantiles_{index}")),
             )

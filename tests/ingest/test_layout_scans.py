@@ -12,6 +12,7 @@ from catalog.tags.families import write
 from ingest.layouts.read_layout import layout_of, preset
 from ingest.scan import pair_frames, sorted_files
 from ingest.sources.partial import FolderSelection
+from query.statistics.class_statistics import class_report
 from tests.ingest.label_sets import (
     CAR,
     PERSON,
@@ -150,6 +151,18 @@ def test_two_data_sets_in_one_catalog(home: Home, tmp_path: Path) -> None:
         "FROM metaocean_view WHERE labelled = 1 GROUP BY 1 ORDER BY 1"
     )
     assert rows == [("a2d2", 1, 1, None, 0), ("city", 12, 0, 6, 6)]
+    for by in (None, "scene"):
+        report = class_report(home.store, by=by)
+        of = {one.tag: (one.frames, one.share, one.presence) for one in report.classes}
+        assert (report.frames, report.pixels) == (7, 27)
+        assert of["car"] == (7, 13 / 27, 1.0)
+        assert of["road"] == (6, 6 / 24, 1.0)  # of the six frames of the set that has such a class
+        assert of["sky"] == (1, 1 / 27, 1 / 7)
+        assert of["sidewalk"] == (0, 0.0, 0.0)
+    groups = {group.value: {c.tag: c.share for c in group.classes} for group in report.groups or ()}
+    assert groups["20180807_145028"]["car"] == 1 / 3
+    assert groups["20180807_145028"]["road"] == 0.0
+    assert groups["ulm"]["road"] == 3 / 12
 
 
 def test_a_tag_of_names_that_people_have(home: Home, tmp_path: Path) -> None:

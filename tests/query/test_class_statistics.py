@@ -41,6 +41,7 @@ def spread_out(tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
 def expected(frames: list[SpreadFrame], tag: str, *, quantiles: bool) -> ClassStatistics:
     """One class's statistics, from the frames themselves."""
     having = with_pixels(frames, tag)
+    known = [frame for frame in frames if frame.tags.get(tag) is not None]
     pixels = [frame.tags[tag] for frame in having]
     shares = [frame.tags[tag] / frame.pixels for frame in having]
     around = sum(frame.pixels for frame in having)
@@ -57,9 +58,9 @@ def expected(frames: list[SpreadFrame], tag: str, *, quantiles: bool) -> ClassSt
             "name": CLASSES[tag],
             "frames": len(having),
             "pixels": sum(pixels),
-            "share": sum(pixels) / (sum(frame.pixels for frame in frames) or 1),
+            "share": sum(pixels) / (sum(frame.pixels for frame in known) or 1),
             "share_where_present": sum(pixels) / (around or 1),
-            "presence": len(having) / (len(frames) or 1),
+            "presence": len(having) / (len(known) or 1),
             "pixel_quantiles": of_pixels,
             "share_quantiles": of_shares,
         }
