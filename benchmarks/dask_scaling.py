@@ -20,6 +20,7 @@ from benchmarks.scan_labels import REPOSITORY, link_frames
 from ingest.engines.dask import DaskEngine
 from ingest.labels.class_list import ClassList
 from ingest.labels.class_list_file import read_class_list
+from ingest.layouts.read_layout import preset
 from ingest.scan.count_unit import UnitSource
 from ingest.scan.engine import CountTask
 from ingest.scan.listing_diff import compare
@@ -28,6 +29,7 @@ from ingest.scan.portions import Portion
 from ingest.sources.local_folder import LocalFolder
 from ingest.sources.source_options import NO_OPTIONS
 
+A2D2 = preset("a2d2")
 UNIT_FRAMES = 500
 FILES = 100_000_000
 FILES_PER_UNIT = 2_000
@@ -52,7 +54,9 @@ def main() -> None:
             check_images=False,
         )
         frames = [
-            frame for scene in pair_frames(compare(files.list(), [])) for frame in scene.frames
+            frame
+            for scene in pair_frames(compare(files.list(), [], A2D2.parse), A2D2)
+            for frame in scene.frames
         ]
         rates = {workers: _rate(task, frames, workers) for workers in (1, 2)}
         for workers, rate in rates.items():
@@ -80,7 +84,9 @@ def _count(engine: DaskEngine, task: CountTask, frames: list[FrameFiles]) -> Non
 
 def _scheduler(task: CountTask, tasks: int) -> None:
     """Units of one frame whose label is no PNG: there is nothing to count."""
-    frame = FrameFiles(next(pair_frames(compare(task.files.list(), []))).frames[0].id)
+    frame = FrameFiles(
+        next(pair_frames(compare(task.files.list(), [], A2D2.parse), A2D2)).frames[0].id
+    )
     frame.label = next(iter(task.files.list()))
     with _cluster(2) as cluster, Client(cluster) as client:
         client.wait_for_workers(2)

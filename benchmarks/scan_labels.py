@@ -33,6 +33,7 @@ from catalog.store import CatalogStore
 from ingest.engines.choice import EngineChoice, open_engine
 from ingest.labels.class_list import ClassList
 from ingest.labels.class_list_file import read_class_list
+from ingest.layouts.read_layout import preset
 from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import pair_frames
 from ingest.scan.read_frame import read_frame
@@ -41,6 +42,7 @@ from ingest.sources.schemes import open_source
 from ingest.sources.source_files import SourceFiles
 from ingest.sources.source_options import SourceOptions
 
+A2D2 = preset("a2d2")
 REPOSITORY = Path(__file__).parent.parent
 SAMPLE = REPOSITORY / "sample_data" / "a2d2" / "camera_lidar_semantic"
 FRAMES_PER_SCENE = 2_000
@@ -124,7 +126,7 @@ def _list(uri: str, options: dict[str, Any]) -> None:
 def _count(uri: str, options: dict[str, Any], workers: int, images: bool) -> None:
     files = _open(uri, options)
     palette = ClassList.from_colours(read_class_list(files, None))
-    scenes = pair_frames(compare(files.list(), []))
+    scenes = pair_frames(compare(files.list(), [], A2D2.parse), A2D2)
     frames = chain.from_iterable(scene.frames for scene in scenes)
     with ThreadPoolExecutor(workers) as pool:
         to_read = (frame.to_read(image=images) for frame in frames)

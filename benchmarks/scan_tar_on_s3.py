@@ -23,6 +23,7 @@ from pathlib import Path
 
 from ingest.labels.class_list import ClassList
 from ingest.labels.class_list_file import read_class_list
+from ingest.layouts.read_layout import preset
 from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import FrameFiles, pair_frames
 from ingest.scan.read_frame import read_frame
@@ -31,6 +32,7 @@ from ingest.sources.source_options import SourceOptions
 from ingest.sources.tar_source import TarSource
 from tests.ingest.s3_server import BreakingProxy, breaking_proxy, ceph
 
+A2D2 = preset("a2d2")
 _SAMPLE = Path(__file__).parent.parent / "sample_data" / "a2d2"
 _THREADS = 16
 
@@ -109,7 +111,7 @@ def _scan(source: TarSource, frames: int) -> None:
         def count(frame: FrameFiles) -> bool:
             return not read_frame(source, frame, palette).problems
 
-        scenes = pair_frames(compare(source.list(), []))
+        scenes = pair_frames(compare(source.list(), [], A2D2.parse), A2D2)
         of_source = [frame for scene in scenes for frame in scene.frames]
         assert sum(pool.map(count, of_source)) == frames == len(of_source)
 

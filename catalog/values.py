@@ -114,11 +114,11 @@ class Frame:
     camera_json: str | None
     """Key of the camera's description, if there is one."""
     scene: str
-    """Scene folder, "YYYYMMDD_hhmmss"."""
+    """Name of the drive, or part of one, that it is of, such as "YYYYMMDD_hhmmss"."""
     camera: str
     """Camera name such as "front_center"."""
-    number: int
-    """Frame number within the scene."""
+    number: int | None
+    """Frame number within the scene; None where its layout has none."""
     width: int | None
     """Image width [pixels]; None without a label, as only labels are decoded."""
     height: int | None
@@ -131,6 +131,8 @@ class Frame:
     """Pixels whose colour is no class; None without a label."""
     label_digest: str = ""
     """What the label shows, as catalog.frames.duplicates compares it; empty where unknown."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Tags that names give: those of the layout of its source."""
 
 
 @dataclass(frozen=True, slots=True)

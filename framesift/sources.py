@@ -66,15 +66,17 @@ class Source(Record):
         *,
         exclude: Sequence[str] | None = None,
         part_of: str | None = None,
+        layout: str | Mapping[str, Any] | None = None,
         mount: str | None = None,
         max_mb_per_s: float | None = None,
         max_requests_per_s: float | None = None,
     ) -> Mapping[str, Any]:
-        """Change what it leaves out, its data set, mount or limits, as `Sources.change` does."""
+        """Change its options, as `Sources.change` does."""
         return Sources(self._transport).change(
             self.name,
             exclude=exclude,
             part_of=part_of,
+            layout=layout,
             mount=mount,
             max_mb_per_s=max_mb_per_s,
             max_requests_per_s=max_requests_per_s,
@@ -123,7 +125,7 @@ class Sources:
             uri: Folder or .tar archive: file:/// or s3:// URI.
             **more: platform, datasource, cluster, site, endpoint_url, anonymous, profile, region,
                 ca_bundle, exclude, part_of, mount, max_mb_per_s, max_requests_per_s, as
-                `framesift source add` takes them.
+                `framesift source add` takes them; layout, a preset's name or a document.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -148,6 +150,7 @@ class Sources:
         differing: bool = False,
         exclude: Sequence[str] | None = None,
         part_of: str | None = None,
+        layout: str | Mapping[str, Any] | None = None,
         mount: str | None = None,
         max_mb_per_s: float | None = None,
         max_requests_per_s: float | None = None,
@@ -160,6 +163,7 @@ class Sources:
             exclude: Names or paths to leave out from the next scan on, in place of the present
                 list; an empty one leaves out nothing.
             part_of: The data set that it is a part of; its own where empty.
+            layout: A preset's name or a layout's document; empty where its names are to tell.
             mount: Its root on a mounted file system, HOST_FOLDER[:FOLDER_IN_CONTAINER]; empty for
                 none.
             max_mb_per_s: Megabytes (10^6 bytes) a second that a staging fetches from it at most; 0
@@ -168,9 +172,9 @@ class Sources:
                 any number.
 
         Returns:
-            Its ``name``, ``uri``, ``exclude``, ``part_of``, ``mount``, ``max_mb_per_s`` and
-            ``max_requests_per_s`` as they are now; with ``uri`` how many files are ``same``,
-            ``changed``, ``missing`` and ``new`` there.
+            Its ``name``, ``uri``, ``exclude``, ``part_of``, ``layout``, ``mount``,
+            ``max_mb_per_s`` and ``max_requests_per_s`` as they are now; with ``uri`` how many files
+            are ``same``, ``changed``, ``missing`` and ``new`` there.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -180,6 +184,7 @@ class Sources:
             "differing": differing or None,
             "exclude": None if exclude is None else [*exclude],
             "part_of": part_of,
+            "layout": layout,
             "mount": mount,
             "max_mb_per_s": max_mb_per_s,
             "max_requests_per_s": max_requests_per_s,

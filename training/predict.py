@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from training.network.predictor import Predictor
 from training.prediction_scores import (
     BY_SIZE,
     About,
+    picture_paths,
     piece_scores,
     read_scores,
     schema_of,
@@ -44,7 +45,8 @@ def predict(settings: RunSettings) -> None:
 
     The PNG has the image's size, the model's class ids as palette indices, the class list's colours
     as their palette (of merged classes, that of the first label class) and, below ``results_dir``,
-    the label's path, so that it can be laid over the label; the image's where there is no label.
+    the label's path, so that it can be laid over the label; the image's where there is no label,
+    with .png behind that of a JPEG.
     Where a dataset is of several sources, the source's name comes before it. Scores that are there
     already, of the same model and frames, say that the shard, or a piece of it, is done: a
     prediction that was ended goes on with the pieces that it lacks.
@@ -155,7 +157,7 @@ def _opened(
     return _Shard(
         frames,
         split.shard_rows(settings.shard, settings.shards).tolist(),
-        _pictures(frames),
+        picture_paths(frames),
         open_reader(frames, class_list, *size, wait_for=through.wait_for)[0],
         Predictor(model),
         about.label_classes(split.header.class_list, split.header.name),
@@ -195,16 +197,3 @@ def _frame(
         "margin": prediction.margin,
         **dict(zip(tags, counts.tolist(), strict=True)),
     }
-
-
-def _pictures(frames: Manifest) -> Sequence[Path]:
-    """Where each frame's picture lies below the results."""
-    several = len(frames.header.roots) > 1
-    columns = ("label", "label_source", "image", "image_source")
-    rows = zip(*(frames.frames[name].to_pylist() for name in columns), strict=True)
-    pictures = []
-    for label, label_source, image, image_source in rows:
-        key, source = (label, label_source) if label else (image, image_source)
-        inside = [segment for segment in PurePosixPath(key).parts if segment not in ("/", "..")]
-        pictures.append(Path(*([source] if several else []), *inside))
-    return pictures

@@ -7,13 +7,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_path
+from pipeline.manifest import Manifest
 from training.validation.shard_pieces import Piece, piece_path
 
 _KEY = b"framesift"
@@ -61,6 +62,23 @@ def schema_of(tags: Sequence[str], about: About) -> pa.Schema:
 def shard_scores(results_dir: Path, shard: int, shards: int) -> Path:
     """The file of a shard's scores."""
     return results_dir / f"scores-{shard:05d}-of-{shards:05d}.parquet"
+
+
+def picture_paths(frames: Manifest) -> list[Path]:
+    """Where each frame's picture, a PNG, lies below the results: as its label, or else its image.
+
+    The name of a JPEG without a label gets .png behind it.
+    """
+    several = len(frames.header.roots) > 1
+    columns = ("label", "label_source", "image", "image_source")
+    rows = zip(*(frames.frames[name].to_pylist() for name in columns), strict=True)
+    pictures = []
+    for label, label_source, image, image_source in rows:
+        key, source = (label, label_source) if label else (image, image_source)
+        name = key if key.lower().endswith(".png") else f"{key}.png"
+        inside = [segment for segment in PurePosixPath(name).parts if segment not in ("/", "..")]
+        pictures.append(Path(*([source] if several else []), *inside))
+    return pictures
 
 
 def piece_scores(results_dir: Path, about: About, piece: Piece) -> Path:

@@ -52,6 +52,7 @@ _COMMANDS = {
     "demo": "demo:demo",
     "source": "sources:source_app",
     "layout": "layouts:layout_app",
+    "labels": "labels:labels_app",
     "tags": "tags:tags_app",
     "dataset": "datasets:dataset_app",
     "cache": "staging.cache:cache_app",

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from catalog.errors import BadFile, InvalidInput
+from ingest.images.camera_image import image_size, open_image
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.encoding import Encoding
 from ingest.labels.label_image import decode_label, decode_values, open_png
@@ -60,8 +61,22 @@ class Look:
             raise InvalidInput("quality: PNG has none; leave it out, or ask for jpeg or webp")
 
 
-def decoded(png: bytes, key: str) -> Image.Image:
-    """The image of a file, in mode RGB.
+def decoded_image(content: bytes, key: str) -> Image.Image:
+    """A camera image, in mode RGB.
+
+    Raises:
+        BadFile: Neither PNG nor JPEG, damaged, or of more than MAX_PIXELS pixels.
+    """
+
+    def size_of(content: bytes) -> tuple[int, int]:
+        view = memoryview(content)
+        return image_size(lambda begin: view[begin:], len(content))
+
+    return _decoded(content, key, open_image, size_of)
+
+
+def decoded_png(png: bytes, key: str) -> Image.Image:
+    """A label or prediction in its own colours, in mode RGB.
 
     Raises:
         BadFile: No PNG, damaged, or of more than MAX_PIXELS pixels.
@@ -70,38 +85,46 @@ def decoded(png: bytes, key: str) -> Image.Image:
 
 
 def decoded_label(png: bytes, key: str, class_list: ClassList) -> Image.Image:
-    """A label's picture, in mode RGB, class ids as their classes' colours; raises as `decoded`.
+    """A label's picture, in mode RGB, class ids as their classes' colours.
 
-    Pixels of no class are black.
+    Pixels of no class are black; raises as `decoded_png`.
     """
     if class_list.encoding.is_colour:
-        return decoded(png, key)
+        return decoded_png(png, key)
     colours = np.zeros((UNKNOWN_CLASS + 1, 3), np.uint8)
     colours[: len(class_list)] = class_list.class_colours
     return Image.fromarray(colours[decoded_ids(png, key, class_list)])
 
 
 def decoded_ids(png: bytes, key: str, class_list: ClassList) -> UInt8:
-    """A label (H, W) uint8 [class id]; raises as `decoded`."""
+    """A label (H, W) uint8 [class id]; raises as `decoded_png`."""
     return _decoded(png, key, lambda content: decode_label(content, class_list))
 
 
 def decoded_prediction(png: bytes, key: str) -> UInt8:
-    """A prediction's picture (H, W) uint8 [the model's class id]; raises as `decoded`."""
+    """A prediction's picture (H, W) uint8 [the model's class id]; raises as `decoded_png`."""
     values = _decoded(png, key, lambda content: decode_values(take_apart(content), _INDEX))
     return values.astype(np.uint8)
 
 
-def _decoded(png: bytes, key: str, decode: Callable[[bytes], _T]) -> _T:
+def _png_size(png: bytes) -> tuple[int, int]:
+    header = read_header(png)
+    return header.width, header.height
+
+
+def _decoded(
+    content: bytes,
+    key: str,
+    decode: Callable[[bytes], _T],
+    size_of: Callable[[bytes], tuple[int, int]] = _png_size,
+) -> _T:
     try:
-        header = read_header(png)
-        if header.width * header.height <= MAX_PIXELS:
-            return decode(png)
+        width, height = size_of(content)
+        if width * height <= MAX_PIXELS:
+            return decode(content)
     except BadFile as error:
         raise BadFile(error.reason, key) from error
-    raise BadFile(
-        f"has {header.width}x{header.height} pixels; at most {MAX_PIXELS:,} are drawn", key
-    )
+    raise BadFile(f"has {width}x{height} pixels; at most {MAX_PIXELS:,} are drawn", key)
 
 
 def draw_image(image: Image.Image, look: Look) -> bytes:

@@ -4,11 +4,14 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PIL import __version__ as _pillow
+import PIL
 
 from api.frame_images.drawing import MAX_BYTES, Look
 from api.frame_images.source_file import SourceFile
 from catalog.errors import BadFile
+from ingest.images.camera_image import DECODER
+
+_PROGRAMS = (PIL.__version__, DECODER)
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class MadeImage:
     @property
     def key(self) -> str:
         """Another one whenever something else would come out."""
-        parts = (self.what, self.look, *(file.identity for file in self.files), _pillow)
+        parts = (self.what, self.look, *(file.identity for file in self.files), _PROGRAMS)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def made(self) -> bytes:

@@ -10,8 +10,8 @@ from PIL.Image import Image
 from api.frame_images.drawing import (
     Look,
     UInt8,
-    decoded,
     decoded_ids,
+    decoded_image,
     decoded_label,
     draw_image,
     draw_label,
@@ -51,7 +51,10 @@ def both_files(workspace: Workspace, fkey: str) -> tuple[SourceFile, SourceFile]
 def made_image(file: SourceFile, look: Look) -> MadeImage:
     """A camera image that comes out as asked."""
     return MadeImage(
-        "image", (file,), look, lambda png: draw_image(decoded(png, file.entry.key), look)
+        "image",
+        (file,),
+        look,
+        lambda content: draw_image(decoded_image(content, file.entry.key), look),
     )
 
 
@@ -108,12 +111,12 @@ def made_blend(
     """
     image, classes = files
 
-    def draw(image_png: bytes, classes_png: bytes) -> bytes:
+    def draw(image_content: bytes, classes_png: bytes) -> bytes:
         over = picture(classes_png, classes.entry.key)
         drawn = None
         if only is not None:
             drawn = np.isin(class_ids(classes_png, classes.entry.key), [*only])
-        below = decoded(image_png, image.entry.key)
+        below = decoded_image(image_content, image.entry.key)
         return draw_overlay(below, over, alpha, drawn, look, image.entry.key)
 
     return MadeImage(repr(("overlay", alpha, only, what)), files, look, draw)

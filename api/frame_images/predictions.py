@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 
 from api.frame_images.drawing import (
     Look,
-    decoded,
     decoded_ids,
+    decoded_image,
+    decoded_png,
     decoded_prediction,
     draw_differences,
 )
@@ -85,7 +86,9 @@ def made_prediction(
     if only is not None:
         class_of_label = _class_of_label(workspace, job, source.name, class_list)
         only = tuple({of for c in only if (of := class_of_label[c]) is not None})
-    return made_blend((files[0], files[-1]), look, choice.alpha, only, decoded, decoded_prediction)
+    return made_blend(
+        (files[0], files[-1]), look, choice.alpha, only, decoded_png, decoded_prediction
+    )
 
 
 def _newest_job(workspace: Workspace, fkey: str, model: str | None) -> str:
@@ -168,12 +171,11 @@ def made_differences(
     only = class_ids_of(class_list, classes)
     keys = [file.entry.key for file in files]
 
-    def draw(image_png: bytes, label_png: bytes, prediction_png: bytes) -> bytes:
+    def draw(image_content: bytes, label_png: bytes, prediction_png: bytes) -> bytes:
         truth = decoded_ids(label_png, keys[1], class_list)
         predicted = decoded_prediction(prediction_png, keys[2])
-        return draw_differences(
-            decoded(image_png, keys[0]), truth, predicted, class_of_label, only, look, keys[2]
-        )
+        image = decoded_image(image_content, keys[0])
+        return draw_differences(image, truth, predicted, class_of_label, only, look, keys[2])
 
     what = repr(("differences", class_of_label, only, class_list))
     return MadeImage(what, tuple(files), look, draw)

@@ -11,7 +11,7 @@ from fastapi.responses import Response, StreamingResponse
 from api.http.errors import problem
 from api.http.middleware.etags import names
 
-_CHUNK = 4 * 2**20
+CHUNK = 4 * 2**20
 """Bytes held of an answer that is longer."""
 
 _RANGE = re.compile(r"bytes=(?:(\d{1,18})-(\d{0,18})|-(\d{1,18}))", re.IGNORECASE | re.ASCII)
@@ -58,14 +58,14 @@ async def bytes_answer(request: Request, content: Content) -> Response:
     if request.method == "HEAD":
         return Response(b"", status, headers, content.media_type)
     # Before the answer begins, so that a file that cannot be read is an error and no broken answer.
-    first = await run_in_threadpool(content.read, start, min(end - start, _CHUNK))
-    if end - start <= _CHUNK:
+    first = await run_in_threadpool(content.read, start, min(end - start, CHUNK))
+    if end - start <= CHUNK:
         return Response(first, status, headers, content.media_type)
 
     async def chunks() -> AsyncIterator[bytes]:
         yield first
-        for offset in range(start + _CHUNK, end, _CHUNK):
-            yield await run_in_threadpool(content.read, offset, min(_CHUNK, end - offset))
+        for offset in range(start + CHUNK, end, CHUNK):
+            yield await run_in_threadpool(content.read, offset, min(CHUNK, end - offset))
 
     return StreamingResponse(chunks(), status, headers, content.media_type)
 

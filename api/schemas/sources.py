@@ -1,6 +1,6 @@
 """Sources as JSON."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, SecretStr
 
@@ -26,6 +26,12 @@ _MB_PER_S = (
 _REQUESTS_PER_S = "Requests for its files that a staging sends a second at most; 0 for any number."
 
 
+_LAYOUT = (
+    "How its files are named and what a label's pixels mean: a preset's name (framesift layout "
+    "list), or a document with the keys of a layout file."
+)
+
+
 class SourceBody(Versioned):
     """A source."""
 
@@ -39,13 +45,19 @@ class SourceBody(Versioned):
         description="Data set that it is a part of; its own name unless another was given.",
         examples=["a2d2"],
     )
+    layout: str = Field(
+        default="",
+        description="Name of the layout that it was given, or that of its last scan; empty before, "
+        "where its names are to tell.",
+        examples=["a2d2"],
+    )
     options: dict[str, Any] = Field(
         description="How it is reached; never a secret.",
         examples=[{"endpoint_url": "https://s3.eu-de.example", "profile": "a2d2"}],
     )
 
     @classmethod
-    def of(cls, source: "Source") -> "SourceBody":
+    def of(cls, source: "Source") -> Self:
         """A record's."""
         from ingest.sources.recorded import data_set_of  # with the records' database
 
@@ -57,8 +69,46 @@ class SourceBody(Versioned):
             datasource=source.datasource,
             site=source.site,
             part_of=data_set_of(source),
+            layout=layout_of(source).get("name", ""),
             options=SourceOptions.from_json(source.options).public(),
         ).of_version(source.version)
+
+
+def layout_of(source: "Source") -> dict[str, Any]:
+    """The document of the layout that a source was given, or was scanned by; empty for none."""
+    return source.layout or source.scanned_layout or {}
+
+
+class SourceShown(SourceBody):
+    """A source with its layout."""
+
+    layout_document: dict[str, Any] = Field(
+        default={},
+        description="The layout, with the keys of a layout file.",
+        examples=[
+            {"name": "pairs", "images": "images/{frame}.jpg", "labels": "labels/{frame}.png"}
+        ],
+    )
+
+    @classmethod
+    def with_layout(cls, source: "Source") -> "SourceShown":
+        """A record's."""
+        return cls.of(source).model_copy(update={"layout_document": layout_of(source)})
+
+
+class SourceAdded(SourceBody):
+    """A source that was added."""
+
+    notes: list[str] = Field(
+        default=[],
+        description="What its names say of its layout, where none was given.",
+        examples=[["looks like cityscapes (1,998 of 2,000 names)"]],
+    )
+
+    @classmethod
+    def with_notes(cls, source: "Source", notes: list[str]) -> "SourceAdded":
+        """A record's."""
+        return cls.of(source).model_copy(update={"notes": notes})
 
 
 class SourceContents(Schema):
@@ -141,6 +191,9 @@ class NewSource(Schema):
         "frame's files in all of them. Its own name by default.",
         examples=["a2d2"],
     )
+    layout: str | dict[str, Any] = Field(
+        default="", description=f"{_LAYOUT} Its names tell where empty.", examples=["cityscapes"]
+    )
     exclude: list[Text] = Field(
         default=[],
         max_length=100,
@@ -205,6 +258,12 @@ class SourceChange(Schema):
         description="Data set that it is a part of from now on; its own where empty.",
         examples=["a2d2"],
     )
+    layout: str | dict[str, Any] | None = Field(
+        default=None,
+        description=f"{_LAYOUT} Where it pairs files otherwise than the last scan, or its classes "
+        "differ, the next scan reads every label again. Empty: its names tell.",
+        examples=["cityscapes"],
+    )
     mount: str | None = Field(
         default=None,
         max_length=8192,
@@ -228,6 +287,9 @@ class SourceChanged(Schema):
         description="What the next scan leaves out.", examples=[["lost+found", ".snapshot"]]
     )
     part_of: str = Field(description="Data set that it is a part of.", examples=["a2d2"])
+    layout: str = Field(
+        default="", description="Name of the layout that it was given.", examples=["cityscapes"]
+    )
     mount: str = Field(
         default="",
         description="Its root on a mounted file system; empty where there is none.",

@@ -26,7 +26,7 @@ from catalog.lake.schema import (
 from catalog.text.quoting import literal
 from catalog.values import make_fkey
 
-Identity = tuple[str, str, int]
+Identity = tuple[str, str, int | None]
 """Scene, camera and number of a frame."""
 
 _IDENTITY = "scene, camera, frame_number"

@@ -22,13 +22,14 @@ from catalog.lake.schema import (
     FRAME_TAGS_COLUMNS,
     FRAME_TREES,
     INTERNAL_FILES_COLUMNS,
+    LAYOUT_TAGS,
     OF_SCANS,
     UNKNOWN_PIXELS,
 )
 from catalog.lake.views import tag_columns
 from catalog.tags import confusion_cells, kept_tags
 from catalog.tags.extractions import extracted_families
-from catalog.tags.families import family_of, put_rows
+from catalog.tags.families import define, family_of, put_rows
 from catalog.text.quoting import quoted
 from catalog.values import (
     FKEY_CHARACTERS,
@@ -98,7 +99,8 @@ def register(
     if not rows:
         return
     connection.register("new_files", file_table)
-    for table in (FILES, CLASS_PIXELS, FRAME_TAGS, *OF_SCANS):
+    of_layout = {LAYOUT_TAGS} & {column.table for column in tag_columns(connection)}
+    for table in (FILES, CLASS_PIXELS, FRAME_TAGS, *of_layout, *OF_SCANS):
         # Tags go too: a frame whose label became unreadable must not keep its old counts.
         connection.execute(f"DELETE FROM {table} WHERE fkey IN (SELECT fkey FROM new_files)")
     connection.execute(f"INSERT INTO {FILES} BY NAME SELECT * FROM new_files")
@@ -119,6 +121,24 @@ def register(
         connection.register("new_tags", _table(rows_of_tags, family))
         connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_tags")
         connection.unregister("new_tags")
+    _register_layout_tags(connection, source, frames)
+
+
+def _register_layout_tags(
+    connection: duckdb.DuckDBPyConnection, source: SourceNames, frames: Sequence[Frame]
+) -> None:
+    names = dict.fromkeys(name for frame in frames for name in frame.tags)
+    if not names:
+        return
+    columns = dict.fromkeys(names, "VARCHAR")
+    define(connection, family_of(LAYOUT_TAGS), columns, of_scan=True)
+    rows = [
+        {"fkey": make_fkey(source.cluster, source.datasource, frame.image), **frame.tags}
+        for frame in frames
+    ]
+    connection.register("new_tags", _table(rows, {"fkey": "VARCHAR", **columns}))
+    connection.execute(f"INSERT INTO {LAYOUT_TAGS} BY NAME SELECT * FROM new_tags")
+    connection.unregister("new_tags")
 
 
 def count_files(cursor: Cursor, source: SourceNames) -> int:
@@ -209,6 +229,20 @@ def remove_source_files(connection: duckdb.DuckDBPyConnection, source: SourceNam
     return int(row[0]) if row else 0
 
 
+def label_keys(cursor: Cursor, source: SourceNames, most: int | None = None) -> list[str]:
+    """Keys of the labels of a source's frames in the cursor's snapshot, in their order.
+
+    Args:
+        most: At most so many of them, spread over all; every one when None.
+    """
+    some = "" if most is None else f"ORDER BY hash(fkey) LIMIT {most}"
+    rows = cursor.execute(
+        f"SELECT label_file FROM (SELECT label_file, fkey FROM {LAKE}.main.{FRAME_TAGS} "
+        f"WHERE label_file IS NOT NULL AND fkey IN ({_fkeys_of(source)}) {some}) ORDER BY 1"
+    ).fetchall()
+    return [str(key) for (key,) in rows]
+
+
 def source_contents(cursor: Cursor, source: SourceNames) -> tuple[int, int, dict[str, int]]:
     """Counts of a source's files, frames and given tags in the cursor's snapshot.
 
@@ -239,7 +273,8 @@ def peoples_tags(cursor: Cursor) -> list[TagColumn]:
     return [
         column
         for column in tag_columns(cursor)
-        if column.table not in (CLASS_PIXELS, FRAME_TAGS) and family_of(column.table) not in read
+        if column.table not in (CLASS_PIXELS, FRAME_TAGS, LAYOUT_TAGS)
+        and family_of(column.table) not in read
     ]
 
 

@@ -11,6 +11,9 @@ FORMAT = 2
 FILES = "files"
 CLASS_PIXELS = "class_pixels"
 FRAME_TAGS = "tags_frame"
+LAYOUT_TAGS = "tags_layout"
+"""Tags that files' names give by the layouts of their sources; made when the first has some."""
+
 FRAME_TREES = "frame_trees"
 FILE_DIGESTS = "file_digests"
 UNKNOWN_PIXELS = "unknown_pixels"

@@ -1,6 +1,6 @@
 """Scans of sources, and what they found wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from catalog.errors import NotFound
@@ -119,15 +119,24 @@ def replace_problems(
         )
 
 
-def set_class_list(records: "RecordStore", source_id: int, class_list: dict[str, str]) -> None:
-    """Keep the class list that a source's labels were counted with, in its order."""
+def set_class_list(
+    records: "RecordStore",
+    source_id: int,
+    class_list: Mapping[str, Any],
+    layout: Mapping[str, Any],
+) -> None:
+    """Keep what a source was scanned with: its classes, in their order, and its layout."""
     from sqlalchemy import update
 
     from catalog.records.tables import Source
 
     with records.session() as session:
         # By a statement: SQLAlchemy leaves a value out that is equal but for its order.
-        session.execute(update(Source).where(Source.id == source_id).values(class_list=class_list))
+        session.execute(
+            update(Source)
+            .where(Source.id == source_id)
+            .values(class_list=dict(class_list), scanned_layout=dict(layout))
+        )
 
 
 def last_scan(records: Records, source_id: int) -> "Scan | None":

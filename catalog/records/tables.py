@@ -46,8 +46,13 @@ class Source(VersionedRecord, Base):
     site: Mapped[str] = mapped_column(String(16), default="")
     # How to reach it: endpoint, profile, encrypted keys (ingest.sources.source_options).
     options: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    # "#rrggbb" -> name, as read by the last scan; empty before the first.
+    # Layout that it was given (ingest.layouts); none where its files say which it is.
+    layout: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), default=None)
+    # Classes and layout of its last whole scan; empty and none before the first.
     class_list: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    scanned_layout: Mapped[dict[str, Any] | None] = mapped_column(
+        JSON(none_as_null=True), default=None
+    )
     created: Mapped[datetime] = mapped_column(default=now)
 
 

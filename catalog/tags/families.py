@@ -22,6 +22,7 @@ from catalog.lake.schema import (
     FILES,
     FILES_COLUMNS,
     FRAME_TAGS,
+    LAYOUT_TAGS,
     VIEW_COLUMNS,
 )
 from catalog.records.expected_version import ExpectedVersion, to_change, version_of
@@ -48,6 +49,8 @@ NAME_CHARACTERS = 64
 _PREFIX = "tags_"
 _TAG_NAME = re.compile(r"[a-z]([a-z0-9_-]*[a-z0-9_])?")
 _FAMILY_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+_OF_SCANS = (FRAME_TAGS, LAYOUT_TAGS)
 
 # Columns that t_<tag> and selections have beside the tags.
 _RESERVED = {"value", "image_file", "image_size", "label_size", "fkey_hash"}
@@ -91,13 +94,17 @@ def table_of(family: str) -> str:
             f"tag family '{family}': expected a name of at most {NAME_CHARACTERS} lower-case "
             "letters, digits and underscores that begins with a letter"
         )
-    table = _PREFIX + family
-    if table == FRAME_TAGS:
+    table = _table(family)
+    if table in _OF_SCANS:
         raise InvalidInput(
             f"tag family '{family}' is the catalog's own, written by framesift ingest; "
             "choose another name"
         )
     return table
+
+
+def _table(family: str) -> str:
+    return _PREFIX + family
 
 
 def family_of(table: str) -> str:
@@ -110,7 +117,7 @@ def families(store: Catalog) -> list[Family]:
     with store.reading() as cursor:
         columns: dict[str, dict[str, str]] = {}
         for column in discover_views.tag_columns(cursor):
-            if column.table.startswith(_PREFIX) and column.table != FRAME_TAGS:
+            if column.table.startswith(_PREFIX) and column.table not in _OF_SCANS:
                 columns.setdefault(column.table, {})[column.tag] = column.type
         listed = []
         for table, tags in columns.items():
@@ -121,7 +128,7 @@ def families(store: Catalog) -> list[Family]:
 
 def family_columns(cursor: Cursor, family: str) -> dict[str, str]:
     """Type of each tag of a family as the cursor's snapshot has it; empty where there is none."""
-    table = table_of(family)
+    table = _table(family)
     tags = discover_views.tag_columns(cursor)
     return {column.tag: column.type for column in tags if column.table == table}
 
@@ -151,15 +158,22 @@ def write(
 
 
 def define(
-    connection: duckdb.DuckDBPyConnection, family: str, columns: Mapping[str, str]
+    connection: duckdb.DuckDBPyConnection,
+    family: str,
+    columns: Mapping[str, str],
+    *,
+    of_scan: bool = False,
 ) -> list[str]:
     """Make a family, or add tags to it, inside the caller's transaction; the tags that were new.
+
+    Args:
+        of_scan: The family may be one that scans alone write.
 
     Raises:
         InvalidInput: As `write`.
     """
-    table = table_of(family)
-    missing = missing_columns(connection, family, columns)
+    table = _table(family)
+    missing = missing_columns(connection, family, columns, of_scan=of_scan)
     present = family_columns(connection, family)
     if not present and not missing:
         raise InvalidInput(f"tag family '{family}': got no tags, expected at least one")
@@ -176,13 +190,15 @@ def define(
     return list(missing)
 
 
-def missing_columns(cursor: Cursor, family: str, columns: Mapping[str, str]) -> dict[str, str]:
+def missing_columns(
+    cursor: Cursor, family: str, columns: Mapping[str, str], *, of_scan: bool = False
+) -> dict[str, str]:
     """Those of the columns that the family would have to be given; all of them checked.
 
     Raises:
         InvalidInput: As `write`.
     """
-    table = table_of(family)
+    table = _table(family) if of_scan else table_of(family)
     present = {column.tag: column for column in discover_views.tag_columns(cursor)}
     missing = {}
     for tag, kind in columns.items():
@@ -298,7 +314,7 @@ def _held(connection: duckdb.DuckDBPyConnection, family: str) -> Family:
         names = {
             column.table.removeprefix(_PREFIX)
             for column in discover_views.tag_columns(connection)
-            if column.table.startswith(_PREFIX) and column.table != FRAME_TAGS
+            if column.table.startswith(_PREFIX) and column.table not in _OF_SCANS
         }
         known = ", ".join(sorted(names)) or "none"
         raise NotFound("tag family", family, f"known: {known}")

@@ -15,6 +15,7 @@ from catalog.lake.schema import (
     FILES_COLUMNS,
     FRAME_TAGS,
     FRAME_TREES,
+    LAYOUT_TAGS,
     POSITION_TAGS,
     VIEW_COLUMNS,
 )
@@ -107,7 +108,7 @@ def _refuse_derived(cursor: Cursor, column: TagColumn) -> None:
     """
     if column.table == CLASS_PIXELS and column.tag not in POSITION_TAGS:
         raise InUse("tag", column.tag, "it counts a class's pixels, which scans read from labels")
-    if column.table in (CLASS_PIXELS, FRAME_TAGS):
+    if column.table in (CLASS_PIXELS, FRAME_TAGS, LAYOUT_TAGS):
         raise InUse("tag", column.tag, "scans give it to every frame")
     family = family_of(column.table)
     if is_extracted(cursor, family):
@@ -178,6 +179,6 @@ def _missing(cursor: Cursor, tags: Sequence[str]) -> list[str]:
         if other_family or is_column:
             raise InvalidInput(
                 f"class tag '{tag}' would collide with a column of that name that the catalog "
-                "already has; rename the class in class_list.json"
+                "already has; rename the class in class_list.json, or give it a tag in its layout"
             )
     return [tag for tag in tags if tag not in present]

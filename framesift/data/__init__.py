@@ -5,9 +5,9 @@
     frames = open_frames("jobs/run-city-1/input/manifest", split="train")
     image, class_ids = frames[0]
 
-Importing it needs NumPy alone. Pillow is imported where PNG files are decoded, pyarrow where the
-table of a manifest is read; a list of files and a prepared form are read without pyarrow, and a
-prepared form without Pillow. See docs/python.md.
+Importing it needs NumPy alone. Pillow is imported where PNG files are decoded, simplejpeg where
+JPEG files are, pyarrow where the table of a manifest is read; a list of files and a prepared form
+are read without pyarrow, and a prepared form without the other two. See docs/python.md.
 """
 
 from framesift.data.classes import UNKNOWN_CLASS, Classes

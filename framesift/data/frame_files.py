@@ -1,4 +1,4 @@
-"""A frame's two PNG files, decoded."""
+"""A frame's two files, decoded: its image, PNG or JPEG by its content, and its label."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from framesift.data import jpeg
 from framesift.data.classes import Classes
-from framesift.data.png import read_rgb
+from framesift.data.png import content_of, decode_rgb
 from framesift.errors import BadFile
 
 UInt8 = npt.NDArray[np.uint8]
@@ -52,10 +53,10 @@ def decoded(
 
     Raises:
         BadFile: A file is missing or damaged, or they differ in size.
-        MissingPackage: There is no Pillow.
+        MissingPackage: There is no Pillow, or of a JPEG no simplejpeg.
     """
     image.check()
-    rgb = read_rgb(image.path)
+    rgb = read_image(image.path)
     if label is None:
         return rgb, None
     label.check()
@@ -66,3 +67,14 @@ def decoded(
             f"{label.path}: label has {sizes[0]} pixels, but its image {image.path} has {sizes[1]}"
         )
     return rgb, ids
+
+
+def read_image(path: str) -> UInt8:
+    """A camera image (H, W, 3) uint8 [RGB]; raises as `decoded`."""
+    content = content_of(path)
+    if not content.startswith(jpeg.SIGNATURE):
+        return decode_rgb(path, content)
+    try:
+        return jpeg.decode_jpeg(content)
+    except ValueError as error:
+        raise BadFile(f"{path}: {' '.join(str(error).split())}") from error

@@ -28,7 +28,12 @@ def read_rgb(path: str) -> UInt8:
         BadFile: It is missing, no PNG, truncated or damaged.
         MissingPackage: There is no Pillow.
     """
-    return _read(path, _rgb)
+    return decode_rgb(path, content_of(path))
+
+
+def decode_rgb(path: str, png: bytes) -> UInt8:
+    """The same of a file's content; raises as `read_rgb`."""
+    return _decode(path, png, _rgb)
 
 
 def read_values(path: str, channel: int | None) -> npt.NDArray[Any]:
@@ -57,13 +62,26 @@ def read_values(path: str, channel: int | None) -> npt.NDArray[Any]:
             pixels = pixels // np.uint8(255 // ((1 << depth) - 1))
         return pixels.astype(np.uint16 if image.mode.startswith("I") else np.uint8)
 
-    return _read(path, values)
+    return _decode(path, content_of(path), values)
 
 
-def _read(path: str, pixels_of: Callable[[Any, Any], npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def content_of(path: str) -> bytes:
+    """A file's content.
+
+    Raises:
+        BadFile: It is missing.
+    """
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise BadFile(f"{path}: {error.strerror}") from error
+
+
+def _decode(
+    path: str, png: bytes, pixels_of: Callable[[Any, Any], npt.NDArray[Any]]
+) -> npt.NDArray[Any]:
     image_module = imported("PIL.Image")
     try:
-        png = Path(path).read_bytes()
         pixels = _check_chunks(png)
         with image_module.open(io.BytesIO(png), formats=["PNG"]) as image:
             # load() first: convert() of a lazy image would hide a truncated file's error.

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ingest.extractors.base import CataloguedFrame, Extractor, SourceFiles
-from ingest.labels.label_image import open_png
+from ingest.images.camera_image import open_image
 
 LONGER_SIDE = 640
 """Images are averaged down by the smallest whole factor that brings their longer side to this or
@@ -51,9 +51,9 @@ class Image(Extractor):
         }
 
 
-def reduced_grey(png: bytes) -> npt.NDArray[np.float32]:
+def reduced_grey(content: bytes) -> npt.NDArray[np.float32]:
     """Grey values (H, W) of the image, averaged down to at most LONGER_SIDE pixels."""
-    image = open_png(png)
+    image = open_image(content)
     factor = max(1, -(-max(image.size) // LONGER_SIDE))
     return np.asarray(image.convert("L").reduce(factor), dtype=np.float32)
 

@@ -21,7 +21,7 @@ MOST_CHARACTERS = 100
 
 _INSTANCE = re.compile(r"(.+) (\d)")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
-_TAG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
+_TAG = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*_?")
 _FIELDS = {"key", "name", "colour", "ignore", "tag", "instance"}
 
 
@@ -138,6 +138,16 @@ class ClassList:
         return frozenset(
             class_id for key, class_id in zip(self.keys, self.class_ids, strict=True) if key.ignore
         )
+
+    @cached_property
+    def learned(self) -> tuple[str, ...]:
+        """Names of the classes that training and scores do not leave out."""
+        return tuple(name for n, name in enumerate(self.classes) if n not in self.ignored)
+
+    @cached_property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of the classes that training and scores leave out."""
+        return tuple(self.classes[class_id] for class_id in sorted(self.ignored))
 
     @cached_property
     def class_of_key(self) -> Mapping[int, int]:

@@ -1,6 +1,7 @@
 """class_list.json of a source: which colour is which class."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from catalog.errors import (
@@ -19,8 +20,13 @@ from ingest.sources.source_files import SourceFiles
 CLASS_LIST = "class_list.json"
 
 
-def read_class_list(files: SourceFiles, path: Path | None) -> ClassList:
+def read_class_list(
+    files: SourceFiles, path: Path | None, keys: Sequence[str] = (CLASS_LIST,)
+) -> ClassList:
     """The class list: the given file's, or the source's own.
+
+    Args:
+        keys: Where the source may have it; the first that is there counts.
 
     Raises:
         ClassListMissing: Neither is there.
@@ -33,7 +39,7 @@ def read_class_list(files: SourceFiles, path: Path | None) -> ClassList:
         except OSError as error:
             raise ClassListMissing(f"{path}: {error.strerror}") from error
     else:
-        name, text = _find_class_list(files)
+        name, text = _find_class_list(files, keys)
     try:
         parsed = json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
@@ -55,20 +61,21 @@ def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return dict(pairs)
 
 
-def _find_class_list(files: SourceFiles) -> tuple[str, bytes]:
-    for key in (CLASS_LIST, f"camera_lidar_semantic/{CLASS_LIST}"):
-        content = _content(files, key)
+def _find_class_list(files: SourceFiles, keys: Sequence[str]) -> tuple[str, bytes]:
+    for key in keys:
+        content = source_content(files, key)
         if content is not None:
             return f"{files.root}/{key}", content
     raise ClassListMissing(
-        f"{files.root}: no {CLASS_LIST} there or in camera_lidar_semantic/; it says which colour "
-        "is which class. Point the source at the folder that holds it, give --class-list FILE, or "
-        "add the source as --part-of one that has been scanned"
+        f"{files.root}: no {' or '.join(keys)} there; it says which colour is which class. Point "
+        "the source at the folder that holds it, give --class-list FILE, or add the source as "
+        "--part-of one that has been scanned. Labels of another data set: give the source its "
+        "--layout (framesift layout check ROOT says which fit its names)"
     )
 
 
-def _content(files: SourceFiles, key: str) -> bytes | None:
-    """A class list of the source; None where it has none of that key.
+def source_content(files: SourceFiles, key: str) -> bytes | None:
+    """A document of the source, such as its class list; None where it has none of that key.
 
     Raises:
         StorageError: It is there and cannot be read.
@@ -83,7 +90,7 @@ def _content(files: SourceFiles, key: str) -> bytes | None:
             return _twice_alike(files, listed)
     except BadFile as error:
         raise StorageError(
-            f"{files.root}/{key}: {error.reason}: it says which colour is which class. Have it "
+            f"{files.root}/{key}: {error.reason}: it says which class is which. Have it "
             "readable, or give --class-list FILE",
             f"{files.root}/{key}",
         ) from error

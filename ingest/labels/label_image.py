@@ -145,6 +145,18 @@ def decode_values(chunks: PngChunks, encoding: Encoding) -> npt.NDArray[np.unsig
     return values.astype(np.uint16) if chunks.header.bit_depth == 16 else values
 
 
+def decode_keys(png: bytes, encoding: Encoding) -> npt.NDArray[np.int64]:
+    """(H, W) int64, the key of each pixel of a label: a colour 0xRRGGBB, or a number.
+
+    Raises:
+        BadFile: It has no such samples, is no PNG, or is truncated or damaged.
+    """
+    if encoding.is_colour:
+        rgb = decode_image(png).astype(np.int64)
+        return rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2]
+    return encoding.keys(decode_values(take_apart(png), encoding).astype(np.int64))
+
+
 _KINDS = {0: "grey", 2: "RGB", 3: "palette", 4: "grey and alpha", 6: "RGBA"}
 
 

@@ -12,10 +12,10 @@ A layout is a document, TOML in a file and JSON in a record (docs/layouts.md has
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from catalog.errors import InvalidInput, nearest_names
-from catalog.lake.schema import POSITION_TAGS
+from catalog.lake.schema import FILES_COLUMNS, FRAME_TAGS_COLUMNS, POSITION_TAGS
 from ingest.labels.class_list import ClassList
 from ingest.labels.encoding import Encoding
 from ingest.layouts.pattern import FOLDERS, Pattern
@@ -29,25 +29,55 @@ PATTERNS = {
 _OF_FRAME = (FOLDERS, "scene", "camera", "frame_number", "stamp", "frame")
 """Fields that say which frame it is, and are no tags."""
 
+NO_CAMERA = "main"
+"""Camera of frames whose names have none, and whose layout says none."""
+
+_LARGEST_NUMBER = 2**31 - 1
+"""Of a frame: the catalog's column is INTEGER."""
+
 GIVEN_SPLIT = "given_split"
 """Tag of the split that the data set's makers put a frame into."""
 
-_TEXTS = ("title", "scene", "camera", "class_file")
+_TEXTS = ("name", "title", "variant_of", "scene", "camera", "class_file")
 _LISTS = ("cameras", "class_list_files")
+_OF_CLASSES = ("encoding", "class_file", "class_list_files", "class_format", "classes")
+"""Keys that say what a label's pixels mean, and nothing of names."""
+
 _CLASS_FORMATS = ("mapillary",)
-_KEYS = (*PATTERNS, "encoding", *_TEXTS, *_LISTS, "class_format", "positions", "classes")
+_KEYS = (
+    *PATTERNS, *_TEXTS, *_LISTS, "encoding", "class_format", "positions", "merge_trees", "classes",
+)  # fmt: skip
 
 
-@dataclass(frozen=True)
-class FileName:
-    """What a file's name says of it."""
+class FrameId(NamedTuple):
+    """Identity of a frame, which its files have in common."""
 
+    group: str
+    """Its scene with what stands above it: folders and tags. Files of a group are paired, and no
+    others.
+    """
+    scene: str
+    camera: str
+    stamp: str
+    """The names' {stamp}, such as "YYYYMMDDhhmmss"; empty where they have none."""
+    number: int | None
+    """Frame number within the scene; None where names have none."""
+    name: str
+    """The names' {frame}; empty where they have none."""
+    tags: tuple[str, ...]
+    """Values of Layout.tags."""
+
+    @property
+    def identity(self) -> tuple[str, str, int | None]:
+        """Scene, camera and number: the frame, in whichever tree its files lie."""
+        return self.scene, self.camera, self.number
+
+
+class FrameName(NamedTuple):
+    """What a file's name says of it: its frame, and its kind (of PATTERNS: "image", "label"...)."""
+
+    frame: FrameId
     kind: str
-    """Of PATTERNS: "image", "label"..."""
-    fields: Mapping[str, str]
-    """Of its pattern; see `Pattern.match`."""
-    frame: tuple[str, ...]
-    """Values of the layout's identity: the same for all files of a frame."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +114,25 @@ class Layout:
         return layout
 
     @property
+    def name(self) -> str:
+        """Its name: a preset's, or its file's."""
+        return str(self.document.get("name", ""))
+
+    @property
     def title(self) -> str:
         """What it is the layout of, in words."""
         return str(self.document.get("title", ""))
+
+    @property
+    def merges_trees(self) -> bool:
+        """True where frames of one scene, camera and number are one frame in any folder (`**`)."""
+        return bool(self.document.get("merge_trees", False))
+
+    @cached_property
+    def naming(self) -> Mapping[str, Any]:
+        """What it says of names: where this changes, a scan pairs all files anew."""
+        left_out = ("name", "title", "variant_of", *_OF_CLASSES)
+        return {key: value for key, value in self.document.items() if key not in left_out}
 
     @cached_property
     def identity(self) -> tuple[str, ...]:
@@ -97,8 +143,7 @@ class Layout:
     @cached_property
     def tags(self) -> tuple[str, ...]:
         """Tags that names give, beside scene, camera and frame number."""
-        named = [GIVEN_SPLIT if name == "split" else name for name in self.identity]
-        return tuple(name for name in named if name not in _OF_FRAME)
+        return tuple(GIVEN_SPLIT if name == "split" else name for name in self._tag_fields)
 
     @cached_property
     def classes(self) -> ClassList | None:
@@ -109,16 +154,136 @@ class Layout:
             {"encoding": self.encoding.text, "classes": self.document["classes"]}
         )
 
-    def parse(self, key: str) -> FileName | None:
-        """What a file's name says; None where no pattern fits it."""
-        for kind, pattern in self.patterns:
+    def match(self, key: str) -> tuple[str, Mapping[str, str]] | None:
+        """Kind and fields of a file, by its name; None where no pattern fits it."""
+        for kind, pattern, ending in self._by_ending:
+            if not key.endswith(ending):
+                continue
             fields = pattern.match(key)
             if fields is None:
                 continue
-            if fields.get("camera") not in self.document.get("cameras", [fields.get("camera")]):
+            if self._cameras is not None and fields.get("camera") not in self._cameras:
                 return None
-            return FileName(kind, fields, tuple(fields.get(name, "") for name in self.identity))
+            return kind, fields
         return None
+
+    def parse(self, key: str) -> FrameName | None:
+        """Frame and kind of a file, by its name; None where it is no frame's file.
+
+        >>> from ingest.layouts.read_layout import preset
+        >>> preset("cityscapes").parse("leftImg8bit/val/ulm/ulm_000001_000019_leftImg8bit.png")
+        ... # doctest: +ELLIPSIS
+        FrameName(frame=FrameId(group='val/ulm', scene='ulm', camera='front_center', ...
+        """
+        match = self.match(key)
+        if match is None:
+            return None
+        frame = self.frame_of(match[1])
+        return None if frame is None else FrameName(frame, match[0])
+
+    def frame_of(self, fields: Mapping[str, str]) -> FrameId | None:
+        """The frame of a name with these fields; None where its number is none of a frame."""
+        shared = {name: fields[name] for name in self.identity}
+        digits = shared.get("frame_number")
+        number = None if digits is None else int(digits)
+        if number is not None and number > _LARGEST_NUMBER:
+            return None
+        tags = tuple([shared[name] for name in self._tag_fields])
+        scene = shared.get("scene") or self._scene_without_name(shared)
+        above = shared.get(FOLDERS, "") + "".join([f"{tag}/" for tag in tags])
+        camera = shared.get("camera", self._camera)
+        stamp, name = shared.get("stamp", ""), shared.get("frame", "")
+        return FrameId(above + scene, scene, camera, stamp, number, name, tags)
+
+    def positions(self, camera: str) -> dict[str, int]:
+        """Value of each position tag, 0 or 1, of a camera."""
+        tags = self.document.get("positions", {}).get(camera, ())
+        return {tag: int(tag in tags) for tag in POSITION_TAGS}
+
+    def looks_like_label(self, key: str) -> bool:
+        """Return whether a file lies where labels do, and ends as they do: its name must parse."""
+        folders, ending = self._label_marks
+        return key.endswith(ending) and bool(folders) and not folders.isdisjoint(key.split("/"))
+
+    @cached_property
+    def is_listed_by_scene(self) -> bool:
+        """True where a listing in order has a group's files together, as they lie in one folder."""
+        return self._scene_depth > 0
+
+    def folders_of(self, path: str) -> list[str]:
+        """Folders of the files that are paired with a file's; none where it is no frame's."""
+        match = self.match(path)
+        return [] if match is None else self._folders_with(match[1])
+
+    def folders_around(self, folder: str) -> list[str]:
+        """A folder (ends in a slash) and those that have the partners of its files.
+
+        Of a folder within a scene's the whole scene.
+        """
+        matches = (pattern.match_folder(folder) for _, pattern in self.patterns)
+        fields = max((match for match in matches if match is not None), key=len, default=None)
+        if fields is None:
+            return [folder]
+        whole = self._folders_with(fields)
+        is_within = any(folder.startswith(other) for other in whole)
+        return whole if is_within else [folder, *whole]
+
+    def _folders_with(self, fields: Mapping[str, str]) -> list[str]:
+        of_scene = {
+            name: value
+            for name, value in fields.items()
+            if name in (FOLDERS, "scene", *self._tag_fields)
+        }
+        depth = self._scene_depth or None
+        return [
+            *dict.fromkeys(pattern.folder_with(of_scene, depth) for _, pattern in self.patterns)
+        ]
+
+    def _scene_without_name(self, shared: Mapping[str, str]) -> str:
+        if "scene" in self.document:
+            return str(self.document["scene"])
+        return self.patterns[0][1].folder_with(shared).strip("/") or "main"
+
+    @cached_property
+    def _scene_depth(self) -> int:
+        """Parts that patterns share up to {scene}, where these say all of a group; 0 where not."""
+        texts = [pattern.parts for _, pattern in self.patterns]
+        scene = next((n for n, part in enumerate(texts[0]) if part.startswith("{scene")), None)
+        if scene is None or not texts[0][scene].endswith("}") or texts[0][scene].count("{") > 1:
+            return 0
+        shared = texts[0][: scene + 1]
+        if any(parts[: scene + 1] != shared for parts in texts):
+            return 0
+        of_group = [name for name in (FOLDERS, *self._tag_fields) if name in self.identity]
+        above = "/".join(shared)
+        told = (name == FOLDERS or f"{{{name}" in above for name in of_group)
+        is_above = FOLDERS not in texts[0] or texts[0].index(FOLDERS) < scene
+        return scene + 1 if all(told) and is_above else 0
+
+    @cached_property
+    def _by_ending(self) -> tuple[tuple[str, Pattern, str], ...]:
+        return tuple((kind, pattern, pattern.ending) for kind, pattern in self.patterns)
+
+    @cached_property
+    def _label_marks(self) -> tuple[frozenset[str], str]:
+        patterns = dict(self.patterns)
+        if "label" not in patterns:
+            return frozenset(), ""
+        of_images = patterns["image"].parts if "image" in patterns else []
+        literal = {part for part in patterns["label"].parts[:-1] if "{" not in part}
+        return frozenset(literal - {FOLDERS, *of_images}), patterns["label"].ending
+
+    @cached_property
+    def _tag_fields(self) -> tuple[str, ...]:
+        return tuple(name for name in self.identity if name not in _OF_FRAME)
+
+    @cached_property
+    def _cameras(self) -> frozenset[str] | None:
+        return frozenset(self.document["cameras"]) if "cameras" in self.document else None
+
+    @cached_property
+    def _camera(self) -> str:
+        return str(self.document.get("camera", NO_CAMERA))
 
     def _check(self) -> None:
         for name in _TEXTS:
@@ -134,12 +299,29 @@ class Layout:
             raise InvalidInput(
                 f"layout: class_format = {kind!r}: expected {', '.join(_CLASS_FORMATS)}"
             )
+        if not isinstance(self.document.get("merge_trees", False), bool):
+            raise InvalidInput("layout: merge_trees: expected true or false")
+        self._check_fields()
+        _ = self.classes
+
+    def _check_fields(self) -> None:
         if not self.identity:
             raise InvalidInput(
                 "layout: images and labels share no field, so that no label has an image; use the "
                 "same field, such as {frame}, in both"
             )
-        _ = self.classes
+        for kind, pattern in self.patterns:
+            if missing := [name for name in self.identity if name not in pattern.fields]:
+                raise InvalidInput(
+                    f"layout: the pattern of {kind} lacks {', '.join(missing)}, which says which "
+                    "frame a file is of"
+                )
+        tags = set(self._tag_fields)
+        if clash := tags & {GIVEN_SPLIT, *POSITION_TAGS, *FRAME_TAGS_COLUMNS, *FILES_COLUMNS}:
+            raise InvalidInput(
+                f"layout: field {min(clash)}: is a tag or column of every frame already; choose "
+                "another name for it"
+            )
 
     def _check_positions(self, positions: Any) -> None:
         if not isinstance(positions, Mapping):

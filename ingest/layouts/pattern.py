@@ -19,6 +19,9 @@ _FIELD = re.compile(r"\{(?P<name>[a-z][a-z0-9_]*)(?::(?P<form>[a-z0-9_]+))?\}")
 _CHOICE = re.compile(r"\{(?P<choices>[A-Za-z0-9.]+(?:,[A-Za-z0-9.]+)+)\}")
 _DIGITS = re.compile(r"[0-9]+(_[0-9]+)*")
 _JOINED = "joined"
+_FOLDERS = "_folders"
+_NUMBERS = ("frame_number",)
+"""Fields that are digits, however many."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Pattern:
     """Names of its fields, in order; with FOLDERS where it has those."""
     _regex: re.Pattern[str] = field(init=False, compare=False, repr=False)
     _joined: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    _folders: tuple[re.Pattern[str], ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Compile it.
@@ -41,7 +45,9 @@ class Pattern:
         set_ = object.__setattr__
         set_(self, "fields", tuple(parser.fields))
         set_(self, "_joined", tuple(parser.joined))
-        set_(self, "_regex", re.compile(parser.regex, re.ASCII | re.DOTALL))
+        set_(self, "_regex", re.compile("".join(parser.regexes), re.ASCII | re.DOTALL))
+        folders = (parser.regexes[:depth] for depth in range(len(parser.regexes) - 1, 0, -1))
+        set_(self, "_folders", tuple(re.compile("".join(f), re.ASCII | re.DOTALL) for f in folders))
 
     def match(self, key: str) -> dict[str, str] | None:
         """The fields of a path; None where it does not follow the pattern.
@@ -52,15 +58,33 @@ class Pattern:
         match = self._regex.fullmatch(key)
         if match is None:
             return None
+        fields = match.groupdict()
         for number, name in enumerate(self._joined):
-            if match[f"_joined{number}"] != match[name].replace("_", ""):
+            if fields.pop(f"_joined{number}") != fields[name].replace("_", ""):
                 return None
-        names = {"_folders": FOLDERS}
-        return {
-            names.get(name, name): value
-            for name, value in match.groupdict().items()
-            if not name.startswith("_joined")
-        }
+        if _FOLDERS in fields:
+            fields[FOLDERS] = fields.pop(_FOLDERS)
+        return fields
+
+    def match_folder(self, folder: str) -> dict[str, str] | None:
+        """The fields of a folder that may hold files of the pattern; None where it holds none.
+
+        Args:
+            folder: Ends in a slash.
+
+        >>> Pattern("labels/{split}/{scene}/{frame}.png").match_folder("labels/val/")
+        {'split': 'val'}
+        """
+        for regex in self._folders:
+            match = regex.fullmatch(folder)
+            if match is not None:
+                fields = match.groupdict()
+                return {
+                    FOLDERS if name == _FOLDERS else name: value
+                    for name, value in fields.items()
+                    if not name.startswith("_joined")
+                }
+        return None
 
     @property
     def parts(self) -> list[str]:
@@ -73,10 +97,14 @@ class Pattern:
         ending = self.text.rpartition("}")[2] if "{" in self.text else self.parts[-1]
         return ending if "," not in self.text.rpartition("{")[2] else ""
 
-    def folder_with(self, fields: Mapping[str, str]) -> str:
-        """The deepest folder that surely holds the files with these fields; "" for the source."""
+    def folder_with(self, fields: Mapping[str, str], depth: int | None = None) -> str:
+        """The deepest folder that surely holds the files with these fields; "" for the source.
+
+        Args:
+            depth: At most so many of the pattern's parts.
+        """
         folder = ""
-        for part in self.parts[:-1]:
+        for part in self.parts[:-1][:depth]:
             if part == FOLDERS:
                 if FOLDERS not in fields:
                     break
@@ -110,16 +138,16 @@ class _Parser:
             )
         if parts.count(FOLDERS) > 1 or parts[-1] == FOLDERS:
             raise InvalidInput(f"pattern {text}: ** may stand once, and not at the end")
-        self.regex = "".join(
+        self.regexes = [
             self._folders() if part == FOLDERS else self._part(part) + ("/" if not is_last else "")
             for part, is_last in ((part, n == len(parts) - 1) for n, part in enumerate(parts))
-        )
+        ]
         if not self.fields:
             raise InvalidInput(f"pattern {text}: has no field such as {{frame}}; it names one file")
 
     def _folders(self) -> str:
         self.fields.append(FOLDERS)
-        return "(?P<_folders>(?:.*/)?)"
+        return f"(?P<{_FOLDERS}>(?:.*/)?)"
 
     def _part(self, part: str) -> str:
         regex, position, is_open = "", 0, False
@@ -162,6 +190,6 @@ class _Parser:
             return f"(?P={name})", True
         self.fields.append(name)
         if form is None:
-            return f"(?P<{name}>[^/]+?)", False
+            return f"(?P<{name}>{'[0-9]' if name in _NUMBERS else '[^/]'}+?)", False
         digits = "_".join(f"[0-9]{{{int(count)}}}" for count in form.split("_"))
         return f"(?P<{name}>{digits})", True

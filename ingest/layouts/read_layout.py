@@ -31,7 +31,8 @@ def preset(name: str) -> Layout:
     """
     if name not in preset_names():
         raise UnknownName("layout", name, preset_names())
-    return _layout(tomllib.loads((_PRESETS / f"{name}.toml").read_text("utf-8")), name)
+    document = tomllib.loads(layout_text(name))
+    return layout_of({**document, "name": name}, name)
 
 
 def presets() -> list[tuple[str, Layout]]:
@@ -47,23 +48,46 @@ def read_layout(text: str) -> Layout:
     """
     if text in preset_names():
         return preset(text)
+    try:
+        document = tomllib.loads(layout_text(text))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"{text}: is no TOML: {error}") from error
+    return layout_of({"name": Path(text).stem, **document}, text)
+
+
+def layout_text(text: str) -> str:
+    """The TOML of a layout: of the preset of that name, or of the file of that path.
+
+    Raises:
+        InvalidInput: Neither.
+    """
+    if text in preset_names():
+        return (_PRESETS / f"{text}.toml").read_text("utf-8")
     path = Path(text)
     if not path.suffix and not path.exists():
         raise UnknownName("layout", text, preset_names(), "A layout file ends in .toml.")
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InvalidInput(f"{text}: has {path.stat().st_size:,} bytes; expected a layout")
-        document = tomllib.loads(path.read_text("utf-8"))
+        return path.read_text("utf-8")
     except OSError as error:
         raise InvalidInput(f"{text}: {error.strerror}; expected a layout file, or a preset's name: "
                            f"{', '.join(preset_names())}") from error  # fmt: skip
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise InvalidInput(f"{text}: is no TOML: {error}") from error
-    return _layout(document, text)
 
 
-def _layout(document: Mapping[str, Any], where: str) -> Layout:
-    """The layout of a document, a table of classes that it names put in its place."""
+def layout_of(document: Any, where: str) -> Layout:
+    """The layout of a document, a table of classes that it names put in its place.
+
+    Args:
+        where: Its preset's name or its file's, which is said of what is wrong in it.
+
+    Raises:
+        InvalidInput: It is none.
+    """
+    if not isinstance(document, Mapping):
+        return Layout.of(document)
     try:
         named = document.get("classes")
         if isinstance(named, str):

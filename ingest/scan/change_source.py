@@ -1,7 +1,8 @@
 """Changing and removing a source: its options, its files in the catalog, its record."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from catalog.frames.frames import SourceNames, remove_source_files
 from catalog.records.expected_version import ExpectedVersion, to_change
@@ -27,10 +28,19 @@ class OptionChange:
     """Its root on a mounted file system, as ingest.sources.mount writes it; empty for none."""
     max_mb_per_s: float | None = None
     max_requests_per_s: float | None = None
+    layout: Mapping[str, Any] | None = None
+    """A layout's document; empty where the source's files are to say which it is."""
+
+    def keep(self, record: Source, options: SourceOptions) -> None:
+        """Change a source's record that has these options."""
+        record.options = self.changed(record.name, options).to_json()
+        if self.layout is not None:
+            record.layout = dict(self.layout) or None
 
     def changed(self, source: str, options: SourceOptions) -> SourceOptions:
         """The options of the source of that name as they are to be."""
         changes = {name: value for name, value in asdict(self).items() if value is not None}
+        changes.pop("layout", None)  # no option: it says nothing of how the source is reached
         if self.exclude is not None:
             changes["exclude"] = tuple(self.exclude)
         if self.part_of == source:
@@ -60,8 +70,7 @@ def change_options(
     source = recorded_source(records, name)
     with scan_lock(store, source), records.session() as session:
         record = source_to_change(session, source, expected)
-        options = SourceOptions.from_json(record.options)
-        record.options = change.changed(name, options).to_json()
+        change.keep(record, SourceOptions.from_json(record.options))
         return record
 
 

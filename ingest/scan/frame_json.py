@@ -6,14 +6,13 @@ from operator import attrgetter
 from typing import Any
 
 from catalog.values import File, Problem
-from ingest.scan.frame_name import FrameId
+from ingest.layouts.layout import FrameId
 from ingest.scan.pair_frames import FrameFiles
 from ingest.scan.read_frame import FrameCount
 
 _FILE = tuple(field.name for field in fields(File))
 _TIMES = tuple(_FILE.index(name) for name in ("mtime", "atime", "ctime"))
 _values = attrgetter(*_FILE)
-_frame_id = attrgetter(*(field.name for field in fields(FrameId)))
 
 
 def file_json(file: File) -> list[Any]:
@@ -34,13 +33,15 @@ def file_from_json(values: list[Any]) -> File:
 def frame_json(frame: FrameFiles) -> list[Any]:
     """A frame's id, then its files; None for each that is not there."""
     files = (frame.image, frame.label, frame.lidar, frame.camera_json)
-    return [_frame_id(frame.id), *(file and file_json(file) for file in files)]
+    return [frame.id, *(file and file_json(file) for file in files)]
 
 
 def frame_from_json(values: list[Any]) -> FrameFiles:
     """The frame."""
-    frame, *files = values
-    return FrameFiles(FrameId(*frame), *(file and file_from_json(file) for file in files))
+    (*frame, tags), *files = values
+    return FrameFiles(
+        FrameId._make([*frame, tuple(tags)]), *(file and file_from_json(file) for file in files)
+    )
 
 
 def count_json(count: FrameCount) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from catalog.errors import StorageError
 from catalog.values import ARCHIVED, File, KnownFile
-from ingest.scan.frame_name import FrameId, FrameName, parse
+from ingest.layouts.layout import FrameId, FrameName
 
 Change = Literal["added", "changed", "restated", "unchanged", "removed", "unknown"]
 
@@ -53,6 +53,7 @@ class ScannedFile:
 def compare(
     listed: Iterable[File],
     known: Iterable[KnownFile],
+    parse: Callable[[str], FrameName | None] = lambda _: None,
     unlisted: Callable[[str], bool] = lambda _: False,
 ) -> Iterator[ScannedFile]:
     """Every key of either stream once, in order of the keys.
@@ -63,6 +64,7 @@ def compare(
     Args:
         listed: The listing, in byte order of the keys.
         known: The catalog's files of the same source, in byte order of the keys.
+        parse: What a file's name says: Layout.parse; nothing where nobody asks.
         unlisted: Whether a file lies where nothing could be listed; asked once the listing is past
             it.
 
@@ -79,7 +81,7 @@ def compare(
             )
         last = file.key
         while old is not None and old.key < file.key:
-            yield _absent(old, unlisted)
+            yield _absent(old, parse, unlisted)
             old = next(rest, None)
         if old is not None and old.key == file.key:
             change: Change = "changed"
@@ -93,11 +95,13 @@ def compare(
         else:
             yield ScannedFile(file, "added", parse(file.key))
     while old is not None:
-        yield _absent(old, unlisted)
+        yield _absent(old, parse, unlisted)
         old = next(rest, None)
 
 
-def _absent(old: KnownFile, unlisted: Callable[[str], bool]) -> ScannedFile:
+def _absent(
+    old: KnownFile, parse: Callable[[str], FrameName | None], unlisted: Callable[[str], bool]
+) -> ScannedFile:
     change: Change = "unknown" if unlisted(old.key) else "removed"
     file = File(old.key, old.size, old.mtime, etag=old.etag)
     return ScannedFile(file, change, parse(old.key), old.carries_tags)

@@ -87,9 +87,12 @@ def move_source(
         with records.session() as session:
             record = source_to_change(session, source, expected)
             until_now = SourceOptions.from_json(record.options)
-            unchanged = {field.name: getattr(until_now, field.name) for field in fields(change)}
+            options_of_change = {field.name for field in fields(change)}.intersection(
+                SourceOptions.__slots__
+            )
+            unchanged = {option: getattr(until_now, option) for option in options_of_change}
             record.uri = uri
-            record.options = change.changed(name, replace(options, **unchanged)).to_json()
+            change.keep(record, replace(options, **unchanged))
     same = catalogued - len(changed) - len(missing)
     return Moved(name, uri, same, len(changed), len(missing), len(new))
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from catalog.frames.frame_trees import Identity
 from catalog.frames.frames import SourceNames
 from catalog.values import FKEY_CHARACTERS, File, Problem, make_fkey
-from ingest.scan.frame_name import FrameId
+from ingest.layouts.layout import FrameId, Layout
 from ingest.scan.listing_diff import ScannedFile
 from ingest.scan.pair_frames import FrameFiles, SceneFiles, is_camera_image, pair_frames
 from ingest.scan.removal_guard import RemovalGuard
@@ -118,6 +118,7 @@ class Portions:
     def __init__(
         self,
         counts: ScanCounts,
+        layout: Layout,
         *,
         frames_each: int,
         files_each: int,
@@ -141,6 +142,7 @@ class Portions:
             guard: Decides whether removed files may leave the catalog; all may when None.
         """
         self.counts, self.frames_each, self.files_each = counts, frames_each, files_each
+        self._layout = layout
         self._listed, self._guard = listed, guard or RemovalGuard()
         self.full, self._check_images, self._recall = full, check_images, recall
         self._archived: list[FrameFiles] = []  # frames whose label is to be recalled
@@ -156,13 +158,13 @@ class Portions:
             elif problem.kind == "orphan":
                 self._orphans[problem.key] = problem.reason
         self.listing_problems: list[Problem] = []
-        self._bereft: set[FrameId] = set()  # frames of the scene being listed that lost a file
+        self._bereft: dict[str, set[FrameId]] = {}  # frames that lost a file, by their group
         self._portion = Portion()
         self._deferred = _Deferred()
 
     def cut(self, files: Iterable[ScannedFile]) -> Iterator[Portion]:
         """The portions, each as soon as it is full; at least one."""
-        for scene in pair_frames(self._noted(files)):
+        for scene in pair_frames(self._noted(files), self._layout):
             yield from self._of_scene(scene)
         yield from self._recalled()
         if self._guard.refuses:
@@ -201,7 +203,7 @@ class Portions:
             identity = None if frame is None else frame.identity
             self._deferred.removed.setdefault(identity, []).append(file.key)
         if frame is not None:
-            self._bereft.add(frame)
+            self._bereft.setdefault(frame.group, set()).add(frame)
 
     def _to_do(self, file: ScannedFile) -> ScannedFile:
         """The file: changed, where it is to be read again all the same."""
@@ -295,8 +297,6 @@ class Portions:
         yield from self._if_full()
         if self._guard.refuses:
             self._deferred = _Deferred()
-        if scene.scene:  # scenes come in order
-            self._bereft = {frame for frame in self._bereft if frame.folder > scene.scene}
 
     def _with_frame(self, frame: FrameFiles, *, is_recalled: bool = False) -> Iterator[Portion]:
         if frame.label is not None and frame.label.is_archived and not is_recalled:
@@ -330,10 +330,8 @@ class Portions:
 
     def _bereft_frames(self, scene: SceneFiles) -> set[FrameId | None]:
         """Frames of the scene that lost a file, and labels that are frames only because of that."""
-        bereft: set[FrameId | None] = {
-            frame for frame in self._bereft if frame.folder == scene.scene
-        }
-        if bereft and not scene.images:
+        bereft: set[FrameId | None] = {*self._bereft.get(scene.group, ())}
+        if bereft and not scene.has_images:
             bereft |= {frame.id for frame in scene.alone}
         return bereft
 
@@ -346,7 +344,7 @@ class Portions:
         # may change for labels that have not changed themselves.
         for frame in scene.alone:
             label = frame.label_key
-            is_frame = not scene.images
+            is_frame = not scene.has_images
             if (label in with_tags) != is_frame and not (is_frame and label in self.bad):
                 touched.add(frame.id)
         touched |= {

@@ -4,20 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from catalog.errors import ArchivedFile, BadFile, UnreadableFile
-from catalog.lake.schema import POSITION_TAGS
-from catalog.values import File, Frame, Problem
+from catalog.errors import BadFile, UnreadableFile
+from catalog.values import Frame, Problem
+from ingest.images.image_check import check_image
 from ingest.labels.class_list import ClassList
 from ingest.labels.pixel_count import count_pixels
-from ingest.labels.png_chunks import HEADER_BYTES, read_header, take_apart
-from ingest.scan.frame_name import CAMERAS
+from ingest.layouts.layout import Layout
 from ingest.scan.pair_frames import FrameFiles
 from ingest.sources.listed_read import use_listed
 from ingest.sources.source_files import FileReader
 
 _T = TypeVar("_T")
-
-_TAIL_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +51,10 @@ def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> 
         counts, png = _in_file(
             label.key, lambda: use_listed(source, label, lambda png: count_pixels(png, class_list))
         )
+        image_bytes = 0
         if image is not None:
             size = counts.width, counts.height
-            _in_file(image.key, lambda: _check_image(source, image, label, size))
+            image_bytes = _in_file(image.key, lambda: check_image(source, image, label, size))
     except BadFile as error:
         kind = "unreadable" if isinstance(error, UnreadableFile) else "bad_file"
         problem = Problem(kind, error.file, error.reason)
@@ -72,13 +70,15 @@ def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> 
         counts.height,
         tuple(counts.counts.tolist()),
         counts.unknown,
-        len(png) + (min(image.size, HEADER_BYTES + _TAIL_BYTES) if image else 0),
+        len(png) + image_bytes,
         tuple(problems),
         counts.digest,
     )
 
 
-def frame_record(files: FrameFiles, count: FrameCount, class_list: ClassList) -> Frame | None:
+def frame_record(
+    files: FrameFiles, count: FrameCount, class_list: ClassList, layout: Layout
+) -> Frame | None:
     """The frame as it is catalogued; None where a file of it is bad.
 
     The camera image's row carries the tags; the label's own where there is no camera image.
@@ -86,7 +86,7 @@ def frame_record(files: FrameFiles, count: FrameCount, class_list: ClassList) ->
     if not count.width:
         return None
     return replace(
-        unlabelled_record(files),
+        unlabelled_record(files, layout),
         label=files.label_key,
         width=count.width,
         height=count.height,
@@ -96,7 +96,7 @@ def frame_record(files: FrameFiles, count: FrameCount, class_list: ClassList) ->
     )
 
 
-def unlabelled_record(files: FrameFiles) -> Frame:
+def unlabelled_record(files: FrameFiles, layout: Layout) -> Frame:
     """The frame as it is catalogued without a label."""
     carrier = files.image or files.label
     if carrier is None:
@@ -111,35 +111,11 @@ def unlabelled_record(files: FrameFiles) -> Frame:
         number=files.id.number,
         width=None,
         height=None,
-        positions={tag: int(tag in CAMERAS[files.id.camera]) for tag in POSITION_TAGS},
+        positions=layout.positions(files.id.camera),
+        tags=dict(zip(layout.tags, files.id.tags, strict=True)),
         class_pixels={},
         unknown_pixels=None,
     )
-
-
-def _check_image(source: FileReader, image: File, label: File, size: tuple[int, int]) -> None:
-    """Look at the header and the end of a camera image, and where they are bad at all of it.
-
-    No checksum proves a part, and bytes behind the end, as a copy's padding, may be many.
-    """
-    key, tail = image.key, max(0, image.size - _TAIL_BYTES)
-    try:
-        header = read_header(source.read_range(key, 0, HEADER_BYTES))
-        is_whole = b"IEND" in source.read_range(key, tail, _TAIL_BYTES)
-        if is_whole and (header.width, header.height) == size:
-            return
-    except ArchivedFile:
-        return  # not every listing tells of archives
-    except UnreadableFile:
-        raise
-    except BadFile:
-        pass  # judged below
-    header, _ = use_listed(source, image, lambda png: take_apart(png).header)
-    if (header.width, header.height) != size:
-        raise BadFile(
-            f"label is {size[0]}x{size[1]} pixels, its camera image {header.width}x{header.height}",
-            label.key,
-        )
 
 
 def _in_file(key: str, work: Callable[[], _T]) -> _T:

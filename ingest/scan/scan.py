@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from catalog.errors import ClassListMissing, FramesiftError
+from catalog.errors import FramesiftError
 from catalog.frames import frames as catalog_frames
 from catalog.frames.frames import SourceNames
 from catalog.records.scans import recorded_problems, set_class_list
@@ -20,7 +20,7 @@ from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
 from catalog.values import File, Problem
 from ingest.labels.class_list import ClassList
-from ingest.labels.class_list_file import read_class_list
+from ingest.layouts.layout import Layout
 from ingest.scan import scan_record
 from ingest.scan.count_unit import UnitSource
 from ingest.scan.engine import Counted, CountTask, Engine
@@ -31,10 +31,11 @@ from ingest.scan.removal_guard import MOST_REMOVED, RemovalGuard
 from ingest.scan.scan_commits import ScanCommits
 from ingest.scan.scan_counts import Progress, ScanCounts
 from ingest.scan.scan_lock import scan_lock
+from ingest.scan.source_layout import classes_of_source, layout_of_source, scanned_layout
 from ingest.scan.thread_engine import ThreadEngine
 from ingest.sources.exclude import Excluded
 from ingest.sources.partial import FolderSelection
-from ingest.sources.recorded import data_set_of, open_recorded, other_sources_of_data_set
+from ingest.sources.recorded import open_recorded
 from ingest.sources.source_files import SourceFiles
 from ingest.sources.source_options import SourceOptions
 
@@ -74,7 +75,7 @@ class ScanOptions:
     """Open each camera image to see that it fits its label. Without, only labels are opened."""
     index_folder: Path | None = None
     selection: FolderSelection | None = None
-    """Folders to look at, unless the class list has changed; None for all."""
+    """Folders to look at, unless the class list or the layout has changed; None for all."""
     recall: RecallFiles | None = None
     """Has an archive bring back the labels that are to be counted; None leaves them to be read
     where they lie.
@@ -109,7 +110,7 @@ def scan_source(
         if options.selection is None:
             scan.run(engine or ThreadEngine(2), progress=progress)
         else:
-            portion = options.selection
+            portion = options.selection.with_partners(scan.layout.folders_around)
             scan.run(engine or ThreadEngine(2), portion.folders, progress, portion.leaves_out)
     return ScanResult(scan.number, scan.counts)
 
@@ -125,15 +126,16 @@ class Scan:
         options: ScanOptions,
         files: SourceFiles,
         number: int,
+        layout: Layout,
         class_list: ClassList,
         before: ScanCounts,
         *,
-        other_classes: bool,
+        rereads_all: bool,
     ) -> None:
         """Used by ``started``."""
         self.store, self.records, self.source, self.options = store, records, source, options
-        self.files, self.number, self.class_list = files, number, class_list
-        self.before, self.other_classes = before, other_classes
+        self.files, self.number, self.layout, self.class_list = files, number, layout, class_list
+        self.before, self.rereads_all = before, rereads_all
         self.names = source_names(source, files)
         self.counts = ScanCounts()
         self.committed = False
@@ -160,21 +162,26 @@ class Scan:
         # Two scans of one source would each take the other's files for gone.
         with scan_lock(store, source):
             files = open_recorded(source, options.index_folder)
-            class_list = _class_list(records, source, files, options.class_list)
+            current = scan_record.current_source(records, source)
+            layout = layout_of_source(records, current, files)
+            class_list = classes_of_source(records, source, files, layout, options.class_list)
             add_class_tags(store, class_list.tags)
             define_class_tags(records, dict(zip(class_list.tags, class_list.classes, strict=True)))
-            counted_with = scan_record.counted_classes(records, source)
-            changed = counted_with is not None and counted_with.meaning != class_list.meaning
+            counted_with = ClassList.from_json(current.class_list) if current.class_list else None
+            changed = counted_with is not None and (
+                counted_with.meaning != class_list.meaning
+                or scanned_layout(current).naming != layout.naming
+            )
             if changed:
                 options = replace(options, full=True)
-            elif counted_with != class_list:
-                set_class_list(records, source.id, class_list.to_json())
+            elif counted_with != class_list or current.scanned_layout != layout.document:
+                set_class_list(records, source.id, class_list.to_json(), layout.document)
             own_record = number is None
             if number is None:
                 number = scan_record.begin(records, source)
             scan = cls(
-                store, records, source, options, files, number, class_list, before,
-                other_classes=changed,
+                store, records, source, options, files, number, layout, class_list, before,
+                rereads_all=changed,
             )  # fmt: skip
             try:
                 yield scan
@@ -184,7 +191,7 @@ class Scan:
                 raise
             if changed and scan.committed:
                 # Only now, so that a scan that is killed before is followed by another full one.
-                set_class_list(records, source.id, class_list.to_json())
+                set_class_list(records, source.id, class_list.to_json(), layout.document)
             if own_record:
                 scan_record.finish(records, number, "done", scan.counts)
 
@@ -199,7 +206,7 @@ class Scan:
 
         Args:
             folders: Look only at these folders (each ends in a slash) and single keys, in order,
-                none below another; at everything where the class list has changed.
+                none below another; at everything where the class list or the layout has changed.
             skip: Files to leave as the catalog has them, such as those still being written.
         """
         with self.portions(engine.frames_each, folders, progress, skip) as portions:
@@ -212,6 +219,7 @@ class Scan:
             self.records,
             self.names,
             self.class_list,
+            self.layout,
             source_id=self.source.id,
             scan=self.number,
             counts=self.counts,
@@ -236,7 +244,7 @@ class Scan:
         skip: Callable[[str], bool] = _skip_none,
     ) -> Iterator[Iterator[Portion]]:
         """The portions to do, for the block; see run."""
-        folders = ("",) if self.other_classes else tuple(folders)
+        folders = ("",) if self.rereads_all else tuple(folders)
         below = folders if len(folders) <= _FEW_FOLDERS else ("",)
         excluded = Excluded(SourceOptions.from_json(self.source.options).exclude)
         guard = RemovalGuard(
@@ -244,6 +252,7 @@ class Scan:
         )
         portions = Portions(
             self.counts,
+            self.layout,
             frames_each=frames_each,
             files_each=4 * frames_each,
             listed=partial(self._report, progress),
@@ -280,6 +289,7 @@ class Scan:
                 return compare(
                     (file for file in listed if not skip(file.key)),
                     (file for file in known if not skip(file.key)),
+                    self.layout.parse,
                     lambda key: any(_is_below(key, below) for below in unlisted),
                 )
 
@@ -350,23 +360,6 @@ class Scan:
 def source_names(source: Source, files: SourceFiles) -> SourceNames:
     """The names of a source's files in the catalog."""
     return SourceNames(source.platform, source.cluster, source.datasource, files.root, source.site)
-
-
-def _class_list(
-    records: RecordStore, source: Source, files: SourceFiles, chosen: Path | None
-) -> ClassList:
-    """The source's class list; that of its data set where it has none, as A2D2's archives do."""
-    try:
-        return read_class_list(files, chosen)
-    except ClassListMissing:
-        if chosen is not None:
-            raise
-        other_sources = other_sources_of_data_set(records, source)
-        # That of the source that the data set is named after goes before any other.
-        for other in sorted(other_sources, key=lambda other: other.name != data_set_of(source)):
-            if other.class_list:
-                return ClassList.from_json(other.class_list)
-        raise
 
 
 def _unlisted(key: str, reason: str) -> Problem:

@@ -8,6 +8,7 @@ from catalog.records.store import RecordStore
 from catalog.store import CatalogStore
 from catalog.values import File, Frame, Problem
 from ingest.labels.class_list import ClassList
+from ingest.layouts.layout import Layout
 from ingest.scan.engine import Counted
 from ingest.scan.portions import count_problems
 from ingest.scan.read_frame import frame_record, unlabelled_record
@@ -29,6 +30,7 @@ class ScanCommits:
         records: RecordStore,
         names: SourceNames,
         class_list: ClassList,
+        layout: Layout,
         *,
         source_id: int,
         scan: int,
@@ -36,6 +38,7 @@ class ScanCommits:
     ) -> None:
         """Prepare to commit."""
         self.store, self.records, self.names, self.class_list = store, records, names, class_list
+        self.layout = layout
         self.source_id, self.scan, self.counts = source_id, scan, counts
         self._files: list[File] = []
         self._restated: list[File] = []
@@ -60,7 +63,7 @@ class ScanCommits:
             self._problems += count.problems
             count_problems(counts, count.problems)
             counts.bytes_read += count.bytes_read
-            frame = frame_record(files, count, self.class_list)
+            frame = frame_record(files, count, self.class_list, self.layout)
             if frame is not None:
                 self._frames.append(frame)
                 counts.frames += 1
@@ -69,7 +72,7 @@ class ScanCommits:
                 counts.unknown_pixels += count.unknown_pixels
         for files in portion.unlabelled:
             self._files += files.files
-            self._frames.append(unlabelled_record(files))
+            self._frames.append(unlabelled_record(files, self.layout))
         counts.unlabelled += len(portion.unlabelled)
         rows = len(self._files) + len(self._restated) + len(self._gone)
         if len(self._frames) >= BATCH_FRAMES or rows >= BATCH_FILES:
@@ -90,9 +93,10 @@ class ScanCommits:
                 catalog_frames.register(
                     connection, self.names, self._files, self._frames, self.scan
                 )
-                frame_trees.merge(
-                    connection, self.names.cluster, self.names.datasource, self._touched
-                )
+                if self.layout.merges_trees:
+                    frame_trees.merge(
+                        connection, self.names.cluster, self.names.datasource, self._touched
+                    )
             self.counts.commits += 1
         self._files, self._frames, self._problems = [], [], []
         self._gone, self._examined, self._restated = [], [], []

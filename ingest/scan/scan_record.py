@@ -9,26 +9,24 @@ from ingest.scan.scan_counts import ScanCounts
 if TYPE_CHECKING:  # reading does without SQLAlchemy, and without NumPy
     from catalog.records.store import RecordStore
     from catalog.records.tables import Source
-    from ingest.labels.class_list import ClassList
 
 SCAN, WATCH = "scan", "watch"
 """Kinds of scans: one that ends by itself, and a watcher's."""
 
 
-def counted_classes(records: "RecordStore", source: "Source") -> "ClassList | None":
-    """The class list of the source's last whole scan; None before the first.
+def current_source(records: "RecordStore", source: "Source") -> "Source":
+    """The source's record as it is now, with what its last whole scan kept.
 
     Raises:
         NotFound: The source was removed.
     """
     from catalog.records.tables import Source
-    from ingest.labels.class_list import ClassList
 
     with records.reading() as session:
         current = session.get(Source, source.id)
         if current is None:
             raise NotFound("source", source.name, "it was removed meanwhile")
-        return ClassList.from_json(current.class_list) if current.class_list else None
+        return current
 
 
 def begin(records: "RecordStore", source: "Source", kind: str = SCAN) -> int:

@@ -1,18 +1,9 @@
-"""A part of a source to be scanned: some folders, with or without what lies deeper.
+"""A part of a source to be scanned: some folders, with or without what lies deeper."""
 
-A frame's files lie in several folders of its scene. A part that holds one of these holds the whole
-scene, or the others would look as if they were missing.
-"""
-
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from catalog.errors import InvalidInput
-from catalog.text.scene_name import SCENE
-
-_IN_SCENE = re.compile(rf"((?:.*/)?{SCENE}/).+", re.ASCII | re.DOTALL)
-"""A folder below a scene's own."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +25,26 @@ class FolderSelection:
         deep, only = [*map(_folder, recursive)], [*map(_folder, flat)]
         if not deep and not only:
             raise InvalidInput("no folder given: expected one or more below the source's root")
-        scenes = [scene for folder in (*deep, *only) if (scene := _scene_around(folder))]
-        recursive = dict.fromkeys([f for f in deep if not _scene_around(f)] + scenes)
-        return cls(tuple(recursive), tuple(f for f in only if not _scene_around(f)))
+        return cls(tuple(dict.fromkeys(deep)), tuple(only))
+
+    def with_partners(self, folders_around: Callable[[str], Sequence[str]]) -> "FolderSelection":
+        """The selection with the folders where partners of its files lie.
+
+        A frame's files lie in several folders: without all of these, the others would look as if
+        they were missing.
+
+        Args:
+            folders_around: Layout.folders_around.
+        """
+        recursive = [other for folder in self.recursive for other in folders_around(folder)]
+        flat = []
+        for folder in self.flat:
+            around = folders_around(folder)
+            if [*around] == [folder]:
+                flat.append(folder)
+            else:
+                recursive += around
+        return FolderSelection(tuple(dict.fromkeys(recursive)), tuple(flat))
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -53,11 +61,6 @@ class FolderSelection:
             key.startswith(folder) and "/" not in key[len(folder) :] for folder in self.flat
         )
         return not inside
-
-
-def _scene_around(folder: str) -> str | None:
-    match = _IN_SCENE.fullmatch(folder)
-    return None if match is None else match[1]
 
 
 def _folder(text: str) -> str:

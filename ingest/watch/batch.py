@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from math import inf
 
-from ingest.scan.frame_name import parse
+from ingest.layouts.layout import Layout
 
 QUIET_S = 0.5
 """A batch closes when nothing has changed for so long."""
@@ -62,13 +62,14 @@ class Batch:
         return min(self._last + QUIET_S, self._first + LONGEST_S)
 
 
-def folders_to_scan(paths: Iterable[str]) -> list[str]:
+def folders_to_scan(paths: Iterable[str], layout: Layout) -> list[str]:
     """The folders and single keys to scan, in order, none below another.
 
     A frame's file stands for its whole scene: its partners lie there.
     """
     folders: list[str] = []
-    for path in sorted(map(_folder_of, paths)):
+    places = {place for path in paths for place in layout.folders_of(path) or (path,)}
+    for path in sorted(places):
         last = folders[-1] if folders else None
         below = last is not None and last[-1:] in ("", "/") and path.startswith(last)
         if not below and path != last:
@@ -76,23 +77,18 @@ def folders_to_scan(paths: Iterable[str]) -> list[str]:
     return folders
 
 
-def belongs_to(keys: Collection[str]) -> Callable[[str], bool]:
+def belongs_to(keys: Collection[str], layout: Layout) -> Callable[[str], bool]:
     """A test whether a key is among these, or of the same frame as one of them."""
     catalogued = frozenset(keys)
-    frames = {name.frame for name in map(parse, catalogued) if name is not None}
+    frames = {name.frame for name in map(layout.parse, catalogued) if name is not None}
 
     def belongs(key: str) -> bool:
         if key in catalogued:
             return True
-        name = parse(key) if frames else None
+        name = layout.parse(key) if frames else None
         return name is not None and name.frame in frames
 
     return belongs
-
-
-def _folder_of(path: str) -> str:
-    name = parse(path)
-    return path if name is None else name.frame.folder + "/"
 
 
 def _is_utf8(text: str) -> bool:

@@ -160,8 +160,7 @@ class Watcher:
 
     def _scanned(self, batch: Batch, events: Events) -> bool:
         """Scan what a batch names; False where another process holds the source or the catalog."""
-        folders = folders_to_scan(batch.paths)
-        skip = belongs_to(events.unfinished())
+        folders: list[str] = []
         counts, is_whole_source = ScanCounts(), batch.is_whole_source
 
         def check(_counts: ScanCounts) -> None:
@@ -173,7 +172,9 @@ class Watcher:
                 self.store, self.records, self.source, self.options.scan, self._number, self._counts
             ) as scan:
                 self._started, counts = True, scan.counts
-                is_whole_source = is_whole_source or scan.other_classes
+                is_whole_source = is_whole_source or scan.rereads_all
+                folders = folders_to_scan(batch.paths, scan.layout)
+                skip = belongs_to(events.unfinished(), scan.layout)
                 scan.run(self.engine, folders, check, skip)
         except CatalogBusy as error:
             if not self._reported_busy:

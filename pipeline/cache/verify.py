@@ -18,8 +18,8 @@ from pipeline.cache.content import (
     cut_off,
     md5_of,
 )
+from pipeline.cache.image_fault import image_fault
 from pipeline.cache.md5.lanes import Md5Lanes
-from pipeline.cache.png_check import png_fault
 
 READ_AT_ONCE = 20
 """Threads that read entries: their files' checksums are computed together."""
@@ -59,7 +59,7 @@ class Verifier:
                     checksum = crc32_text(crc32_of(content, 0, size))
                 if recorded and checksum not in recorded and f"{MD5}{md5()}" not in recorded:
                     return "has another content than it came with", ""
-                return "" if recorded or digest else png_fault(content), checksum
+                return "" if recorded or digest else image_fault(content), checksum
         except FileNotFoundError:
             return "is gone", ""
         except OSError as error:

@@ -68,7 +68,7 @@ def training_work(
     classes = chosen_classes(order.classes)
     if classes is not None:
         header = frames.whole.header
-        classes.ids_of(header.classes, header.name)
+        classes.ids_of(header.classes, header.name, header.class_list.left_out)
     if order.evaluate_every is not None:
         _check_evaluated(frames, split, order.evaluate_split or "validation")
     prepares = to_be_prepared(frames, split, order)
@@ -77,7 +77,8 @@ def training_work(
     parent = None
     if order.continue_from is not None:
         parent = _parent(home.records, str(order.continue_from))
-        _check_parent(parent, classes.classes if classes else frames.whole.header.classes)
+        learned = frames.whole.header.class_list.learned
+        _check_parent(parent, classes.classes if classes else learned)
     shown = {"model_dir": str(paths.model), **frames.shown}
     parent_folder = None if parent is None else parent.folder_in(paths)
     if parent_folder is not None:

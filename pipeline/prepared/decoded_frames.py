@@ -1,4 +1,4 @@
-"""Frames of a manifest at full size, each decoded from its PNG files, or once for all."""
+"""Frames of a manifest at full size, each decoded from its files, or once for all."""
 
 import os
 import shlex
@@ -13,9 +13,10 @@ from PIL import Image
 from catalog.errors import BadFile
 from catalog.storage.beneath import open_beneath, real_path, status_beneath
 from catalog.storage.file_version import fits, version_of, version_text
+from ingest.images.camera_image import decode_image, image_size
+from ingest.images.jpeg_segments import SEGMENT_BYTES
 from ingest.labels.class_list import ClassList
-from ingest.labels.label_image import decode_image, decode_label
-from ingest.labels.png_chunks import HEADER_BYTES, read_header
+from ingest.labels.label_image import decode_label
 from pipeline.manifest import FrameFile, Manifest, ManifestHeader
 from pipeline.runs.size import Size
 
@@ -93,15 +94,19 @@ class DecodedFrames:
         """(H, W) of a frame's image, as its file says, of which nothing more is read.
 
         Raises:
-            BadFile: It is missing, or no PNG.
+            BadFile: It is missing, or no image.
         """
         file = self._images[row]
         try:
             with self._open(file) as opened:
-                header = read_header(opened.read(HEADER_BYTES))
+                descriptor = opened.fileno()
+                size = os.fstat(descriptor).st_size
+                width, height = image_size(
+                    lambda begin: os.pread(descriptor, SEGMENT_BYTES, begin), size
+                )
         except OSError as error:
             raise self._unread(error, file) from error
-        return header.height, header.width
+        return height, width
 
     def image(self, row: int) -> UInt8:
         """A frame's image, (H, W, 3) uint8 [RGB] at its own size.

@@ -84,13 +84,18 @@ class ClassMap:
         """The digest that tells it from other maps, whatever their names."""
         return hashlib.sha256(json.dumps(self.as_json()).encode()).hexdigest()
 
-    def ids_of(self, label_classes: Iterable[str], dataset: str) -> list[int | None]:
+    def ids_of(
+        self, label_classes: Iterable[str], dataset: str, left_out: Iterable[str] = ()
+    ) -> list[int | None]:
         """For each label class the id of its class in the network; None where it is ignored.
+
+        Args:
+            left_out: Label classes that are ignored where the map does not name them.
 
         Raises:
             InvalidInput: The map has no place for one of them, or ignores all.
         """
-        ids: dict[str, int | None] = dict.fromkeys(self.ignored)
+        ids: dict[str, int | None] = dict.fromkeys((*left_out, *self.ignored))
         ids |= {label: n for n, of in enumerate(self.merged.values()) for label in of}
         classes = list(label_classes)
         if lacking := [name for name in classes if name not in ids]:

@@ -16,8 +16,8 @@ from ingest.sources.opened_file import OpenedFile
 from pipeline.cache.aligned_buffer import ALIGNED_BYTES, LARGEST_BYTES, AlignedBuffer, Buffers
 from pipeline.cache.checksums import MD5, crc32_text
 from pipeline.cache.content import PIECE_BYTES, FileContent, HeldContent, crc32_and_sha256
+from pipeline.cache.image_fault import image_fault
 from pipeline.cache.md5.lanes import Md5Lanes
-from pipeline.cache.png_check import png_fault
 
 _RENAMES = 100
 """Names that are tried to be given while others remove empty folders."""
@@ -53,8 +53,8 @@ class _Content(Protocol):
     def sha256(self) -> str:
         """The SHA-256 of what has come, in hex."""
 
-    def png_fault(self) -> str:
-        """The fault that pipeline.cache.png_check tells."""
+    def image_fault(self) -> str:
+        """The fault that pipeline.cache.image_fault tells."""
 
     def write(self) -> None:
         """Have it on the disk as the part.
@@ -122,7 +122,7 @@ class Arrival:
             md5 = self._content.md5()
             self._checksum = f"{MD5}{md5}"
             check_md5(md5)
-        fault = self._content.png_fault()
+        fault = self._content.image_fault()
         if expected is not None and expected != (digest := self.digest()):
             fault = f"its content has {digest}, the dataset's {expected}"
         if fault and self._checksum == self._damaged:
@@ -206,8 +206,8 @@ class _InMemory:
     def sha256(self) -> str:
         return hashlib.sha256(self._buffer.view).hexdigest()
 
-    def png_fault(self) -> str:
-        return png_fault(HeldContent(self._buffer.view))
+    def image_fault(self) -> str:
+        return image_fault(HeldContent(self._buffer.view))
 
     def write(self) -> None:
         try:
@@ -283,9 +283,9 @@ class _InFile:
         with self._read() as content:
             return crc32_and_sha256(content)[1]
 
-    def png_fault(self) -> str:
+    def image_fault(self) -> str:
         with self._read() as content:
-            return png_fault(content)
+            return image_fault(content)
 
     @contextmanager
     def _read(self) -> Iterator[FileContent]:

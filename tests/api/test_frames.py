@@ -200,6 +200,45 @@ def test_the_original_comes_whole_or_in_ranges(shared: Served) -> None:
     assert shared.cached() == cached
 
 
+def test_an_original_is_what_its_content_says(served: Served) -> None:
+    """A JPEG that is named as a PNG: its media type, in ranges, where Accept allows it, drawn.
+
+    Where Accept allows PNG alone it is drawn as one; a file that has become something else is not
+    served, nor is a label that has become a JPEG.
+    """
+    fkey, other = (frame["fkey"] for frame in served.frames()[:2])
+    file, path = served.root / key_of(fkey), f"/v1/images/{fkey}"
+    jpeg = io.BytesIO()
+    Image.open(file).convert("RGB").save(jpeg, "JPEG", quality=90, progressive=True)
+    file.write_bytes(jpeg.getvalue())
+    content, kinds = jpeg.getvalue(), []
+    for headers in ({}, {"Accept": "*/*"}, {"Accept": "image/jpeg"}, {"Accept": "image/*"}):
+        answer = served.get(path, headers=headers)
+        assert answer.content == content
+        kinds.append(answer.headers["content-type"])
+    assert kinds == ["image/jpeg"] * 4
+    assert served.client.head(path).headers["content-type"] == "image/jpeg"
+    part = served.get(path, 206, headers={"Range": "bytes=1000-1099"})
+    assert (part.content, part.headers["content-type"]) == (content[1000:1100], "image/jpeg")
+    pixels = np.asarray(Image.open(jpeg))
+    drawn = served.get(path, headers={"Accept": "image/png"})
+    assert drawn.headers["content-type"] == "image/png"
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(drawn.content))), pixels)
+    overlay = served.picture(f"/v1/overlays/{fkey}", format="png", alpha=0)
+    assert np.array_equal(np.asarray(overlay), pixels)
+    untouched = served.get(f"/v1/images/{other}")
+    assert untouched.headers["content-type"] == "image/png"
+    assert served.get(path, 304, headers={"If-None-Match": answer.headers["etag"]}).content == b""
+    file.write_bytes(content[:-1])
+    assert "JPEG is truncated" in served.get(path, 422, params={"width": 20}).text
+    file.write_bytes(b"GIF89a" + content)
+    for headers in ({}, {"Range": "bytes=100-200"}):
+        assert "is no PNG or JPEG image any more" in served.get(path, 422, headers=headers).text
+    label = served.root / served.get(f"/v1/frames/{fkey}").json()["tags"]["label_file"]
+    label.write_bytes(content)
+    assert "is no PNG image any more" in served.get(f"/v1/labels/{fkey}", 422).text
+
+
 def test_a_large_original_is_streamed(served: Served) -> None:
     """In parts, which are put together to the same bytes."""
     fkey = served.frames()[0]["fkey"]

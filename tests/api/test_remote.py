@@ -202,7 +202,7 @@ ASKED = {
     "dataset reduce": ["d", "--frames", "5"], "dataset rebuild": ["d"],
     "run": ["d", "--command", "true"], "jobs compare": ["j", "k"], "jobs timeline": ["j"],
     "jobs remove": ["j"],
-    "source set": ["s", "/x"], "tags values": ["t"],
+    "source set": ["s", "/x"], "source show": ["s"], "tags values": ["t"],
     "jobs list": [], "jobs usage": [], "jobs show": ["j"], "jobs logs": ["j"], "jobs wait": ["j"],
     "jobs cancel": ["j"],
     "jobs resume": ["j"], "models list": [], "models show": ["m"],

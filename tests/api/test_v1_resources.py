@@ -75,6 +75,7 @@ def test_sources(served: Served, roots: Path) -> None:
         assert answer.json() == {
             "name": name, "uri": str(roots / name), "platform": "NFS", "cluster": "local",
             "datasource": name, "site": "here", "part_of": name, "options": {},
+            "layout": "", "notes": [],
         }  # fmt: skip
         assert served.ask("POST", "/v1/sources", json=body).status_code == 409
     names = sorted([*(source["name"] for source in before), "one", "two"])

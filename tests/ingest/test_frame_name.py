@@ -2,8 +2,11 @@
 
 import pytest
 
-from ingest.scan.frame_name import CAMERAS, FrameId, looks_like_label, parse
+from ingest.layouts.layout import FrameId
+from ingest.layouts.read_layout import preset
 
+A2D2 = preset("a2d2")
+CAMERAS = A2D2.document["cameras"]
 SCENE = "20180807_145028"
 STAMP = "20180807145028"
 
@@ -24,26 +27,29 @@ def name(
 @pytest.mark.parametrize("prefix", ["", "camera_lidar_semantic/", "a/label/b/", "new\nline/"])
 @pytest.mark.parametrize("camera", CAMERAS)
 @pytest.mark.parametrize(
-    ("kind", "extension"),
+    ("kind", "extension", "kind_of_file"),
     [
-        ("camera", "png"),
-        ("camera", "json"),
-        ("label", "png"),
-        ("lidar", "npz"),
-        ("label3D", "json"),
+        ("camera", "png", "image"),
+        ("camera", "json", "camera_json"),
+        ("label", "png", "label"),
+        ("lidar", "npz", "lidar"),
+        ("label3D", "json", "boxes"),
     ],
 )
-def test_all_kinds_of_all_cameras(prefix: str, camera: str, kind: str, extension: str) -> None:
+def test_all_kinds_of_all_cameras(
+    prefix: str, camera: str, kind: str, extension: str, kind_of_file: str
+) -> None:
     """Every kind of file of all six cameras parses, below any folders, to the same frame."""
-    parsed = parse(prefix + name(kind, camera, extension=extension))
+    parsed = A2D2.parse(prefix + name(kind, camera, extension=extension))
     assert parsed is not None
-    assert parsed.frame == FrameId(prefix, SCENE, camera, STAMP, 6882)
-    assert (parsed.kind, parsed.extension) == (kind, extension)
+    assert parsed.frame == FrameId(prefix + SCENE, SCENE, camera, STAMP, 6882, "", ())
+    assert parsed.kind == kind_of_file
 
 
 def test_position_tags_of_the_cameras() -> None:
     """The six cameras and what they are tagged with, as Spectrum Discover's users ask for it."""
-    assert {camera: set(tags) for camera, tags in CAMERAS.items()} == {
+    positions = {camera: A2D2.positions(camera) for camera in CAMERAS}
+    assert {camera: {tag for tag in tags if tags[tag]} for camera, tags in positions.items()} == {
         "front_center": {"front", "center"},
         "front_left": {"front", "left_"},
         "front_right": {"front", "right_"},
@@ -82,13 +88,13 @@ def test_position_tags_of_the_cameras() -> None:
 )
 def test_names_that_say_nothing(key: str) -> None:
     """A name that breaks the rules anywhere is no frame's file: it is never guessed at."""
-    assert parse(key) is None
+    assert A2D2.parse(key) is None
 
 
 def test_label_folders_are_told_from_names_that_hold_the_word() -> None:
     """Only a PNG in a folder called label is taken for a label."""
-    assert looks_like_label("s/label/cam_front_center/wrong.png")
-    assert looks_like_label("label/x.png")
-    assert not looks_like_label("s/camera/cam_front_center/x_label_.png")
-    assert not looks_like_label("s/label3D/cam_front_center/x.png")
-    assert not looks_like_label("s/label/cam_front_center/notes.txt")
+    assert A2D2.looks_like_label("s/label/cam_front_center/wrong.png")
+    assert A2D2.looks_like_label("label/x.png")
+    assert not A2D2.looks_like_label("s/camera/cam_front_center/x_label_.png")
+    assert not A2D2.looks_like_label("s/label3D/cam_front_center/x.png")
+    assert not A2D2.looks_like_label("s/label/cam_front_center/notes.txt")

@@ -1,19 +1,13 @@
 """A frame's shapes on its way through a scan: names are parsed once, JSON loses nothing."""
 
-import importlib
 import json
-import pkgutil
 from collections import Counter
 from datetime import datetime
 
-import pytest
-
-import ingest.engines
-import ingest.scan
 from catalog.values import File, KnownFile, Problem
-from ingest.scan import listing_diff
+from ingest.layouts.layout import FrameId, FrameName
+from ingest.layouts.read_layout import preset
 from ingest.scan.frame_json import count_from_json, count_json, frame_from_json, frame_json
-from ingest.scan.frame_name import FrameId, FrameName, parse
 from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import FrameFiles
 from ingest.scan.portions import Portions
@@ -21,6 +15,7 @@ from ingest.scan.read_frame import FrameCount
 from ingest.scan.scan_counts import ScanCounts
 
 WHEN = datetime(2020, 1, 1, 12, 30, 0, 250)  # noqa: DTZ001 (naive UTC)
+A2D2 = preset("a2d2")
 SCENE = "20180807_145028"
 
 
@@ -29,33 +24,22 @@ def key(kind: str, number: int) -> str:
     return f"{folder}/20180807145028_{kind}_frontcenter_{number:09d}.png"
 
 
-def test_each_name_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_name_is_parsed_once() -> None:
     """By compare, for listed and gone files alike; no other module of a scan parses names."""
     parsed = Counter[str]()
 
     def counting(name: str) -> FrameName | None:
         parsed[name] += 1
-        return parse(name)
+        return A2D2.parse(name)
 
-    monkeypatch.setattr(listing_diff, "parse", counting)
     keys = sorted([key(kind, n) for kind in ("camera", "label") for n in range(3)] + ["notes.txt"])
     known = [KnownFile(name, 1, WHEN, "", carries_tags="camera" in name) for name in keys]
     listed = [File(name, 1, WHEN) for name in keys if name != key("label", 1)]
-    portions = Portions(ScanCounts(), frames_each=10, files_each=10).cut(compare(listed, known))
-    (portion,) = portions
+    portions = Portions(ScanCounts(), A2D2, frames_each=10, files_each=10)
+    (portion,) = portions.cut(compare(listed, known, counting))
     assert portion.removed == [key("label", 1)]
     assert portion.touched == {(SCENE, "front_center", 1)}
     assert parsed == Counter(keys)
-    packages = (ingest.scan, ingest.engines)
-    modules = [
-        importlib.import_module(f"{package.__name__}.{module.name}")
-        for package in packages
-        for module in pkgutil.iter_modules(package.__path__)
-    ]
-    assert {module.__name__ for module in modules if hasattr(module, "parse")} == {
-        "ingest.scan.frame_name",
-        "ingest.scan.listing_diff",
-    }
 
 
 def test_json_of_a_frame_and_its_counts_loses_nothing() -> None:
@@ -67,7 +51,10 @@ def test_json_of_a_frame_and_its_counts_loses_nothing() -> None:
     image = File(key("camera", 1), 9, WHEN)
     lidar = File(key("lidar", 1), 3, WHEN)
     frame = FrameFiles(
-        FrameId("a/", SCENE, "front_center", "20180807145028", 1), image, full, lidar
+        FrameId("a/" + SCENE, SCENE, "front_center", "20180807145028", 1, "", ("val",)),
+        image,
+        full,
+        lidar,
     )
     for shape in (frame, frame.to_read(image=True), frame.to_read(image=False)):
         assert frame_from_json(json.loads(json.dumps(frame_json(shape)))) == shape

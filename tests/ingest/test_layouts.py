@@ -1,17 +1,22 @@
 """Layouts: patterns, documents, presets, and names held against them."""
 
 import os
+import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from catalog.errors import InvalidInput
-from ingest.layouts.check_names import check_names, recognised
+from catalog.lake.schema import FRAME_TAGS_COLUMNS
+from catalog.tags.families import check_tag_name
+from ingest.layouts.check_names import check_names
+from ingest.layouts.draft import draft
 from ingest.layouts.layout import Layout
 from ingest.layouts.pattern import Pattern
 from ingest.layouts.read_layout import preset, presets, read_layout
-from ingest.scan.frame_name import parse
+from ingest.layouts.recognise import ListNames, recognised
 from tests.api.servers import framesift
 
 CLASSES = [{"key": 7, "name": "road"}, {"key": [0, 1], "name": "void", "ignore": True}]
@@ -143,28 +148,70 @@ def test_every_preset_pairs_its_data_set() -> None:
             name
         )
         assert check.unmatched[-1][0] == "README.md"
-        fitting = [fits for fits, _ in recognised(presets(), files)]
-        assert fitting[0] == name or name in fitting, (name, fitting)
-    assert recognised(presets(), ["images/a.txt", "x/y.png"]) == []
+        fitting = [fit.name for fit in recognised(lister(files)).fits]
+        variant_of = preset(name).document.get("variant_of")
+        assert name in fitting or variant_of in fitting, (name, fitting)
+    assert not recognised(lister(["images/a.txt", "x/y.png"])).fits
 
 
-def test_a2d2s_preset_says_what_scans_read() -> None:
-    """The same frames, cameras and kinds of file, also of names that break its rules."""
-    layout, kinds = preset("a2d2"), {"camera": "image", "label": "label", "lidar": "lidar"}
-    names = [*EXAMPLES["a2d2"], "x/" + EXAMPLES["a2d2"][0]]
-    names += [EXAMPLES["a2d2"][0].replace(*pair) for pair in (
-        ("frontcenter", "front_center"), ("front_center", "front_middle"), ("_000000001", "_1"),
-        ("/camera/", "/label/"), (".png", ".json"), (".png", ".jpg"), ("145028/", "14502/"),
-    )]  # fmt: skip
-    for name in names:
-        one, other = parse(name), layout.parse(name)
-        assert (one is None) == (other is None), name
-        if one is not None and other is not None:
-            kind = "camera_json" if one.extension == "json" else kinds[one.kind]
-            assert (other.kind, other.fields["scene"]) == (kind, one.frame.scene)
-            assert other.fields["camera"] == one.frame.camera
-            assert int(other.fields["frame_number"]) == one.frame.number
-            assert other.fields["**"] == one.frame.prefix
+def test_tags_of_presets_are_names_that_tags_may_have() -> None:
+    """No class of a preset is called as a column, or as a word of SQL, without a tag of its own."""
+    for _, layout in presets():
+        for tag in () if layout.classes is None else layout.classes.tags:
+            check_tag_name(tag)
+            assert tag not in FRAME_TAGS_COLUMNS
+
+
+def lister(names: Iterable[str]) -> ListNames:
+    """What lists these names, in order."""
+    every = sorted(names)
+    return lambda below: (name for name in every if name.startswith(below))
+
+
+def city(kind: str, number: int, ending: str = "labelIds") -> str:
+    stem = f"val/ulm/ulm_000001_{number:06}"
+    return {
+        "image": f"leftImg8bit/{stem}_leftImg8bit.png",
+        "label": f"gtFine/{stem}_gtFine_{ending}.png",
+    }[kind]
+
+
+def test_which_layout_is_taken() -> None:
+    """One that alone fits, also where the first names are all labels; of several alike, none."""
+    labels = [city("label", n, e) for n in range(900) for e in ("labelIds", "instanceIds", "color")]
+    cities = recognised(lister([*labels, *(city("image", n) for n in range(900))]))
+    assert cities.layout is preset("cityscapes")
+    assert cities.summary("s") == "looks like cityscapes (666 of 2,000 names)"
+    coco = recognised(lister(EXAMPLES["coco-stuff"]))
+    assert coco.layout is preset("coco-stuff")
+    assert coco.summary("s").endswith("others fit, too: ade20k (2 of 2 names)")
+    alike = recognised(lister(EXAMPLES["camvid"]))
+    assert alike.layout is None
+    assert alike.summary("s") == (
+        "several layouts fit: camvid (2 of 2 names), pairs (2 of 2 names); choose one by --layout "
+        "NAME"
+    )
+    assert recognised(lister([])).summary("s") == "s: no file is there"
+
+
+@pytest.mark.parametrize(
+    ("image", "label", "patterns"),
+    [
+        ("data/{}/rgb/cam_{}_rgb.jpg", "data/{}/sem/cam_{}_ids.png",
+         ("data/{scene}/rgb/{frame}_rgb.jpg", "data/{scene}/sem/{frame}_ids.png")),
+        ("raw/val/{}/{}.png", "masks/val/{}/{}_mask.png",
+         ("raw/{split}/{scene}/{frame}.png", "masks/{split}/{scene}/{frame}_mask.png")),
+    ],
+)  # fmt: skip
+def test_a_layout_to_begin_with(image: str, label: str, patterns: tuple[str, str]) -> None:
+    """Made from the names, it pairs all of them; where none pair it is an example."""
+    names = [one.format(drive, n) for one in (image, label) for drive in "ab" for n in (17, 28)]
+    told = recognised(lister(names))
+    assert told.layout is None
+    document = tomllib.loads(told.draft)
+    assert (document["images"], document["labels"]) == patterns
+    assert check_names(Layout.of(document), names).paired == 4
+    assert Layout.of(tomllib.loads(draft(["x/readme.txt"]))).identity == ("frame",)
 
 
 def test_what_a_check_says() -> None:
@@ -192,7 +239,7 @@ def test_the_commands(tmp_path: Path) -> None:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).touch()
     checked = framesift(tmp_path, "layout", "check", str(root))
-    assert checked.stdout.startswith("looks like camvid: 100% of the names fit\nothers fit, too: ")
+    assert checked.stdout.startswith("several layouts fit: camvid (2 of 2 names), pairs (2 of")
     assert "1 frames with image and label" in checked.stdout
     own = tmp_path / "own.toml"
     own.write_text('images = "images/{split}/{frame}.jpg"\nlabels = "labels/{split}/{frame}.png"\n')
@@ -203,7 +250,7 @@ def test_the_commands(tmp_path: Path) -> None:
     for arguments, words in (
         (("show", str(own)), f"error: {own}: pattern 7: expected a path"),
         (("show", "cityscape"), "unknown layout 'cityscape': did you mean cityscapes?"),
-        (("check", str(tmp_path)), "no preset pairs its images with labels, of 3 names"),
+        (("check", str(tmp_path)), "no preset pairs its images with labels, of 2 names"),
         (("show", str(tmp_path / "gone.toml")), "No such file or directory; expected a layout"),
     ):
         refused = framesift(tmp_path, "layout", *arguments)

@@ -3,6 +3,7 @@
 import pytest
 
 from catalog.errors import InvalidInput
+from ingest.layouts.read_layout import preset
 from ingest.sources.partial import FolderSelection
 
 SCENE = "a2d2/20180807_145028/"
@@ -29,7 +30,7 @@ def test_parts(
     left: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Folders in order, none below another; of what they hold, what was asked for."""
-    partial = FolderSelection.of(whole, flat)
+    partial = FolderSelection.of(whole, flat).with_partners(preset("a2d2").folders_around)
     assert partial.folders == listed
     assert not any(map(partial.leaves_out, keys))
     assert all(map(partial.leaves_out, left))

@@ -19,6 +19,7 @@ import pytest
 from catalog.errors import BadFile, InvalidInput, StorageError
 from catalog.values import File
 from ingest.labels.class_list import ClassList
+from ingest.layouts.read_layout import preset
 from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import pair_frames
 from ingest.scan.read_frame import frame_record, read_frame
@@ -33,6 +34,7 @@ from tests.ingest.s3_server import S3Server, breaking_proxy, ceph, moto
 
 pytestmark = pytest.mark.wide
 
+A2D2 = preset("a2d2")
 PLAIN_KEYS = [
     "a b.png", "a+b", "a%20b", "a%b", "a-b", "a/x", "a/ü", "日本/x", "c#d?e", "*&=;:@$,!'()",
     "q[1]{2}^~`|", "e\u0301", "\U0001f697.png",
@@ -76,10 +78,10 @@ def put(server: S3Server, bucket: str, keys: list[str]) -> None:
 def class_pixels(files: SourceFiles, palette: ClassList) -> dict[str, dict[str, int]]:
     """What a scan counts: the pixels per class of every frame, by its image's key."""
     counted: dict[str, dict[str, int]] = {}
-    for scene in pair_frames(compare(files.list(), [])):
+    for scene in pair_frames(compare(files.list(), [], A2D2.parse), A2D2):
         for frame in scene.frames:
             count = read_frame(files, frame, palette)
-            record = frame_record(frame, count, palette)
+            record = frame_record(frame, count, palette, A2D2)
             assert record is not None, count.problems
             counted[record.image] = dict(record.class_pixels)
     return counted

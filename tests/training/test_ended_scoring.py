@@ -101,7 +101,7 @@ def test_a_bad_frame_that_is_scored_costs_no_step(tmp_path: Path) -> None:
     (refused, still), _ = run_several(flags, flags)
     for one in (refused, still):
         assert one.status == 1
-        assert f"{image}: is not a PNG" in one.error
+        assert f"{image}: is neither a PNG nor a JPEG image" in one.error
         assert "the checkpoint of step 6 is kept" in one.out
     assert "going on from the checkpoint of step 6" in still.out
     image.write_bytes(content)

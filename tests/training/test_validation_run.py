@@ -289,7 +289,10 @@ def test_refusals_and_what_evaluating_needs(validated: Path, tmp_path: Path) -> 
         (evaluate(validated / "manifest", tmp_path / "empty"), "train one with"),
         (evaluate(validated / "manifest", mixed), "does not belong to the model.json"),
         (evaluate(tmp_path / "other", copied), "Bicycle"),
-        (evaluate(tmp_path / "bad", copied), f"{files[1].image}: is not a PNG"),
+        (
+            evaluate(tmp_path / "bad", copied),
+            f"{files[1].image}: is neither a PNG nor a JPEG image",
+        ),
         (evaluate(tmp_path / "void", copied), "split validation has no frames"),
         (evaluate(validated / "unlabelled", copied), "have no label, which training and"),
         (
@@ -310,7 +313,10 @@ def test_refusals_and_what_evaluating_needs(validated: Path, tmp_path: Path) -> 
     assert skipping.status == 0, skipping.err
     some = merge(tmp_path / "left-out", 1, tmp_path / "out", bad_frames="skip")
     assert (some["frames"], len(some["skipped_frames"])) == (1, 1)
-    assert f"{files[1].image}: is not a PNG" in some["skipped_frames"][0]["reason"]
+    assert (
+        f"{files[1].image}: is neither a PNG nor a JPEG image"
+        in some["skipped_frames"][0]["reason"]
+    )
     assert "Frames left out" in (tmp_path / "out/report.html").read_text()
     with pytest.raises(InvalidInput, match="1 of 2 frames cannot be read"):
         merge(tmp_path / "left-out", 1, tmp_path / "out")

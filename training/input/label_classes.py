@@ -34,10 +34,11 @@ class LabelClasses:
         if map_ is None:
             learned = [*filter(lambda i: i not in class_list.ignored, range(len(class_list)))]
             of_label[learned] = np.arange(len(learned))
-            names = tuple(class_list.classes[label_id] for label_id in learned)
             colours = class_list.class_colours[learned]
-            return cls(names, of_label, colours, None, keeps_ids=not class_list.ignored)
-        ids = map_.ids_of(class_list.classes, dataset)
+            return cls(
+                class_list.learned, of_label, colours, None, keeps_ids=not class_list.ignored
+            )
+        ids = map_.ids_of(class_list.classes, dataset, class_list.left_out)
         colours = np.zeros((len(map_.classes), 3), np.uint8)
         for label_id, class_id in reversed([*enumerate(ids)]):  # the first label class's stays
             if class_id is not None:

@@ -206,7 +206,10 @@ def _show_result(source: str, counts: ScanCounts, problems: Sequence[Problem]) -
             "opened, and checked by the first scan after they are recalled"
         )
     if not counts.frames and not counts.unlabelled and not counts.unchanged:
-        why = "no label or image was found that follows A2D2's naming rules"
+        why = (
+            "no name of a label or image follows the source's layout; framesift layout check ROOT "
+            "says which layouts fit, and framesift source set NAME --layout takes one"
+        )
         if any(problem.kind in _BAD for problem in problems):
             why = "no label or image could be used; what was wrong with them:"
         stdout.print(f"no frames: {why}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.tables.table import emit_table
-from api.cli.terminal import JsonFlag, emit_json, stdout
+from api.cli.terminal import JsonFlag, emit_json, emit_text, stdout
 from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -51,10 +51,19 @@ def list_layouts(as_json: JsonFlag = False) -> None:
 
 
 @layout_app.command("show")
-def show_layout(layout: LayoutArgument, as_json: JsonFlag = False) -> None:
+def show_layout(
+    layout: LayoutArgument,
+    toml: Annotated[
+        bool, typer.Option("--toml", help="As a layout file, to be changed for your own data.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Show a layout: its patterns, encoding, tags and classes."""
-    from ingest.layouts.read_layout import read_layout
+    from ingest.layouts.read_layout import layout_text, read_layout
 
+    if toml:
+        emit_text(layout_text(layout))
+        return
     shown = read_layout(layout)
     if as_json:
         emit_json(dict(shown.document))
@@ -91,25 +100,26 @@ def check_layout(
     as_json: JsonFlag = False,
 ) -> None:
     """Say how a source's names map to frames by a layout; nothing is catalogued."""
-    from ingest.layouts.check_names import check_names, recognised
-    from ingest.layouts.read_layout import presets, read_layout
+    from ingest.layouts.check_names import check_names
+    from ingest.layouts.read_layout import read_layout
+    from ingest.scan.source_layout import recognised_in
     from ingest.sources.schemes import open_source
 
-    listed = [file.key for file in islice(open_source(root).list(""), names)]
-    fitting = [] if layout else recognised(presets(), listed)
-    if layout is None and not fitting:
-        raise _nothing_fits(root, listed)
-    name = layout or fitting[0][0]
-    check = check_names(read_layout(name), listed)
+    files = open_source(root)
+    recognition = None if layout else recognised_in(files)
+    if recognition is not None and not recognition.fits:
+        if recognition.draft:
+            emit_text(f"A layout file to begin with:\n\n{recognition.draft}\n\n")
+        raise InvalidInput(recognition.summary(root))
+    fits = [] if recognition is None else recognition.fits
+    checked = read_layout(layout) if layout else fits[0].layout
+    check = check_names(checked, (file.key for file in islice(files.list(""), names)))
     if as_json:
-        emit_json({"layout": name, "fitting": [[each, share] for each, share in fitting],
+        emit_json({"layout": checked.name, "fitting": [[fit.name, fit.share] for fit in fits],
                    **check.to_json()})  # fmt: skip
         return
-    if layout is None:
-        others = ", ".join(f"{each} ({share:.0%})" for each, share in fitting[1:])
-        stdout.print(f"looks like {name}: {fitting[0][1]:.0%} of the names fit")
-        if others:
-            stdout.print(f"others fit, too: {others}; choose one by --layout")
+    if recognition is not None:
+        stdout.print(recognition.summary(root))
     _print_check(check)
 
 
@@ -134,13 +144,3 @@ def _print_check(check: "LayoutCheck") -> None:
         stdout.print("names that fit no pattern, the first of each ending:")
         for name, reason in check.unmatched:
             stdout.print(f"  {name}: {reason}")
-
-
-def _nothing_fits(root: str, listed: list[str]) -> InvalidInput:
-    if not listed:
-        return InvalidInput(f"{root}: no file is there")
-    some = ", ".join(listed[:3])
-    return InvalidInput(
-        f"{root}: no preset pairs its images with labels, of {len(listed):,} names such as {some}; "
-        "write a layout file (docs/layouts.md) and give it by --layout FILE"
-    )

@@ -63,6 +63,14 @@ def add(
             "below the root; repeatable.",
         ),
     ] = None,
+    layout: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="How its files are named and what its labels' pixels mean: a preset's name "
+            "(framesift layout list), or a layout file. By default its names tell.",
+        ),
+    ] = "",
     mount: Annotated[
         str,
         typer.Option(
@@ -95,6 +103,7 @@ def add(
         ca_bundle=ca_bundle,
         exclude=exclude or [],
         part_of=part_of,
+        layout=_layout(layout),
         mount=mount,
         max_mb_per_s=max_mb_per_s,
         max_requests_per_s=max_requests_per_s,
@@ -106,6 +115,15 @@ def add(
         stdout.print(
             f"added source {name}: {platform}, datasource {source['datasource']}, {source['uri']}"
         )
+        for note in source["notes"]:
+            emit_text(note, end="\n")
+
+
+def _layout(text: str) -> str | dict[str, Any]:
+    """A preset's name as it is; a layout file as its document."""
+    from ingest.layouts.read_layout import preset_names, read_layout
+
+    return text if not text or text in preset_names() else dict(read_layout(text).document)
 
 
 def _secret_key() -> str:
@@ -124,6 +142,23 @@ def list_(as_json: JsonFlag = False) -> None:
     else:
         columns = ("name", "platform", "cluster", "datasource", "uri")
         emit_table(columns, [[source[c] for c in columns] for source in listed])
+
+
+@source_app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(help="The source.")], as_json: JsonFlag = False
+) -> None:
+    """Show a source, with its layout: patterns, encoding, classes."""
+    source = document(target().sources.get(name))
+    if as_json:
+        emit_json(source)
+        return
+    layout = source.pop("layout_document")
+    patterns = {key: value for key, value in layout.items() if isinstance(value, str)}
+    rows = [*source.items(), *((key, value) for key, value in patterns.items() if key != "name")]
+    if "classes" in layout:
+        rows.append(("classes", ", ".join(dict.fromkeys(row["name"] for row in layout["classes"]))))
+    emit_table(("", ""), rows)
 
 
 @source_app.command("set")
@@ -148,6 +183,12 @@ def set_(
         str | None,
         typer.Option(metavar="NAME", help="Data set that it is a part of; '' for its own."),
     ] = None,
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE", help="A preset's name, or a layout file; '' where its names tell."
+        ),
+    ] = None,
     mount: Annotated[
         str | None,
         typer.Option(metavar=MOUNT, help="Its root on a mounted file system; '' for none."),
@@ -162,7 +203,7 @@ def set_(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Change a source: its root, what it leaves out, its data set, its mount, its limits.
+    """Change a source: its root, what it leaves out, its data set, layout, mount and limits.
 
     Moved files are compared first, and datasets follow. Options that are not given change nothing.
     """
@@ -173,6 +214,7 @@ def set_(
         differing=differing,
         exclude=left_out,
         part_of=part_of,
+        layout=None if layout is None else _layout(layout),
         mount=mount,
         max_mb_per_s=max_mb_per_s,
         max_requests_per_s=max_requests_per_s,
@@ -192,6 +234,9 @@ def set_(
         stdout.print(f"source {name} leaves out {patterns}, from the next ingest on")
     if part_of is not None:
         stdout.print(f"source {name} is a part of data set {changed['part_of']}")
+    if layout is not None:
+        by = f"by layout {changed['layout']}" if changed["layout"] else "as its names tell"
+        stdout.print(f"source {name} is read {by}, from the next ingest on")
     if mount is not None:
         stdout.print(f"source {name} is mounted at {changed['mount'] or 'no folder'}")
     if max_mb_per_s is not None or max_requests_per_s is not None:

@@ -4,8 +4,7 @@ Kinds of pictures are resources of their own: an fkey may end in anything, so no
 could be told from it.
 """
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
@@ -17,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.frame_images.drawing import Format, Look
 from api.frame_images.source_file import SourceFile
 from api.http.asked_frames import AskedFrames
-from api.http.bytes_answer import Content, bytes_answer
+from api.http.bytes_answer import CHUNK, Content, bytes_answer, unchanged
 from api.http.dependencies import At, CurrentSession
 from api.http.made_image_answer import made_answer
 from api.http.negotiation import (
@@ -33,7 +32,7 @@ from api.http.routing import Router
 from api.http.rules import READ
 from api.schemas.frames import FrameAnswer, FramesAnswer, document_of
 from catalog.errors import BadFile
-from ingest.labels.png_chunks import SIGNATURE
+from ingest.images.camera_image import BEGIN_BYTES, MEDIA_TYPES, media_type
 from query.frames.frame_page import DEFAULT_COLUMNS, Page
 from query.frames.one_frame import SnapshotFrame
 
@@ -236,8 +235,10 @@ async def get_image(
 ) -> Response:
     """The camera image: the file itself, or made again where a size or format is asked for."""
     pictures = session.pictures
-    if query.is_original and _takes_png(request):
-        return await _original(request, await run_in_threadpool(pictures.image_file, fkey))
+    if query.is_original:
+        original = await _original(request, pictures.image_file, fkey, [*MEDIA_TYPES])
+        if original is not None:
+            return original
     look = query.look(request, ("jpeg", "webp", "png"))
     image = await run_in_threadpool(pictures.image, fkey, look)
     return await made_answer(request, image, pictures.cache)
@@ -252,8 +253,10 @@ async def get_label(
 ) -> Response:
     """The label: the file itself, or made again in its own colours, png or webp without loss."""
     pictures = session.pictures
-    if query.is_original and _takes_png(request):
-        return await _original(request, await run_in_threadpool(pictures.label_file, fkey))
+    if query.is_original:
+        original = await _original(request, pictures.label_file, fkey, ["image/png"])
+        if original is not None:
+            return original
     look = query.look(request, ("png", "webp"))
     label = await run_in_threadpool(pictures.label, fkey, look)
     return await made_answer(request, label, pictures.cache)
@@ -273,21 +276,38 @@ async def get_overlay(
     return await made_answer(request, overlay, pictures.cache)
 
 
-def _takes_png(request: Request) -> bool:
-    """Return whether the file itself is accepted, whatever is preferred: it loses nothing."""
-    return wanted(", ".join(request.headers.getlist("accept")), ["image/png"]) is not None
+async def _original(
+    request: Request, file_of: Callable[[str], SourceFile], fkey: str, kinds: Sequence[str]
+) -> Response | None:
+    """The file itself, whatever is preferred: it loses nothing.
 
+    Its content says its media type: its name may end in anything.
 
-async def _original(request: Request, file: SourceFile) -> Response:
-    etag = f'"{file.identity[:32]}"'
-    content = Content("image/png", file.entry.size, etag, partial(_read_png, file))
-    return await bytes_answer(request, content)
+    Args:
+        kinds: Media types that it may have.
 
+    Returns:
+        None where Accept allows none of them, or not the file's.
+    """
+    accept = ", ".join(request.headers.getlist("accept"))
+    if wanted(accept, kinds) is None:
+        return None
+    file = await run_in_threadpool(file_of, fkey)
+    etag, size = f'"{file.identity[:32]}"', file.entry.size
+    known = unchanged(request, etag)
+    if known is not None:
+        return known
+    is_all = request.method == "GET" and "range" not in request.headers
+    first = await run_in_threadpool(file.read, 0, min(CHUNK if is_all else BEGIN_BYTES, size))
+    kind = media_type(first)
+    if kind is None or kind not in kinds:
+        names = " or ".join(MEDIA_TYPES[one] for one in kinds)
+        raise BadFile(f"is no {names} image any more; scan its source", file.entry.key)
+    if wanted(accept, [kind]) is None:
+        return None
 
-def _read_png(file: SourceFile, start: int, length: int) -> bytes:
-    """A part of a file that begins as a PNG does: scans took one for image or label."""
-    content = file.read(start, length)
-    head = content if start == 0 else file.read(0, min(len(SIGNATURE), file.entry.size))
-    if not head or not SIGNATURE.startswith(head[: len(SIGNATURE)]):
-        raise BadFile("is no PNG image any more; scan its source", file.entry.key)
-    return content
+    def read(start: int, length: int) -> bytes:
+        is_read = start + length <= len(first)
+        return first[start : start + length] if is_read else file.read(start, length)
+
+    return await bytes_answer(request, Content(kind, size, etag, read))

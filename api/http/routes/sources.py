@@ -13,12 +13,13 @@ from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.schemas.sources import (
     NewSource,
     Platform,
-    SourceBody,
+    SourceAdded,
     SourceChange,
     SourceChanged,
     SourceContents,
     SourceRemoved,
     SourcesAnswer,
+    SourceShown,
 )
 
 router = Router(prefix="/v1/sources", tags=["sources"], examples={"name": "a2d2"})
@@ -49,8 +50,10 @@ def get_sources(
         "endpoint_url": "https://s3.eu-de.cloud-object-storage.appdomain.cloud",
     },
 )
-def post_source(body: NewSource, session: CurrentSession, response: Response) -> SourceBody:
+def post_source(body: NewSource, session: CurrentSession, response: Response) -> SourceAdded:
     """Add a source; a scan then catalogs its files.
+
+    Where no `layout` is sent, its first names are looked at: the layout that alone fits is taken.
 
     Who is no admin may name only what this server lets be named: FRAMESIFT_SOURCE_ROOTS,
     FRAMESIFT_SOURCE_SCHEMES and FRAMESIFT_SOURCE_HOSTS.
@@ -61,8 +64,8 @@ def post_source(body: NewSource, session: CurrentSession, response: Response) ->
 
 
 @router.get("/{name}", rule=READ_ALL_ROWS)
-def get_source(name: str, session: CurrentSession, response: Response) -> SourceBody:
-    """A source."""
+def get_source(name: str, session: CurrentSession, response: Response) -> SourceShown:
+    """A source, with its layout."""
     return tagged(response, session.sources.get(name))
 
 

@@ -2,7 +2,7 @@
 
 import builtins
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,13 @@ from pydantic import BaseModel, SecretStr
 
 from api.schemas.sources import (
     NewSource,
+    SourceAdded,
     SourceBody,
     SourceChange,
     SourceChanged,
     SourceContents,
     SourceRemoved,
+    SourceShown,
 )
 from api.services.call import Service
 from catalog.errors import FramesiftError, InvalidInput, NotAllowed, StorageError
@@ -47,20 +49,38 @@ class Sources(Service):
             and datasource in (None, source.datasource)
         ]
 
-    def get(self, name: str) -> SourceBody:
-        """A source."""
-        return SourceBody.of(recorded_source(self._workspace.readable_records, name))
+    def get(self, name: str) -> SourceShown:
+        """A source, with its layout's document."""
+        return SourceShown.with_layout(recorded_source(self._workspace.readable_records, name))
 
-    def add(self, name: str, uri: str, **more: Any) -> SourceBody:
-        """Add a source that can be opened."""
+    def add(self, name: str, uri: str, **more: Any) -> SourceAdded:
+        """Add a source that can be opened; where no layout is given, look which its names tell."""
         request = NewSource(name=name, uri=uri, **more)
         if not self._session.is_command:
             check_text(request)
             self._check_mount(request.mount)
-        body = SourceBody.of(self.keep(request, *self.reach(uri, options_of(request))))
+        location = self.reach(uri, options_of(request))
+        notes: builtins.list[str] = []
+        if not request.layout:
+            request, notes = self._with_layout(request, *location)
+        body = SourceAdded.with_notes(self.keep(request, *location), notes)
         if self._session.is_command:
             _ = self._workspace.whole_catalog  # a home is made whole
         return body
+
+    def _with_layout(
+        self, body: NewSource, uri: str, options: SourceOptions
+    ) -> tuple[NewSource, builtins.list[str]]:
+        """The source with the layout that its names tell, where one does, and what they tell."""
+        from ingest.scan.source_layout import looked_at
+
+        self.check_opens(uri, options)
+        recognition = looked_at(uri, options)
+        if recognition is None or not recognition.names:
+            return body, []
+        if recognition.layout is not None:
+            body = body.model_copy(update={"layout": dict(recognition.layout.document)})
+        return body, [*filter(None, (recognition.summary(body.name), recognition.draft))]
 
     def reach(self, uri: str, options: SourceOptions) -> tuple[str, SourceOptions]:
         """Where a source that the caller names lies, and the options that keep it there.
@@ -100,6 +120,7 @@ class Sources(Service):
                 cluster=body.cluster,
                 datasource=body.datasource or body.name,
                 site=body.site,
+                layout=dict(_layout_document(body.layout)) or None,
                 options=options.to_json(),
             ),
         )
@@ -125,6 +146,7 @@ class Sources(Service):
         differing: bool = False,
         exclude: Sequence[str] | None = None,
         part_of: str | None = None,
+        layout: str | Mapping[str, Any] | None = None,
         mount: str | None = None,
         max_mb_per_s: float | None = None,
         max_requests_per_s: float | None = None,
@@ -136,6 +158,7 @@ class Sources(Service):
             differing=differing,
             exclude=None if exclude is None else [*exclude],
             part_of=part_of,
+            layout=layout if layout is None or isinstance(layout, str) else dict(layout),
             mount=mount,
             max_mb_per_s=max_mb_per_s,
             max_requests_per_s=max_requests_per_s,
@@ -163,13 +186,16 @@ class Sources(Service):
 
         name = source.name
         names = [field.name for field in dataclasses.fields(OptionChange)]
-        change = OptionChange(**{field: body[field] for field in names})
+        fields = {field: body[field] for field in names}
+        if body.layout is not None:
+            fields["layout"] = _layout_document(body.layout)
+        change = OptionChange(**fields)
         if location is None and body.differing:
             raise InvalidInput("differing: goes with where the files lie now, which was not given")
         if location is None and change == OptionChange():
             raise InvalidInput(
                 f"source {name}: nothing to change; expected where its files lie now, exclude, "
-                "part_of, mount, max_mb_per_s or max_requests_per_s"
+                "part_of, layout, mount, max_mb_per_s or max_requests_per_s"
             )
         options = SourceOptions.from_json(source.options)
         change.changed(name, options)  # refused before anything is changed
@@ -192,6 +218,7 @@ class Sources(Service):
             uri=changed.uri,
             exclude=list(options.exclude),
             part_of=data_set_of(changed),
+            layout=(changed.layout or {}).get("name", ""),
             mount=options.mount,
             max_mb_per_s=options.max_mb_per_s,
             max_requests_per_s=options.max_requests_per_s,
@@ -229,6 +256,17 @@ class Sources(Service):
             self._workspace.whole_catalog, self._workspace.records, name, expected
         )
         return SourceRemoved(name=name, files_removed=files)
+
+
+def _layout_document(layout: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    """The document of a layout that is given by name or as a document; empty for none."""
+    if not layout:
+        return {}
+    from ingest.layouts.read_layout import layout_of, preset
+
+    if isinstance(layout, str):
+        return preset(layout).document
+    return layout_of({"name": "own", **layout}, "layout").document
 
 
 def options_of(body: NewSource, sealed: str = "") -> SourceOptions:

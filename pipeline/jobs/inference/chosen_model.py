@@ -91,8 +91,12 @@ class ChosenModel:
         except (ValueError, AttributeError, InvalidInput) as error:
             raise BadFile(f"is damaged: {error}", str(self.folder / "model.json")) from error
 
-    def check_classes(self, classes: Sequence[str], dataset: str) -> None:
+    def check_classes(self, learned: Sequence[str], left_out: Sequence[str], dataset: str) -> None:
         """Accept a dataset whose label classes the model knows, as far as its description says.
+
+        Args:
+            learned: Its label classes but those that are ignored.
+            left_out: Those that are ignored.
 
         Raises:
             InvalidInput: They are not the model's, or its map lacks one of them.
@@ -100,12 +104,12 @@ class ChosenModel:
         """
         class_map, known = self.class_map(), self.description().get("classes")
         if class_map is not None:
-            class_map.ids_of(classes, dataset)
-        elif known and list(known) != list(classes):
-            differing = [*sorted(set(known) ^ set(classes))[:3]] or ["their order"]
+            class_map.ids_of((*learned, *left_out), dataset, left_out)
+        elif known and list(known) != list(learned):
+            differing = [*sorted(set(known) ^ set(learned))[:3]] or ["their order"]
             raise InvalidInput(
                 f"model {self.name} knows {len(known)} classes, dataset {dataset} has "
-                f"{len(classes)}; they differ in {', '.join(differing)}: take a dataset with the "
+                f"{len(learned)}; they differ in {', '.join(differing)}: take a dataset with the "
                 "same class list"
             )
 

@@ -1,0 +1,1 @@
+"""Camera images, PNG or JPEG by their content: headers, damage, pixels."""

@@ -1,0 +1,72 @@
+"""Looks at the labels of a source's frames, as they are catalogued."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from catalog.errors import BadFile, InvalidInput
+from catalog.frames.frames import label_keys
+from catalog.lake.catalog import Catalog
+from catalog.records.tables import Source
+from ingest.labels.class_list import ClassList
+from ingest.labels.label_check import LabelCheck
+from ingest.labels.label_image import decode_keys
+from ingest.scan.change_source import names_of
+from ingest.sources.recorded import open_recorded
+
+_READ_AT_ONCE = 64
+
+
+def check_labels(
+    store: Catalog,
+    source: Source,
+    *,
+    most: int | None = None,
+    index_folder: Path | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> tuple[LabelCheck, list[str]]:
+    """Read the labels of a source; the check, and the keys of those that could not be read.
+
+    Args:
+        most: Look at so many, spread over all; at every one when None.
+        progress: Called with how many labels are done, and how many there are to do.
+
+    Raises:
+        InvalidInput: The source was never scanned.
+    """
+    if not source.class_list:
+        raise InvalidInput(
+            f"source {source.name}: was never scanned; scan it first: framesift ingest "
+            f"{source.name}"
+        )
+    class_list = ClassList.from_json(source.class_list)
+    check, unread = LabelCheck(class_list), list[str]()
+    with store.reading() as cursor:
+        keys = label_keys(cursor, names_of(source), most)
+    files = open_recorded(source, index_folder)
+
+    def read(key: str) -> npt.NDArray[np.int64] | None:
+        try:
+            return decode_keys(files.read(key), class_list.encoding)
+        except BadFile:
+            return None
+
+    with ThreadPoolExecutor(2, thread_name_prefix="check-labels") as pool:
+        for some in _parts(keys):
+            for key, decoded in zip(some, pool.map(read, some), strict=True):
+                if decoded is None:
+                    unread.append(key)
+                else:
+                    check.add(key, decoded)
+                progress(check.labels + len(unread), len(keys))
+    return check, unread
+
+
+def _parts(keys: list[str]) -> Iterator[list[str]]:
+    rest = iter(keys)
+    while some := list(islice(rest, _READ_AT_ONCE)):
+        yield some

@@ -1,0 +1,180 @@
+"""A source's layout: given, at its root, or told by its names; and the classes of its labels."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from catalog.errors import ClassListMissing, FramesiftError, InvalidInput
+from ingest.labels.class_list import ClassList
+from ingest.labels.class_list_file import CLASS_LIST, read_class_list, source_content
+from ingest.layouts.layout import Layout
+from ingest.layouts.read_layout import layout_of, preset
+from ingest.layouts.recognise import Recognition, recognised
+from ingest.sources.recorded import data_set_of, other_sources_of_data_set
+from ingest.sources.schemes import open_source
+from ingest.sources.source_options import SourceOptions
+
+if TYPE_CHECKING:
+    from catalog.records.store import RecordStore
+    from catalog.records.tables import Source
+    from ingest.sources.source_files import SourceFiles
+
+LAYOUT_FILE = "layout.toml"
+"""A source's own layout, at its root."""
+
+DEFAULT = "a2d2"
+"""Preset of a source whose names tell none, such as one with lidar files alone."""
+
+_GIVE_UP_AFTER_S = 5.0
+"""A source is looked at while its user waits."""
+
+
+def layout_of_source(records: "RecordStore", source: "Source", files: "SourceFiles") -> Layout:
+    """The layout by which a source is scanned.
+
+    That which it was given; else its layout.toml's; else the one of its last scan; else the preset
+    that its names tell; else that of the data set's other sources; else A2D2's.
+
+    Raises:
+        InvalidInput: Its layout.toml is no layout.
+    """
+    if source.layout:
+        return Layout.of(source.layout)
+    at_root = _at_root(files)
+    if at_root is not None:
+        return at_root
+    if source.scanned_layout:
+        return Layout.of(source.scanned_layout)
+    told = recognised_in(files).layout
+    if told is not None:
+        return told
+    for other in _other_sources(records, source):
+        if document := other.layout or other.scanned_layout:
+            return Layout.of(document)
+    return preset(DEFAULT)
+
+
+def scanned_layout(source: "Source") -> Layout:
+    """The layout of a source's last whole scan."""
+    return Layout.of(source.scanned_layout) if source.scanned_layout else preset(DEFAULT)
+
+
+def recognised_in(files: "SourceFiles") -> Recognition:
+    """The presets that fit the names of a source that is open."""
+
+    def names(below: str) -> Iterator[str]:
+        return (file.key for file in files.list(below, lambda _key, _reason: None))
+
+    return recognised(names)
+
+
+def looked_at(uri: str, options: SourceOptions) -> Recognition | None:
+    """The presets that fit the names of a source that is added; None where it cannot be listed now.
+
+    An archive is not looked at: its index would be made while its user waits.
+    """
+    if uri.lower().endswith(".tar"):
+        return None
+    with suppress(FramesiftError):
+        wait = min(options.give_up_after, _GIVE_UP_AFTER_S)
+        return recognised_in(open_source(uri, replace(options, give_up_after=wait)))
+    return None
+
+
+def classes_of_source(
+    records: "RecordStore",
+    source: "Source",
+    files: "SourceFiles",
+    layout: Layout,
+    chosen: Path | None,
+) -> ClassList:
+    """The classes of a source's labels.
+
+    Those of the file that was chosen; else the layout's; else those of the source's own file; else
+    those of the data set's other sources, as for A2D2's archives, which have none.
+
+    Raises:
+        ClassListMissing: There are none.
+        InvalidInput: The file is none, or says classes by colour where labels are read by number.
+    """
+    if chosen is not None and not layout.encoding.is_colour:
+        raise InvalidInput(
+            f"--class-list {chosen}: says classes by colour, and layout {layout.name} reads labels "
+            f"by {layout.encoding.text}; write the classes into a layout file (docs/layouts.md)"
+        )
+    if chosen is None and layout.classes is not None:
+        return layout.classes
+    try:
+        return _own_classes(files, layout, chosen)
+    except ClassListMissing:
+        for other in () if chosen is not None else _other_sources(records, source):
+            if other.class_list:
+                return ClassList.from_json(other.class_list)
+        raise
+
+
+def _own_classes(files: "SourceFiles", layout: Layout, chosen: Path | None) -> ClassList:
+    if "class_file" in layout.document:
+        return _configured_classes(files, layout)
+    if layout.encoding.is_colour:
+        keys = layout.document.get("class_list_files", [CLASS_LIST])
+        return read_class_list(files, chosen, keys)
+    raise ClassListMissing(
+        f"layout {layout.name} has no classes: write them into a layout file, as [[classes]] with "
+        f"key and name (framesift layout show {layout.name} --toml > layout.toml makes one to "
+        "begin with), and give it by --layout layout.toml"
+    )
+
+
+def _configured_classes(files: "SourceFiles", layout: Layout) -> ClassList:
+    """The classes of a Mapillary Vistas configuration: a label's number is a class's position.
+
+    Source: datumaro 1.13, plugins/data_formats/mapillary_vistas/format.py.
+    """
+    key = layout.document["class_file"]
+    text = source_content(files, key)
+    where = f"{files.root}/{key}"
+    if text is None:
+        raise ClassListMissing(f"{where}: is not there; it says which number is which class")
+    try:
+        labels = json.loads(text)["labels"]
+        readable = [label["readable"] for label in labels]
+        names = readable if len({*readable}) == len(labels) else [each["name"] for each in labels]
+        classes = [
+            {
+                "key": number,
+                "name": name,
+                "colour": "#{:02x}{:02x}{:02x}".format(*label["color"]),
+                **({} if label.get("evaluate", True) else {"ignore": True}),
+            }
+            for number, (name, label) in enumerate(zip(names, labels, strict=True))
+        ]
+        return ClassList.from_json({"encoding": layout.encoding.text, "classes": classes})
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise InvalidInput(
+            f"{where}: expected labels with name, readable and color, as Mapillary Vistas has them"
+        ) from error
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from error
+
+
+def _other_sources(records: "RecordStore", source: "Source") -> "list[Source]":
+    """Those of the source's data set; first that which the data set is named after."""
+    other_sources = other_sources_of_data_set(records, source)
+    return sorted(other_sources, key=lambda other: other.name != data_set_of(source))
+
+
+def _at_root(files: "SourceFiles") -> Layout | None:
+    text = source_content(files, LAYOUT_FILE)
+    if text is None:
+        return None
+    where = f"{files.root}/{LAYOUT_FILE}"
+    try:
+        document = tomllib.loads(text.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidInput(f"{where}: is no TOML: {error}") from error
+    return layout_of({"name": LAYOUT_FILE, **document}, where)
