@@ -28,12 +28,12 @@ import pyarrow.parquet as pq
 from PIL import Image
 from scipy import stats
 
-from api.schemas.datasets import NewDataset
+from api.schemas.new_datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset, stores_of
 from catalog.tags.model_scores import write_scores
-from pipeline.datasets.datasets import class_matrix
 from pipeline.datasets.improve import HeldOutSplit, Improvement, improve_dataset
 from pipeline.datasets.reduce import Reduction, reduce_dataset
+from pipeline.datasets.row_counts import class_matrix
 from pipeline.manifest import Manifest
 from query.question.question import Question
 from sample_data.classes import COLOUR_TO_ENTRY, PALETTE

@@ -313,7 +313,8 @@ def _names(connection: duckdb.DuckDBPyConnection) -> Names:
 def _compare(
     ours: Framesift, theirs: PlainDuckDb, asked: Sequence[Shape], options: argparse.Namespace
 ) -> None:
-    print(f"{'CPU ms':28}{'Framesift':>12}{'DuckDB':>10}{'ratio':>8}{'rows':>10}")
+    print("| CPU ms | Framesift | DuckDB | ratio (least to greatest of the rounds) | rows |")
+    print("|---|---|---|---|---|")
     ratios = []
     for shape in asked:
         if options.only and not shape.name.startswith(tuple(options.only)):
@@ -328,8 +329,10 @@ def _compare(
             times[1].append(_cpu_ms(theirs, shape))
         one, other = map(statistics.median, times)
         ratios.append(one / other)
-        print(f"{shape.name:28}{one:12.2f}{other:10.2f}{one / other:8.2f}{rows:10,}", flush=True)
-    print(f"geometric mean of {len(ratios)} ratios: {statistics.geometric_mean(ratios):.2f}")
+        each = [one_ms / other_ms for one_ms, other_ms in zip(*times, strict=True)]
+        ratio = f"{one / other:.2f} ({min(each):.2f} to {max(each):.2f})"
+        print(f"| {shape.name} | {one:.1f} | {other:.1f} | {ratio} | {rows:,} |", flush=True)
+    print(f"\ngeometric mean of {len(ratios)} ratios: {statistics.geometric_mean(ratios):.2f}")
 
 
 def _cpu_ms(engine: Framesift | PlainDuckDb, shape: Shape) -> float:

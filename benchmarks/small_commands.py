@@ -19,7 +19,7 @@ from statistics import median
 _LISTS = (
     "jobs list", "dataset list", "source list", "models list", "collection list", "policy list",
     "trigger list", "user list", "webhook list", "token list", "scans list", "stagings list",
-    "audit",
+    "audit", "jobs usage", "stagings running", "cache status",
 )  # fmt: skip
 _OTHERS = ("info", "select --help", "--version")
 _COMPLETED = ("select --cam", "jobs li")
@@ -62,19 +62,27 @@ def _print(
         for row, (_, commands, variables) in enumerate(rows):
             for column, command in enumerate(commands):
                 seconds.setdefault((row, column), []).append(_run(command, home, variables))
+    beside = (
+        [" beside |", " ratio of medians |"] if any(len(row[1]) > 1 for row in rows) else ["", ""]
+    )
+    print(f"| CPU s: least (median) | this version |{''.join(beside)}")
+    print("|---|---|" + "---|" * len([one for one in beside if one]))
     for row, (title, commands, _) in enumerate(rows):
         times = [seconds[row, column] for column in range(len(commands))]
-        shown = "  ".join(f"{min(one):.3f} ({median(one):.3f})" for one in times)
-        ratio = f"  {median(times[0]) / median(times[1]):.2f}" if len(times) > 1 else ""
-        print(f"{title:30} {shown}{ratio}", flush=True)
+        shown = " | ".join(f"{min(one):.3f} ({median(one):.3f})" for one in times)
+        ratio = f" | {median(times[0]) / median(times[1]):.2f}" if len(times) > 1 else ""
+        print(f"| `{title}` | {shown}{ratio} |", flush=True)
 
 
 def _run(command: list[str], home: Path, variables: dict[str, str]) -> float:
     """CPU time of a command [s]."""
+    environment = dict(os.environ)
+    # Images often set it; each command would compile its modules.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         command,
-        env={**os.environ, "FRAMESIFT_HOME": str(home), **variables},
+        env={**environment, "FRAMESIFT_HOME": str(home), **variables},
         check=True,
         capture_output=True,
     )

@@ -14,7 +14,7 @@ leaf: a training node needs pyarrow for it and nothing else of Framesift.
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -208,25 +208,9 @@ class Manifest:
             StorageError: The folder cannot be written.
         """
         table = self.frames.cast(FRAMES_SCHEMA)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            # Of this call alone: two stagings of one dataset may write the same manifest.
-            with (
-                part_of(folder / FRAMES_FILE) as frames_part,
-                part_of(folder / HEADER_FILE) as header_part,
-            ):
-                pq.write_table(table, frames_part, compression="zstd")
-                header = replace(self.header, frames_sha256=_sha256(frames_part), format=FORMAT)
-                header_part.write_text(json.dumps(_header_json(header), indent=2), encoding="utf-8")
-                for temporary in (frames_part, header_part):
-                    to_disk(temporary)
-                frames_part.replace(folder / FRAMES_FILE)
-                header_part.replace(folder / HEADER_FILE)
-                to_disk(folder)
-        except OSError as error:
-            raise StorageError(
-                f"{folder}: the manifest cannot be written: {error.strerror or error}", str(folder)
-            ) from error
+        header = write_manifest(
+            folder, self.header, lambda path: pq.write_table(table, path, compression="zstd")
+        )
         return Manifest(header, table, folder)
 
     @classmethod
@@ -275,6 +259,39 @@ class Manifest:
                 str(error.filename or folder),
             ) from error
         return cls(header, table, folder)
+
+
+def write_manifest(
+    folder: Path, header: ManifestHeader, write_frames: Callable[[Path], object]
+) -> ManifestHeader:
+    """Write both files, as `Manifest.write` does; the header as it is written.
+
+    Args:
+        write_frames: Writes frames.parquet to a path.
+
+    Raises:
+        StorageError: The folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Of this call alone: two stagings of one dataset may write the same manifest.
+        with (
+            part_of(folder / FRAMES_FILE) as frames_part,
+            part_of(folder / HEADER_FILE) as header_part,
+        ):
+            write_frames(frames_part)
+            header = replace(header, frames_sha256=_sha256(frames_part), format=FORMAT)
+            header_part.write_text(json.dumps(_header_json(header), indent=2), encoding="utf-8")
+            for temporary in (frames_part, header_part):
+                to_disk(temporary)
+            frames_part.replace(folder / FRAMES_FILE)
+            header_part.replace(folder / HEADER_FILE)
+            to_disk(folder)
+    except OSError as error:
+        raise StorageError(
+            f"{folder}: the manifest cannot be written: {error.strerror or error}", str(folder)
+        ) from error
+    return header
 
 
 def _header_json(header: ManifestHeader) -> dict[str, Any]:

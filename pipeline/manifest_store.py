@@ -9,6 +9,7 @@ import shutil
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
 from catalog.records.artifacts import MANIFEST_FILES, manifest_locations, new_manifest_location
@@ -20,11 +21,22 @@ from catalog.storage.atomic_write import clear_parts, part_of
 from catalog.storage.own_folder import own_folder
 from catalog.storage.s3_prefix import S3Prefix
 from catalog.storage.spill_folder import user_folder
-from pipeline.manifest import HEADER_FILE, Manifest
+from pipeline.manifest import HEADER_FILE, Manifest, ManifestHeader
 from pipeline.source_locations import SourceLocations
 
 
-def store_manifest(records: RecordStore, manifest: Manifest) -> str:
+class NewManifest(Protocol):
+    """A manifest that is about to be written."""
+
+    @property
+    def header(self) -> ManifestHeader:
+        """Its header."""
+
+    def write(self, folder: Path) -> object:
+        """Write its files into a folder: see Manifest.write."""
+
+
+def store_manifest(records: RecordStore, manifest: NewManifest) -> str:
     """Keep a new dataset's manifest where datasets lie; its place, as a record has it.
 
     Leftovers of a creation that was killed before its record was committed are written over.

@@ -53,6 +53,19 @@ def test_the_page_names_commands() -> None:
     assert len(commands(page)) == page.count("<!-- measured:")
 
 
+def test_each_table_has_a_command_or_a_date() -> None:
+    """What no command writes is in a section that says when it was last changed."""
+    generated = re.compile(r"<!-- measured: .*?<!-- end measured -->", re.DOTALL)
+    by_hand = 0
+    for section in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
+        if re.search(r"^\|", generated.sub("", section), re.MULTILINE):
+            by_hand += 1
+            assert re.search(r"\n\nBy hand, last changed 20\d\d-\d\d-\d\d\.\n", section), section[
+                :60
+            ]
+    assert by_hand
+
+
 def test_what_a_command_prints_replaces_what_stood_there() -> None:
     """Of that command alone: text by hand and other tables stay."""
     page = (

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from api.schemas.base import iso_time
 from api.schemas.cache import (
@@ -20,18 +21,16 @@ from api.schemas.cache import (
 from api.services.call import Call, Service
 from catalog.errors import NotFound
 from catalog.records.datasets import recorded_dataset
-from pipeline.afm.stage import cached_in_afm, evict_from_afm
-from pipeline.cache.contents import staged_manifests
+from pipeline.cache.contents import staged_manifests, staged_name
 from pipeline.cache.lease import Holder, leased
 from pipeline.cache.limits import Limits, change_limits, read_limits
 from pipeline.cache.pin import pin, unpin
-from pipeline.cache.reservation import Reservation
 from pipeline.cache.status import CacheStatus, DatasetSpace, Space, cache_status
 from pipeline.entry_name import IN_PLACE
-from pipeline.manifest import FrameFile
-from pipeline.manifest_store import read_manifest
-from pipeline.staging.plan import WantedFile, plan_staging
-from pipeline.staging.stage import staged_name
+
+if TYPE_CHECKING:  # the cache's status is read without what opens sources and the records' database
+    from pipeline.manifest import FrameFile
+    from pipeline.staging.plan import WantedFile
 
 
 class Cache(Service):
@@ -94,6 +93,10 @@ class Cache(Service):
         missing: bool = False,
     ) -> list[CachedFile]:
         """A dataset's files that are cached, by source and key."""
+        from pipeline.afm.stage import cached_in_afm
+        from pipeline.manifest_store import read_manifest
+        from pipeline.staging.plan import plan_staging
+
         records = self._workspace.records
         record = recorded_dataset(records, dataset)
         listed: Iterable[FrameFile | WantedFile]
@@ -110,12 +113,16 @@ class Cache(Service):
         """Remove a dataset from the cache; files that other staged datasets name stay."""
         if filesets:
             return self._evict_from_afm(dataset, filesets)
+        from pipeline.cache.reservation import Reservation
+
         names, reference = self._staged(dataset)
         with leased(self._folder, "", Holder(reference)) as lease:
             size, files = Reservation(self._folder, lease).evict_datasets(names)
         return CacheEviction(dataset=reference, bytes=size, files=files)
 
     def _evict_from_afm(self, dataset: str, filesets: Sequence[str]) -> CacheEviction:
+        from pipeline.afm.stage import evict_from_afm
+
         record = recorded_dataset(self._workspace.records, dataset)
         reference = f"{record.name}@{record.version}"
         access = self._workspace.afm_access
@@ -133,7 +140,7 @@ class Cache(Service):
         """
         staged = {one.name: one for one in staged_manifests(self._folder)}
         try:
-            record = recorded_dataset(self._workspace.records, dataset)
+            record = recorded_dataset(self._workspace.readable_records, dataset)
         except NotFound:
             of = [one for one in staged.values() if dataset in _names(one.dataset)]
             if not of:

@@ -2,23 +2,25 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import ValidationError
 
 from api.schemas.base import iso_time
 from api.schemas.stagings import RunningStagingBody, StagingPlanBody, StagingProgressBody
+from api.services.jobs.current import bring_up_to_date
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, NotAllowed, NotFound
 from catalog.records.datasets import complete_dataset
-from catalog.records.jobs import recorded_jobs
-from catalog.records.store import RecordStore
-from catalog.records.tables import Job
+from catalog.records.jobs import recorded_job, recorded_jobs
+from catalog.records.reading import Records
 from pipeline.cache.beat import Watch
 from pipeline.cache.running import RunningStaging, StagingAbout, cancel_staging, running_stagings
 from pipeline.job_state import UNFINISHED
-from pipeline.jobs.follow import cancel, refresh_all
 from pipeline.jobs.request import JobPaths
+
+if TYPE_CHECKING:  # reading does without the records' database
+    from catalog.records.tables import Job
 
 WATCH = Watch()
 """This process's watch: it must notice when the beats of other hosts stop."""
@@ -40,9 +42,11 @@ def cancel_running(workspace: Workspace, name: str) -> RunningStagingBody:
     Raises:
         NotAllowed: The user is limited to collections, and it is another user's job.
     """
+    from pipeline.jobs.follow import cancel
+
     body, job, staging = _one(workspace, name)
     if job is not None:
-        cancel(workspace.records, job)
+        cancel(workspace.records, recorded_job(workspace.records, job.name))
     elif workspace.records.user:
         raise NotAllowed(f"staging {name}: it is no job of yours; its user or an admin ends it")
     elif staging is not None:
@@ -50,7 +54,7 @@ def cancel_running(workspace: Workspace, name: str) -> RunningStagingBody:
     return body.model_copy(update={"state": "cancelling"})
 
 
-_Found = tuple[RunningStagingBody, Job | None, RunningStaging | None]
+_Found: TypeAlias = "tuple[RunningStagingBody, Job | None, RunningStaging | None]"
 
 
 def _one(workspace: Workspace, name: str) -> _Found:
@@ -64,8 +68,8 @@ def _one(workspace: Workspace, name: str) -> _Found:
 
 def _found(workspace: Workspace) -> list[_Found]:
     """Those of the cache, and the jobs that are not there yet."""
-    records = workspace.records
-    refresh_all(records)
+    bring_up_to_date(workspace)
+    records = workspace.readable_records
     jobs = {str(job.paths["folder"]): job for job in recorded_jobs(records, states=UNFINISHED)}
     running: list[_Found] = []
     for staging in running_stagings(workspace.cache, WATCH):
@@ -77,7 +81,7 @@ def _found(workspace: Workspace) -> list[_Found]:
     return waiting + running
 
 
-def _is_visible(records: RecordStore, about: StagingAbout) -> bool:
+def _is_visible(records: Records, about: StagingAbout) -> bool:
     """True where the user sees all frames of the staged manifest."""
     if not records.user:
         return True
@@ -87,7 +91,7 @@ def _is_visible(records: RecordStore, about: StagingAbout) -> bool:
         return False
 
 
-def _body(staging: RunningStaging, job: Job | None, *, is_limited: bool) -> RunningStagingBody:
+def _body(staging: RunningStaging, job: "Job | None", *, is_limited: bool) -> RunningStagingBody:
     about = staging.about
     is_shown = job is not None or not is_limited
     return RunningStagingBody(
@@ -116,7 +120,7 @@ def _progress(content: Mapping[str, Any]) -> StagingProgressBody | None:
         return None
 
 
-def _waiting(job: Job) -> RunningStagingBody:
+def _waiting(job: "Job") -> RunningStagingBody:
     """The staging of a job that has not begun to fetch, or decodes what it has fetched."""
     return RunningStagingBody(
         name=job.name,
@@ -131,5 +135,5 @@ def _waiting(job: Job) -> RunningStagingBody:
     )
 
 
-def _is_cancelled(job: Job | None) -> bool:
+def _is_cancelled(job: "Job | None") -> bool:
     return job is not None and JobPaths(Path(job.paths["folder"])).cancel.exists()

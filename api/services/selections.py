@@ -9,8 +9,8 @@ import pyarrow as pa
 from api.schemas.selections import DescriptionAnswer, OperatorsAnswer
 from api.services.call import Service
 from api.workspace import Workspace
-from query.frames.select_frames import select_frames
-from query.frames.selection import Selection
+from query.frames.select_frames import select_rows
+from query.frames.selection import SelectedRows
 from query.question.condition import leaves
 from query.question.describe import Description, describe
 from query.question.question import Question
@@ -19,12 +19,13 @@ from query.question.why_empty import why_empty
 
 if TYPE_CHECKING:
     from api.schemas.datasets import DatasetBody
+    from query.run.kept_rows import KeptRows
 
 
 class Answer:
     """The frames that answer a question."""
 
-    def __init__(self, workspace: Workspace, selection: Selection) -> None:
+    def __init__(self, workspace: Workspace, selection: SelectedRows) -> None:
         self._workspace, self._selection = workspace, selection
 
     def __len__(self) -> int:
@@ -78,20 +79,26 @@ class Answer:
         """The answer as JSON: api.schemas.selections.SelectionAnswer."""
         from query.run.result_format import to_records
 
-        return {**self.about, "frames": to_records(self._selection.frames)}
+        return {**self.about, "frames": to_records(self.to_arrow())}
+
+    @property
+    def rows(self) -> "KeptRows":
+        """The frames, which need not fit into memory."""
+        return self._selection.rows
 
     def to_arrow(self) -> pa.Table:
         """The frames: see query.frames.selection.Selection."""
-        return self._selection.frames
+        return self._selection.rows.table()
 
     def save(self, name: str) -> "DatasetBody":
         """Save the frames as a dataset's new version."""
-        from api.schemas.datasets import DatasetBody, NewDataset
+        from api.schemas.datasets import DatasetBody
+        from api.schemas.new_datasets import NewDataset
         from api.services.datasets.new_dataset import save_selection  # with the records' database
 
         question = self._selection.question
         request = NewDataset(name=name, question=question, seed=question.seed)
-        saved = save_selection(self._workspace, request, self._selection)
+        saved = save_selection(self._workspace, request, self._selection.selection)
         return DatasetBody.of(saved, self._workspace.place)
 
 
@@ -99,10 +106,21 @@ class Selections(Service):
     """Questions to a home's catalog."""
 
     def ask(
-        self, question: Question, *, at: int | None = None, columns: Sequence[str] = ()
+        self,
+        question: Question,
+        *,
+        at: int | None = None,
+        columns: Sequence[str] = (),
+        only: bool = False,
     ) -> Answer:
-        """The frames that answer a question, of a catalog snapshot or the newest."""
-        return Answer(self._workspace, ask(self._workspace, question, at, columns))
+        """The frames that answer a question, of a catalog snapshot or the newest.
+
+        Args:
+            columns: Tags and columns beside those of every selection.
+            only: Read no others.
+        """
+        chosen = select_rows(self._workspace.catalog, question, at, columns, only=only)
+        return Answer(self._workspace, chosen)
 
     def describe(self, question: Question, *, at: int | None = None) -> DescriptionAnswer:
         """Describe a question; it is checked, and not asked."""
@@ -113,20 +131,8 @@ class Selections(Service):
         return OperatorsAnswer.all()
 
 
-def ask(
-    workspace: Workspace, question: Question, at: int | None = None, columns: Sequence[str] = ()
-) -> Selection:
-    """The answer to a question, within the settings' limits.
-
-    Args:
-        at: The snapshot to ask; the newest when None.
-        columns: Tags and columns beside those of every selection.
-    """
-    return select_frames(workspace.catalog, question, at, columns)
-
-
 def described(
     workspace: Workspace, question: Question, at: int | None = None, *, answered: bool = False
 ) -> Description:
-    """Describe a question without asking it; of the snapshot ``at`` as `ask`."""
+    """Describe a question without asking it; of a catalog snapshot or the newest."""
     return describe(workspace.catalog, question, at, answered=answered)

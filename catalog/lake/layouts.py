@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Rows
 from catalog.lake.schema import (
     CLASS_PIXELS,
@@ -28,6 +29,7 @@ from catalog.lake.wide_names import (
     HASH_OF_FKEY,
     LABEL_SIZE,
     TAGGED_FILES,
+    UNTAGGED_FILES,
     in_family,
 )
 from catalog.values import TagColumn
@@ -104,6 +106,8 @@ class TableLayout(Protocol):
     """
     files: str
     """The table of every file, and nothing else."""
+    parts: Mapping[str, Sequence[str]]
+    """The tables that a view of the layout gives the rows of; the first has every column."""
     is_fkey: str
     """The condition that a frame or file is the one of the fkey that is bound first."""
 
@@ -131,6 +135,12 @@ class TableLayout(Protocol):
     def chosen(self, tags: Tags, table: str, *, labelled: bool) -> str:
         """`frames` with those alone that a table of `temporary_table` names."""
 
+    def listed(self, tags: Tags, *, labelled: bool) -> str | None:
+        """`frames` with those alone that are bound: a list of fkeys, its least and its greatest.
+
+        None where that is read no faster.
+        """
+
     def temporary_table(
         self, snapshot: QueriedSnapshot, rows: pa.Table
     ) -> AbstractContextManager[str]:
@@ -138,6 +148,9 @@ class TableLayout(Protocol):
 
     def encoded(self, tag: TagColumn) -> str:
         """A tag's column for SELECT, a text of few values as the ENUM that memory holds it as."""
+
+    def few_values(self, snapshot: QueriedSnapshot) -> Mapping[str, Sequence[str]]:
+        """The values of each text tag that lies as an ENUM, in the order of its codes."""
 
     def present(
         self, snapshot: QueriedSnapshot, kind: str, names: Sequence[str]
@@ -160,6 +173,7 @@ class Joined:
     hashes: Mapping[str, tuple[str, str]] = {}
     files = f"main.{FILES}"
     is_fkey = "fkey = $1"
+    parts: Mapping[str, Sequence[str]] = {}
 
     def __init__(self, collection: str = "") -> None:
         """Lay nothing out yet."""
@@ -198,6 +212,13 @@ class Joined:
         few = f"(FROM main.{{}} WHERE fkey IN (FROM {table}))"
         return _joined(tags, labelled, self.collection, few)
 
+    def listed(self, tags: Tags, *, labelled: bool) -> str:
+        """See TableLayout: Parquet's statistics leave out what is not between the two."""
+        few = (
+            "(FROM main.{} WHERE fkey BETWEEN $2 AND $3 AND fkey IN (SELECT unnest($1::VARCHAR[])))"
+        )
+        return _joined(tags, labelled, self.collection, few)
+
     @contextmanager
     def temporary_table(self, snapshot: QueriedSnapshot, rows: pa.Table) -> Iterator[str]:
         """See TableLayout."""
@@ -212,6 +233,10 @@ class Joined:
     def encoded(self, tag: TagColumn) -> str:
         """See TableLayout."""
         return f'"{tag.tag}"'
+
+    def few_values(self, _snapshot: QueriedSnapshot) -> Mapping[str, Sequence[str]]:
+        """See TableLayout: all are texts."""
+        return {}
 
     def present(
         self, snapshot: QueriedSnapshot, kind: str, names: Sequence[str]
@@ -245,6 +270,7 @@ class Wide:
         "filename": (FILENAME_HASH, "hash"),
     }
     files = f"main.{EVERY_FILE}"
+    parts: Mapping[str, Sequence[str]] = {EVERY_FILE: (TAGGED_FILES, UNTAGGED_FILES)}
     is_fkey = f"{FKEY_HASH} = md5_number_lower($1) AND fkey = $1"
 
     def __init__(self, collection: str = "") -> None:
@@ -293,6 +319,9 @@ class Wide:
         frames = self.frames(tags, labelled=labelled)
         return f"{frames} AND f.{FKEY_HASH} IN (SELECT {FKEY_HASH} FROM {table})"
 
+    def listed(self, _tags: Tags, *, labelled: bool) -> None:
+        """See TableLayout: DuckDB reads columns of rows in memory late by itself."""
+
     @contextmanager
     def temporary_table(self, snapshot: QueriedSnapshot, rows: pa.Table) -> Iterator[str]:
         """See TableLayout."""
@@ -302,6 +331,18 @@ class Wide:
     def encoded(self, tag: TagColumn) -> str:
         """See TableLayout."""
         return f'"{_KEPT}{tag.tag}" AS "{tag.tag}"' if tag.type == "VARCHAR" else f'"{tag.tag}"'
+
+    def few_values(self, snapshot: QueriedSnapshot) -> Mapping[str, Sequence[str]]:
+        """See TableLayout."""
+        enums = snapshot.execute(
+            "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = ? AND "
+            "table_name = ? AND starts_with(data_type, 'ENUM')",
+            [LAKE, TAGGED_FILES],
+        ).fetchall()
+        return {
+            name: [text[1:-1].replace("''", "'") for text in _QUOTED.findall(kind)]
+            for name, kind in enums
+        }
 
     def present(
         self, snapshot: QueriedSnapshot, kind: str, _names: Sequence[str]
@@ -339,6 +380,9 @@ _OF_FILES = re.compile(
     r"\b(" + "|".join(name for name in (*FILES_COLUMNS, *MADE) if "fkey" not in name) + r")\b"
 )
 """Names, quoted or not, for which the files themselves are needed."""
+
+_QUOTED = re.compile("'(?:[^']|'')*'")
+"""A value in the text of a type."""
 
 _KEPT = "_kept_"
 """Before the name of a text tag: the column as it lies in memory, which no tag is named."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+from catalog.lake.connection import one_thread
 from catalog.lake.metadata.own_tables import (
     Commit,
     commits,
@@ -88,7 +89,8 @@ def compact(
         progress(f"merge files of {table}")
         with store.writing(f"deleted rows of {table} taken out", AUTHOR) as connection:
             if table in tables(connection):  # its family may have been dropped meanwhile
-                done.rewritten += rewrite_deleted(connection, table, _DELETED_SHARE)
+                with one_thread(connection):
+                    done.rewritten += rewrite_deleted(connection, table, _DELETED_SHARE)
         while merged := _merge(store, table):
             done.merged += merged
     progress("delete files")
@@ -132,4 +134,5 @@ def _merge(store: CatalogStore, table: str) -> int:
     with store.writing(f"files of {table} merged", AUTHOR) as connection:
         if table not in tables(connection):
             return 0
-        return merge_small(connection, table, _FILES_PER_COMMIT)
+        with one_thread(connection):
+            return merge_small(connection, table, _FILES_PER_COMMIT)

@@ -2,7 +2,8 @@
 
 Rows that both snapshots have as the very same row of the lake are left out by their row number,
 so that only what was written in between is compared; in parts, so that memory stays bounded. The
-rows of one part and table lie in temporary tables: `a` those before, `b` those after.
+rows of one part and table lie in temporary tables: `a` those before, `b` those after. Tags are
+loaded only of files that both snapshots have.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,8 +14,8 @@ from catalog.lake.schema import CLASS_PIXELS, FILES
 from catalog.lake.views import tag_columns
 from catalog.store import LAKE, CatalogStore
 
-PART_ROWS = 1_000_000
-"""Rows compared at a time: about 0.6 GB for rows of 44 tags."""
+PART_ROWS = 500_000
+"""Rows compared at a time: about 0.3 GB for rows of 44 tags."""
 
 _FETCHED_ROWS = 10_000
 
@@ -83,13 +84,16 @@ def diff(store: CatalogStore, before: int, after: int) -> SnapshotDiff:
     )
     with store.inspecting() as cursor:
         for portion in _parts(cursor, families, before, after):
-            _load(cursor, portion, _FILES)
+            _load(cursor, portion, _FILES, _OF_FILES)
             _count_files(cursor, difference)
             _note_passing(cursor)
             cursor.execute("CREATE OR REPLACE TEMP TABLE touched (fkey VARCHAR)")
             for family in portion.families:
-                _load(cursor, portion, family)
-                _count_tags(cursor, family, difference)
+                if family.table == CLASS_PIXELS:
+                    _load(cursor, portion, family, "fkey")
+                    _count_frames(cursor, difference)
+                if _load_staying(cursor, portion, family):
+                    _count_tags(cursor, family, difference)
             (frames,) = _row(cursor, "SELECT count(DISTINCT fkey) FROM touched")
             difference.frames_changed += frames
     difference.tags = {tag: c for tag, c in difference.tags.items() if c != TagChanges()}
@@ -101,10 +105,11 @@ def changes(store: CatalogStore, before: int, after: int) -> Iterator[TagChange]
     families = _families(store, before, after)
     with store.inspecting() as cursor:
         for portion in _parts(cursor, families, before, after):
-            _load(cursor, portion, _FILES)
+            _load(cursor, portion, _FILES, "fkey")
             _note_passing(cursor)
             for family in portion.families:
-                _load(cursor, portion, family)
+                if not _load_staying(cursor, portion, family):
+                    continue
                 yield from _changes_of(cursor, family)
 
 
@@ -133,6 +138,7 @@ class _Family:
 
 
 _FILES = _Family(FILES, ((), ()))
+_OF_FILES = ", ".join(("fkey", *_CONTENT))
 
 
 @dataclass(frozen=True)
@@ -199,25 +205,40 @@ def _rows(family: _Family, before: int, after: int) -> tuple[str, str]:
     return (removed, added) if before <= after else (added, removed)
 
 
-def _load(cursor: Cursor, portion: _Portion, family: _Family) -> None:
+def _load(
+    cursor: Cursor, portion: _Portion, family: _Family, columns: str = "*", among: str = "true"
+) -> None:
+    """Load the rows of one table that differ.
+
+    Args:
+        columns: Which of its columns.
+        among: The condition for the rows, beside the portion's.
+    """
     for name, rows in zip("ab", _rows(family, portion.before, portion.after), strict=True):
         cursor.execute(
-            f"CREATE OR REPLACE TEMP TABLE {name} AS "
-            f"SELECT * FROM ({rows}) WHERE {portion.condition}"
+            f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {columns} FROM ({rows}) AS differing "
+            f"WHERE {portion.condition} AND {among}"
         )
 
 
-_OF_BOTH = (
-    "FROM a FULL JOIN b ON a.fkey = b.fkey "
-    "WHERE coalesce(a.fkey, b.fkey) NOT IN (SELECT fkey FROM passing)"
-)
+def _load_staying(cursor: Cursor, portion: _Portion, family: _Family) -> bool:
+    """Load the rows of files that both snapshots have; return whether there are any."""
+    _load(cursor, portion, family, "fkey", "fkey NOT IN (FROM passing)")
+    cursor.execute("CREATE OR REPLACE TEMP TABLE staying AS SELECT fkey FROM a UNION FROM b")
+    if not _row(cursor, "SELECT count(*) FROM staying")[0]:
+        return False  # and no other column is read
+    _load(cursor, portion, family, "*", "fkey IN (FROM staying)")
+    return True
+
+
+_SIDES = "FROM a FULL JOIN b ON a.fkey = b.fkey"
 
 
 def _note_passing(cursor: Cursor) -> None:
     """From the loaded rows of `files`: those that one side only has."""
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE passing AS SELECT coalesce(a.fkey, b.fkey) AS fkey "
-        "FROM a FULL JOIN b ON a.fkey = b.fkey WHERE a.fkey IS NULL OR b.fkey IS NULL"
+        f"{_SIDES} WHERE a.fkey IS NULL OR b.fkey IS NULL"
     )
 
 
@@ -227,7 +248,7 @@ def _count_files(cursor: Cursor, difference: SnapshotDiff) -> None:
         cursor,
         "SELECT count(*) FILTER (a.fkey IS NULL), count(*) FILTER (b.fkey IS NULL), "
         f"count(*) FILTER (a.fkey IS NOT NULL AND b.fkey IS NOT NULL AND ({changed})) "
-        "FROM a FULL JOIN b ON a.fkey = b.fkey",
+        f"{_SIDES}",
     )
     difference.files_added += added
     difference.files_removed += removed
@@ -242,30 +263,31 @@ def _count_tags(cursor: Cursor, family: _Family, difference: SnapshotDiff) -> No
         f"count(*) FILTER ({old} IS NOT NULL AND {new} IS NOT NULL AND {old} <> {new})"
         for old, new in pairs.values()
     )
-    counts = _row(cursor, f"SELECT {measures} {_OF_BOTH}")
+    counts = _row(cursor, f"SELECT {measures} {_SIDES}")
     for index, tag in enumerate(pairs):
         so_far = difference.tags.setdefault(tag, TagChanges())
         so_far.set += counts[3 * index]
         so_far.cleared += counts[3 * index + 1]
         so_far.changed += counts[3 * index + 2]
     cursor.execute(
-        f"INSERT INTO touched SELECT coalesce(a.fkey, b.fkey) {_OF_BOTH} AND ({_differ(pairs)})"
+        f"INSERT INTO touched SELECT coalesce(a.fkey, b.fkey) {_SIDES} WHERE {_differ(pairs)}"
     )
-    if family.table == CLASS_PIXELS:
-        added, removed = _row(
-            cursor,
-            "SELECT count(*) FILTER (a.fkey IS NULL), count(*) FILTER (b.fkey IS NULL) "
-            "FROM a FULL JOIN b ON a.fkey = b.fkey",
-        )
-        difference.frames_added += added
-        difference.frames_removed += removed
+
+
+def _count_frames(cursor: Cursor, difference: SnapshotDiff) -> None:
+    added, removed = _row(
+        cursor,
+        f"SELECT count(*) FILTER (a.fkey IS NULL), count(*) FILTER (b.fkey IS NULL) {_SIDES}",
+    )
+    difference.frames_added += added
+    difference.frames_removed += removed
 
 
 def _changes_of(cursor: Cursor, family: _Family) -> Iterator[TagChange]:
     pairs = family.pairs()
     columns = ", ".join(f"{old}, {new}" for old, new in pairs.values())
     cursor.execute(
-        f"SELECT coalesce(a.fkey, b.fkey), {columns} {_OF_BOTH} AND ({_differ(pairs)}) ORDER BY 1"
+        f"SELECT coalesce(a.fkey, b.fkey), {columns} {_SIDES} WHERE {_differ(pairs)} ORDER BY 1"
     )
     while rows := cursor.fetchmany(_FETCHED_ROWS):
         for fkey, *values in rows:

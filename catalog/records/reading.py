@@ -249,10 +249,13 @@ _SQLITE_TYPES: Mapping[str, Callable[[Any], Any]] = {
 }
 """By the type with which a column was declared, what makes its value of what SQLite keeps."""
 
-_JOINED = {
-    "jobs": ", (SELECT datasets.name || '@' || datasets.version FROM datasets "
-    "WHERE datasets.id = jobs.dataset_id) AS dataset",
-}
+DATASET_OF_JOB = (
+    "(SELECT datasets.name || '@' || datasets.version FROM datasets "
+    "WHERE datasets.id = jobs.dataset_id) AS dataset"
+)
+"""The column "name@version" of a job's dataset, which the table has not."""
+
+_JOINED = {"jobs": f", {DATASET_OF_JOB}"}
 """Columns that a table's class has besides the table's own."""
 
 PATH_COLUMNS: Mapping[str, Sequence[str]] = {

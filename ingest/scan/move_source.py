@@ -69,7 +69,7 @@ def move_source(
         try:
             files = open_source(uri, options, index_folder)
             listed = files.list("", lambda _key, _reason: None)
-            with store.reading() as cursor:
+            with store.reading_files() as cursor:
                 compared = compare(listed, known_files(cursor, names))
                 differing_files = [file for file in compared if _differs(file)]
                 catalogued = count_files(cursor, names)

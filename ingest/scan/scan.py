@@ -270,7 +270,7 @@ class Scan:
             guard=guard,
         )
         with ExitStack() as stack:
-            cursor = stack.enter_context(self.store.reading())
+            cursor = stack.enter_context(self.store.reading_files())
             if folders == ("",):
                 portions.listing_problems += self.files.problems()
                 expected = catalog_frames.count_files(cursor, self.names)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from catalog.errors import BadFile, StorageError
 from catalog.storage.atomic_write import atomic_write
@@ -18,6 +19,9 @@ from pipeline.cache.stager import PARTS
 from pipeline.entry_name import FORMS, IN_PLACE, source_folder
 from pipeline.manifest import HEADER_FILE, Manifest
 from pipeline.runs.size import FULL, FormSize, form_size
+
+if TYPE_CHECKING:  # the cache's status is read without the records' database
+    from catalog.records.tables import Dataset
 
 PINNED_FILE, STAGERS_FILE = "pinned", "stagers.json"
 _MOST_BYTES = 1 << 20
@@ -114,6 +118,12 @@ class KnownEntries:
         """Forget the entries of all manifests but these."""
         folders = {manifest.folder for manifest in manifests}
         self._known = {folder: known for folder, known in self._known.items() if folder in folders}
+
+
+def staged_name(dataset: "Dataset") -> str:
+    """The name of a dataset's staged manifest in a cache."""
+    # The id as well: two homes may share a cache, each with a dataset of that name.
+    return f"{dataset.name}-v{dataset.version}-{dataset.content_id[:12]}"
 
 
 def write_stagers(folder: Path, users: Iterable[str]) -> None:

@@ -1,34 +1,29 @@
 """Frames saved: named, versioned, divided into splits, never changed again."""
 
-import hashlib
-import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
-from catalog.errors import InvalidInput, NotFound
-from catalog.records.sources import recorded_sources
+from catalog.errors import InvalidInput
 from catalog.records.store import RecordStore
-from catalog.records.tables import Dataset, Source
+from catalog.records.tables import Dataset
 from catalog.values import NOBODY, Owner
 from ingest.labels.class_list import ClassList
 from pipeline.datasets.chosen_split import UNDIVIDED
-from pipeline.datasets.class_lists import class_list_of
 from pipeline.datasets.division import Division, divide
+from pipeline.datasets.row_counts import RowCounts
+from pipeline.datasets.rows_file import RowsFile, StoredRows
+from pipeline.datasets.selection_rows import portioned_rows, rows_of
 from pipeline.manifest import Manifest, ManifestHeader
-from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.manifest_store import folder_of_new, store_manifest
 from pipeline.source_locations import SourceLocations
-from query.frames.file_versions import IMAGE_VERSION, LABEL_VERSION
+from query.frames.frame_portions import FramePortions
 from query.frames.sampling import hashes_of
 from query.frames.selection import Selection
 from query.sets.strata import Codes
@@ -60,7 +55,7 @@ class Content:
     """The question, the method and the division, as data."""
     snapshot: int
     """The catalog snapshot that was asked."""
-    rows: pa.Table
+    rows: pa.Table | RowsFile
     """One row per frame, schema FRAMES_SCHEMA."""
     splits: Sequence[str]
     tags: Sequence[str]
@@ -70,12 +65,26 @@ class Content:
     class_list: ClassList
     """The sources' class list, in the same order."""
     source_locations: SourceLocations
+    counts: RowCounts | None = None
+    """Of the rows, where they were counted while they were written."""
+
+    def counted(self) -> RowCounts:
+        """Counts of the rows, and the dataset's id."""
+        if self.counts is not None:
+            return self.counts
+        counts = RowCounts(self.question, self.snapshot, len(self.tags))
+        counts.add(self.table())
+        return counts
+
+    def table(self) -> pa.Table:
+        """The rows, in memory."""
+        return self.rows.table() if isinstance(self.rows, RowsFile) else self.rows
 
 
 def create_dataset(
     records: RecordStore,
     name: str,
-    selection: Selection,
+    selection: Selection | FramePortions,
     division: Division | None = None,
     provenance: Provenance | None = None,
 ) -> Dataset:
@@ -101,20 +110,37 @@ def create_dataset(
 def content_of(
     records: RecordStore,
     name: str,
-    selection: Selection,
+    selection: Selection | FramePortions,
     division: Division,
     provenance: Provenance,
 ) -> tuple[Content, dict[str, Any]]:
     """A selection divided, ready to be saved; and what is to be said of the division."""
+    question = selection.question.model_dump(mode="json", exclude_defaults=True)
+    question = {**question, **provenance.built, **division.to_json()}
+    splits = tuple(division.shares) or (UNDIVIDED,)
+    if isinstance(selection, FramePortions):
+        made = portioned_rows(records, name, selection, division, splits, question)
+        if made is None:
+            raise _no_frames(name, provenance.report)
+        content = Content(
+            question=question,
+            snapshot=selection.snapshot,
+            rows=made.rows,
+            splits=splits,
+            tags=made.class_list.tags,
+            classes=made.class_list.classes,
+            class_list=made.class_list,
+            source_locations=made.source_locations,
+            counts=made.counts,
+        )
+        return content, made.report
     if not len(selection):
         raise _no_frames(name, provenance.report)
-    splits = tuple(division.shares) or (UNDIVIDED,)
     sides, report = _sides(selection, division)
     of_rows = pa.array(splits).take(pa.array(sides))
     rows, class_list, source_locations = rows_of(records, name, selection, of_rows)
-    question = selection.question.model_dump(mode="json", exclude_defaults=True)
     content = Content(
-        question={**question, **provenance.built, **division.to_json()},
+        question=question,
         snapshot=selection.snapshot,
         rows=rows,
         splits=splits,
@@ -140,17 +166,6 @@ def _no_frames(name: str, report: Mapping[str, Any]) -> InvalidInput:
         f"dataset {name}: the selection has no frames; widen its ranges or conditions "
         "(framesift select with them says which of them holds for none)"
     )
-
-
-def rows_of(
-    records: RecordStore, name: str, selection: Selection, splits: pa.Array
-) -> tuple[pa.Table, ClassList, SourceLocations]:
-    """A selection as a manifest's rows; its class list, and its sources' places."""
-    _refuse_labels_alone(name, selection)
-    sources = _sources_of(selection, records)
-    class_list = class_list_of(records, sources.values())
-    rows = _rows(selection, splits, sources, class_list.tags)
-    return rows, class_list, SourceLocations.of(sources.values())
 
 
 def name_of_new(records: RecordStore, name: str) -> str:
@@ -180,9 +195,13 @@ def save_content(
 ) -> Dataset:
     """Save frames as a dataset's new version, or find the version that has the same content."""
     with records.session() as session:
-        dataset, manifest = _dataset_of(session, name, content, provenance)
-        if manifest is not None:
-            dataset.manifest = store_manifest(records, manifest)
+        dataset, header = _dataset_of(session, name, content, provenance)
+        if header is not None:
+            rows = content.rows
+            dataset.manifest = store_manifest(
+                records,
+                StoredRows(header, rows) if isinstance(rows, RowsFile) else Manifest(header, rows),
+            )
             session.add(dataset)
     return dataset
 
@@ -195,19 +214,20 @@ def preview_dataset(
     Nothing is written. Without a manifest it is the version that has the same content.
     """
     with records.reading() as session:
-        dataset, manifest = _dataset_of(session, name, content, provenance)
-    if manifest is not None:
-        manifest = replace(manifest, folder=folder_of_new(records, dataset))
-        dataset.manifest = str(manifest.folder)
+        dataset, header = _dataset_of(session, name, content, provenance)
+    if header is None:
+        return dataset, None
+    manifest = Manifest(header, content.table(), folder_of_new(records, dataset))
+    dataset.manifest = str(manifest.folder)
     return dataset, manifest
 
 
 def _dataset_of(
     session: Session, name: str, content: Content, provenance: Provenance
-) -> tuple[Dataset, Manifest | None]:
-    """The dataset with that content and its manifest; without one where it is saved already."""
-    rows = content.rows
-    own_id = content_id(content.question, content.snapshot, rows)
+) -> tuple[Dataset, ManifestHeader | None]:
+    """The dataset with that content and its header; without one where it is saved already."""
+    counts = content.counted()
+    own_id = counts.id
     parents = [{"name": f"{p.name}@{p.version}", "id": p.content_id} for p in provenance.parents]
     # Of removed and renamed ones, too: a version once told of never means another dataset.
     known = or_(Dataset.name == name, Dataset.first_name == name)
@@ -220,34 +240,34 @@ def _dataset_of(
     if same is not None:
         return same, None
     header = replace(
-        header_of(name, newest + 1, own_id, content),
+        header_of(name, newest + 1, own_id, content, counts),
         seed=provenance.seed,
         parents=tuple(parents),
         report=provenance.report,
     )
-    matrix = class_matrix(rows, len(content.tags))
     dataset = Dataset(
         name=name,
         version=newest + 1,
         content_id=own_id,
         question=content.question,
         snapshot=content.snapshot,
-        frames=rows.num_rows,
+        frames=counts.frames,
         splits=dict(header.splits),
-        class_pixels=dict(zip(content.tags, matrix.sum(axis=0).tolist(), strict=True)),
-        class_frames=dict(zip(content.tags, (matrix > 0).sum(axis=0).tolist(), strict=True)),
+        class_pixels=dict(zip(content.tags, counts.class_pixels.tolist(), strict=True)),
+        class_frames=dict(zip(content.tags, counts.class_frames.tolist(), strict=True)),
         seed=str(provenance.seed),
         parents=parents,
         report=dict(provenance.report),
         owner=provenance.owner.name,
         account=provenance.owner.account,
     )
-    return dataset, Manifest(header, rows)
+    return dataset, header
 
 
-def header_of(name: str, version: int, id_: str, content: Content) -> ManifestHeader:
+def header_of(
+    name: str, version: int, id_: str, content: Content, counts: RowCounts
+) -> ManifestHeader:
     """The header of a dataset's manifest, without how its frames were come by."""
-    counts = Counter(content.rows["split"].to_pylist())
     return ManifestHeader(
         name=name,
         version=version,
@@ -256,19 +276,11 @@ def header_of(name: str, version: int, id_: str, content: Content) -> ManifestHe
         snapshot=content.snapshot,
         class_list=content.class_list,
         classes=content.classes,
-        splits={split: counts[split] for split in content.splits},
+        splits={split: counts.splits[split] for split in content.splits},
         roots=content.source_locations.roots,
         datasources=content.source_locations.datasources,
         within=content.source_locations.within,
     )
-
-
-def class_matrix(rows: pa.Table, classes: int) -> npt.NDArray[np.int64]:
-    """Pixels of each class (columns) in each of a manifest's rows, 0 where it has no label."""
-    pixels = rows["class_pixels"].combine_chunks()
-    matrix = np.zeros((rows.num_rows, classes), np.int64)
-    matrix[np.asarray(pixels.is_valid())] = np.asarray(pixels.flatten()).reshape(-1, classes)
-    return matrix
 
 
 def _sides(selection: Selection, division: Division) -> tuple[Codes, dict[str, Any]]:
@@ -277,76 +289,3 @@ def _sides(selection: Selection, division: Division) -> tuple[Codes, dict[str, A
     hashes = hashes_of(selection.frames["fkey"].to_pylist())
     classes = dict.fromkeys(selection.classes, "")
     return divide(selection.frames, hashes, division, classes)
-
-
-def _refuse_labels_alone(name: str, selection: Selection) -> None:
-    """A frame whose label carries its tags has no camera image to train on."""
-    frames = selection.frames
-    alone = pc.sum(pc.equal(frames["image_file"], frames["label_file"])).as_py()
-    if alone:
-        raise InvalidInput(
-            f"dataset {name}: {alone:,} of the selection's {len(selection):,} frames are labels "
-            "without a camera image; ingest the images too, or leave those frames out: "
-            "--where \"filename LIKE '%_camera_%'\""
-        )
-
-
-def _sources_of(selection: Selection, records: RecordStore) -> dict[tuple[str, str], Source]:
-    pairs = selection.frames.select(["cluster", "datasource"]).group_by(["cluster", "datasource"])
-    named = sorted(tuple(row.values()) for row in pairs.aggregate([]).to_pylist())
-    known = {(source.cluster, source.datasource): source for source in recorded_sources(records)}
-    for pair in named:
-        if pair not in known:
-            raise NotFound("source", pair[1], f"of cluster {pair[0]}; it has been removed")
-    return {pair: known[pair] for pair in named}
-
-
-def _rows(
-    selection: Selection,
-    splits: pa.Array,
-    sources: Mapping[tuple[str, str], Source],
-    tags: Sequence[str],
-) -> pa.Table:
-    frames = selection.frames
-    pairs = zip(frames["cluster"].to_pylist(), frames["datasource"].to_pylist(), strict=True)
-    none_counted = pa.nulls(len(selection), pa.int32())  # by an earlier class list
-    counted = [frames[tag] if tag in selection.classes else none_counted for tag in tags]
-    pixels = [np.asarray(column.fill_null(0)).astype(np.int32) for column in counted]
-    ends = np.arange(len(selection) + 1, dtype=np.int32) * len(pixels)
-    per_frame = np.array(pixels, np.int32).reshape(len(pixels), -1).T.ravel()
-    of_each = pa.ListArray.from_arrays(pa.array(ends), pa.array(per_frame))
-    names = pa.array([sources[pair].name for pair in pairs])
-    labelled = frames["label_file"].is_valid().combine_chunks()
-    none = pa.nulls(len(selection), pa.string())
-    return pa.table(
-        {
-            "fkey": frames["fkey"],
-            "split": splits,
-            "scene": frames["scene"],
-            "camera": frames["camera"],
-            "image_source": names,
-            "image": frames["image_file"],
-            "image_size": frames["image_size"],
-            IMAGE_VERSION: frames[IMAGE_VERSION],
-            "image_digest": none,
-            "label_source": pc.if_else(labelled, names, None),
-            "label": frames["label_file"],
-            "label_size": frames["label_size"],
-            LABEL_VERSION: frames[LABEL_VERSION],
-            "label_digest": none,
-            "class_pixels": pc.if_else(labelled, of_each, None),
-        },
-        schema=FRAMES_SCHEMA,
-    )
-
-
-def content_id(question: Mapping[str, object], snapshot: int, rows: pa.Table) -> str:
-    """Hash of what a dataset is: the question, the snapshot, the frames, their files' versions."""
-    digest = hashlib.sha256()
-    digest.update(json.dumps([question, snapshot], sort_keys=True).encode())
-    for values in zip(*(rows[name].to_pylist() for name in _IDENTIFYING), strict=True):
-        digest.update(json.dumps(values).encode())
-    return digest.hexdigest()
-
-
-_IDENTIFYING = ("split", "fkey", "image_version", "label", "label_version")

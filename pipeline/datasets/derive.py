@@ -17,16 +17,12 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from catalog.values import NOBODY, Owner
 from pipeline.datasets.class_lists import of_alike_sources, tags_of
-from pipeline.datasets.datasets import (
-    Content,
-    Provenance,
-    class_matrix,
-    rows_of,
-    save_content,
-)
+from pipeline.datasets.datasets import Content, Provenance, save_content
 from pipeline.datasets.division import Division, divide, leakage
 from pipeline.datasets.leakage_guard import frame_numbers, guard_of_rows
 from pipeline.datasets.naming import naming
+from pipeline.datasets.row_counts import class_matrix
+from pipeline.datasets.selection_rows import rows_of
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.manifest_store import read_manifest
@@ -213,8 +209,8 @@ def grown_content(
         "seed": gap.seed,
     }
     content = grown_by(stores, dataset, manifest, added, entry)
-    splits = np.asarray(content.rows["split"].dictionary_encode().combine_chunks().indices)
-    times = content.rows.append_column("frame_number", frame_numbers(content.rows))
+    splits = np.asarray(content.table()["split"].dictionary_encode().combine_chunks().indices)
+    times = content.table().append_column("frame_number", frame_numbers(content.table()))
     guard = Division(min_gap_s=gap.min_gap_s, allow_leakage=gap.allow_leakage)
     if len(content.splits) > 1:
         report["leakage"] = leakage(times, splits.astype(np.int64), guard)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
-from pipeline.datasets.datasets import class_matrix
+from pipeline.datasets.row_counts import class_sums
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
-from query.frames.sampling import hashes_of
+from query.frames.sampling import hashes_of_column
 from query.sets.distances import Distance, distance
 
 _ROWS = pa.schema([(name, pa.string()) for name in ("fkey", "change", "before", "after")])
@@ -72,20 +73,15 @@ def diff_datasets(records: RecordStore, before: Dataset, after: Dataset) -> Data
     """Changes from ``before`` to ``after``."""
     one, other = (read_manifest(records, dataset) for dataset in (before, after))
     left, right = one.frames, other.frames
-    left_names, right_names = (hashes_of(rows["fkey"].to_pylist()) for rows in (left, right))
+    left_names, right_names = (hashes_of_column(rows["fkey"]) for rows in (left, right))
     both, in_left, in_right = np.intersect1d(left_names, right_names, return_indices=True)
     del both
-    sides = [
-        rows.select(["fkey", "split"]).take(pa.array(positions)).to_pydict()
-        for rows, positions in ((left, in_left), (right, in_right))
-    ]
-    moved = [
-        Moved(fkey, old, new)
-        for fkey, old, new in zip(
-            sides[0]["fkey"], sides[0]["split"], sides[1]["split"], strict=True
-        )
-        if old != new
-    ]
+    old, new = left["split"].take(pa.array(in_left)), right["split"].take(pa.array(in_right))
+    differ = pc.not_equal(old, new)
+    fkeys = left["fkey"].take(pa.array(in_left).filter(differ.combine_chunks()))
+    columns = (fkeys, old.filter(differ), new.filter(differ))
+    moved = [Moved(*frame) for frame in zip(*(c.to_pylist() for c in columns), strict=True)]
+    sums = [class_sums(manifest.frames, len(manifest.header.classes)) for manifest in (one, other)]
     names = list(dict.fromkeys([*one.header.classes, *other.header.classes]))
     return DatasetDiff(
         f"{before.name}@{before.version}",
@@ -94,8 +90,14 @@ def diff_datasets(records: RecordStore, before: Dataset, after: Dataset) -> Data
         _only(right, np.isin(right_names, left_names)),
         _only(left, np.isin(left_names, right_names)),
         tuple(sorted(moved, key=lambda frame: frame.fkey)),
-        _compared(names, _pixels(one), _pixels(other)),
-        _presence(names, one, other),
+        _compared(
+            names,
+            *(_pixels(m, pixels) for m, (pixels, _) in zip((one, other), sums, strict=True)),
+        ),
+        _presence(
+            names,
+            *(_shares(m, frames) for m, (_, frames) in zip((one, other), sums, strict=True)),
+        ),
         _by_column("camera", left, right),
         _by_column("scene", left, right),
     )
@@ -106,26 +108,19 @@ def _only(rows: pa.Table, shared: npt.NDArray[np.bool_]) -> dict[str, str]:
     return dict(zip(own["fkey"].to_pylist(), own["split"].to_pylist(), strict=True))
 
 
-def _pixels(manifest: Manifest) -> dict[str, float]:
-    classes = manifest.header.classes
-    sums = class_matrix(manifest.frames, len(classes)).sum(axis=0)
-    return dict(zip(classes, (sums / max(int(sums.sum()), 1)).tolist(), strict=True))
+def _pixels(manifest: Manifest, sums: npt.NDArray[np.int64]) -> dict[str, float]:
+    shares = (sums / max(int(sums.sum()), 1)).tolist()
+    return dict(zip(manifest.header.classes, shares, strict=True))
 
 
-def _presence(names: Sequence[str], one: Manifest, other: Manifest) -> Compared:
+def _shares(manifest: Manifest, frames: npt.NDArray[np.int64]) -> dict[str, float]:
+    return dict(zip(manifest.header.classes, (frames / len(manifest)).tolist(), strict=True))
+
+
+def _presence(
+    names: Sequence[str], before: Mapping[str, float], after: Mapping[str, float]
+) -> Compared:
     """Shares that do not sum to 1: their distance is the classes' mean of two-valued ones."""
-    before, after = (
-        dict(
-            zip(
-                manifest.header.classes,
-                (class_matrix(manifest.frames, len(manifest.header.classes)) > 0)
-                .mean(axis=0)
-                .tolist(),
-                strict=True,
-            )
-        )
-        for manifest in (one, other)
-    )
     changes = _changes(names, before, after)
     of_each = [distance([c.before, 1 - c.before], [c.after, 1 - c.after]) for c in changes]
     return Compared(

@@ -21,11 +21,12 @@ from catalog.records.tables import Dataset
 from catalog.tags.confusion_cells import predicted_pixels
 from catalog.values import NOBODY, Owner
 from pipeline.datasets.class_lists import of_alike_sources
-from pipeline.datasets.datasets import Content, Provenance, class_matrix, save_content
+from pipeline.datasets.datasets import Content, Provenance, save_content
 from pipeline.datasets.derive import Stores, grown_by, grown_split, one_of_each
 from pipeline.datasets.frame_worth import Reals, Worth, worth_of
 from pipeline.datasets.leakage_guard import guard_of_rows, union
 from pipeline.datasets.naming import naming
+from pipeline.datasets.row_counts import class_matrix
 from pipeline.manifest_store import read_manifest
 from query.frames.file_versions import with_versions
 from query.frames.sampling import Hashes, hashes_of
@@ -245,7 +246,7 @@ def _expects(
     improvement: Improvement, split: str, content: Content, added: Selection
 ) -> list[dict[str, Any]]:
     """The weak classes, weakest first: in how many frames of the split they were, and come."""
-    grown = content.rows.filter(pc.equal(content.rows["split"], split))
+    grown = content.table().filter(pc.equal(content.table()["split"], split))
     frames = (class_matrix(grown, len(content.tags)) > 0).sum(axis=0).tolist()
     rows = []
     for tag, count in zip(content.tags, frames, strict=True):

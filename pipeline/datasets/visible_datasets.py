@@ -33,7 +33,7 @@ from catalog.storage.atomic_write import atomic_write
 from catalog.storage.eviction import Bounds, entries_in, entries_to_evict
 from catalog.storage.lru import Lru
 from catalog.values import Owner
-from pipeline.datasets.datasets import class_matrix
+from pipeline.datasets.row_counts import class_matrix
 from pipeline.manifest import Manifest
 from query.run.run_sql import execute
 

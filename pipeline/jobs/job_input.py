@@ -12,6 +12,7 @@ from catalog.records.tables import Dataset
 from framesift_start import start
 from ingest.sources.mount import Mount
 from ingest.sources.schemes import is_archive, scheme_of
+from pipeline.cache.contents import staged_name
 from pipeline.cache.lease import MANIFESTS
 from pipeline.jobs.request import JobPaths, StagingBeside
 from pipeline.jobs.work import JobHome
@@ -19,7 +20,7 @@ from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.manifest_store import folder_of, placed_manifest, read_manifest
 from pipeline.runs.orders import Order
 from pipeline.staging.mounted import mounted_manifest, mounts_of
-from pipeline.staging.stage import newest_manifest, staged_name
+from pipeline.staging.stage import newest_manifest
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from pipeline.jobs.request import JobPaths
 from pipeline.jobs.resources import Resources, asked_resources
 from pipeline.jobs.training import training_work
 from pipeline.jobs.work import JobHome, Work
-from pipeline.jobs.workflow.moves import RUN
+from pipeline.jobs.workflow.task_paths import RUN
 from pipeline.runs.orders import (
     ModelOrder,
     NetworkOrder,

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from catalog.errors import InvalidInput
-from pipeline.runs.orders import Order
+
+if TYPE_CHECKING:  # what lists jobs does without
+    from pipeline.runs.orders import Order
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Resources:
                 )
 
 
-def asked_resources(order: Order, packages: Sequence[str] = ()) -> Resources:
+def asked_resources(order: "Order", packages: Sequence[str] = ()) -> Resources:
     """The resources that an order asks for, for programs that import these packages."""
     requested = Resources.from_json(order.resources or {})
     return replace(requested, ranks=order.processes, packages=tuple(packages))

@@ -24,8 +24,6 @@ from pipeline.jobs.resources import Resources, asked_resources
 from pipeline.jobs.work import Work
 from pipeline.jobs.workflow.moves import (
     ASKED,
-    POSITIONS,
-    RUN,
     add_task,
     attempt_name,
     current,
@@ -37,6 +35,7 @@ from pipeline.jobs.workflow.moves import (
     tasks_of,
 )
 from pipeline.jobs.workflow.submission import name_attempt, submit_attempt, submitting
+from pipeline.jobs.workflow.task_paths import POSITIONS, RUN
 from pipeline.runs.orders import Order
 
 _STEP_ATTEMPTS = 3

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
+from pipeline.cache.contents import staged_name
 from pipeline.cache.lease import Holder, leased
 from pipeline.cache.reservation import Reservation
 from pipeline.cache.statistics import SourceCounts, cache_statistics
 from pipeline.manifest_store import read_manifest
 from pipeline.staging.opened_sources import OpenedSources
 from pipeline.staging.plan import StagingPlan, make_cache, plan_staging
-from pipeline.staging.stage import staged_manifest, staged_name
+from pipeline.staging.stage import staged_manifest
 
 
 @dataclass(frozen=True)

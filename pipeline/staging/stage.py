@@ -16,7 +16,7 @@ from catalog.records.tables import Dataset, Staging
 from pipeline.archive.recall import ArchiveAccess, recall_archived
 from pipeline.archive.refused_files import without_refused
 from pipeline.cache.checksums import recording
-from pipeline.cache.contents import StagedManifest, write_stagers
+from pipeline.cache.contents import StagedManifest, staged_name, write_stagers
 from pipeline.cache.eviction import evictions
 from pipeline.cache.lease import MANIFESTS, Holder, leased
 from pipeline.cache.reservation import Reservation
@@ -181,12 +181,6 @@ def announcing(
         missing_bytes=plan.missing_bytes,
     )
     return announced(Announcement(own, about), progress)
-
-
-def staged_name(dataset: Dataset) -> str:
-    """The name of a dataset's staged manifest in a cache."""
-    # The id as well: two homes may share a cache, each with a dataset of that name.
-    return f"{dataset.name}-v{dataset.version}-{dataset.content_id[:12]}"
 
 
 def newest_manifest(records: RecordStore, dataset: Dataset) -> Path:

@@ -14,6 +14,7 @@ from catalog.records.tables import Dataset
 from pipeline.archive.recall import ArchiveAccess, recall_archived
 from pipeline.archive.refused_files import without_refused
 from pipeline.cache.checksums import recording
+from pipeline.cache.contents import staged_name
 from pipeline.cache.eviction import evictions
 from pipeline.cache.lease import Holder, leased
 from pipeline.cache.reading import StagingLocation
@@ -31,7 +32,6 @@ from pipeline.staging.stage import (
     count_plan,
     report_recalling,
     staged_manifest,
-    staged_name,
 )
 
 

@@ -11,6 +11,9 @@ MAX_TEXT = 32_672
 MOST_CHARACTERS = "most characters"
 """Key of the meta data of SUBSTR: characters that its text may have."""
 
+OF_ENGINE = "of the engine"
+"""Key of the meta data of a condition that means in DuckDB what it shall: it is not rewritten."""
+
 VIEW_TEXT = "text of"
 """Key of the meta data of a CAST that stands for a view's text: the type of what it is text of."""
 

@@ -39,6 +39,8 @@ def columns_without_null(condition: exp.Expr) -> Iterator[exp.Column]:
             operands = [test.this]
     elif isinstance(inner, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE | exp.Between):
         operands = [inner.this, inner.args.get("expression")]
+    elif isinstance(inner, exp.In):
+        operands = [inner.this]
     while operands:
         node = operands.pop()
         if isinstance(node, exp.Column):

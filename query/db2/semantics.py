@@ -37,6 +37,7 @@ from query.db2 import (
 )
 from query.db2.calls import (
     MOST_CHARACTERS,
+    OF_ENGINE,
     VIEW_TEXT,
     Db2Aggregate,
     Db2Cast,
@@ -227,6 +228,8 @@ class _Typing:
             return node, columns.get((node.table, node.name), OTHER)
         if VIEW_TEXT in node.meta:
             return node, TEXT
+        if OF_ENGINE in node.meta:
+            return node, OTHER
         if isinstance(node, exp.Literal):
             return node, TEXT if node.is_string else db2_types.of_number(node.name)
         go_on()
@@ -248,6 +251,9 @@ class _Typing:
             if self.lists and isinstance(node, exp.In) and _is_in_where(node):
                 _list_texts(node)
             return compared, OTHER
+        if isinstance(node, exp.Is) and VIEW_TEXT in node.this.unnest().meta:
+            node.this.replace(node.this.unnest().this)  # null where its text is
+            return node, OTHER
         if isinstance(node, exp.Case | exp.Coalesce | exp.Nullif):
             return _alternatives(node, of)
         if isinstance(node, exp.Any | exp.All):

@@ -248,15 +248,23 @@ def _constant(cast: Db2Cast, name: str, default: int, lowest: int, highest: int)
 def divide(node: exp.Expr, left: Db2Type, right: Db2Type, result: Db2Type) -> exp.Expr:
     """``left / right`` of numbers: integers truncate, decimals at Db2's scale."""
     parts = {"a": node.args["this"], "b": node.args["expression"]}
+    # A constant needs no look, and without it the operand is named once.
+    divisor = "{b}" if _is_not_zero(parts["b"]) else _NOT_ZERO
     if result.kind == "DOUBLE":
-        return fill(f"{{a}}::DOUBLE / {_NOT_ZERO}", **parts)
+        return fill(f"{{a}}::DOUBLE / {divisor}", **parts)
     if result.is_integer:
-        return fill(f"{{a}} // {_NOT_ZERO}", **parts)
+        return fill(f"{{a}} // {divisor}", **parts)
     left, right = left.as_decimal(), right.as_decimal()
     shift = 10 ** (result.scale - left.scale + right.scale)
-    divisor = _unscaled(_NOT_ZERO, right)
-    quotient = f"({_unscaled('{a}', left)} * {shift}::HUGEINT // {divisor})"
-    return fill(_scaled(quotient, result), **parts)
+    shifted = (
+        f"{_unscaled('{a}', left)} * {shift}::HUGEINT" if shift > 1 else _unscaled("{a}", left)
+    )
+    return fill(_scaled(f"({shifted} // {_unscaled(divisor, right)})", result), **parts)
+
+
+def _is_not_zero(divisor: exp.Expr) -> bool:
+    inner = divisor.unnest()
+    return isinstance(inner, exp.Literal) and not inner.is_string and float(inner.name) != 0
 
 
 def average(total: exp.Expr, count: exp.Expr, argument: Db2Type, result: Db2Type) -> exp.Expr:
@@ -283,13 +291,9 @@ def _scaled(units: str, kind: Db2Type) -> str:
     """A whole number of smallest units as the DECIMAL."""
     if not kind.scale:
         return f"CAST({units} AS DECIMAL(31, 0))"
-    unit = f"{10**kind.scale}::HUGEINT"
-    text = (
-        f"CASE WHEN {units} < 0 THEN '-' ELSE '' END"
-        f" || (abs({units}) // {unit})::VARCHAR || '.'"
-        f" || lpad((abs({units}) % {unit})::VARCHAR, {kind.scale}, '0')"
-    )
-    return f"CAST({text} AS DECIMAL(31, {kind.scale}))"
+    # Times one unit, which leaves the digits as they are, and sets the point.
+    unit = f"CAST({10**-kind.scale:.{kind.scale}f} AS DECIMAL({kind.scale}, {kind.scale}))"
+    return f"CAST(CAST({units} AS DECIMAL(38, 0)) * {unit} AS DECIMAL(31, {kind.scale}))"
 
 
 _NARROW = 18

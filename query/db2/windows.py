@@ -38,7 +38,7 @@ def call(node: Db2Aggregate, of: TypeOf) -> Typed:
     if name in _WINDOWED and not isinstance(node.parent, exp.Window):
         raise _lacks(name, "OVER (...)")
     if name == "MEDIAN":
-        return _bare("quantile_cont(CAST({x} AS DOUBLE), 0.5)", x=_number(node.this, of)), DOUBLE
+        return _quantile(_number(node.this, of), of(node.this), "0.5"), DOUBLE
     if name == "GROUPING":
         if isinstance(node.parent, exp.Window):
             raise SqlError(-142, "42612", "The SQL statement is not supported: GROUPING with OVER.")
@@ -70,10 +70,16 @@ def percentile(node: exp.WithinGroup, of: TypeOf) -> Typed:
     key = number(keys[0].this) if kind is TEXT else keys[0].this
     if name == "PERCENTILE_CONT":
         fraction = repr(1 - float(share)) if falling else share
-        return _bare(f"quantile_cont(CAST({{x}} AS DOUBLE), {fraction})", x=key), DOUBLE
+        return _quantile(key, kind, fraction), DOUBLE
     # DuckDB counts a negative one from the highest value on.
     fraction = share if not falling else f"-{share}" if float(share) else "1"
     return _bare(f"quantile_disc({{x}}, {fraction})", x=key), DOUBLE if kind is TEXT else kind
+
+
+def _quantile(value: exp.Expr, kind: Db2Type, fraction: str) -> exp.Expr:
+    """A quantile between values, in DOUBLE, as it is of integers: selecting these takes half."""
+    operand = "{x}" if kind.is_integer else "CAST({x} AS DOUBLE)"
+    return _bare(f"quantile_cont({operand}, {fraction})", x=value)
 
 
 def check(node: exp.Window, name: str) -> None:

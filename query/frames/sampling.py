@@ -9,9 +9,12 @@ from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 Hashes = npt.NDArray[np.uint64]
 """One value per frame."""
+
+_HASHED_ROWS = 65_536
 
 _GOLDEN = 0x9E3779B97F4A7C15
 
@@ -22,6 +25,13 @@ def hashes_of(fkeys: Iterable[str]) -> Hashes:
         hashlib.md5(fkey.encode(), usedforsecurity=False).digest()[8:] for fkey in fkeys
     )
     return np.frombuffer(digests, "<u8").astype(np.uint64)
+
+
+def hashes_of_column(fkeys: pa.ChunkedArray) -> Hashes:
+    """`hashes_of` a column, of which a part at a time is Python's texts."""
+    starts = range(0, len(fkeys), _HASHED_ROWS)
+    parts = [hashes_of(fkeys.slice(start, _HASHED_ROWS).to_pylist()) for start in starts]
+    return np.concatenate([np.empty(0, np.uint64), *parts])
 
 
 def random_keys(fkey_hashes: Hashes, seed: int) -> Hashes:

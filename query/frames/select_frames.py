@@ -1,6 +1,6 @@
 """A question to a selection: the frames that fulfil its conditions, sampled, in its order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -15,12 +15,13 @@ from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH, LABEL_SIZE
 from query.frames.candidates import candidates, mark_column, once, only
 from query.frames.sampling import Hashes, first, random_keys
-from query.frames.selection import Selection
+from query.frames.selection import SelectedRows, Selection
 from query.question.conditions import question_where, relation_for, vocabulary_of
 from query.question.of_model import asking
 from query.question.question import Question
 from query.question.question_sql import OrderItem, order_items
-from query.run.run_sql import execute
+from query.run.kept_rows import KeptRows
+from query.run.run_sql import execute, execute_kept
 
 _COLUMNS = (
     "fkey", "platform", "cluster", "datasource", "path", "filename", "scene", "camera",
@@ -35,23 +36,37 @@ def select_frames(
     at: int | None = None,
     columns: Sequence[str] = (),
 ) -> Selection:
+    """`select_rows`, all in memory."""
+    return select_rows(store, question, at, columns).selection
+
+
+def select_rows(
+    store: Catalog,
+    question: Question,
+    at: int | None = None,
+    columns: Sequence[str] = (),
+    *,
+    only: bool = False,
+) -> SelectedRows:
     """The frames that answer a question, in its order, then by fkey.
 
     Args:
         columns: Tags and columns of the file that a selection does not have by itself.
+        only: The frames have ``columns`` and no other column.
     """
     with asking(store, question, at) as (snapshot, plain):
         relation = relation_for(snapshot, plain)
         classes = tuple(snapshot.classes)
         more = _more(columns, relation, classes)
-        with _chosen_rows(snapshot, relation, plain) as chosen:
+        with chosen_rows(snapshot, relation, plain) as chosen:
             asked_of, condition, values = chosen
             items = order_items(plain, vocabulary_of(snapshot))
             order = [_order(item) for item in items]
-            fetch = _Fetch(snapshot, asked_of, classes, more)
-            frames = fetch.frames(condition, values, order, question.limit)
+            listed = [*dict.fromkeys(name.strip().lower() for name in columns)] if only else []
+            fetch = _Fetch(snapshot, asked_of, listed or (*_COLUMNS, *classes, *more))
+            rows = fetch.rows(condition, values, order, question.limit)
         resolved = question.model_copy(update={"snapshot": snapshot.number})
-        return Selection(resolved, snapshot.number, frames, classes)
+        return SelectedRows(resolved, snapshot.number, rows, classes)
 
 
 def frames_of(snapshot: Snapshot, hashes: Hashes) -> tuple[pa.Table, tuple[str, ...]]:
@@ -59,7 +74,28 @@ def frames_of(snapshot: Snapshot, hashes: Hashes) -> tuple[pa.Table, tuple[str, 
     relation = snapshot.every_frame
     classes = tuple(snapshot.classes)
     with only(snapshot, relation, hashes) as few:
-        return _Fetch(snapshot, few, classes).frames("true", []), classes
+        return _Fetch(snapshot, few, (*_COLUMNS, *classes)).rows("true", []).table(), classes
+
+
+def further_columns(
+    relation: FramesRelation,
+    columns: Sequence[str],
+    own: Collection[str],
+    optional: Collection[str] = (),
+) -> tuple[str, ...]:
+    """Those of some columns that are not among a selection's own.
+
+    Args:
+        optional: Columns that are left out where frames have none.
+
+    Raises:
+        UnknownName: Frames have no such column.
+    """
+    further = dict.fromkeys(name for name in columns if name not in own)
+    for name in further:
+        if name not in relation.columns and name not in (*_COLUMNS, *optional):
+            raise UnknownName("column", name, relation.columns)
+    return tuple(name for name in further if name in relation.columns)
 
 
 def _more(
@@ -75,7 +111,7 @@ def _more(
 
 
 @contextmanager
-def _chosen_rows(
+def chosen_rows(
     snapshot: Snapshot,
     relation: FramesRelation,
     question: Question,
@@ -93,75 +129,63 @@ def _chosen_rows(
 
 @dataclass(frozen=True)
 class _Fetch:
-    """Rows in Selection's columns."""
+    """Rows of frames."""
 
     snapshot: Snapshot
     relation: FramesRelation
-    classes: tuple[str, ...]
-    more: tuple[str, ...] = ()
+    columns: Sequence[str]
 
-    def frames(
+    def rows(
         self,
         condition: str,
-        values: list[object],
+        values: Sequence[object],
         order: Sequence[str] = (),
         limit: int | None = None,
-    ) -> pa.Table:
+    ) -> KeptRows:
         """The frames for which the condition holds."""
-        sized = LABEL_SIZE in self.relation.columns
-        if sized:
+        by = ", ".join([*order, "fkey"])
+        columns = ", ".join(map(_quoted, self.columns))
+        if LABEL_SIZE in self.relation.columns:
             condition = f"({condition}) AND {self.relation.has_label}"
-        all_columns = (*_COLUMNS, *self.classes, *self.more)
-        columns = [name for name in all_columns if name != LABEL_SIZE or sized]
-        by, listed = ", ".join([*order, "fkey"]), ", ".join(map(_quoted, columns))
-        frames = execute(
-            self.snapshot,
-            f"WITH frames AS ({self.relation.sql_for(condition, by, listed)}) SELECT {listed} "
-            f"FROM frames WHERE {condition} ORDER BY {by}"
-            + (f" LIMIT {limit}" if limit is not None else ""),
-            values,
+            statement = self._of_frames(columns, condition, by, limit)
+            return KeptRows.of(execute(self.snapshot, statement, values))
+        first = self.relation.listed() if limit is not None and limit <= _FEW else None
+        if first is not None:
+            statement = self._of_frames("fkey", condition, by, limit)
+            fkeys = execute(self.snapshot, statement, values)["fkey"].to_pylist()
+            values = [fkeys, min(fkeys, default=""), max(fkeys, default="")]
+            frames = f"SELECT * FROM ({first})"
+        else:
+            frames = self._of_frames("*", condition, by, limit, f"{columns}, {by}, {_OF_LABEL}")
+        # A label is a file of its own; no column's name has a blank.
+        statement = (
+            f"WITH chosen AS ({frames}), "
+            f'labels AS (SELECT fkey AS "label fkey", size AS {LABEL_SIZE} FROM main.{FILES}) '
+            f"SELECT {columns} FROM chosen LEFT JOIN labels "
+            "ON \"label fkey\" = cluster || ':' || datasource || ':' || label_file "
+            f'WHERE label_file IS NULL OR "label fkey" IS NOT NULL ORDER BY {by}'
         )
-        return frames if sized else self._sized(frames)
+        return execute_kept(self.snapshot, statement, values)
 
-    def _sized(self, frames: pa.Table) -> pa.Table:
-        """The frames with the sizes of their labels, which are rows of their own."""
-        # A statement of its own, in which DuckDB knows how few the labels are: else it may lay all
-        # files of the catalog into the join's hash table.
-        named = frames.select(["cluster", "datasource", "label_file"])
-        named = named.add_column(0, "place", pa.array(range(len(frames))))
-        with self._labels(named) as (labels, values):
-            sizes = execute(
-                self.snapshot,
-                f"WITH labels(place, cluster, datasource, label_file) AS ({labels}), "
-                "named AS (SELECT place, cluster || ':' || datasource || ':' || label_file AS fkey "
-                "FROM labels WHERE label_file IS NOT NULL) "
-                f"SELECT place, size FROM named JOIN main.{FILES} USING (fkey) UNION ALL "
-                "SELECT place, NULL FROM labels WHERE label_file IS NULL ORDER BY place",
-                values,
-            )
-        if len(sizes) < len(frames):
-            frames = frames.take(sizes["place"])
-        sized = frames.append_column(LABEL_SIZE, sizes["size"])
-        return sized.select([*_COLUMNS, *self.classes, *self.more])
+    def _of_frames(
+        self, columns: str, condition: str, by: str, limit: int | None, named: str = ""
+    ) -> str:
+        """A statement that gives columns of the frames, in order where it matters by itself.
 
-    @contextmanager
-    def _labels(self, named: pa.Table) -> Iterator[tuple[str, list[object]]]:
-        """A statement that gives the rows, and the values bound in it."""
-        if len(named) <= _BOUND:
-            yield (
-                f"SELECT {', '.join(['unnest(?)'] * len(named.columns))}",
-                [column.to_pylist() for column in named.columns],
-            )
-            return
-        with self.snapshot.with_table(_LABELS, named):
-            yield f"FROM {_LABELS}", []
+        Args:
+            named: Names the columns that are wanted; ``columns`` does when empty.
+        """
+        frames = self.relation.sql_for(condition, by, named or columns)
+        first = f" LIMIT {limit}" if limit is not None else ""
+        ordered = f" ORDER BY {by}{first}" if first or not named else ""
+        return f"WITH frames AS ({frames}) SELECT {columns} FROM frames WHERE {condition}{ordered}"
 
 
-_LABELS = "chosen_labels"
+_OF_LABEL = "cluster, datasource, label_file"
+"""Columns that name a frame's label."""
 
-_BOUND = 1_000
-"""So many rows are bound as values: for a table DuckDB imports pyarrow.dataset, which takes a tenth
-of a short command."""
+_FEW = 10_000
+"""Of so many first frames at most, names are found before the other columns are read."""
 
 
 def _quoted(name: str) -> str:

@@ -15,7 +15,7 @@ where it makes a number of it again. DuckDB removes no self join by itself, not 
 key; over the views such a statement took 6 times as long, at 10,000,000 frames 73 times one scan.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -24,7 +24,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from catalog.lake.layouts import Scan, TableLayout
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.values import TagColumn
-from query.db2.calls import VIEW_TEXT
+from query.db2.calls import OF_ENGINE, VIEW_TEXT
 from query.db2.nulls import columns_without_null, conjuncts
 from query.run.collection_column import FILE_VIEWS, fill
 
@@ -41,6 +41,8 @@ class Tables:
     """How the files and these columns lie in tables."""
     collection: str = ""
     """Value of the column of that name; see layouts.TableLayout."""
+    few_values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The values of text tags that lie as an ENUM; see layouts.TableLayout."""
 
     def schema(self) -> dict[str, dict[str, str]]:
         """Column types of the tables, as read_only.Schema has those of the views."""
@@ -58,8 +60,13 @@ class Tables:
                 count = _Rewrite(scope, self, count).run()
 
     def finish(self, query: exp.Query) -> None:
-        """Give files their collection, in place."""
+        """Give files their collection, and read the parts of views in place of these, in place."""
         fill(query, self.collection, self.schema())
+        tags = {tag.tag: tag for tag in self.tags.values()}
+        for table in list(query.find_all(exp.Table)):
+            parts = self.layout.parts.get(table.name) if table.db else None
+            if parts and isinstance(table.parent_select, exp.Select):
+                _exchange_parts(table.parent_select, table, parts, tags)
 
 
 @dataclass
@@ -95,6 +102,8 @@ class _Row:
     """Other tables of tags, whose columns may be null."""
     present: list[_Stored] = field(default_factory=list)
     """Columns that must not be null."""
+    chosen: list[tuple[_Stored, Mapping[int, str]]] = field(default_factory=list)
+    """Columns of few values, and those that alone are asked for, by their places among all."""
 
     @property
     def anchor(self) -> str:
@@ -236,6 +245,7 @@ class _Rewrite:
         derived = exp.Subquery(alias=exp.TableAlias(this=exp.to_identifier(row.alias, quoted=True)))
         self._take_out(aliases, derived)
         self._look_up(row, aliases)
+        self._choose(row, aliases)
         for column in list(self.select.find_all(exp.Column)):
             if column.table in aliases:
                 column.replace(self._column(row, aliases[column.table], column.name))
@@ -255,6 +265,36 @@ class _Rewrite:
             value = exp.Anonymous(this=function, expressions=[exp.Literal.string(hashed)])
             found = exp.EQ(this=self._of(row, f"h_{name}", FILES, name), expression=value)
             self.select.where(found, copy=False)
+
+    def _choose(self, row: _Row, aliases: Mapping[str, _Member]) -> None:
+        """Choose among the few values of a text: a number is compared then, and no text."""
+        where = self.select.args.get("where")
+        remaining = []
+        for condition in conjuncts(where.this) if where is not None else ():
+            column, texts = _one_of(condition)
+            tag = self._encoded(column, aliases)
+            if tag is None:
+                remaining.append(condition)
+                continue
+            # Blanks at the end do not count.
+            texts = {text.rstrip(" ") for text in texts}
+            values = self.tables.few_values[tag.tag]
+            chosen = {n: value for n, value in enumerate(values) if value.rstrip(" ") in texts}
+            if tag.table not in row.required:
+                row.required.append(tag.table)
+            row.chosen.append((_Stored(tag.table, tag.tag), chosen))
+        if row.chosen:
+            holds = exp.Where(this=exp.and_(*remaining, copy=False)) if remaining else None
+            self.select.set("where", holds)
+
+    def _encoded(self, column: exp.Expr | None, aliases: Mapping[str, _Member]) -> TagColumn | None:
+        """The tag of few values that a column of a member gives the text of."""
+        member = aliases.get(column.table) if isinstance(column, exp.Column) else None
+        if column is None or member is None or member.optional or column.name == _FKEY:
+            return None
+        name = column.name if member.view in FILE_VIEWS else member.view[2:]
+        tag = None if name in FILES_COLUMNS else self.tags.get(name)
+        return tag if tag is not None and tag.tag in self.tables.few_values else None
 
     def _require(self, row: _Row, member: _Member) -> None:
         if member.view in FILE_VIEWS:
@@ -322,6 +362,8 @@ class _Rewrite:
             select = select.join(_table(table), on=_same_file(table, anchor), join_type="left")
         for column in self._to_check(row):
             select = select.where(_is_present(_lying(scan, column)), copy=False)
+        for column, values in row.chosen:
+            select = select.where(_is_one_of(_lying(scan, column), values), copy=False)
         return select
 
     def _value(self, scan: Scan, column: _Stored) -> exp.Expr:
@@ -369,6 +411,67 @@ class _Rewrite:
         ]
         holds = exp.Where(this=exp.and_(*remaining, copy=False)) if remaining else None
         self.select.set("where", holds)
+
+
+def _one_of(condition: exp.Expr) -> tuple[exp.Column | None, Collection[str]]:
+    """The column that a condition compares with texts, and these; None for another condition."""
+    inner = condition.unnest()
+    if isinstance(inner, exp.In):
+        left, texts = inner.this.unnest(), inner.expressions
+    elif isinstance(inner, exp.EQ):
+        sides = inner.left.unnest(), inner.right.unnest()
+        left, *texts = sides if isinstance(sides[0], exp.Column) else sides[::-1]
+    else:
+        return None, ()
+    literals = [text.unnest() for text in texts]
+    if not (isinstance(left, exp.Column) and literals) or not all(
+        isinstance(text, exp.Literal) and text.is_string for text in literals
+    ):
+        return None, ()
+    return left, {text.name for text in literals}
+
+
+def _is_one_of(column: exp.Column, values: Mapping[int, str]) -> exp.Expr:
+    """The condition that an ENUM has one of these values.
+
+    DuckDB compares it as a number with one text, and by its own text with several.
+    """
+    condition: exp.Expr = exp.false()
+    if len(values) == 1:
+        condition = exp.EQ(this=column, expression=exp.Literal.string(*values.values()))
+    elif values:
+        code = exp.Anonymous(this="enum_code", expressions=[column])
+        condition = exp.In(this=code, expressions=[exp.Literal.number(one) for one in values])
+    condition.meta[OF_ENGINE] = True
+    return condition
+
+
+def _exchange_parts(
+    select: exp.Select, table: exp.Table, parts: Sequence[str], tags: Mapping[str, TagColumn]
+) -> None:
+    """Read a view's parts, of which the first alone has tags; of each the columns named."""
+    alias = table.alias_or_name
+    names = dict.fromkeys(
+        column.name for column in select.find_all(exp.Column) if column.table == alias
+    )
+    rows: exp.Query | None = None
+    for number, part in enumerate(parts):
+        values = [
+            exp.alias_(
+                exp.column(name, quoted=True)
+                if number == 0 or name not in tags
+                else exp.cast(exp.Null(), tags[name].type),
+                name,
+                quoted=True,
+            )
+            for name in names
+        ]
+        of_part = exp.Select(expressions=values or [exp.alias_("1", "one")]).from_(
+            exp.table_(part, db="main", quoted=True)
+        )
+        rows = of_part if rows is None else exp.union(rows, of_part, distinct=False, copy=False)
+    name = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+    table.replace(exp.Subquery(this=rows, alias=name))
 
 
 def _is_inner(join: exp.Join) -> bool:

@@ -58,5 +58,5 @@ def _known(snapshot: Snapshot, collection: str = "") -> _Known:
 
 def _of(snapshot: Snapshot, collection: str) -> _Known:
     tags = {name.lower(): column for name, column in snapshot.tags.items()}
-    tables = Tables(tags, snapshot.layout, collection)
+    tables = Tables(tags, snapshot.layout, collection, snapshot.layout.few_values(snapshot))
     return _Known(Views(snapshot.schema), tables, open_tags(snapshot))

@@ -1,14 +1,21 @@
 """Rows as bytes in the formats that clients ask for, batch by batch."""
 
 import io
+import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any, Literal
 
 import pyarrow as pa
 
 from catalog.errors import StorageError
-from query.run.result_text import csv_lines, csv_names, json_objects, plain
+from query.run.result_text import (
+    csv_lines,
+    csv_names,
+    indented_json_objects,
+    json_objects,
+    plain,
+)
 
 Format = Literal["csv", "csv-named", "json", "ndjson", "arrow", "arrow-stream", "parquet"]
 
@@ -44,6 +51,26 @@ def encoded(
 def to_records(rows: pa.Table) -> list[dict[str, Any]]:
     """Rows as dictionaries of what JSON can hold."""
     return [{name: plain(value) for name, value in row.items()} for row in rows.to_pylist()]
+
+
+def indented_json(
+    about: Mapping[str, Any], name: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[bytes]:
+    """A JSON document of two blanks' indentation whose last member are rows.
+
+    Args:
+        about: The members before.
+        name: That member's.
+    """
+    whole = json.dumps({**about, name: []}, indent=2, ensure_ascii=False)
+    separator = ",\n"
+    opening = whole.removesuffix("]\n}") + "\n"
+    for batch in batches:
+        objects = indented_json_objects(batch, 4, separator)
+        if objects:
+            yield opening.encode() + objects[: -len(separator)]
+            opening = separator
+    yield b"\n  ]\n}" if opening == separator else whole.encode()
 
 
 def _csv(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
@@ -123,14 +150,31 @@ def _write_parquet(file: IO[bytes], schema: pa.Schema, batches: Iterator[pa.Reco
 
     try:
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for batch in batches:
-                writer.write_batch(batch)
+            for rows in _row_groups(batches):
+                writer.write_table(rows)
     except OSError as error:
         raise StorageError(
             f"{tempfile.gettempdir()}: the answer cannot be written there: {error.strerror}",
             tempfile.gettempdir(),
         ) from error
 
+
+def _row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows as those groups in which Parquet's readers skip and decode."""
+    gathered: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        gathered.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            yield pa.Table.from_batches(gathered)
+            gathered, rows, size = [], 0, 0
+    if gathered:
+        yield pa.Table.from_batches(gathered)
+
+
+_GROUP_ROWS, _GROUP_BYTES = 122_880, 64 << 20
+"""Rows of a group, as DuckDB writes it, or fewer of so many bytes in memory."""
 
 _Encoder = Callable[[pa.Schema, Iterator[pa.RecordBatch]], Iterator[bytes]]
 _ENCODERS: dict[Format, _Encoder] = {

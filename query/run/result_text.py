@@ -1,7 +1,8 @@
 """Rows as text, whole columns at a time: a million rows would take a minute value by value."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from math import isfinite
@@ -27,8 +28,9 @@ def csv_lines(rows: pa.RecordBatch, first: int | None = None) -> bytes:
     """
     fields = [_csv_fields(column) for column in rows.columns]
     if first is not None:
-        fields = [pa.array(range(first, first + rows.num_rows)).cast(_TEXT), *fields]
-    return _joined([*_between(fields, ","), "\n"], missing="")
+        fields = [_Field(pa.array(range(first, first + rows.num_rows)).cast(_TEXT)), *fields]
+    between = ["", *[","] * (len(fields) - 1)]
+    return _joined(zip(between, fields, strict=True), "\n", missing="")
 
 
 def csv_names(names: Sequence[str]) -> bytes:
@@ -41,11 +43,24 @@ def json_objects(rows: pa.RecordBatch, separator: str) -> bytes:
 
     Decimals are numbers, times are text, and what is no number (NaN, infinity) is null.
     """
-    parts: list[Any] = []
-    for name, column in zip(rows.schema.names, rows.columns, strict=True):
-        key = json.dumps(name, ensure_ascii=False)
-        parts += [f"{', ' if parts else '{'}{key}: ", _json_values(column)]
-    return _joined([*parts, "}" + separator], missing="null")
+    return _objects(rows, "{", ", ", "}" + separator)
+
+
+def indented_json_objects(rows: pa.RecordBatch, blanks: int, separator: str) -> bytes:
+    """`json_objects` with each member on a line, as ``json.dumps(..., indent=2)`` writes them.
+
+    Args:
+        blanks: So many stand before an object.
+    """
+    margin = blanks * " "
+    member = f"\n{margin}  "
+    return _objects(rows, f"{margin}{{{member}", f",{member}", f"\n{margin}}}{separator}")
+
+
+def _objects(rows: pa.RecordBatch, begin: str, between: str, end: str) -> bytes:
+    keys = [json.dumps(name, ensure_ascii=False) for name in rows.schema.names]
+    leads = [f"{between if number else begin}{key}: " for number, key in enumerate(keys)]
+    return _joined(zip(leads, map(_json_values, rows.columns), strict=True), end, missing="null")
 
 
 def plain(value: Any) -> Any:
@@ -61,42 +76,62 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _between(parts: list[Any], separator: str) -> list[Any]:
-    pieces: list[Any] = []
-    for piece in parts:
-        pieces += [piece] if not pieces else [separator, piece]
-    return pieces
+@dataclass(frozen=True)
+class _Field:
+    """The texts of a column."""
+
+    texts: pa.Array
+    mark: str = ""
+    """Stands before and after each."""
 
 
-def _joined(parts: list[Any], missing: str) -> bytes:
-    """The texts of every row one after the other."""
-    columns = [pa.scalar(piece, _TEXT) if isinstance(piece, str) else piece for piece in parts]
+def _joined(fields: Iterable[tuple[str, _Field]], end: str, missing: str) -> bytes:
+    """The texts of every row one after the other, each field's behind a text of its own."""
+    parts: list[Any] = []
+    mark = ""
+    for lead, field in fields:
+        parts += [pa.scalar(mark + lead + field.mark, _TEXT), field.texts]
+        mark = field.mark
+    nothing = pa.scalar("", _TEXT)
     lines = pc.binary_join_element_wise(
-        *columns, pa.scalar("", _TEXT), null_handling="replace", null_replacement=missing
+        *parts,
+        pa.scalar(mark + end, _TEXT),
+        nothing,
+        null_handling="replace",
+        null_replacement=missing,
     )
     return b"" if not len(lines) else lines.buffers()[2].to_pybytes()
 
 
-def _csv_fields(column: pa.Array) -> pa.Array:
-    kind = column.type
-    if kinds.is_string(kind) or kinds.is_large_string(kind):
-        return _quoted(pc.replace_substring(column.cast(_TEXT), '"', '""'))
-    if kinds.is_decimal(kind):
-        return _decimals(column)
-    return _plain_texts(column, _csv_field)
-
-
-def _json_values(column: pa.Array) -> pa.Array:
+def _csv_fields(column: pa.Array) -> _Field:
     kind = column.type
     if kinds.is_string(kind) or kinds.is_large_string(kind):
         texts = column.cast(_TEXT)
-        if pc.any(pc.match_substring_regex(texts, "[\x00-\x1f]")).as_py():
-            return _each(column, _json_value)
-        escaped = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
-        return _quoted(escaped)
+        if pc.any(pc.match_substring(texts, '"')).as_py():
+            texts = pc.replace_substring(texts, '"', '""')
+        return _quoted(texts)
+    if kinds.is_decimal(kind):
+        return _Field(_decimals(column))
+    return _Field(_plain_texts(column, _csv_field))
+
+
+def _json_values(column: pa.Array) -> _Field:
+    kind = column.type
+    if kinds.is_string(kind) or kinds.is_large_string(kind):
+        texts = column.cast(_TEXT)
+        # Most columns have no such text: one look at them in place of a copy for each.
+        if pc.any(pc.match_substring_regex(texts, _ESCAPED)).as_py():
+            if pc.any(pc.match_substring_regex(texts, _CONTROL)).as_py():
+                return _Field(_each(column, _json_value))
+            texts = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
+        return _quoted(texts)
     if kinds.is_timestamp(kind) or kinds.is_date32(kind):
         return _quoted(_plain_texts(column, _json_value))
-    return _plain_texts(column, _json_value)
+    return _Field(_plain_texts(column, _json_value))
+
+
+_CONTROL = "[\x00-\x1f]"
+_ESCAPED = '[\x00-\x1f"\\\\]'
 
 
 def _plain_texts(column: pa.Array, each: Callable[[Any], str]) -> pa.Array:
@@ -118,9 +153,12 @@ def _decimals(column: pa.Array) -> pa.Array:
     return pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), ".")
 
 
-def _quoted(texts: pa.Array) -> pa.Array:
+def _quoted(texts: pa.Array) -> _Field:
+    if not texts.null_count:
+        return _Field(texts, '"')
     quote, nothing = pa.scalar('"', _TEXT), pa.scalar("", _TEXT)
-    return pc.binary_join_element_wise(quote, texts, quote, nothing)  # null where the text is
+    # Null where the text is.
+    return _Field(pc.binary_join_element_wise(quote, texts, quote, nothing))
 
 
 def _each(column: pa.Array, each: Callable[[Any], str]) -> pa.Array:

@@ -15,6 +15,7 @@ from catalog.lake.snapshot import Snapshot
 from catalog.lake.statement_watch import Cancellation, StatementWatch, current
 from query.db2.errors import in_db2s_words
 from query.db2.row_width import TOO_WIDE
+from query.run.kept_rows import KeptRows
 from query.run.preparation import preparing
 from query.run.prepared import prepare
 from query.run.wide_statements import wide_slot
@@ -205,6 +206,14 @@ def execute(snapshot: Snapshot, statement: str, values: Sequence[object] = ()) -
     """All rows of a statement that is known to only read."""
     with in_db2s_words():
         return snapshot.table(statement, values)
+
+
+def execute_kept(snapshot: Snapshot, statement: str, values: Sequence[object] = ()) -> KeptRows:
+    """`execute` in bounded memory."""
+    with in_db2s_words(), snapshot.watched() as watch:
+        with watch.errors():
+            reader = snapshot.execute(statement, [*values] or None).to_arrow_reader(_BATCH_ROWS)
+        return KeptRows(reader.schema, watch.read(reader))
 
 
 def execute_encoded(snapshot: Snapshot, statement: str, values: Sequence[object] = ()) -> pa.Table:

@@ -13,7 +13,7 @@ from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH
 from query.frames.candidates import DUPLICATE, columns_of
 from query.frames.sampling import hashes_of
-from query.frames.select_frames import frames_of, select_frames
+from query.frames.select_frames import frames_of, further_columns, select_frames
 from query.frames.selection import Selection
 from query.question.conditions import relation_for
 from query.question.of_model import asking
@@ -45,6 +45,8 @@ def select_set(
 ) -> tuple[Selection, dict[str, Any]]:
     """The set, and a report of how it came to be."""
     with asking(store, request.question, at) as (snapshot, plain):
+        # What is wrong with them is said before any frame is asked for.
+        further_columns(snapshot.every_frame, request.columns, snapshot.classes, (DRIVE,))
         selection: Selection
         report: dict[str, Any] = {}
         method, question = _drawn_by(replace(request, question=plain))

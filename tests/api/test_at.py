@@ -7,15 +7,15 @@ import httpx
 import pytest
 
 import framesift
-from api.schemas.datasets import NewDataset
+from api.schemas.new_datasets import NewDataset
 from api.services.datasets.new_dataset import save_selection
-from api.services.selections import ask
 from catalog.errors import NotFound
 from catalog.frames.frames import SourceNames, remove
 from catalog.lake.metadata.own_tables import expire
 from catalog.records.datasets import recorded_datasets
 from catalog.values import key_of
 from pipeline.manifest import Manifest
+from query.frames.select_frames import select_frames
 from query.question.question import Question
 from tests.api.servers import serving, several
 from tests.pipeline.homes import FRAMES, open_home
@@ -113,7 +113,7 @@ def test_an_expired_snapshot_becomes_no_dataset(home: Path) -> None:
     """A selection that was had before its snapshot expired cannot be saved under its number."""
     workspace = open_home(home)
     question = Question()
-    selection = ask(workspace, question)
+    selection = select_frames(workspace.catalog, question)
     change(home)
     with workspace.whole_catalog.writing("expire") as connection:
         expire(connection, [selection.snapshot])
@@ -123,6 +123,7 @@ def test_an_expired_snapshot_becomes_no_dataset(home: Path) -> None:
     assert not (home / "datasets").exists()
 
 
+@pytest.mark.wide
 def test_server_and_client(home: Path) -> None:
     """`at` on classes, selections and datasets; the client saves the frames that it has."""
     before, after = change(home)

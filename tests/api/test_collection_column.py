@@ -75,6 +75,7 @@ def counted(served: Served, user: str) -> dict[str, int]:
     return counts
 
 
+@pytest.mark.wide
 def test_each_user_is_shown_their_own(served: Served) -> None:
     """The first that holds, of those that the user may know; a change holds at once."""
     everything = counted(served, "dora")
@@ -89,6 +90,7 @@ def test_each_user_is_shown_their_own(served: Served) -> None:
     assert set(counted(served, "dora")) == {"fronts", "all"}
 
 
+@pytest.mark.wide
 def test_a_filter_of_a_search_and_of_a_policy(served: Served) -> None:
     """Both choose the collection's files alone."""
     search = {
@@ -107,6 +109,7 @@ def test_a_filter_of_a_search_and_of_a_policy(served: Served) -> None:
     assert len(json.loads(found["rows"])) == front["n"] > 0
 
 
+@pytest.mark.wide
 def test_it_says_how_many_files_a_rule_holds_for(tmp_path: Path) -> None:
     """The documents' own example holds for files of a folder; one that holds for none says so."""
     home, tree = tmp_path / "home", make_tree(tmp_path / "a2d2", 2)

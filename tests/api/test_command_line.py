@@ -162,6 +162,7 @@ def _png(path: Path, width: int, height: int) -> None:
     )
 
 
+@pytest.mark.wide
 def test_bad_labels_are_recorded_and_the_scan_goes_on(tmp_path: Path) -> None:
     """A truncated PNG and a label of another size than its image: exit 0, both listed as bad."""
     root = tmp_path / "source"
@@ -275,6 +276,7 @@ def test_json_of_every_command_parses(home: Path, tmp_path: Path) -> None:
     assert [d.name for d in recorded_datasets(open_home(home).records)] == ["all", "cars"]
 
 
+@pytest.mark.wide
 def test_a_reader_that_goes_away_is_no_traceback(catalogued: Path) -> None:
     """Framesift sql ... | head -1."""
     statement = "select m.fkey from metaocean m, metaocean n"

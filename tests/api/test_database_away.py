@@ -18,6 +18,8 @@ from tests.api.servers import wait_until
 from tests.pipeline.homes import SAMPLE, add_source
 from tests.postgres_server import PASSWORD, PostgresServer, own_postgres
 
+pytestmark = pytest.mark.wide
+
 SCENE = "20260311_130314"
 _CALL = {
     "jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -60,7 +62,6 @@ def database() -> Iterator[PostgresServer]:
         yield server
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("trusted_s", [0.0, 1e9], ids=["unknown callers", "known callers"])
 def test_a_database_that_is_away(
     database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted_s: float

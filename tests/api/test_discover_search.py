@@ -347,6 +347,7 @@ def test_groups_by_a_tag(served: Served) -> None:
     assert {row["front"]: row["count"] for row in groups} == expected | {None: 51}
 
 
+@pytest.mark.wide
 def test_duplicates(served: Served, catalogued: Path, tmp_path: Path) -> None:
     """Grouped by filename, only files of which there is another of the same name and size."""
     document = post(served, {"group_by": ["Filename"]}).json()

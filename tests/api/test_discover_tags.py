@@ -31,6 +31,7 @@ def curl(url: str, method: str, body: str) -> str:
     ).stdout  # fmt: skip
 
 
+@pytest.mark.wide
 def test_the_documented_commands(url: str, shared_home: Path) -> None:
     """Each kind is added, listed in its place with its values as JSON in a string, and used."""
     before = httpx.get(f"{url}/tags").json()

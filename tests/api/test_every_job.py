@@ -72,6 +72,7 @@ def check(jobs: EveryJob, commands: list[list[str]], ended: list[tuple[int, str,
             assert err.count("\n") == 1
 
 
+@pytest.mark.wide
 def test_commands_on_a_home(jobs: EveryJob) -> None:
     """Every command on jobs shows a job of each metrics; none ends in a traceback."""
     commands = commands_on(jobs)
@@ -141,6 +142,7 @@ def test_a_state_is_a_bar_and_a_loss_where_there_are_numbers() -> None:
     )
 
 
+@pytest.mark.wide
 def test_followers_of_running_jobs(
     jobs: EveryJob, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -93,6 +93,7 @@ def key_of(fkey: str) -> str:
     return fkey.removeprefix("local:a2d2:")
 
 
+@pytest.mark.wide
 def test_pages_are_of_one_snapshot(served: Served, tmp_path: Path) -> None:
     """Every frame once, in order, whatever is catalogued meanwhile; another question is refused."""
     everything = served.frames()
@@ -309,6 +310,7 @@ def test_labels_keep_their_colours(shared: Served) -> None:
     shared.get(path, 400, params={"format": "webp", "quality": 50})
 
 
+@pytest.mark.wide
 def test_overlays_blend_what_is_asked(shared: Served) -> None:
     """Pixel by pixel: alpha of the label over the image, where the class is asked for."""
     fkey = shared.frames(range="car=20000:")[0]["fkey"]
@@ -366,6 +368,7 @@ def _png(width: int, height: int, pixels: bytes) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + parts
 
 
+@pytest.mark.wide
 def test_bad_files_are_told(served: Served) -> None:
     """Damaged, bombs, other sizes: 422. Gone: 404. A source that is gone: 502. Others go on."""
     first, second, third = served.frames()[:3]
@@ -401,6 +404,7 @@ def test_bad_files_are_told(served: Served) -> None:
     assert len(served.frames()) == FRAMES
 
 
+@pytest.mark.wide
 def test_a_tar_archive_s_frames(catalogued: Path, tmp_path: Path) -> None:
     """Members of an archive are served as files are, and a replaced archive is noticed."""
     root, odd = tmp_path / "root", "%41 ?a=1#é&+;"

@@ -40,6 +40,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.wide
 def test_reading_goes_on_while_the_home_s_disk_is_full(catalogued: Path, disk: Path) -> None:
     """Lists, datasets, their frames, exports; the first look at a dataset, and a token's first use.
 

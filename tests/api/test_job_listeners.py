@@ -16,6 +16,8 @@ from tests.api.servers import serving, wait_until
 from tests.pipeline.homes import open_home
 from tests.pipeline.test_datasets import make
 
+pytestmark = pytest.mark.wide
+
 HOUR = timedelta(hours=1)
 
 
@@ -109,7 +111,6 @@ def served(shared_home: Path) -> Iterator[Served]:
     workspace.close()
 
 
-@pytest.mark.wide
 def test_events_are_of_the_listener_s_rights_as_they_are(served: Served) -> None:
     """An admin and a limited user at once: only the admin's hold paths of the server.
 

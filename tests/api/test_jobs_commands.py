@@ -51,6 +51,7 @@ def test_what_a_job_asks_of_machines() -> None:
             resources_of("slurm", [resource] if resource else [], [option] if option else [])
 
 
+@pytest.mark.wide
 def test_a_dry_run_prints_what_would_be_submitted(catalogued: Path, tmp_path: Path) -> None:
     """A script, and nothing is recorded; a backend that cannot give what is asked says so."""
     home = copy_home(catalogued, tmp_path)

@@ -523,6 +523,7 @@ def test_a_job_s_name_tells_of_no_other_s(served: Served) -> None:
         named("carl~x")
 
 
+@pytest.mark.wide
 def test_what_others_make_of_one_s_own(served: Served) -> None:
     """A version that holds more is seen in part, and does not tell what it was chosen from."""
     served.make("cora", name="shared", question={"scenes": [SEEN[0]]})

@@ -434,6 +434,7 @@ def test_a_stored_rule_that_is_none_is_said_to_be_so(
         assert Asked(client, zoe).sql("select count(*) from metaocean") == "0,0\n"
 
 
+@pytest.mark.wide
 def test_a_new_rule_is_tried_on_the_rows_that_there_are(catalogued: Path, tmp_path: Path) -> None:
     """And refused with a file for which it fails, which an admin may know of."""
     home = copy_home(catalogued, tmp_path)

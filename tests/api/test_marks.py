@@ -9,8 +9,9 @@ from framesift import Client
 from framesift.errors import FramesiftServerError, NotFound
 from tests.api.servers import framesift
 
+pytestmark = pytest.mark.wide
 
-@pytest.mark.wide
+
 def test_the_client_and_the_command_mark_alike(
     shared_home: Path, shared_url: str, tmp_path: Path
 ) -> None:
@@ -42,7 +43,6 @@ def test_the_client_and_the_command_mark_alike(
     assert (wrong.returncode, "TAG=VALUE" in wrong.stderr) == (1, True)
 
 
-@pytest.mark.wide
 def test_frames_that_are_not_known_to_be_bad(shared_home: Path, shared_url: str) -> None:
     """`!=` says by command and REST how many frames it leaves out, and what chooses them, too.
 
@@ -81,7 +81,6 @@ def test_frames_that_are_not_known_to_be_bad(shared_home: Path, shared_url: str)
         assert "left out" not in every.stdout
 
 
-@pytest.mark.wide
 def test_columns_of_an_answer_may_be_tags(shared_home: Path, shared_url: str) -> None:
     """In each format, on a home and a server, of no frames, too; unknown names are named."""
     with Client(shared_url) as client:

@@ -78,6 +78,7 @@ def test_of_changes_with_one_version_one_is_made(client: httpx.Client) -> None:
         assert client.get("/v1/users/many").json()["disabled"] is disabled
 
 
+@pytest.mark.wide
 def test_a_version_is_of_the_policy_and_not_of_its_runs(client: httpx.Client) -> None:
     """A run gives the document another ETag; a change by the one before is still made."""
     body = {"name": "left", "action": "AUTOTAG", "parameters": {"tags": {"turn": "left"}}}

@@ -17,19 +17,19 @@ from tests.api.documents import openapi_document
 from tests.pipeline.homes import open_home
 from tests.pipeline.test_datasets import make
 
-PATHS = [
-    path
-    for path, operations in openapi_document()["paths"].items()
-    if "get" in operations and "{" not in path and path != "/auth/v1/token"
-]
-"""Every list; a login makes a token, and so writes."""
-
 
 def test_every_list_is_read_while_a_writer_is_open(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A GET that would take a write lock fails at once, for the writers hold both without end."""
     monkeypatch.setattr(engine, "BUSY_S", 0)
+    paths = [
+        path
+        for path, operations in openapi_document()["paths"].items()
+        if "get" in operations
+        and "{" not in path
+        and path != "/auth/v1/token"  # a login makes a token, and so writes
+    ]
     workspace = open_home(home)
     make(workspace, "all", split="train=0.75,validation=0.25")
     users.add(workspace.records, "ann", ["admin"], "a sentence is a good one")
@@ -43,7 +43,7 @@ def test_every_list_is_read_while_a_writer_is_open(
         writer.session() as session,
     ):
         session.execute(select(Source))  # the transaction begins with its first statement
-        answers = {path: client.get(path, headers=headers) for path in PATHS}
+        answers = {path: client.get(path, headers=headers) for path in paths}
     waited = {path: one.text for path, one in answers.items() if one.status_code in (500, 503)}
     assert not waited
     assert sum(one.status_code == 200 for one in answers.values()) > 20

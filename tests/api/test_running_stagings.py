@@ -24,7 +24,8 @@ from pipeline.cache.beat import Watch
 from pipeline.cache.contents import space
 from pipeline.cache.stager import stager
 from pipeline.jobs.request import JobPaths
-from pipeline.jobs.workflow.moves import RUN, add_task, new_task
+from pipeline.jobs.workflow.moves import add_task, new_task
+from pipeline.jobs.workflow.task_paths import RUN
 from pipeline.staging.progress import Progress
 from tests.api.servers import framesift, serving, wait_until
 from tests.pipeline.homes import FRAMES, copy_home, open_home
@@ -175,6 +176,7 @@ def test_the_staging_beside_a_training_is_cancelled_with_it(workspace: Workspace
         assert not (own.folder / "cancel").exists()
 
 
+@pytest.mark.wide
 def test_the_staging_of_a_job_has_the_job_s_name(workspace: Workspace) -> None:
     """While it waits as while it runs; its folder stands in the cache."""
     begun = Session(workspace).stagings.begin(Staging(dataset="streets"))

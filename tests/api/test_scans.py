@@ -38,6 +38,7 @@ def scanned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "home"
 
 
+@pytest.mark.wide
 def test_the_command_lists_scans_of_a_home_and_of_a_server(scanned: Path) -> None:
     """Newest first, those of one source, those in a state; both say the same."""
     home = ["scans", "list"]

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from api.services.selections import ask
 from catalog.records.datasets import recorded_dataset
+from query.frames.select_frames import select_frames
 from query.question.operators import OPERATORS
 from query.question.question import Question
 from tests.api.servers import framesift, several
@@ -125,8 +125,12 @@ def test_a_datasets_question_replays(home: Path) -> None:
     question = Question.of_dataset(stored)
     assert question.snapshot == json.loads(dataset)["snapshot"]
     assert question.seed == 4
-    assert ask(workspace, question).frames["fkey"].to_pylist() == fkeys(json.loads(chosen))
-    assert len(ask(workspace, question.model_copy(update={"snapshot": None}))) == 0
+    assert select_frames(workspace.catalog, question).frames["fkey"].to_pylist() == fkeys(
+        json.loads(chosen)
+    )
+    assert (
+        len(select_frames(workspace.catalog, question.model_copy(update={"snapshot": None}))) == 0
+    )
     workspace.close()
 
 

@@ -41,6 +41,7 @@ def settings(tmp_path: Path) -> Settings:
     return settings
 
 
+@pytest.mark.wide
 def test_what_hangs_on_it_is_said_first(settings: Settings) -> None:
     """By route and command alike; without --yes and a terminal nothing is removed."""
     run = framesift(settings.home, "dataset", "create", "d", "--allow-leakage")

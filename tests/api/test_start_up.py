@@ -10,9 +10,12 @@ import pytest
 
 from api.cli.exit_codes import ExitCode
 from api.services.session import Session
+from pipeline.jobs.follow import wait
 from tests.api.servers import environment, serving
 from tests.api.test_command_line import COMMANDS
-from tests.pipeline.homes import REPOSITORY, open_home
+from tests.pipeline.homes import REPOSITORY, copy_home, open_home
+from tests.pipeline.jobs import submit_commands
+from tests.pipeline.test_local_jobs import shell
 
 pytestmark = pytest.mark.wide
 
@@ -36,6 +39,13 @@ OTHERS = {
     "catalog.memory.keeper",
     "catalog.memory.wide_tables",
 }
+REQUESTS = {
+    "api.schemas.new_jobs",
+    "api.schemas.new_datasets",
+    "api.schemas.automation.new_triggers",
+    "pipeline.runs.orders",
+}
+"""Models of what is sent, which those of answers do without."""
 
 IMPORTED = """
 import contextlib, io, json, sys
@@ -59,15 +69,17 @@ _CSV = ["--limit", "1", "--format", "csv"]
 HEAVY = CATALOG | RECORDS | ARROW | OTHERS
 
 
-def imported(home: Path, *commands: list[str], **variables: str) -> list[set[str]]:
-    """What of HEAVY is imported once each command, and those before it, have run."""
+def imported(
+    home: Path, *commands: list[str], among: set[str] = HEAVY, **variables: str
+) -> list[set[str]]:
+    """What of ``among`` is imported once each command, and those before it, have run."""
     run = subprocess.run(
         [sys.executable, "-P", "-c", IMPORTED, json.dumps(commands)],
         cwd=REPOSITORY, env=environment(home, variables),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    return [HEAVY & set(names) for names in json.loads(run.stdout)]
+    return [among & set(names) for names in json.loads(run.stdout)]
 
 
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
@@ -141,16 +153,29 @@ LISTS = [
     ["audit"], ["collection", "list"], ["dataset", "list"], ["jobs", "list"], ["models", "list"],
     ["policy", "list"], ["scans", "list"], ["source", "list"], ["stagings", "list"],
     ["token", "list"], ["trigger", "list"], ["user", "list"], ["webhook", "list"],
+    ["jobs", "usage"], ["stagings", "running"],
 ]  # fmt: skip
 
 
-def test_lists_import_no_database(catalogued: Path) -> None:
+def test_lists_import_no_database(catalogued: Path, tmp_path: Path) -> None:
     """Neither the catalog's, nor SQLAlchemy, nor Arrow: records are read by sqlite3 alone."""
-    Session(open_home(catalogued)).datasets.create("listed", question={"where": "car>0"})
+    home = copy_home(catalogued, tmp_path)
+    Session(open_home(home)).datasets.create("listed", question={"where": "car>0"})
     shown = [["dataset", "show", "listed"], ["dataset", "show", "listed", "--json"]]
     commands = [*LISTS, *([*one, "--json"] for one in LISTS), *shown]
-    for command, modules in zip(commands, imported(catalogued, *commands), strict=True):
+    among = HEAVY | REQUESTS
+    for command, modules in zip(commands, imported(home, *commands, among=among), strict=True):
         assert modules == set(), command
+
+
+def test_logs_and_the_caches_status_open_no_records_store(catalogued: Path, tmp_path: Path) -> None:
+    """They are records that are read, and files."""
+    workspace = open_home(copy_home(catalogued, tmp_path))
+    records = workspace.records
+    job = wait(records, submit_commands(records, workspace.job_queue, shell("echo said")))
+    commands = [["jobs", "logs", job.name], ["cache", "status"], ["cache", "status", "--json"]]
+    for command, modules in zip(commands, imported(workspace.home, *commands), strict=True):
+        assert modules & (CATALOG | RECORDS) == set(), command
 
 
 def test_completion_and_help_import_no_pydantic(tmp_path: Path) -> None:

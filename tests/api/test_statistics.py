@@ -183,6 +183,7 @@ def test_classes(home: Path, client: TestClient, ended: Ended) -> None:
     assert split["snapshot"] == dataset.snapshot
 
 
+@pytest.mark.wide
 def test_classes_on_the_terminal(home: Path, ended: Ended) -> None:
     """Every class in a line with its share; groups side by side; quantiles of what is there."""
     names = recorded_class_names(open_home(home).records)
@@ -305,6 +306,7 @@ def test_correlation(home: Path, client: TestClient, ended: Ended, tmp_path: Pat
     assert table[-1].startswith(f"v: IoU of {len(scored)} classes against their share in split tr")
 
 
+@pytest.mark.wide
 def test_gaps(home: Path, client: TestClient, ended: Ended) -> None:
     """What the validation split lacks: true counts, and commands that find the frames."""
     gaps = ended.answered("gaps", "city", "--split", "validation", "--at-least", "2")

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from api.schemas.datasets import NewSplit
+from api.schemas.new_datasets import NewSplit
 from api.services.datasets.new_dataset import divide_dataset
 from catalog.errors import BadFile, StorageError
 from catalog.records.tables import Source
@@ -22,6 +22,7 @@ from tests.pipeline.test_datasets import make
 from training.input.frame_reader import FrameReader
 
 
+@pytest.mark.wide
 def test_pictures(catalogued: Path, tmp_path: Path) -> None:
     """Records, devices, pipes and folders behind a frame's name: an error without their bytes."""
     home = copy_home(catalogued, tmp_path, with_source=True)

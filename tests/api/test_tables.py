@@ -38,6 +38,7 @@ def test_names_are_whole_and_sentences_are_wrapped(monkeypatch: pytest.MonkeyPat
     assert all(len(word) <= len(NAME) for line in lines for word in line.split())
 
 
+@pytest.mark.wide
 def test_a_statement_on_a_terminal_is_a_table(catalogued: Path) -> None:
     """With names, and the first rows only; CSV as Discover's where it is piped or asked for."""
 

@@ -13,6 +13,8 @@ import pytest
 from tests.api.servers import serving, until_ready
 from tests.api.test_abuse import closed_after, connected
 
+pytestmark = pytest.mark.wide
+
 LIMITS = {"FRAMESIFT_HEAD_TIMEOUT_S": "5"}
 MANY = 100
 ask = httpx.Client(verify=False, timeout=120, headers={"Connection": "close"})
@@ -49,7 +51,6 @@ def shaken_hands(url: str) -> Iterator[ssl.SSLSocket]:
         yield connection
 
 
-@pytest.mark.wide
 def test_handshakes_that_do_not_end(url: str) -> None:
     """Nothing, half of a ClientHello, all of it and no more, no TLS: closed, others served.
 

@@ -116,6 +116,7 @@ def with_cars(workspace: Workspace, frames: int) -> None:
         )
 
 
+@pytest.mark.wide
 def test_frames_count_from_the_lowest_number_that_there_was(home: Workspace) -> None:
     """Of ten frames five go away: two that are added begin nothing, three do, below ten again."""
     session = Session(home, is_command=True)
@@ -146,6 +147,7 @@ def test_what_a_trigger_missed_while_it_was_off_is_not_caught_up_on(home: Worksp
     assert began == {"on"}
 
 
+@pytest.mark.wide
 def test_a_catalog_that_changes_is_waited_for(home: Workspace, tmp_path: Path) -> None:
     """Until it is quiet, or has changed for ten times as long; so a long ingest begins one job."""
     session = Session(home, is_command=True)
@@ -157,6 +159,7 @@ def test_a_catalog_that_changes_is_waited_for(home: Workspace, tmp_path: Path) -
     assert start_triggers(home) == 1
 
 
+@pytest.mark.wide
 def test_a_clock_that_is_set_back_holds_no_trigger(
     home: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,6 +206,7 @@ def session_runs(records: Any) -> Any:
     return records.scalars(select(TriggerRun)).all()
 
 
+@pytest.mark.wide
 def test_a_job_that_fails_ends_the_cycle(home: Workspace) -> None:
     """The run says why; the jobs after it do not begin."""
     session = Session(home, is_command=True)
@@ -214,6 +218,7 @@ def test_a_job_that_fails_ends_the_cycle(home: Workspace) -> None:
     assert "broken" in run["error"]
 
 
+@pytest.mark.wide
 def test_a_process_that_is_killed_begins_no_job_twice(
     home: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,8 @@ from catalog.records.tables import Job
 from catalog.values import now
 from pipeline.jobs.backends.registry import BACKENDS
 from pipeline.jobs.request import JobPaths, write_json
-from pipeline.jobs.workflow.moves import RUN, add_task, new_task
+from pipeline.jobs.workflow.moves import add_task, new_task
+from pipeline.jobs.workflow.task_paths import RUN
 from tests.api.servers import framesift, serving, wait_until
 from tests.api.test_statistics import a_report
 from tests.pipeline.homes import SAMPLE, copy_home, open_home
@@ -187,6 +188,7 @@ def test_jobs_beside_each_other(served: Served) -> None:
         assert client.post("/v1/jobs/compare", json=body).status_code == status
 
 
+@pytest.mark.wide
 def test_a_dataset_is_staged_by_a_job(served: Served) -> None:
     """The version that was newest when it was asked for; then a staging."""
     client, workspace = served

@@ -115,6 +115,7 @@ def test_families_are_listed_and_dropped(served: Served) -> None:
     assert served.ask("DELETE", "/v1/families/sky", "read").status_code == 403
 
 
+@pytest.mark.wide
 def test_a_tag_is_removed(served: Served) -> None:
     """With its values and its view, and not its family's others; older snapshots keep it."""
 

@@ -10,8 +10,9 @@ import pytest
 from tests.api.servers import FRAMESIFT, framesift
 from tests.ingest.scene_folders import make_tree
 
+pytestmark = pytest.mark.wide
 
-@pytest.mark.wide
+
 def test_they_run_as_they_are_printed(tmp_path: Path) -> None:
     """As a task of a job array of Slurm and of LSF each; then the units are collected."""
     home, units = tmp_path / "home", tmp_path / "it's run[1] $HOME" / "units"

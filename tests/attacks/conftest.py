@@ -16,8 +16,9 @@ MEMORY_MB = 4096
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All tests of this folder are attacks."""
+    folder = f"{Path(__file__).parent}/"
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(folder):
             item.add_marker("attacks")
 
 

@@ -140,6 +140,7 @@ def test_found_and_put_right(
     }
 
 
+@pytest.mark.wide
 def test_several_things_at_once(sound: CatalogStore) -> None:
     """Each is found beside the others, and what can be is put right in one go."""
     double_rows(sound)

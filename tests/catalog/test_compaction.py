@@ -35,6 +35,7 @@ def add(store: CatalogStore, *keys: str) -> int:
     return store.snapshot()
 
 
+@pytest.mark.wide
 def test_what_columns_hold_is_known_afterwards(store: CatalogStore, folder: Path) -> None:
     """Files of which one has nulls only: questions leave out none, nor cut numbers short."""
     large = 2**40

@@ -177,6 +177,7 @@ def test_nothing_is_left_of_a_copy_that_fails(
     assert everything(open_at(target)) == everything(store)
 
 
+@pytest.mark.wide
 def test_writers_wait_for_a_copy(home: tuple[CatalogStore, RecordStore], tmp_path: Path) -> None:
     """A copy takes the write lock of the original: with it held elsewhere, it says so."""
     store, _ = home

@@ -60,6 +60,7 @@ def spoil(path: Path, start: int, size: int) -> None:
     path.write_bytes(content)
 
 
+@pytest.mark.wide
 def test_a_damaged_page_and_the_way_back(sound: CatalogStore, folder: Path) -> None:
     """The file, its snapshots and the newest whole one are named; going back restores that."""
     before = {number: held(sound, number) for number in (2, 3)}

@@ -88,6 +88,7 @@ def test_the_metadatas_and_the_records_disk(
                 recorded_sources(RecordStore(disk / "lake" / "records.sqlite"))
 
 
+@pytest.mark.wide
 def test_s3_that_is_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With metadata in PostgreSQL, which answers: the prefix is named."""
     moto().sign_in(monkeypatch, tmp_path)

@@ -80,6 +80,7 @@ def same(table: pa.Table, expected: pa.Table) -> None:
         ], tag
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("format_", WRITERS)
 def test_what_others_read(filled: CatalogStore, tmp_path: Path, format_: str) -> None:
     """pyarrow, DuckDB and pyiceberg read the catalog's rows with their types."""

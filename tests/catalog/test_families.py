@@ -95,6 +95,7 @@ def test_one_commit_and_no_large_table_touched(home: Home) -> None:
     assert data_files() == before
 
 
+@pytest.mark.wide
 def test_refused_names(home: Home) -> None:
     """Odd spellings, columns, other families' tags and SQL words are refused; nothing is made.
 

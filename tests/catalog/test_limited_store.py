@@ -1,6 +1,7 @@
 """A store of some rows only, attacked beneath the query layer's checks, in DuckDB's own SQL."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,24 +34,41 @@ def put(store: CatalogStore, *prefixes: str) -> int:
     return store.snapshot()
 
 
-@pytest.fixture(
-    params=[
-        (BACKENDS[0], 0),
-        (BACKENDS[0], 200),
-        pytest.param((BACKENDS[-1], 0), marks=pytest.mark.wide),
-    ],
-    ids=str,
-)
-def whole(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> CatalogStore:
+PLACES = [
+    (BACKENDS[0], 0),
+    (BACKENDS[0], 200),
+    pytest.param((BACKENDS[-1], 0), marks=pytest.mark.wide),
+]
+"""Where a catalog lies, and the memory that it may hold its newest snapshot in [MB]."""
+
+
+def filled(place: tuple[str, int], folder: Path, monkeypatch: pytest.MonkeyPatch) -> CatalogStore:
     """A catalog with rows that may be seen and rows that may not, held in memory or not."""
-    backend, memory_mb = request.param
+    backend, memory_mb = place
     if backend.endswith("s3"):
-        moto().sign_in(monkeypatch, tmp_path)
-    store = open_at(new_location(backend, tmp_path), snapshot_memory_mb=memory_mb)
+        moto().sign_in(monkeypatch, folder)
+    store = open_at(new_location(backend, folder), snapshot_memory_mb=memory_mb)
     put(store, "mine", "theirs")
     return store
+
+
+@pytest.fixture(scope="module", params=PLACES, ids=str)
+def whole(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[CatalogStore]:
+    """One for all tests that write nothing."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        store = filled(request.param, tmp_path_factory.mktemp("whole"), monkeypatch)
+        yield store
+        store.close()
+
+
+@pytest.fixture(params=PLACES, ids=str)
+def own(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> CatalogStore:
+    """One of the test's own."""
+    return filled(request.param, tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -76,13 +94,14 @@ def _in_memory(store: Catalog) -> bool:
 SEEN = ["c1:d1:mine/0", "c1:d1:mine/1", "c1:d1:mine/shared"]
 
 
-def test_every_table_and_view_holds_those_rows(whole: CatalogStore, limited: LimitedStore) -> None:
+def test_every_table_and_view_holds_those_rows(own: CatalogStore) -> None:
     """All that has a column fkey, whatever it is called, of every family; nothing else is left.
 
     Each of them has rows of both, and of a folder whose name begins like the one that is seen.
     """
+    limited = LimitedStore(own, MINE)
     prefixes = ("mine", "theirs", "mine2")
-    with whole.writing("a row in each table") as connection:
+    with own.writing("a row in each table") as connection:
         for prefix in prefixes:
             files, frames = two_frames(prefix, f"{prefix}/shared")
             full = [
@@ -98,19 +117,19 @@ def test_every_table_and_view_holds_those_rows(whole: CatalogStore, limited: Lim
     scored = [f"c1:d1:{prefix}/0" for prefix in prefixes]
     of_cells = {"fkey": scored, "truth": ["car"] * 3, "predicted": ["sky"] * 3, "pixels": [5] * 3}
     scores = pa.table({"fkey": scored, "uncertainty": [0.5] * 3})
-    write_scores(whole, "late", "aa", scores, pa.table(of_cells))
+    write_scores(own, "late", "aa", scores, pa.table(of_cells))
     listed = (
         "SELECT DISTINCT schema_name || '.' || table_name FROM duckdb_columns() "
         "WHERE database_name = 'lake' AND column_name = 'fkey'"
     )
-    tables = fkeys(whole, listed)
+    tables = fkeys(own, listed)
     assert fkeys(limited, listed) == tables
     assert {"main.tags_scores_late", "bluadmin.t_late_uncertainty"} < {*tables}
     of_memory = {"main.tagged_files", "main.untagged_files", "main.every_file"}
-    assert of_memory <= {*tables} if _in_memory(whole) else "main.confusion_cells" in tables
+    assert of_memory <= {*tables} if _in_memory(own) else "main.confusion_cells" in tables
     for table in tables:
         keys = fkeys(limited, f"SELECT fkey FROM {table}")
-        everything = fkeys(whole, f"SELECT fkey FROM {table}")
+        everything = fkeys(own, f"SELECT fkey FROM {table}")
         assert keys == [key for key in everything if ":mine/" in key], table
         for prefix in prefixes:
             assert any(f":{prefix}/" in key for key in everything), table
@@ -357,34 +376,33 @@ def test_no_plan_is_shown(whole: CatalogStore, limited: LimitedStore) -> None:
         assert snapshot.plan(statement) is not None
 
 
-def test_commits_are_seen_and_old_snapshots_are_limited(
-    whole: CatalogStore, limited: LimitedStore
-) -> None:
+def test_commits_are_seen_and_old_snapshots_are_limited(own: CatalogStore) -> None:
     """New rows, new tags and removed rows at once; each snapshot as it was, within the rule."""
-    old = whole.snapshot()
+    limited = LimitedStore(own, MINE)
+    old = own.snapshot()
     assert fkeys(limited, "SELECT fkey FROM metaocean") == SEEN
-    newer = put(whole, "mine/new", "theirs/new")
+    newer = put(own, "mine/new", "theirs/new")
     more = fkeys(limited, "SELECT fkey FROM metaocean")
     assert len(more) == 6
     assert all("mine" in key for key in more)
     assert limited.snapshot() == newer
-    with whole.writing("remove") as connection:
+    with own.writing("remove") as connection:
         remove(connection, source_names(), ["mine/0", "theirs/0"])
     assert "c1:d1:mine/0" not in fkeys(limited, "SELECT fkey FROM metaocean")
     assert fkeys(limited, "SELECT fkey FROM metaocean", old) == SEEN
     assert fkeys(limited, "SELECT fkey FROM metaocean", newer) == more
-    with whole.writing("expire") as connection:
+    with own.writing("expire") as connection:
         expire(connection, [old])
     for number in (0, -1, 999, 2**63, old):
         for rule in (MINE, MINE.replace("mine", "theirs")):  # of one that is open, and of none
             with pytest.raises(NotFound, match="snapshot"):
-                fkeys(LimitedStore(whole, rule), "SELECT 1", number)
+                fkeys(LimitedStore(own, rule), "SELECT 1", number)
 
 
-def test_a_label_that_is_not_seen_is_none(whole: CatalogStore) -> None:
+def test_a_label_that_is_not_seen_is_none(own: CatalogStore) -> None:
     """Its size neither, in memory; also of frames and labels that came after the first question."""
     of_labels = "metaocean.fkey LIKE '%:mine/%' AND metaocean.fkey NOT LIKE '%1-label'"
-    limited = LimitedStore(whole, of_labels)
+    limited = LimitedStore(own, of_labels)
     listed = "SELECT f.fkey FROM ({}) AS f WHERE {}"
 
     def with_labels() -> list[str]:
@@ -395,30 +413,30 @@ def test_a_label_that_is_not_seen_is_none(whole: CatalogStore) -> None:
 
     assert with_labels() == []
     labels = [f"{prefix}/{number}-label" for prefix in ("mine", "theirs") for number in (0, 1)]
-    with whole.writing("labels") as connection:
+    with own.writing("labels") as connection:
         register(connection, source_names(), [file(key) for key in labels], [], 2)
     assert with_labels() == ["c1:d1:mine/0"]
-    with whole.writing("one label less") as connection:
+    with own.writing("one label less") as connection:
         remove(connection, source_names(), ["mine/0-label"])
     assert with_labels() == []
 
 
 def test_memory_keeps_marks_of_some_rules(
-    whole: CatalogStore, monkeypatch: pytest.MonkeyPatch
+    own: CatalogStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those asked last; one that was dropped is marked again, and a question under way goes on."""
-    if not _in_memory(whole):
+    if not _in_memory(own):
         pytest.skip("of memory")
     monkeypatch.setattr(in_memory, "_MOST_LIMITED", 2)
-    first = LimitedStore(whole, MINE)
+    first = LimitedStore(own, MINE)
     assert fkeys(first, "SELECT fkey FROM metaocean") == SEEN
     with first.reading() as snapshot:
         for number in range(8):
-            other = LimitedStore(whole, f"metaocean.size > {number} AND metaocean.size < 10")
+            other = LimitedStore(own, f"metaocean.size > {number} AND metaocean.size < 10")
             assert fkeys(other, "SELECT fkey FROM metaocean") == []
         rows = snapshot.execute("SELECT fkey FROM main.files ORDER BY 1").fetchall()
         assert [fkey for (fkey,) in rows] == SEEN
-    held = whole.memory.at(None)
+    held = own.memory.at(None)
     assert held is not None
     with held._connection.cursor() as cursor:  # those of questions look at what there was
         marks = cursor.execute(
@@ -450,8 +468,9 @@ def test_a_condition_that_makes_no_plan_is_no_damage(whole: CatalogStore, condit
     assert str(whole.location.metadata) not in str(said.value)
 
 
-def test_closing_and_asking_again(limited: LimitedStore) -> None:
+def test_closing_and_asking_again(own: CatalogStore) -> None:
     """Closed, it opens again."""
+    limited = LimitedStore(own, MINE)
     assert fkeys(limited, "SELECT fkey FROM metaocean") == SEEN
     limited.close()
     assert fkeys(limited, "SELECT fkey FROM metaocean") == SEEN

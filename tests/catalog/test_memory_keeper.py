@@ -84,8 +84,6 @@ def test_the_same_rows(stores: tuple[CatalogStore, CatalogStore]) -> None:
         assert rows(hot, statement) == rows(plain, statement) != []
     assert info(hot) == info(plain)
     assert class_report(hot).classes == class_report(plain).classes
-    with hot.reading() as one, plain.reading() as other:
-        assert list(known_files(one, source_names())) == list(known_files(other, source_names()))
     databases = "SELECT path IS NULL FROM duckdb_databases() WHERE database_name = 'lake'"
     assert rows(hot, databases) == [(True,)]
     assert held(hot) == plain.snapshot() == hot.snapshot()
@@ -108,6 +106,18 @@ def test_questions_have_the_usual_priority(stores: tuple[CatalogStore, CatalogSt
     assert len(priorities) >= 3
     assert set(priorities) == {usual}
     hot.close()
+
+
+def test_tables_of_scans_are_not_in_memory(stores: tuple[CatalogStore, CatalogStore]) -> None:
+    """No question asks them; a scan reads the files, of a catalog that is in memory too."""
+    hot, plain = stores
+    tables = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'"
+    beside = {"catalog_format", "tagged_files", "untagged_files"}
+    assert {name for (name,) in rows(hot, tables)} == beside
+    assert {name for (name,) in rows(plain, tables)} > {"frame_trees", "file_digests"}
+    with hot.reading_files() as one, plain.reading() as other:
+        known = list(known_files(one, source_names()))
+        assert known == list(known_files(other, source_names())) != []
 
 
 def test_tables_beside_it_are_read_as_they_are(stores: tuple[CatalogStore, CatalogStore]) -> None:

@@ -18,8 +18,9 @@ from tests.catalog.some_rows import file, source_names
 from tests.ingest.s3_of_2024 import old_server
 from tests.ingest.s3_server import moto
 
+pytestmark = pytest.mark.wide
 
-@pytest.mark.wide
+
 def test_nothing_newer_is_asked_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Files are put, fetched, compacted away and deleted; those of the next prefix stay."""
     moto().sign_in(monkeypatch, tmp_path)

@@ -11,6 +11,8 @@ import pytest
 from api.server.log_setup import JsonLines, TextLines
 from catalog.text.visible_text import visible, visible_lines
 
+pytestmark = pytest.mark.attacks
+
 ACTING = [
     *(chr(code) for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"),
     *"\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\udc80",
@@ -19,7 +21,6 @@ CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4=\x07\x9b2J\u202e"
 FORGED = "a.png\n2026-01-01 admin deleted everything"
 
 
-@pytest.mark.attacks
 def test_what_acts_is_shown() -> None:
     """Every control, direction and line separator; everything else stays, tabs and lines too."""
     for character in ACTING:
@@ -34,7 +35,6 @@ def test_what_acts_is_shown() -> None:
     assert json.loads(visible_lines(document)) == json.loads(document)
 
 
-@pytest.mark.attacks
 def test_lines_of_the_log() -> None:
     """A message of others is one line that does nothing, as text and as JSON."""
     said = CLIPBOARD + FORGED
@@ -58,7 +58,6 @@ emit_text(said + chr(10)); emit_json({"name": said})
 """
 
 
-@pytest.mark.attacks
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_terminal_is_sent_nothing_that_acts(terminal: bool) -> None:
     """Tables, sentences, bars, errors, CSV, JSON; to a pipe these stay as they are."""

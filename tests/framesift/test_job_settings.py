@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 import framesift
-from api.schemas.jobs import NewPrediction, NewProgram, NewTraining, NewValidation
+from api.schemas.new_jobs import NewPrediction, NewProgram, NewTraining, NewValidation
 from pipeline.runs.orders import ORDERS
 from pipeline.runs.setting import rows
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.wide
+
 REPOSITORY = Path(__file__).parents[2]
 
 PROGRAM = """
@@ -21,7 +23,6 @@ print(*ids[0])
 """
 
 
-@pytest.mark.wide
 def test_a_called_kernel_changes(tmp_path: Path) -> None:
     """A change of run_kernel counts in rgb_rows, whose own file has not changed."""
     for package in ("catalog", "ingest"):

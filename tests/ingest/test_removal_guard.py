@@ -58,6 +58,7 @@ def test_nothing_is_removed_where_too_much_is_gone(home: Home, source: Source) -
     assert (again.removed, again.changed, again.added, again.frames) == (0, 0, 0, 0)
 
 
+@pytest.mark.wide
 def test_peoples_tags_return_with_the_files(home: Home, source: Source) -> None:
     """Of every type; a file removed on purpose has none while it is away."""
     before = home.rows(WIDE)

@@ -87,6 +87,7 @@ def _seal_one(path: Path, started: "multiprocessing.synchronize.Barrier") -> str
     return seal(KEYS)
 
 
+@pytest.mark.wide
 def test_two_processes_make_one_key(tmp_path: Path) -> None:
     """What either sealed is read by whoever comes later."""
     path = tmp_path / "secret.key"

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from api.schemas.datasets import NewDataset, NewExtension, NewSplit
+from api.schemas.new_datasets import NewDataset, NewExtension, NewSplit
 from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, UnknownName

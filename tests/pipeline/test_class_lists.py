@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from api.schemas.datasets import NewDataset, NewExtension, NewSplit
+from api.schemas.new_datasets import NewDataset, NewExtension, NewSplit
 from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
 from api.services.datasets.rebuild_dataset import rebuild_dataset
 from api.workspace import Workspace

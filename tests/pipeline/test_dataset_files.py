@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from api.schemas.datasets import NewDataset, NewSplit
+from api.schemas.new_datasets import NewDataset, NewSplit
 from api.services.datasets.new_dataset import divide_dataset, make_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, StorageError

@@ -1,28 +1,34 @@
 """A selection saved, versioned and never changed again."""
 
+import hashlib
 import json
 import shutil
 import signal
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from api.schemas.datasets import NewDataset
+from api.schemas.new_datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset
-from api.services.selections import ask
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists, BadFile, InvalidInput, NotFound, StorageError, UnknownName
 from catalog.records.datasets import recorded_dataset, recorded_datasets
-from catalog.records.sources import recorded_source
+from catalog.records.sources import recorded_source, recorded_sources
 from catalog.records.tables import Dataset
 from ingest.scan.change_source import remove_source
 from ingest.scan.scan import scan_source
 from pipeline.datasets.changes import remove_dataset, rename_dataset
-from pipeline.datasets.datasets import content_id, create_dataset
+from pipeline.datasets.content_digest import ContentDigest
+from pipeline.datasets.datasets import create_dataset
+from pipeline.datasets.row_counts import RowCounts
 from pipeline.manifest import Manifest
+from query.frames import frame_portions
+from query.frames.select_frames import select_frames
 from query.question.label_range import LabelRange
 from query.question.question import Question
 from tests.pipeline.homes import FRAMES, SAMPLE, add_source, make_home, open_home
@@ -175,6 +181,86 @@ def test_a_version_once_told_of_never_means_another_dataset(workspace: Workspace
     assert names == {"streets@4", "streets2@1"}
 
 
+@pytest.mark.parametrize(
+    ("settings", "frames"),
+    [({}, FRAMES), ({"split": SPLIT}, FRAMES), ({"limit": 7}, 7), ({"sample": 9}, 9)],
+)
+def test_portions_make_the_same_dataset(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], frames: int
+) -> None:
+    """In portions of a few frames each row, its order, the split and the id are the same."""
+    asked = {key: settings[key] for key in ("limit", "sample") if key in settings}
+    request = NewDataset(name="whole", question=Question(**asked), split=settings.get("split"))
+    whole = make_dataset(workspace, request)
+    monkeypatch.setattr(frame_portions, "_SAMPLED", 1)
+    monkeypatch.setattr(frame_portions, "PORTION_ROWS", 5)
+    writes: list[int] = []
+    monkeypatch.setattr(RowCounts, "add", counted(RowCounts.add, writes))
+    portioned = make_dataset(workspace, request.model_copy(update={"name": "portioned"}))
+    assert len(writes) > 1
+    assert sum(writes) == frames
+    assert portioned.content_id == whole.content_id
+    assert portioned.class_pixels == whole.class_pixels
+    assert portioned.class_frames == whole.class_frames
+    one, other = (Manifest.read(Path(d.manifest)) for d in (whole, portioned))
+    assert one.frames.equals(other.frames)
+    assert one.header.splits == other.header.splits
+
+
+def counted(
+    add: Callable[[RowCounts, pa.Table], None], writes: list[int]
+) -> Callable[[RowCounts, pa.Table], None]:
+    """A method that notes the rows of each call."""
+
+    def noting(self: RowCounts, rows: pa.Table) -> None:
+        writes.append(rows.num_rows)
+        add(self, rows)
+
+    return noting
+
+
+def test_what_is_wrong_is_said_before_frames_are_read(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source without a record, an unknown class, column or stratum: no portion is asked for."""
+
+    def rows(*_: object, **__: object) -> pa.Table:
+        raise AssertionError("frames were read")
+
+    monkeypatch.setattr(frame_portions.FramePortions, "_rows", rows)
+    with pytest.raises(UnknownName, match="cars"):
+        make(workspace, "wrong", "cars=1:")
+    with pytest.raises(UnknownName, match="weather"):
+        make(workspace, "wrong", split=SPLIT, split_by="weather")
+    with workspace.records.session() as session:
+        (source,) = recorded_sources(workspace.records)
+        session.delete(session.merge(source))
+    with pytest.raises(NotFound, match="no source named"):
+        make(workspace, "wrong")
+
+
+def content_id(question: Mapping[str, object], snapshot: int, rows: pa.Table) -> str:
+    """The id of a dataset with these rows."""
+    digest = ContentDigest(question, snapshot)
+    digest.update(rows)
+    return digest.hexdigest()
+
+
+@pytest.mark.parametrize("text", ["a.png", 'a"b', "a\\b", "ä", "a\x1fb", "", None])
+def test_the_id_is_of_json_lists(text: str | None) -> None:
+    """A list for each frame as json.dumps writes it, whatever characters its texts have."""
+    names = ("split", "fkey", "image_version", "label", "label_version")
+    rows = [["all", "a", "v", "l", "w"], ["all", "b", text, text, text], ["x", "c", "v", None, ""]]
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    expected = json.dumps([{"where": "x"}, 7], sort_keys=True) + "".join(map(json.dumps, rows))
+    table = pa.table(columns, names=names)
+    ids = [content_id({"where": "x"}, 7, one) for one in (table, pa.concat_tables([table] * 2))]
+    twice = expected + "".join(map(json.dumps, rows))
+    assert ids == [hashlib.sha256(one.encode()).hexdigest() for one in (expected, twice)]
+    later = pa.concat_tables([table, table]).slice(len(table))
+    assert content_id({"where": "x"}, 7, later) == ids[0]
+
+
 def test_the_id_is_of_the_frames_and_of_each_file_s_version() -> None:
     """Another split, frame, version of either file, order, question or snapshot is another id."""
     rows = manifest(3).frames
@@ -245,7 +331,7 @@ def test_sources_with_different_class_lists_are_refused(
 
 def test_a_removed_source_is_named(workspace: Workspace) -> None:
     """A selection made before its source was removed says so instead of crashing."""
-    selection = ask(workspace, Question())
+    selection = select_frames(workspace.catalog, Question())
     remove_source(workspace.whole_catalog, workspace.records, "a2d2")
     with pytest.raises(NotFound, match=r"no source named 'a2d2'.*it has been removed"):
         create_dataset(workspace.records, "streets", selection)
@@ -298,12 +384,12 @@ import pipeline.datasets.datasets
 from tests.pipeline.homes import open_home
 from tests.pipeline.test_datasets import make
 
-write = pipeline.datasets.datasets.Manifest.write
-def write_and_die(self, folder):
-    write(self, folder)
+store = pipeline.datasets.datasets.store_manifest
+def store_and_die(*arguments):
+    store(*arguments)
     os.kill(os.getpid(), signal.SIGKILL)
 
-pipeline.datasets.datasets.Manifest.write = write_and_die
+pipeline.datasets.datasets.store_manifest = store_and_die
 make(open_home(Path(sys.argv[1])))
 """
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from api.schemas.datasets import NewDataset
+from api.schemas.new_datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset
 from api.services.datasets.rebuild_dataset import rebuild_dataset
 from api.services.jobs.improve import known_of
@@ -24,10 +24,10 @@ from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset, Job
 from catalog.tags.model_scores import write_scores
 from catalog.values import now
-from pipeline.datasets.datasets import class_matrix
 from pipeline.datasets.derive import Stores
 from pipeline.datasets.frame_worth import Worth, worth_of
 from pipeline.datasets.improve import Improvement, improved_content
+from pipeline.datasets.row_counts import class_matrix
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.manifest import Manifest
 from query.frames.sampling import hashes_of
@@ -305,7 +305,7 @@ def test_the_same_frame_is_not_added_again(workspace: Workspace) -> None:
                 [mark, [*of]],
             )
     content, report = improved_content(stores, trained, Improvement(100, {"car": 1.0}), [], None)
-    rows = content.rows["fkey"].to_pylist()
+    rows = content.table()["fkey"].to_pylist()
     assert len(rows) == len({*rows}) == len(fkeys) - 2
     assert fkeys[3] not in rows
     assert len({fkeys[4], fkeys[5]} & {*rows}) == 1

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from api.schemas.datasets import NewDataset
+from api.schemas.new_datasets import NewDataset
 from api.services.accounts.callers import Caller
 from api.services.call import Call
 from api.services.datasets.new_dataset import make_dataset

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from api.schemas.datasets import NewDataset
+from api.schemas.new_datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset
 from api.services.session import Session
 from api.workspace import Workspace

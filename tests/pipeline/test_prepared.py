@@ -66,6 +66,7 @@ def damage(path: Path, length: int = 100) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("processes", [1, 2])
 def test_every_frame_is_what_decoding_gives(tmp_path: Path, processes: int) -> None:
     """Proves images, labels and sizes equal the decode path's bit for bit, in split and shard.

@@ -65,6 +65,7 @@ def log(job: Job, stage: str, index: int = 0) -> str:
     return JobPaths(Path(job.paths["folder"])).log(stage, index).read_text()
 
 
+@pytest.mark.wide
 def test_two_ranks_get_files_classes_manifest_and_variables(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -136,6 +136,7 @@ def test_the_frames_of_a_question_are_divided(home: Workspace) -> None:
     assert dataset.question["split_by"] == "frame"
 
 
+@pytest.mark.wide
 def test_commands_of_jobs_take_a_question_s_options(home: Workspace) -> None:
     """All of them, whatever they do with their frames; none is left out or means something else."""
     conditions = {
@@ -165,6 +166,7 @@ def test_commands_of_jobs_take_a_question_s_options(home: Workspace) -> None:
     assert outputs[4][2].startswith("error: --split-by: goes with --divide")
 
 
+@pytest.mark.wide
 def test_frames_that_there_are_not_fail_the_step_that_chooses_them(home: Workspace) -> None:
     """The job says so, and what would follow does not begin."""
     none = Question(ranges=(LabelRange(tag="car", lowest=10**9),))

@@ -223,6 +223,7 @@ def put_to_glacier(home: Workspace, tmp_path: Path, bucket: str) -> Path:
     return root
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("slow_archive")
 def test_archived_objects_are_restored_and_awaited(home: Workspace, tmp_path: Path) -> None:
     """Each is asked for, the wait is shown, and every byte comes."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from api.schemas.datasets import NewDataset
+from api.schemas.new_datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset, stores_of
 from api.workspace import Workspace
 from catalog.errors import UnknownName
@@ -27,6 +27,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     workspace.close()
 
 
+@pytest.mark.wide
 def test_parts_by_tags(many: Workspace, tmp_path: Path) -> None:
     """Of the split's frames, in its order, as the catalog knows them now."""
     question = Question(where="car > 0", sample=400)

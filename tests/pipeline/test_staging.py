@@ -160,6 +160,7 @@ def test_a_cut_copy_is_made_again(workspace: Workspace, tmp_path: Path) -> None:
     assert victim.read_bytes() == whole
 
 
+@pytest.mark.wide
 def test_a_label_rewritten_with_as_many_bytes_is_copied_again(
     own_source: Workspace, tmp_path: Path
 ) -> None:

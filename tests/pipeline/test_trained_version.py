@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from api.schemas.datasets import NewDataset, NewSplit
 from api.schemas.jobs import DryRunBody
+from api.schemas.new_datasets import NewDataset, NewSplit
 from api.services.datasets.new_dataset import divide_dataset, make_dataset
 from api.services.session import Session
 from api.workspace import Workspace

@@ -64,6 +64,7 @@ def mutations(draw: st.DrawFn, texts: list[str]) -> str:
     return " ".join(words)
 
 
+@pytest.mark.wide
 @settings(FUZZ, max_examples=30)
 @given(text=mutations([*REAL, *OTHERS]))
 def test_mutated_statements(store: CatalogStore, text: str) -> None:

@@ -12,6 +12,7 @@ from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
 from query.question.label_range import LabelRange
 from query.question.question import Question
+from query.statistics.class_quantiles import FrameQuantiles, frame_quantiles
 from query.statistics.class_report import ClassStatistics, Grouping
 from query.statistics.class_statistics import class_report
 from query.statistics.population import Frames
@@ -107,7 +108,7 @@ def test_all_frames_are_counted_once(spread_out: CatalogStore) -> None:
 
 
 def test_frames_of_one_size(store: CatalogStore, frames: list[DrawnFrame]) -> None:
-    """Quantiles of shares where all labels have one size, which are had without another pass."""
+    """Quantiles of shares where all labels have one size."""
     report = class_report(store, quantiles=True)
     for entry in report.classes:
         pixels = [f.tags[entry.tag] for f in frames if f.tags[entry.tag]]
@@ -122,6 +123,22 @@ def test_frames_of_one_size(store: CatalogStore, frames: list[DrawnFrame]) -> No
         assert list(entry.share_quantiles.model_dump().values()) == [
             value / (1920 * 1208) for value in expected
         ]
+
+
+def test_quantiles_of_groups() -> None:
+    """Of a group without a name, one without the class, and values that occur several times."""
+    rows = [("a", 7, 10), (None, 3, 4), ("b", 0, 9), ("a", 7, 7), ("b", None, 8), (None, 1, 2)]
+    rows += [("a", value, 100) for value in range(100, 0, -1)]
+    groups, pixels, sizes = zip(*rows, strict=True)
+    table = pa.table({"scene": groups, "car": pixels, "size": sizes})
+    of_all, of_groups = frame_quantiles(table, ["car"], "size", "scene")
+    # Of 104 values that are there: the 1st, 6th, 26th, 52nd, 78th, 99th and last.
+    assert of_all.pixels == [[1, 4, 22, 48, 74, 95, 100]]
+    assert of_all.shares == [[0.01, 0.06, 0.26, 0.51, 0.75, 0.96, 1.0]]
+    assert of_groups["b"] == FrameQuantiles([None], [None])
+    assert of_groups[None] == FrameQuantiles([[1, 1, 1, 1, 3, 3, 3]], [[0.5] * 4 + [0.75] * 3])
+    assert of_groups["a"].pixels == [[1, 6, 24, 49, 75, 95, 100]]
+    assert list(of_groups) == ["a", None, "b"]
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,7 @@ def test_a_client_that_leaves_ends_its_question_and_not_the_bins(
     assert facets(store).frames == len(FRAMES)
 
 
+@pytest.mark.wide
 def test_bins_are_found_as_soon_as_a_snapshot_is_in_memory(tmp_path: Path) -> None:
     """Of the first, before anybody asks; of the next, where somebody asked the one before."""
     store = spread_store(tmp_path, FRAMES[:20])

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from query.run.result_format import MEDIA_TYPES, Format, encoded, to_records
+from query.run.result_format import MEDIA_TYPES, Format, encoded, indented_json, to_records
 from query.run.result_text import csv_lines, json_objects, plain
 
 TABLE = pa.table(
@@ -153,6 +153,18 @@ def test_json_is_what_values_one_by_one_give(batch: pa.RecordBatch) -> None:
     assert json_objects(batch, "\n").decode() == "".join(
         json.dumps(record, ensure_ascii=False) + "\n" for record in records
     )
+
+
+@ANY
+@given(batch=batches())
+def test_a_document_is_what_json_gives(batch: pa.RecordBatch) -> None:
+    """The same text as json.dumps gives with an indentation of two, in batches of any size."""
+    rows = pa.Table.from_batches([batch])
+    about = {"text": 'a "name", ü', "none": [], "more": {"n": 1}}
+    document = json.dumps({**about, "rows": to_records(rows)}, indent=2, ensure_ascii=False)
+    for chunk in (1, 3):
+        pieces = indented_json(about, "rows", rows.to_batches(max_chunksize=chunk))
+        assert b"".join(pieces).decode() == document
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 10_000])

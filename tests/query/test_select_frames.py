@@ -10,8 +10,9 @@ import pytest
 
 from catalog.errors import InvalidInput, SqlError, UnknownName
 from catalog.store import CatalogStore
+from query.frames import select_frames as module
 from query.frames.sampling import random_keys
-from query.frames.select_frames import select_frames
+from query.frames.select_frames import select_frames, select_rows
 from query.frames.selection import Selection
 from query.question.label_range import LabelRange
 from query.question.question import Question
@@ -65,7 +66,7 @@ def test_rows_hold_what_a_job_needs(store: CatalogStore, frames: list[DrawnFrame
             tag: frame.tags[tag] for tag in class_names()
         }
     assert selection.classes == tuple(class_names())
-    assert selection.class_pixels() == {
+    assert select_rows(store, Question()).class_pixels() == {
         tag: sum(frame.tags[tag] for frame in frames) for tag in class_names()
     }
 
@@ -174,12 +175,39 @@ def test_samples_of_conditions(store: CatalogStore, frames: list[DrawnFrame]) ->
     assert set(keys) <= cars
 
 
+@pytest.mark.parametrize("order", [(), ("car desc",), ("camera", "size desc")])
+@pytest.mark.parametrize("ranges", [["car=1000:"], ["car=2000000:"]])
+def test_first_frames_are_those_of_all(
+    store: CatalogStore, ranges: list[str], order: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by their names first, or in one statement: the first of the whole answer."""
+    whole = asked(store, ranges=ranges, order=order).frames
+    assert asked(store, ranges=ranges, order=order, limit=5).frames.equals(whole.slice(0, 5))
+    assert asked(store, ranges=ranges, order=order, limit=10_000).frames.equals(whole)
+    monkeypatch.setattr(module, "_FEW", 0)
+    assert asked(store, ranges=ranges, order=order, limit=5).frames.equals(whole.slice(0, 5))
+
+
+def test_only_some_columns(store: CatalogStore) -> None:
+    """Columns of a selection and others, in the order asked for; the rows are the same."""
+    question = Question(ranges=(LabelRange.parse("car=1000:"),), order=("bicycle",))
+    columns = ["sky", "FKEY", "size", "label_size", "sky"]
+    few = select_rows(store, question, columns=columns, only=True).rows.table()
+    whole = select_frames(store, question, columns=columns).frames
+    assert few.column_names == ["sky", "fkey", "size", "label_size"]
+    assert few.equals(whole.select(few.column_names))
+    assert len(few) > 3
+    with pytest.raises(UnknownName, match="unknown column 'skies'"):
+        select_rows(store, question, columns=["skies"], only=True)
+
+
 def test_empty_result_keeps_columns(store: CatalogStore) -> None:
     """No frame is an answer too, with the same columns and types."""
     empty, full = asked(store, ranges=["car=2000000:"]), asked(store)
     assert len(empty) == 0
     assert empty.frames.schema == full.frames.schema
-    assert empty.class_pixels() == dict.fromkeys(class_names(), 0)
+    none = select_rows(store, empty.question)
+    assert none.class_pixels() == dict.fromkeys(class_names(), 0)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from PIL import Image
 
 from training.validation.confusion_plot import draw_confusion_matrix
 
+pytestmark = pytest.mark.attacks
 
-@pytest.mark.attacks
+
 def test_names_that_are_no_formulas() -> None:
     """Dollars, a name of 20,000 characters and a line feed: drawn as they are, and shortened."""
     names = [r"$\frac$", "a$b", r"\$\frac{$", "x" * 20_000, "two\nlines"]

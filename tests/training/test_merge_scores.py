@@ -159,6 +159,7 @@ def test_frames_of_scenes_that_were_trained_on_are_warned_of(tmp_path: Path) -> 
     assert "other frames of the scenes of 3 of the 7 frames" in warning
 
 
+@pytest.mark.wide
 def test_frames_that_models_were_trained_on_are_warned_of(tmp_path: Path) -> None:
     """Those of the model compared with, too; a model without a list of them is named as unknown."""
     write_shards(tmp_path, 2)
@@ -468,6 +469,7 @@ def test_slices_by_tags(tmp_path: Path) -> None:
     assert "has slices of 6 frames, and the split 7" in run_forked(*flags).error
 
 
+@pytest.mark.wide
 def test_merging_needs_no_tensorflow(tmp_path: Path) -> None:
     """Proves a report can be made where TensorFlow is not installed."""
     write_shards(tmp_path, 1)
@@ -562,6 +564,7 @@ class _Links(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.wide
 def test_page_and_picture(tmp_path: Path) -> None:
     """Proves the page is whole, names what the data lacks, escapes names and loads nothing.
 

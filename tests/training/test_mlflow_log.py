@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import mlflow
 import pytest
 
 from catalog.errors import JobFailed
@@ -21,6 +20,8 @@ def uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_a_run_is_logged_and_goes_on(tmp_path: Path, uri: str) -> None:
     """Settings, tags, figures of each step, files and the end; a break does not make a second."""
+    import mlflow
+
     model_dir = tmp_path / "jobs" / "first" / "model"
     model_dir.mkdir(parents=True)
     settings, tags = {"seed": 3, "split": "train"}, {"dataset_id": "abc", "commit": None}

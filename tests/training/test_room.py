@@ -50,7 +50,7 @@ def test_too_little_memory_is_refused(tmp_path: Path) -> None:
     Of the small U-Net 29 MB an example are known, where a step of eight took 35 MB each.
     """
     from training.network.model import build_model
-    from training.run.room import free_bytes, need_memory, step_bytes
+    from training.run.step_memory import free_bytes, need_memory, step_bytes
 
     model = build_model(152, 240, 38)
     an_example = step_bytes(model, 2) - step_bytes(model, 1)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn import calibration, metrics
 
 from tests.training.predictions import SAMPLE_FRAMES, drawn_pair, predicted, read_labels
 from training.validation.metrics.calibration import BINS
@@ -75,6 +74,8 @@ def scored(pairs: Sequence[Pair], size: int) -> tuple[Any, dict[str, Any], dict[
 @pytest.mark.parametrize("pairs_of", [sample_pairs, drawn_pairs])
 def test_scores_are_scikit_learns(pairs_of: Any) -> None:
     """Proves matrix, IoU, recall, precision, means, accuracy: equal bit for bit."""
+    from sklearn import metrics
+
     pairs, size = pairs_of()
     truth, prediction = known_pixels(pairs, size)
     classes = np.arange(size)
@@ -104,6 +105,8 @@ def test_scores_are_scikit_learns(pairs_of: Any) -> None:
 @pytest.mark.parametrize("pairs_of", [sample_pairs, drawn_pairs])
 def test_calibration_is_scikit_learns(pairs_of: Any) -> None:
     """Proves each bin's share of right pixels and its mean probability, to 2**-24."""
+    from sklearn import calibration
+
     pairs, size = pairs_of()
     known = np.concatenate([truth.ravel() for truth, _ in pairs]) < size
     truth, prediction = known_pixels(pairs, size)

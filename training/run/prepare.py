@@ -26,9 +26,10 @@ from training.network.networks import build_network
 from training.run.checkpoint import checkpoints_bytes
 from training.run.parent import Parent, read_parent
 from training.run.restore import restore
-from training.run.room import need_memory, need_room
+from training.run.room import need_room
 from training.run.run_identity import RunIdentity
 from training.run.score import scoring_of, skipped_of
+from training.run.step_memory import need_memory
 from training.run.training_run import Run, cannot_go_on
 from training.run.workers import Workers, join_workers, use_threads
 from training.run_settings import RunSettings

@@ -57,7 +57,7 @@ def create(
     as_json: JsonFlag = False,
 ) -> None:
     """Choose frames and save them as a dataset's new version, divided into splits."""
-    from api.schemas.datasets import NewDataset
+    from api.schemas.new_datasets import NewDataset
     from query.question.wrong_value import checked
 
     method, conditions = method_of(how, options)
@@ -92,7 +92,7 @@ def split_(
     as_json: JsonFlag = False,
 ) -> None:
     """Divide a dataset's frames again, as a new version of it."""
-    from api.schemas.datasets import NewSplit
+    from api.schemas.new_datasets import NewSplit
     from query.question.wrong_value import checked
 
     body = checked(NewSplit, split=split, seed=seed, **division_of(division))
@@ -127,7 +127,7 @@ def extend(
     as_json: JsonFlag = False,
 ) -> None:
     """Add as few frames as close a gap, as a new version; lists what stays open."""
-    from api.schemas.datasets import NewExtension
+    from api.schemas.new_datasets import NewExtension
     from query.question.wrong_value import checked
     from query.sets.as_written import parse_demands
 
@@ -156,7 +156,7 @@ def reduce(
     as_json: JsonFlag = False,
 ) -> None:
     """Keep the most informative frames of a training split, as a new version."""
-    from api.schemas.datasets import NewReduction
+    from api.schemas.new_datasets import NewReduction
     from query.question.wrong_value import checked
 
     data = _data(checked(NewReduction, frames=frames, model=model, split=split, seed=seed))

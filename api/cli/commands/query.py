@@ -1,19 +1,19 @@
 """framesift select."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.answer_frames import columns_of, rows_of, table_of
+from api.cli.answer_frames import asked, batches_of, json_of, rows_of
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.options.common import AtOption
 from api.cli.options.question_options import QuestionOptions, question_of, with_question
 from api.cli.rows_output import Format, emit_rows, need_file_format
 from api.cli.tables.table import emit_table
 from api.cli.target import Answer, Record, target
-from api.cli.terminal import JsonFlag, emit_json, stderr, stdout
+from api.cli.terminal import JsonFlag, emit_json, emit_text, stderr, stdout
 from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:  # imported where it is used: short commands do without
@@ -49,17 +49,13 @@ def select(
     """Select labelled frames by what is in them."""
     question = question_of(options)
     need_file_format(out, as_json, format_)
-    selections = target().selections
     if explain:
         if save is not None:
             raise InvalidInput(f"--explain asks nothing, so there is no answer to save as {save}")
-        _emit_meaning(selections.describe(question, at=at), as_json)
+        _emit_meaning(target().selections.describe(question, at=at), as_json)
         return
-    answer = selections.ask(question, at=at)
     names = _listed(columns or ())
-    tags = [name for name in names if name not in columns_of(answer)]
-    if tags:
-        answer = selections.ask(question, at=answer.snapshot, columns=tags)
+    answer = asked(question, at, names, only=save is None and not as_json)
     if save is not None:
         # Before anything is printed: a reader that goes away must not cost the dataset.
         dataset = answer.save(save)
@@ -72,25 +68,19 @@ def select(
     elif answer.left_out:
         stderr.print(answer.left_out)
     if as_json:
-        emit_json(_with_columns(answer.document, names))
+        for piece in json_of(answer, names):
+            emit_text(piece)
+        emit_text("\n")
     elif format_ == "table":
         _emit_answer(answer, names or _usual(question, answer.classes))
     else:
-        table = table_of(answer, names)
-        emit_rows(table.schema, table.to_batches(), format_, out)
+        emit_rows(*batches_of(answer, names), format_, out)
     end(ExitCode.NOTHING_FOUND, when=strict and not len(answer))
 
 
 def _listed(texts: Sequence[str]) -> list[str]:
     names = [name.strip().lower() for text in texts for name in text.split(",")]
     return [name for name in dict.fromkeys(names) if name]
-
-
-def _with_columns(body: Mapping[str, Any], columns: Sequence[str]) -> Mapping[str, Any]:
-    if not columns:
-        return body
-    frames = [{name: frame[name] for name in columns} for frame in body["frames"]]
-    return {**body, "frames": frames}
 
 
 def _emit_meaning(description: Record, as_json: bool) -> None:
@@ -108,8 +98,7 @@ def _usual(question: "Question", classes: Sequence[str]) -> list[str]:
 
 
 def _emit_answer(answer: Answer, columns: Sequence[str]) -> None:
-    rows = rows_of(answer, columns)
-    emit_table(columns, [[row[column] for column in columns] for row in rows])
+    emit_table(columns, rows_of(answer, columns))
     stdout.print(f"{len(answer):,} frames, snapshot {answer.snapshot}")
 
 

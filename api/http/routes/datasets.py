@@ -22,17 +22,8 @@ from api.http.pages import CurrentPage, Paging
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS
 from api.schemas.base import set_fields
-from api.schemas.datasets import (
-    DatasetBody,
-    DatasetChange,
-    DatasetRemoved,
-    DatasetsAnswer,
-    DiffAnswer,
-    NewDataset,
-    NewExtension,
-    NewReduction,
-    NewSplit,
-)
+from api.schemas.datasets import DatasetBody, DatasetRemoved, DatasetsAnswer, DiffAnswer
+from api.schemas.new_datasets import DatasetChange, NewDataset, NewExtension, NewReduction, NewSplit
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
 
 router = Router(prefix="/v1", tags=["datasets"], examples={"name": "bikes"})

@@ -17,16 +17,10 @@ from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS
 from api.schemas.comparisons import ComparisonBody, NewComparison
-from api.schemas.jobs import (
-    DryRunBody,
-    JobBody,
-    JobsAnswer,
-    Kind,
-    NewAttempt,
-    NewJob,
-    ReportAnswer,
-)
+from api.schemas.jobs import DryRunBody, JobBody, JobsAnswer, Kind
+from api.schemas.new_jobs import NewAttempt, NewJob
 from api.schemas.timeline import LogSizesAnswer, TimelineAnswer
+from api.schemas.validation_reports import ReportAnswer
 from catalog.errors import InvalidInput
 from pipeline.job_state import JobState
 

@@ -177,7 +177,7 @@ def _trained(trigger: Trigger, run: TriggerRun) -> str:
 
 def _dataset(session: Session, trigger: Trigger, run: TriggerRun) -> str:
     """The frames as they were counted, saved; NAME@VERSION."""
-    from api.schemas.datasets import NewDataset
+    from api.schemas.new_datasets import NewDataset
     from api.services.datasets.new_dataset import make_dataset
 
     request = NewDataset(

@@ -4,7 +4,7 @@ import builtins
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from api.schemas.automation.triggers import NewTrigger, TriggerBody, TriggerRunBody
+from api.schemas.automation.triggers import TriggerBody, TriggerRunBody
 from api.services.call import Call, Service
 from api.services.jobs.programs import need_programs
 from catalog.errors import InvalidInput
@@ -13,6 +13,7 @@ from catalog.values import now
 from query.question.wrong_value import checked
 
 if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from api.schemas.automation.new_triggers import NewTrigger
     from catalog.records.automation.tables import Trigger
 
 _MOST_RUNS = 1_000
@@ -35,6 +36,7 @@ class Triggers(Service):
         Raises:
             InvalidInput: Something of it cannot be used, or nothing would start it.
         """
+        from api.schemas.automation.new_triggers import NewTrigger
         from catalog.records.automation.tables import Trigger
         from query.frames.count_frames import as_condition, count_frames
         from query.question.question import Question
@@ -93,7 +95,7 @@ def _owner_of(session: Call) -> dict[str, str]:
     return {"owner": owner.name, "account": owner.account, "scope": session.caller.scope}
 
 
-def _check(request: NewTrigger) -> None:
+def _check(request: "NewTrigger") -> None:
     """The request makes sense as a whole.
 
     Raises:
@@ -121,7 +123,7 @@ def _check(request: NewTrigger) -> None:
     _check_steps(request)
 
 
-def _check_steps(request: NewTrigger) -> None:
+def _check_steps(request: "NewTrigger") -> None:
     """Each step has the dataset and the model that it needs.
 
     Raises:

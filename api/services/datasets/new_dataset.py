@@ -1,20 +1,23 @@
 """Asking a question and saving its answer: what the routes and the commands both do."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from api.schemas.datasets import Divided, NewDataset, NewExtension, NewSplit
+from api.schemas.new_datasets import Divided, NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
 from catalog.records.datasets import own_dataset, recorded_dataset
 from catalog.records.tables import Dataset
 from catalog.values import NOBODY, Owner
 from pipeline.datasets.datasets import (
+    Content,
     Provenance,
     content_of,
     create_dataset,
     name_of_new,
     preview_dataset,
+    save_content,
 )
 from pipeline.datasets.derive import Gap, Stores, extend_dataset, split_dataset
 from pipeline.datasets.division import FRAME, Division
@@ -25,66 +28,88 @@ from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
 from query.frames.candidates import DUPLICATE
 from query.frames.file_versions import with_versions
+from query.frames.frame_portions import FramePortions, frame_portions
 from query.frames.selection import Selection
 from query.question.unknown_values import unknown_values
 from query.sets.distribution import distribution
 from query.sets.leakage_guard import DRIVE, LeakageGuard
 from query.sets.methods import Match, Method
 from query.sets.select_set import SetRequest, select_set, with_columns
+from query.sets.stratifier import Stratifier
 
 
 def make_dataset(
     workspace: Workspace, request: NewDataset, at: int | None = None, owner: Owner = NOBODY
 ) -> Dataset:
     """Choose frames, of the snapshot ``at`` where one is given, and save them for a user."""
-    selection, provenance = _chosen(workspace, request, at, owner)
-    return save_selection(workspace, request, selection, provenance)
+    content, provenance = _new_content(workspace, request, at, owner)
+    name = name_of_new(workspace.records, request.name)
+    with naming(workspace.catalog, content.snapshot, request.name):
+        dataset = save_content(workspace.records, name, content, provenance)
+    return _as_seen(workspace, dataset)
 
 
 def previewed_dataset(
     workspace: Workspace, request: NewDataset, at: int | None = None, owner: Owner = NOBODY
 ) -> tuple[Dataset, Manifest | None]:
     """The dataset that `make_dataset` would save, unwritten: pipeline's `preview_dataset`."""
-    selection, provenance = _chosen(workspace, request, at, owner)
-    division = _division(request)
-    selection = _with_columns(workspace, selection, division)
+    content, provenance = _new_content(workspace, request, at, owner)
     name = name_of_new(workspace.records, request.name)
-    content, report = content_of(workspace.records, name, selection, division, provenance)
-    provenance = replace(provenance, report={**provenance.report, **report})
     return preview_dataset(workspace.records, name, content, provenance)
 
 
+def _new_content(
+    workspace: Workspace, request: NewDataset, at: int | None, owner: Owner
+) -> tuple[Content, Provenance]:
+    """The frames that a dataset is asked to have, divided, and how they were come by."""
+    name = name_of_new(workspace.records, request.name)
+    division = _division(request)
+    with _chosen(workspace, request, at, owner) as (selection, provenance):
+        content, report = content_of(workspace.records, name, selection, division, provenance)
+    return content, replace(provenance, report={**provenance.report, **report})
+
+
+@contextmanager
 def _chosen(
     workspace: Workspace, request: NewDataset, at: int | None, owner: Owner
-) -> tuple[Selection, Provenance]:
+) -> Iterator[tuple[Selection | FramePortions, Provenance]]:
     """The frames that a dataset is asked to have, and how they were come by."""
-    name_of_new(workspace.records, request.name)
     division = _division(request)
     leakage_guard, disjoint = _leakage_guard(workspace, request)
     method, like = _with_targets(workspace, request.method)
-    set_request = SetRequest(
-        request.question, method, request.seed, leakage_guard, [*_columns(division)]
-    )
-    selection, report = select_set(
-        workspace.catalog,
-        set_request,
-        at,
-    )
     built: dict[str, Any] = {}
+    report: dict[str, Any] = {}
     if method is not None:
         built["method"] = {**method.model_dump(mode="json"), **like}
         built["method_seed"] = request.seed
     if disjoint:
         built["disjoint_from"] = [other.content_id for other in disjoint]
         built["disjoint_gap_s"] = request.min_gap_s
-        report = {**report, "disjoint_from": [f"{one.name}@{one.version}" for one in disjoint]}
-    if left_out := unknown_values(workspace.catalog, selection.question):
-        report = {**report, "left_out": left_out}
-    return selection, Provenance(built=built, seed=request.seed, report=report, owner=owner)
+        report["disjoint_from"] = [f"{one.name}@{one.version}" for one in disjoint]
+    set_request = SetRequest(
+        request.question, method, request.seed, leakage_guard, [*_columns(division)]
+    )
+    with ExitStack() as stack:
+        selection: Selection | FramePortions
+        if method is None and leakage_guard is None and not request.question.order:
+            selection = stack.enter_context(
+                frame_portions(
+                    workspace.catalog, request.question, at, set_request.columns, [DRIVE]
+                )
+            )
+        else:
+            chosen, of_set = select_set(workspace.catalog, set_request, at)
+            selection = _with_columns(workspace, chosen, division)
+            report = {**of_set, **report}
+        if left_out := unknown_values(workspace.catalog, selection.question):
+            report["left_out"] = left_out
+        yield selection, Provenance(built=built, seed=request.seed, report=report, owner=owner)
 
 
 def _division(request: Divided) -> Division:
-    """The division."""
+    """The division; its strata are parsed before any frame is asked for."""
+    for text in request.stratify_splits:
+        Stratifier.parse(text)
     return Division(
         parse_split(request.split) if request.split else {},
         request.split_by if request.split_by == FRAME else request.split_by.lower(),

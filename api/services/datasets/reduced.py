@@ -1,6 +1,6 @@
 """The most informative part of a training set, as a new version of it."""
 
-from api.schemas.datasets import NewReduction
+from api.schemas.new_datasets import NewReduction
 from api.services.datasets.new_dataset import stores_of
 from api.services.jobs.improve import (
     finished_validations,

@@ -8,14 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from api.schemas.datasets import (
-    DatasetBody,
-    DatasetRemoved,
-    NewDataset,
-    NewExtension,
-    NewReduction,
-    NewSplit,
-)
+from api.schemas.datasets import DatasetBody, DatasetRemoved
 from api.services.call import Service
 from catalog.errors import InvalidInput
 from catalog.records.datasets import newest_datasets, recorded_dataset, recorded_datasets
@@ -45,8 +38,9 @@ class Datasets(Service):
         """Choose frames and save them as a dataset's new version.
 
         Args:
-            **how: More of api.schemas.datasets.NewDataset.
+            **how: More of api.schemas.new_datasets.NewDataset.
         """
+        from api.schemas.new_datasets import NewDataset
         from api.services.datasets.new_dataset import make_dataset
 
         request = checked(NewDataset, name=name, **how)
@@ -54,6 +48,7 @@ class Datasets(Service):
 
     def divide(self, name: str, split: str, **how: Any) -> DatasetBody:
         """Divide a dataset's frames into other splits, as a new version of it."""
+        from api.schemas.new_datasets import NewSplit
         from api.services.datasets.new_dataset import divide_dataset
 
         request = checked(NewSplit, split=split, **how)
@@ -61,6 +56,7 @@ class Datasets(Service):
 
     def extend(self, name: str, *demands: Any, at: int | None = None, **how: Any) -> DatasetBody:
         """Add as few frames as close a gap, as a new version; its report says what stays open."""
+        from api.schemas.new_datasets import NewExtension
         from api.services.datasets.new_dataset import grow_dataset
 
         request = checked(NewExtension, demands=demands, **how)
@@ -68,6 +64,7 @@ class Datasets(Service):
 
     def reduce(self, name: str, frames: int, **how: Any) -> DatasetBody:
         """Keep the most informative frames of a dataset's split, as a new version of it."""
+        from api.schemas.new_datasets import NewReduction
         from api.services.datasets.reduced import make_smaller  # with those of models
 
         request = checked(NewReduction, frames=frames, **how)

@@ -7,7 +7,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from catalog.errors import InvalidInput, NotFound, UnknownName
-from pipeline.jobs.workflow.moves import POSITIONS, RUN, step_paths
+from pipeline.jobs.workflow.task_paths import POSITIONS, RUN, step_paths
 
 _CHUNK = 1 << 20
 

@@ -11,8 +11,6 @@ from api.services.jobs.current import bring_up_to_date, current_job
 from catalog.errors import NotFound
 from catalog.records.datasets import datasets_by_id
 from catalog.records.jobs import recorded_jobs
-from pipeline.jobs.request import read_json
-from pipeline.runs.orders import TRAINING_SETTINGS
 
 if TYPE_CHECKING:
     from api.schemas.improvements import ImprovementBody
@@ -110,6 +108,9 @@ _OF_EVALUATIONS = ("evaluate_every", "evaluate_split")
 
 def _settings(job: "Job") -> dict[str, Any]:
     """The settings that a run had: what was asked for, and else what its run.json says."""
+    from pipeline.jobs.request import read_json
+    from pipeline.runs.orders import TRAINING_SETTINGS
+
     settings: dict[str, Any] = dict(job.request.get("settings", {}))
     record = read_json(Path(job.paths["model_dir"]) / "run.json")
     of_run = record.get("settings")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from api.schemas.base import set_fields
-from api.schemas.datasets import NewDataset, NewSplit
+from api.schemas.new_datasets import NewDataset, NewSplit
 from api.services.jobs.owners import call_of
 from api.services.jobs.programs import need_programs
 from catalog.errors import InvalidInput, NotFound

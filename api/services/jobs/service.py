@@ -5,16 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from api.schemas.accounts.usage import By, UsageBody
-from api.schemas.jobs import DryRunBody, DryStepBody, JobBody, ReportAnswer
+from api.schemas.jobs import DryRunBody, DryStepBody, JobBody
 from api.schemas.timeline import LogSizeBody, LogSizesAnswer, MoveBody, TimelineAnswer
 from api.services.call import Service
 from api.services.jobs.current import bring_up_to_date, current_job
 from catalog.errors import StorageError
 from catalog.records.jobs import job_counts, recorded_job, recorded_jobs, recorded_moves
-from pipeline.runs.orders import Order, order_of
 
 if TYPE_CHECKING:
     from api.schemas.comparisons import ComparisonBody
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
     from api.services.jobs.logs import LogEnd
     from catalog.records.tables import Job
     from pipeline.jobs.accounting.usage import Usage
+    from pipeline.runs.orders import Order
 
 
 class Jobs(Service):
@@ -66,7 +64,7 @@ class Jobs(Service):
         from pipeline.jobs.accounting.usage import job_usage
 
         bring_up_to_date(self._workspace)
-        records = self._workspace.records
+        records = self._workspace.readable_records
         return [
             UsageBody(
                 name=name,
@@ -82,7 +80,7 @@ class Jobs(Service):
         """The same by user, dataset and kind, as far as jobs have been looked at."""
         from pipeline.jobs.accounting.usage import job_usage
 
-        return job_usage(self._workspace.records, "user", "dataset", "kind")
+        return job_usage(self._workspace.readable_records, "user", "dataset", "kind")
 
     def get(self, name: str) -> JobBody:
         """A job as it stands now.
@@ -126,7 +124,7 @@ class Jobs(Service):
         records, locate = self._session.whole.records, self._workspace.place
         return lambda: JobBody.of(refresh(records, recorded_job(records, name)), locate)
 
-    def submit(self, order: Order | Mapping[str, Any]) -> JobBody:
+    def submit(self, order: "Order | Mapping[str, Any]") -> JobBody:
         """Begin a job on a dataset, or on the frames that answer a question; the job.
 
         Args:
@@ -139,6 +137,7 @@ class Jobs(Service):
             StorageError: A source's mount is not there.
         """
         from api.services.jobs.orders import begin
+        from pipeline.runs.orders import Order, order_of
 
         value = order if isinstance(order, Order) else order_of(order)
         job, notes = begin(self._session, value)
@@ -162,16 +161,18 @@ class Jobs(Service):
 
     def dry_run(self, kind: str, **settings: Any) -> DryRunBody:
         """The hand-over to the backend of an order of a kind with these settings: `describe`."""
+        from pipeline.runs.orders import order_of
+
         return self.describe(order_of({"kind": kind, **settings}))
 
-    def describe(self, order: Order) -> DryRunBody:
+    def describe(self, order: "Order") -> DryRunBody:
         """The hand-over to a job's backend; nothing is recorded or started.
 
         Raises:
             FramesiftError: As `submit` does.
         """
         from api.services.jobs.orders import dry_run
-        from pipeline.jobs.workflow.moves import RUN
+        from pipeline.jobs.workflow.task_paths import RUN
 
         dataset, steps, notes = dry_run(self._session, order)
         return DryRunBody(
@@ -276,12 +277,16 @@ class Jobs(Service):
         return report_file(job, path, tells_paths=not self._workspace.is_limited)
 
     def report(self, name: str) -> dict[str, Any]:
-        """A validation's report: api.schemas.jobs.ReportAnswer.
+        """A validation's report: api.schemas.validation_reports.ReportAnswer.
 
         Raises:
             NotFound: The job has none, or has not ended.
             StorageError: It is damaged.
         """
+        from pydantic import ValidationError
+
+        from api.schemas.validation_reports import ReportAnswer
+
         report = self.file(name, "report.json").document()
         try:
             ReportAnswer.model_validate(report)

@@ -12,7 +12,7 @@ _DIVISION = ("split", "split_by", "min_gap_s", "seed")
 
 
 def new_dataset(form: Form) -> dict[str, Any]:
-    """The fields of api.schemas.datasets.NewDataset in a form, but its name and its question."""
+    """The fields of api.schemas.new_datasets.NewDataset in a form, but its name and its question."""
     fields = division(form) | {"method": _method(form)}
     if disjoint := names(form.get("disjoint_from")):
         fields["disjoint_from"] = disjoint
@@ -20,7 +20,7 @@ def new_dataset(form: Form) -> dict[str, Any]:
 
 
 def division(form: Form) -> dict[str, Any]:
-    """The fields of api.schemas.datasets.NewSplit in a form; what is left empty is left out."""
+    """The fields of api.schemas.new_datasets.NewSplit in a form; what is left empty is left out."""
     fields: dict[str, Any] = {name: text for name in _DIVISION if (text := form.get(name))}
     if text := form.get("stratify_splits"):
         fields["stratify_splits"] = _strata(text)

@@ -14,7 +14,8 @@ from api.http.dependencies import CurrentSession
 from api.http.routes.jobs import get_events
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS, Api
-from api.schemas.jobs import JobBody, NewTraining, NewValidation
+from api.schemas.jobs import JobBody
+from api.schemas.new_jobs import NewTraining, NewValidation
 from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from api.schemas.jobs import NewTraining, NewValidation
+from api.schemas.new_jobs import NewTraining, NewValidation
 from api.schemas.order_bodies import SimpleField, simple_fields
 from api.web.forms import Form, names
 from catalog.errors import InvalidInput

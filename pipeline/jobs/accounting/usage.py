@@ -4,12 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import ColumnElement, case, func, select, text
-
 from catalog.records.jobs import jobs_of_user
-from catalog.records.store import RecordStore
-from catalog.records.tables import Job
-from catalog.records.user_tables import User
+from catalog.records.kinds import USERS
+from catalog.records.reading import DATASET_OF_JOB, Records, all_of
 from catalog.values import COMMAND
 
 By = Literal["user", "dataset", "kind"]
@@ -30,7 +27,7 @@ class Usage:
 
 
 def job_usage(
-    records: RecordStore, *by: By, account: str | None = None
+    records: Records, *by: By, account: str | None = None
 ) -> Mapping[tuple[str, ...], Usage]:
     """Sums for each combination of values that jobs have; "" for no user, or no dataset.
 
@@ -42,19 +39,27 @@ def job_usage(
         account: Only of jobs that the user of this account began.
     """
     where, values = jobs_of_user(records)
-    query = select(Job).where(text(where)) if where else select(Job)
-    jobs = (query if account is None else query.where(Job.account == account)).subquery()
-    with records.reading() as session:
-        accounts = [user.account for user in session.scalars(select(User))]
-    is_there = jobs.c.account.in_(["", COMMAND, *accounts])
-    columns: dict[str, ColumnElement[str]] = {name: jobs.c[name] for name in by}
-    columns["user"] = case((is_there, jobs.c.user), else_=jobs.c.user + " (removed)")
-    names = [func.coalesce(columns[name], "").label(f"by_{name}") for name in by]
-    sums = [func.sum(jobs.c[name]) for name in ("core_s", "gpu_s", "wait_s")]
-    summed = select(*names, func.count(), *sums).group_by(*names).order_by(*names)
+    if account is not None:
+        where, values["of_account"] = all_of(where, "account = :of_account"), account
+    accounts = ["", COMMAND, *(user.account for user in records.select(USERS))]
+    is_there = {f"there{number}": one for number, one in enumerate(accounts)}
+    named = ", ".join(f":{name}" for name in is_there)
+    columns = {
+        "user": f"""CASE WHEN account IN ({named}) THEN "user" ELSE "user" || ' (removed)' END""",
+        "dataset": "dataset",
+        "kind": "kind",
+    }
+    names = ", ".join(f"coalesce({columns[name]}, '')" for name in by)
+    places = ", ".join(str(place) for place in range(1, len(by) + 1))
+    summed = (
+        f"SELECT {names}, count(*), sum(core_s), sum(gpu_s), sum(wait_s) "
+        f"FROM (SELECT jobs.*, {DATASET_OF_JOB} FROM jobs{f' WHERE {where}' if where else ''}) "
+        f"AS jobs GROUP BY {places} ORDER BY {places}"
+    )
+    if "user" in by:
+        values |= is_there
     count = len(by)
-    with records.reading() as session:
-        return {
-            tuple(map(str, row[:count])): Usage(int(row[count]), *map(float, row[count + 1 :]))
-            for row in session.execute(summed, values)
-        }
+    return {
+        tuple(map(str, row[:count])): Usage(int(row[count]), *map(float, row[count + 1 :]))
+        for row in records.rows(summed, **values)
+    }

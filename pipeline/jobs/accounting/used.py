@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from catalog.records.tables import Job, Task
-from pipeline.jobs.workflow.moves import RUN
+from pipeline.jobs.workflow.task_paths import RUN
 
 
 def add_used(job: Job, task: Task) -> None:

@@ -12,21 +12,14 @@ from catalog.records.tables import Job, Task, TaskMove
 from catalog.values import now
 from pipeline.job_state import FINISHED, JobState
 from pipeline.jobs.request import JobPaths, JobRequest
+from pipeline.jobs.workflow.task_paths import POSITIONS, RUN, step_paths
 from pipeline.jobs.workflow.transitions import check_move
 
 ASKED = "asked"
 """The key of a job's request where its steps find what was asked for (api.services.jobs.steps)."""
 
-RUN = "run"
-"""The task that does a job's own work, on the job's backend."""
-
 _FETCHING = ("stage", "prepare")
 """Tasks that bring frames near the job: while one runs, the job is staging."""
-
-POSITIONS = {
-    "select": 10, "stage": 20, "prepare": 30, RUN: 40, "collect": 50, "evict": 60, "migrate": 70,
-}  # fmt: skip
-"""Tasks in their order, with room for more."""
 
 
 def new_task(
@@ -77,11 +70,6 @@ def current(tasks: Sequence[Task]) -> Task | None:
 def paths_of(job: Job, task: Task) -> JobPaths:
     """The files of a task: of `run` the job's own, of each other those of a folder in it."""
     return step_paths(Path(job.paths["folder"]), task.name)
-
-
-def step_paths(folder: Path, task: str) -> JobPaths:
-    """The files of a task of that name, of the job in ``folder``."""
-    return JobPaths(folder if task == RUN else folder / "steps" / task)
 
 
 def move(session: Session, job: Job, task: Task, state: JobState, why: str = "") -> None:

@@ -17,8 +17,9 @@ from pipeline.jobs.accounting.used import add_used
 from pipeline.jobs.backends.interface import JobStatus
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.metrics import job_metrics
-from pipeline.jobs.workflow.moves import RUN, current, move, next_attempt, paths_of, show
+from pipeline.jobs.workflow.moves import current, move, next_attempt, paths_of, show
 from pipeline.jobs.workflow.submission import submitting
+from pipeline.jobs.workflow.task_paths import RUN
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 300.0
 """Before an attempt that begins without a user's word; twice as long before each further one."""

@@ -65,6 +65,7 @@ def test_the_list_says_how_far_each_is(browser: TestClient) -> None:
     assert {row_of(listed, f"run-{title.replace(' ', '-')}") for title in odd} == {""}
 
 
+@pytest.mark.wide
 def test_jobs_beside_each_other(browser: TestClient, jobs: EveryJob) -> None:
     """Jobs of each kind are compared, and their curves drawn, as far as they have numbers."""
     names = jobs.names

@@ -262,6 +262,7 @@ def test_the_first_page_is_small(browser: TestClient) -> None:
     assert 10_000 < sent < 200_000
 
 
+@pytest.mark.wide
 def test_users_of_collections_are_told_why_an_answer_takes_longer(
     catalogued: Path, tmp_path: Path
 ) -> None:
@@ -287,6 +288,7 @@ def test_users_of_collections_are_told_why_an_answer_takes_longer(
         assert f"snapshot {at} is read from files" in client.get(f"/?at={at}").text
 
 
+@pytest.mark.wide
 def test_the_map_shows_where_frames_were_taken(browser: TestClient) -> None:
     """Where some have a position: a cell leads to its frames."""
     assert 'id="where"' not in browser.get("/").text

@@ -87,6 +87,7 @@ def test_curves_are_numbers_for_scripts(browser: TestClient) -> None:
     assert not any(library.search(shown(browser, path)) for path in without)
 
 
+@pytest.mark.wide
 def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient) -> None:
     """Straight from the run, most pixels first; with imported scores, in Find, too."""
     (path,) = {

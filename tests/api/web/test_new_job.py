@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.app import create_app
-from api.schemas.jobs import NewTraining
+from api.schemas.new_jobs import NewTraining
 from api.schemas.order_bodies import simple_fields
 from api.settings import Settings
 from api.web.forms import Form

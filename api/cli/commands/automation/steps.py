@@ -10,7 +10,6 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from catalog.errors import InvalidInput, UnknownName
-from pipeline.runs.orders import ORDERS
 
 if TYPE_CHECKING:
     from api.cli.commands.jobs.job_options import JobOptions
@@ -53,6 +52,8 @@ def steps() -> list[dict[str, Any]]:
 
 def _step(words: Sequence[str]) -> dict[str, Any]:
     """The order of one job, as JSON: its own command reads the words."""
+    from pipeline.runs.orders import ORDERS  # --help and lists of triggers do without
+
     kind = words[0] if words else ""
     if kind not in ORDERS:
         raise UnknownName("job", kind, ORDERS)

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from api.cli.progress_bar import progress_bar
 from api.cli.sigint import leave_driven, leaving_job_running
 from api.cli.tables.table import emit_table
 from api.cli.target import Jobs, Record
@@ -34,6 +33,8 @@ def followed(jobs: Jobs, job: Record, quiet: bool) -> Record:
     Raises:
         JobFailed: It did not succeed.
     """
+    from api.cli.progress_bar import progress_bar  # what shows a job that has ended does without
+
     with progress_bar(f"{job['kind']} {job['name']}", quiet=quiet) as bar:
 
         def show_progress(now: Record) -> None:

@@ -8,13 +8,8 @@ from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
-from api.schemas.automation.triggers import (
-    NewTrigger,
-    TriggerBody,
-    TriggerChange,
-    TriggerRunsAnswer,
-    TriggersAnswer,
-)
+from api.schemas.automation.new_triggers import NewTrigger, TriggerChange
+from api.schemas.automation.triggers import TriggerBody, TriggerRunsAnswer, TriggersAnswer
 from api.schemas.base import set_fields
 
 router = Router(prefix="/v1/triggers", tags=["jobs"], examples={"name": "bikes"})
