@@ -112,12 +112,19 @@ def _questions() -> dict[str, Callable[[Catalog], object]]:
 def _measure_memory(store: CatalogStore, users: int) -> None:
     scenes = run_sql(store, "select distinct scene from metaocean_view where car > 0").rows
     before = _resident_mb()
-    for number, scene in enumerate(scenes["scene"].to_pylist()[:users], 1):
+    names = scenes["scene"].to_pylist()[:users]
+    for number, scene in enumerate(names, 1):
         limited = LimitedStore(store, f"metaocean.filename LIKE '%/{scene}/%'")
+        began = time.process_time()
+        run_sql(limited, _STATEMENTS[0])
+        first_s = time.process_time() - began
         for ask in _questions().values():
             ask(limited)
-        if number in (1, users):
-            print(f"{number} users: {_resident_mb() - before} MB more than none of them")
+        if number in (1, len(names)):
+            print(
+                f"{number} users: {_resident_mb() - before} MB more than none of them; the first "
+                f"question of the last one took {first_s:.2f} s of CPU"
+            )
 
 
 def _resident_mb() -> int:

@@ -140,6 +140,22 @@ class CatalogStore:
                 yield cursor
 
     @contextmanager
+    def inspecting_alone(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """`inspecting` the newest snapshot, by an engine of its own that is closed with the block.
+
+        It computes in the thread that asks it, with that thread's priority.
+        """
+        with translated(self.location):
+            lake = Lake(self.location, {**self._limits, "threads": "1"}, read_only=True)
+        try:
+            with translated(self.location):
+                lake.connection.execute(f"USE {LAKE}.{DISCOVER}")
+            with self._begun(lake.connection, None):
+                yield lake.connection
+        finally:
+            lake.close()
+
+    @contextmanager
     def cursor_at(self, number: int, limited_to: str) -> Iterator[duckdb.DuckDBPyConnection]:
         """A cursor that uses the limited database of some rows of a snapshot's files.
 

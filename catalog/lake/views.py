@@ -52,7 +52,6 @@ def create(
     *,
     anew: bool = False,
     before: Sequence[TagColumn] = (),
-    database: str = LAKE,
 ) -> None:
     """Bring the views up to the tags, inside the caller's transaction.
 
@@ -64,29 +63,41 @@ def create(
         anew: Make every view anew, whatever there is.
         before: The tags before a table was altered in this transaction: until it is committed,
             DuckDB gives such a table another place among the others than readers will find.
-        database: Has the tables, and gets the views.
     """
     tables = dict.fromkeys(tag.table for tag in before)
     positions = {table: position for position, table in enumerate(tables)}
     tags = sorted(tag_columns(connection), key=lambda tag: positions.get(tag.table, len(positions)))
     present = set() if anew else _views(connection)
+    views = definitions(tags, cells=has_cells(connection))
+    for name, statement in views.items():
+        if name not in present or name == _EVERYTHING:
+            connection.execute(statement)
+    connection.execute(f"COMMENT ON VIEW {LAKE}.{DISCOVER}.{_EVERYTHING} IS '{_definition()}'")
 
-    def view(name: str, statement: str) -> None:
-        connection.execute(f'CREATE OR REPLACE VIEW {database}.{DISCOVER}."{name}" AS {statement}')
 
-    if "metaocean" not in present:
-        view("metaocean", _metaocean(database))
-    for tag in tags:
-        if f"t_{tag.tag}" not in present:
-            view(f"t_{tag.tag}", _of_tag(tag, database))
-    if CONFUSION_CELLS not in present and _has_cells(connection):
-        view(
-            CONFUSION_CELLS,
+_EVERYTHING = "metaocean_view"
+
+
+def definitions(tags: Sequence[TagColumn], *, cells: bool, database: str = LAKE) -> dict[str, str]:
+    """The statement that makes each view, by the view's name.
+
+    Args:
+        tags: Every tag, families in order of creation.
+        cells: There is a table of confusion cells.
+        database: Has the tables, and gets the views.
+    """
+    views = {"metaocean": _metaocean(database)}
+    views |= {f"t_{tag.tag}": _of_tag(tag, database) for tag in tags}
+    if cells:
+        views[CONFUSION_CELLS] = (
             "SELECT model, fkey AS frame, truth, predicted, pixels "
-            f"FROM {database}.main.{CONFUSION_CELLS}",
+            f"FROM {database}.main.{CONFUSION_CELLS}"
         )
-    view("metaocean_view", _wide(tags, database))
-    connection.execute(f"COMMENT ON VIEW {database}.{DISCOVER}.metaocean_view IS '{_definition()}'")
+    views[_EVERYTHING] = _wide(tags, database)
+    return {
+        name: f'CREATE OR REPLACE VIEW {database}.{DISCOVER}."{name}" AS {statement}'
+        for name, statement in views.items()
+    }
 
 
 def are_former(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -122,7 +133,8 @@ def _views(connection: duckdb.DuckDBPyConnection) -> set[str]:
     return {str(row[0]) for row in rows}
 
 
-def _has_cells(connection: duckdb.DuckDBPyConnection) -> bool:
+def has_cells(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Return whether a catalog has a table of confusion cells."""
     return bool(
         connection.execute(
             "SELECT 1 FROM duckdb_columns() WHERE database_name = 'lake' AND schema_name = 'main' "
@@ -144,7 +156,7 @@ def _of_tag(tag: TagColumn, database: str = LAKE) -> str:
     )
 
 
-def _wide(tags: list[TagColumn], database: str = LAKE) -> str:
+def _wide(tags: Sequence[TagColumn], database: str = LAKE) -> str:
     """The statement behind metaocean_view."""
     columns = [
         f'f."{name}"' if name in FILES_COLUMNS else f'CAST(NULL AS VARCHAR) AS "{name}"'

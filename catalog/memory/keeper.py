@@ -65,6 +65,9 @@ class Files(SnapshotSettings, Protocol):
     def inspecting(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         """See catalog.lake.catalog.WritableCatalog; of the newest snapshot."""
 
+    def inspecting_alone(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """`inspecting`, by an engine of its own that computes in the caller's thread."""
+
 
 class State(Enum):
     """The state of the memory: what it holds, and what it does."""
@@ -243,12 +246,11 @@ class MemoryKeeper:
     def _load(self, number: int, loading: Interruptible) -> None:
         before = self._held.facts if self._held is not None else None
         try:
-            with self._files.inspecting() as cursor, loading.using(cursor):
-                self._must_load = not self._refresh(cursor, loading)
-                if self._must_load and not self._rests:
-                    self._become(State.LOADING)
-                    self._load_all(cursor, loading)
-                    self._must_load = False
+            self._must_load = not self._refresh(loading)
+            if self._must_load and not self._rests:
+                self._become(State.LOADING)
+                self._load_all(loading)
+                self._must_load = False
         except TooLarge:
             self._refused = number
             _LOG.warning(
@@ -292,13 +294,14 @@ class MemoryKeeper:
             self.state = state
             self._changed.notify_all()
 
-    def _refresh(self, cursor: duckdb.DuckDBPyConnection, loading: Interruptible) -> bool:
-        """Bring what is held up to the cursor's snapshot; whether that could be done."""
+    def _refresh(self, loading: Interruptible) -> bool:
+        """Bring what is held up to the newest snapshot; whether that could be done."""
         snapshot = self._held
         if snapshot is None:
             return False
         try:
-            self._held = snapshot.refreshed(cursor, loading)
+            with self._files.inspecting() as cursor, loading.using(cursor):
+                self._held = snapshot.refreshed(cursor, loading)
         except (ReloadNeeded, *_ENGINE_FAILS) as reason:
             if loading.ended:
                 raise
@@ -309,16 +312,18 @@ class MemoryKeeper:
         snapshot.retire()
         return True
 
-    def _load_all(self, cursor: duckdb.DuckDBPyConnection, loading: Interruptible) -> None:
+    def _load_all(self, loading: Interruptible) -> None:
         began = time.monotonic()
         # The old one goes first: two of them would be twice the budget.
         self._held = None
         try:
-            self._held = SnapshotInMemory(cursor, self._budget_mb, self._limits, loading)
+            with self._files.inspecting_alone() as cursor, loading.using(cursor):
+                loaded = SnapshotInMemory(cursor, self._budget_mb, self._limits, loading)
         finally:
             ended = time.monotonic()
             if ended - began > _LONG_LOAD_S:
                 self._not_before = ended + _REST * (ended - began)
+        self._held = loaded
 
 
 _KEEPERS: "weakref.WeakSet[MemoryKeeper]" = weakref.WeakSet()

@@ -13,20 +13,20 @@ from collections.abc import Callable
 import duckdb
 
 from catalog.errors import CollectionFails
-from catalog.lake import views as discover_views
 from catalog.lake.connection import LAKE
 from catalog.lake.layouts import ROW
 from catalog.lake.limited_databases import (
     BARRIER,
     RULE_FAILS,
+    LakeNames,
     attach,
     detach,
+    make_views,
     of_visible,
-    tables,
 )
 from catalog.lake.schema import FILES
 from catalog.lake.wide_names import LABEL_SIZE, ROW_NUMBER, TAGGED_FILES, UNTAGGED_FILES
-from catalog.memory.wide_tables import Layout, create_views
+from catalog.memory.wide_tables import Layout, table_views
 
 _BOTH = (TAGGED_FILES, UNTAGGED_FILES)
 
@@ -36,11 +36,18 @@ _UNDECIDED = 3
 _LABEL = "cluster || ':' || datasource || ':' || label_file"
 
 
-def make(connection: duckdb.DuckDBPyConnection, layout: Layout, name: str, condition: str) -> None:
+def make(
+    connection: duckdb.DuckDBPyConnection,
+    layout: Layout,
+    names: LakeNames,
+    name: str,
+    condition: str,
+) -> None:
     """Make a limited database; rows are marked in both tables.
 
     Args:
         connection: On the tables of wide_tables.load, which nothing else changes meanwhile.
+        names: Those of the tables.
         condition: Which rows, over the columns of ROW.
 
     Raises:
@@ -50,7 +57,7 @@ def make(connection: duckdb.DuckDBPyConnection, layout: Layout, name: str, condi
         _mark(connection, name, condition)
         for database, barrier in ((name, BARRIER), (without_barrier(name), "")):
             attach(connection, database)
-            _create_views(connection, layout, name, database, barrier)
+            _create_views(connection, layout, names, name, database, barrier)
     except BaseException as error:
         drop(connection, name)
         if isinstance(error, RULE_FAILS):
@@ -143,20 +150,26 @@ def _is_in(variable: str) -> str:
 
 
 def _create_views(
-    connection: duckdb.DuckDBPyConnection, layout: Layout, name: str, database: str, barrier: str
+    connection: duckdb.DuckDBPyConnection,
+    layout: Layout,
+    names: LakeNames,
+    name: str,
+    database: str,
+    barrier: str,
 ) -> None:
     """Make the views of one database, of rows with the marks of that name."""
     label = f"CASE WHEN {name} = 2 THEN {LABEL_SIZE} END AS {LABEL_SIZE}"
+    views = []
     for table, columns in layout.columns.items():
         of_rows = ", ".join(label if each == LABEL_SIZE else f'"{each}"' for each in columns)
-        connection.execute(
+        views.append(
             f"CREATE VIEW {database}.main.{table} AS SELECT {of_rows} FROM {LAKE}.main.{table} "
             f"WHERE {name} > 0 {barrier}"
         )
-    create_views(connection, layout, database)
-    for table, has_fkey in tables(connection):
+    views += table_views(layout, database)
+    for table, has_fkey in names.tables:
         if table in layout.plain_tables:
             visible = of_visible(table, f"SELECT fkey FROM {database}.main.{FILES}")
             rows = visible if has_fkey else f'SELECT * FROM {LAKE}.main."{table}"'
-            connection.execute(f'CREATE VIEW {database}.main."{table}" AS {rows}')
-    discover_views.create(connection, anew=True, database=database)
+            views.append(f'CREATE VIEW {database}.main."{table}" AS {rows}')
+    make_views(connection, names, database, views)

@@ -15,11 +15,12 @@ import duckdb
 from catalog.lake import stream_buffer
 from catalog.lake import views as discover_views
 from catalog.lake.connection import DISCOVER, LAKE, SAFE, UTC, snapshot_of
-from catalog.lake.limited_databases import LimitedDatabases, SelectLimited
+from catalog.lake.limited_databases import LakeNames, LimitedDatabases, SelectLimited
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Facts
 from catalog.lake.sql_guard import SelectOnly
 from catalog.memory import limited_tables, wide_tables
+from catalog.memory.giving_way import giving_way
 from catalog.memory.interruptible import Interruptible
 from catalog.memory.refresh import ReloadNeeded, refresh
 from catalog.memory.wide_tables import Layout
@@ -87,14 +88,13 @@ class SnapshotInMemory:
         self._idle = _IdleCursors()
         self._changing = threading.Lock()
         # Without a folder to spill into, what is too large fails instead of going to disk.
-        threads = {name: value for name, value in limits.items() if name == "threads"}
-        while_loading = {"memory_limit": f"{budget_mb}MB", "temp_directory": "", **threads}
+        while_loading = {"memory_limit": f"{budget_mb}MB", "temp_directory": "", "threads": "1"}
         self._connection = duckdb.connect(":memory:", config={**SAFE, **while_loading})
         try:
             self._connection.execute(UTC)
             self._connection.execute(f"SET GLOBAL late_materialization_max_rows = {_LATE_ROWS}")
             with loading.using(self._connection):
-                self._layout = self._load(source)
+                self._layout = giving_way(lambda: self._load(source))
         except duckdb.OutOfMemoryException as error:
             self._connection.close()
             raise TooLarge from error
@@ -107,6 +107,7 @@ class SnapshotInMemory:
         self._lock_down(limits)
         with closing(self._cursor()) as cursor, loading.using(cursor):
             self.files = _row_count(cursor)
+            self._names = LakeNames.of(cursor)
         self._may_change = max(_FEW, self.files // _MOST_CHANGED)
         self._limited = LimitedDatabases(
             self._make_limited, self._drop_limited, self._most_limited, self._changing
@@ -119,7 +120,7 @@ class SnapshotInMemory:
 
     def _make_limited(self, name: str, condition: str) -> None:
         with closing(self._connection.cursor()) as cursor:
-            limited_tables.make(cursor, self._layout, name, condition)
+            limited_tables.make(cursor, self._layout, self._names, name, condition)
 
     def _drop_limited(self, name: str) -> None:
         self._idle.close(name)
@@ -150,6 +151,9 @@ class SnapshotInMemory:
         tables = max(self.table_bytes, min(self._budget, self.table_bytes * 5 // 4))
         connection.execute(f"SET memory_limit = '{tables + int(row[0] if row else 0)}B'")
         connection.execute(f"SET temp_directory = '{new_spill_folder()}'")
+        threads = limits.get("threads")
+        # DuckDB's threads have the priority of the one that starts them.
+        connection.execute("RESET threads" if threads is None else f"SET threads = {threads}")
         if (spill := limits.get("max_temp_directory_size")) is not None:
             connection.execute(f"SET max_temp_directory_size = '{spill}'")
         connection.execute("SET enable_external_access = false")

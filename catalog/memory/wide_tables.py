@@ -15,7 +15,7 @@ Under the catalog's own names lie views, so that every other statement runs on i
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import duckdb
 import pyarrow as pa
@@ -45,14 +45,18 @@ from catalog.lake.wide_names import (
 from catalog.text.quoting import literal
 from catalog.values import TagColumn
 
-_ROWS_AT_ONCE = 122_880
-"""Rows of one batch while loading: DuckDB's row group."""
+_ROW_GROUP = 122_880
+"""Rows of DuckDB's row group: so many lie uncompressed in memory at once while loading."""
 
-_BATCHES_UNCOMPRESSED = 8
-"""Batches that lie uncompressed in memory at once while loading: 2 GB at 2 kB a row."""
+_ROWS_AT_ONCE = 20_480
+"""Rows of one batch while loading, of which there are two copies at once."""
 
 _FILES_AT_ONCE = 2_000_000
-"""Files of one portion while loading: what its joins hold takes 1 GB."""
+"""Most files of one portion while loading: what its joins hold takes 1 GB."""
+
+_PORTIONS, _FEW_FILES = 8, 250_000
+"""So many portions, of at least as many files, bound what joins hold to a fraction of the tables.
+Each looks for its labels among all files, so that more of them take longer."""
 
 _DRAWN = 64
 """Files drawn for each portion to find where it ends."""
@@ -94,10 +98,13 @@ class Layout:
             condition: On fkey: of which files.
         """
         of_files = ", ".join(f"{value} AS {name}" for name, value in _OF_EVERY_FILE.items())
-        rows = f"FROM {_rows(FILES, condition)} AS f {_joins(self.families, condition)}"
+        tagged = " UNION ALL ".join(
+            f"SELECT fkey FROM {_rows(family, condition)}" for family in self.families
+        )
         return {
             TAGGED_FILES: f"{self.every_row(condition)} WHERE {self._has_tags()}",
-            UNTAGGED_FILES: f"SELECT {of_files} {rows} WHERE NOT ({self._has_tags()})",
+            UNTAGGED_FILES: f"SELECT {of_files} FROM {_rows(FILES, condition)} AS f "
+            f"ANTI JOIN ({tagged}) AS t ON t.fkey = f.fkey",
         }
 
     def every_row(self, condition: str) -> str:
@@ -137,9 +144,11 @@ def load(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection) -
     target.execute(f"ATTACH ':memory:' AS {LAKE} (COMPRESS)")
     target.execute(f"USE {LAKE}.main")
     target.execute(f"CREATE SEQUENCE {ROW_NUMBER} MINVALUE 0 START 0")
+    # By itself DuckDB compresses a row group that is not full, and again with each batch.
+    target.execute("SET GLOBAL checkpoint_threshold = '1TB'")
     layout = Layout.of(source)
     for table in layout.plain_tables:
-        _copy(source, f'SELECT * FROM {LAKE}.main."{table}"', target, table)
+        _copy(source, [f'SELECT * FROM {LAKE}.main."{table}"'], target, table)
     of_files = [f'"{name}" {kind}' for name, kind in _OF_FILES.items()]
     of_files += [f'"{name}" UBIGINT USING COMPRESSION uncompressed' for name in _HASHES]
     for table, columns in {
@@ -148,10 +157,12 @@ def load(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection) -
     }.items():
         numbered = f"{ROW_NUMBER} INTEGER DEFAULT nextval('{LAKE}.main.{ROW_NUMBER}')"
         target.execute(f"CREATE TABLE {table} ({', '.join(columns)}, {numbered})")
-    for condition in _portions(source):
-        for table, statement in layout.rows(condition).items():
-            _copy(source, statement, target, table)
-    create_views(target, layout)
+    statements = [layout.rows(condition) for condition in _portions(source)]
+    for table in (TAGGED_FILES, UNTAGGED_FILES):
+        _copy(source, [each[table] for each in statements], target, table)
+    target.execute("RESET GLOBAL checkpoint_threshold")
+    for view in table_views(layout):
+        target.execute(view)
     return layout
 
 
@@ -196,18 +207,31 @@ def _other_tables(source: duckdb.DuckDBPyConnection, families: Sequence[str]) ->
 
 def _copy(
     source: duckdb.DuckDBPyConnection,
-    statement: str,
+    statements: Sequence[str],
     target: duckdb.DuckDBPyConnection,
     table: str,
 ) -> None:
-    """Put a statement's rows into a table, which is made where it is missing."""
-    reader = source.execute(statement).to_arrow_reader(_ROWS_AT_ONCE)
-    target.register("incoming", reader.schema.empty_table())
-    target.execute(f'CREATE TABLE IF NOT EXISTS "{table}" AS SELECT * FROM incoming')
-    while batches := list(islice(reader, _BATCHES_UNCOMPRESSED)):
-        target.register("incoming", pa.Table.from_batches(batches))
-        target.execute(f'INSERT INTO "{table}" BY NAME SELECT * FROM incoming')
-        target.execute(f"CHECKPOINT {LAKE}")  # compresses them
+    """Put statements' rows into a table, which is made where it is missing.
+
+    A row group is compressed when it is full, and the last one at the end: to add to a compressed
+    one takes four times as long, and memory for all of it.
+    """
+    rows = 0
+    for statement in statements:
+        reader = source.execute(statement).to_arrow_reader(_ROWS_AT_ONCE)
+        target.register("incoming", reader.schema.empty_table())
+        target.execute(f'CREATE TABLE IF NOT EXISTS "{table}" AS SELECT * FROM incoming')
+        for batch in reader:
+            room = _ROW_GROUP - rows % _ROW_GROUP
+            for part in (batch[:room], batch[room:]):
+                if not part.num_rows:
+                    continue
+                target.register("incoming", pa.Table.from_batches([part]))
+                target.execute(f'INSERT INTO "{table}" BY NAME SELECT * FROM incoming')
+                rows += part.num_rows
+                if rows % _ROW_GROUP == 0:
+                    target.execute(f"CHECKPOINT {LAKE}")
+    target.execute(f"CHECKPOINT {LAKE}")
     target.unregister("incoming")
 
 
@@ -218,7 +242,8 @@ def _portions(source: duckdb.DuckDBPyConnection) -> list[str]:
     a range of fkeys lies in few Parquet files.
     """
     row = source.execute(f"SELECT count(*) FROM {LAKE}.main.{FILES}").fetchone()
-    portions = -(-(row[0] if row else 0) // _FILES_AT_ONCE)
+    files = row[0] if row else 0
+    portions = max(min(_PORTIONS, files // _FEW_FILES), -(-files // _FILES_AT_ONCE))
     if portions < 2:
         return ["true"]
     drawn = source.execute(
@@ -285,11 +310,16 @@ def enum_type(values: Sequence[str]) -> str:
     return f"ENUM ({', '.join(literal(value) for value in values)})"
 
 
-def create_views(target: duckdb.DuckDBPyConnection, layout: Layout, database: str = LAKE) -> None:
-    """Make views of the catalog's own names, and every_file, of a database's two tables."""
+def table_views(layout: Layout, database: str = LAKE) -> list[str]:
+    """Statements that make views of the catalog's own names, and every_file.
+
+    Args:
+        database: Has the two tables, and gets the views.
+    """
     main = f"{database}.main"
     names = ", ".join(f'"{name}"' for name in _OF_FILES)
-    target.execute(
+    views = []
+    views.append(
         f"CREATE VIEW {main}.{FILES} AS SELECT {names} FROM {main}.{TAGGED_FILES} "
         f"UNION ALL SELECT {names} FROM {main}.{UNTAGGED_FILES}"
     )
@@ -301,14 +331,15 @@ def create_views(target: duckdb.DuckDBPyConnection, layout: Layout, database: st
         values = "".join(
             f', {expressions[tag.tag]} AS "{tag.tag}"' for tag in layout.tags if tag.table == family
         )
-        target.execute(
+        views.append(
             f"CREATE VIEW {main}.{family} AS SELECT fkey{values} FROM {main}.{TAGGED_FILES} "
             f"WHERE {in_family(family)}"
         )
     names += "".join(f", {name}" for name in _HASHES)
     every = "".join(f', {expressions[tag.tag]} AS "{tag.tag}"' for tag in layout.tags)
     nulls = "".join(f', CAST(NULL AS {tag.type}) AS "{tag.tag}"' for tag in layout.tags)
-    target.execute(
+    views.append(
         f"CREATE VIEW {main}.{EVERY_FILE} AS SELECT {names}{every} FROM {main}.{TAGGED_FILES} "
         f"UNION ALL SELECT {names}{nulls} FROM {main}.{UNTAGGED_FILES}"
     )
+    return views

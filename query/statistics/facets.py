@@ -5,9 +5,10 @@ statement, which says of every frame which conditions it fulfils, and a count of
 """
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +50,8 @@ from query.statistics.histogram_axis import (
 )
 from query.statistics.histogram_report import Axis, AxisRequest
 from query.statistics.population import Frames
+
+Of = TypeVar("Of")
 
 _BINS = 24
 """Bins of a number: with those of nulls, zeros and outliers, three facets make one code."""
@@ -238,6 +241,18 @@ class _Reading:
         self, axes: Sequence[Axis], selected: Sequence[str] = (), values: Sequence[object] = ()
     ) -> tuple[FacetColumns, list[Mask]]:
         """The bins of those axes, and conditions, of every frame in one order."""
+        # In one statement where conditions have to be of the same frames, in the same order.
+        groups = [[*axes]] if selected else self._by_table(axes, lambda axis: axis.tag)
+        joined, masks = dict[str, Positions](), list[Mask]()
+        for group in groups:
+            positions, masks = self._positions(group, selected, values)
+            joined |= positions
+        return FacetColumns.of(axes, [joined[axis.tag] for axis in axes]), masks
+
+    def _positions(
+        self, axes: Sequence[Axis], selected: Sequence[str], values: Sequence[object]
+    ) -> tuple[dict[str, Positions], list[Mask]]:
+        """The positions of those axes' bins by tag, and conditions, by one statement."""
         relation = relation_for(self.snapshot, self.question)
         listed = ", ".join([*(_value(relation, axis) for axis in axes), *selected])
         statement = f"WITH frames AS ({relation.sql_for(listed)}) SELECT {listed} FROM frames"
@@ -253,10 +268,23 @@ class _Reading:
                     blocks[index].append(positions(batch.column(index)))
                 for index, mask in enumerate(masks, len(axes)):
                     mask.append(batch.column(index).to_numpy(zero_copy_only=False))
-        joined = [np.concatenate([np.empty(0, np.uint8), *parts]) for parts in blocks]
-        return FacetColumns.of(axes, joined), [
-            np.concatenate([np.empty(0, np.bool_), *parts]) for parts in masks
-        ]
+        return {
+            axis.tag: np.concatenate([np.empty(0, np.uint8), *parts])
+            for axis, parts in zip(axes, blocks, strict=True)
+        }, [np.concatenate([np.empty(0, np.bool_), *parts]) for parts in masks]
+
+    def _by_table(self, each: Sequence[Of], tag: Callable[[Of], str]) -> list[list[Of]]:
+        """Groups that a statement reads at once: of files each of one table, all in memory.
+
+        At 1,000,000 frames the join of two tables costs more than all the rest.
+        """
+        if self.snapshot.layout.in_memory:
+            return [[*each]] if each else []
+        tags = relation_for(self.snapshot, self.question).tags
+        groups: dict[str, list[Of]] = {}
+        for one in each:
+            groups.setdefault(tags[tag(one)].table, []).append(one)
+        return [*groups.values()]
 
     def columns_of(self, tags: Sequence[str], ended_by: Cancellation) -> FacetColumns:
         """The bins of those tags, computed once for a snapshot.
@@ -293,15 +321,18 @@ class _Reading:
         return axes
 
     def _extents(self, requests: Sequence[AxisRequest]) -> dict[str, Extent]:
-        """Least and greatest value of each number, in one statement."""
-        kinds = relation_for(self.snapshot, self.question).columns
-        if not requests:
-            return {}
+        """Least and greatest value of each number."""
+        groups = self._by_table(requests, lambda request: request.tag)
+        return {tag: extent for group in groups for tag, extent in self._extents_of(group).items()}
+
+    def _extents_of(self, requests: Sequence[AxisRequest]) -> dict[str, Extent]:
+        """`_extents`, in one statement."""
+        relation = relation_for(self.snapshot, self.question)
         selected = []
         for number, request in enumerate(requests):
-            low, high = extent_sql(request, request.tag, kinds[request.tag])
+            low, high = extent_sql(request, request.tag, relation.columns[request.tag])
             selected += [f"{low} AS low{number}", f"{high} AS high{number}"]
-        relation, listed = relation_for(self.snapshot, self.question), ", ".join(selected)
+        listed = ", ".join(selected)
         statement = f"WITH frames AS ({relation.sql_for(listed)}) SELECT {listed} FROM frames"
         row = execute(self.snapshot, statement).to_pylist()[0]
         return {

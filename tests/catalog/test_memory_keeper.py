@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,6 +87,25 @@ def test_the_same_rows(stores: tuple[CatalogStore, CatalogStore]) -> None:
     databases = "SELECT path IS NULL FROM duckdb_databases() WHERE database_name = 'lake'"
     assert rows(hot, databases) == [(True,)]
     assert held(hot) == plain.snapshot() == hot.snapshot()
+
+
+def test_questions_have_the_usual_priority(stores: tuple[CatalogStore, CatalogStore]) -> None:
+    """DuckDB's threads do not keep the lower one of the load."""
+    before = set(Path("/proc/self/task").iterdir())
+    hot = CatalogStore(stores[1].location, threads=4, snapshot_memory_mb=1_000)
+    hot.snapshot()
+    assert isinstance(hot.memory, keeper.MemoryKeeper)
+    assert hot.memory.wait(300)
+    assert rows(hot, "SELECT count(*) FROM t_car") == [(1,)]
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    begun = set(Path("/proc/self/task").iterdir()) - before
+    priorities = []
+    for task in begun:
+        with suppress(ProcessLookupError):  # it has ended
+            priorities.append(os.getpriority(os.PRIO_PROCESS, int(task.name)))
+    assert len(priorities) >= 3
+    assert set(priorities) == {usual}
+    hot.close()
 
 
 def test_tables_of_scans_are_not_in_memory(stores: tuple[CatalogStore, CatalogStore]) -> None:
