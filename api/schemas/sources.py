@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pydantic import ConfigDict, Field, SecretStr
 
 from api.schemas.base import PageAnswer, Schema, Versioned
-from catalog.text.bounded import Text
+from catalog.text.bounded import Content, Text
 from ingest.sources.mount import MOUNT
 from ingest.sources.schemes import PLACES
 from ingest.sources.source_options import SourceOptions
@@ -191,7 +191,7 @@ class NewSource(Schema):
         "frame's files in all of them. Its own name by default.",
         examples=["a2d2"],
     )
-    layout: str | dict[str, Any] = Field(
+    layout: Text | Content = Field(
         default="", description=f"{_LAYOUT} Its names tell where empty.", examples=["cityscapes"]
     )
     exclude: list[Text] = Field(
@@ -258,7 +258,7 @@ class SourceChange(Schema):
         description="Data set that it is a part of from now on; its own where empty.",
         examples=["a2d2"],
     )
-    layout: str | dict[str, Any] | None = Field(
+    layout: Text | Content | None = Field(
         default=None,
         description=f"{_LAYOUT} Where it pairs files otherwise than the last scan, or its classes "
         "differ, the next scan reads every label again. Empty: its names tell.",

@@ -110,7 +110,7 @@ def test_every_field_that_v1_answers_is_told(document: dict[str, Any]) -> None:
                 content = answer.get("content", {}).get("application/json", {})
                 if status.startswith("2") and "$ref" in content.get("schema", {}):
                     answered.add(content["schema"]["$ref"].rpartition("/")[2])
-    assert {"JobBody", "SourceBody", "DatasetBody", "TagBody", "StagingBody"} <= answered
+    assert {"JobBody", "SourceShown", "DatasetBody", "TagBody", "StagingBody"} <= answered
     for name in answered:
         schema = document["components"]["schemas"][name]
         for field, field_schema in schema["properties"].items():

@@ -54,7 +54,7 @@ def test_the_next_scan_obeys(home: Workspace, tmp_path: Path) -> None:
     changed = change("a2d2", exclude=["notes", "*.bak"])
     assert changed.model_dump() == {
         "name": "a2d2", "uri": str(tmp_path / "tree"), "exclude": ["notes", "*.bak"],
-        "part_of": "a2d2", "mount": "", "max_mb_per_s": 0, "max_requests_per_s": 0,
+        "part_of": "a2d2", "layout": "", "mount": "", "max_mb_per_s": 0, "max_requests_per_s": 0,
         "same": None, "changed": None, "missing": None, "new": None,
     }  # fmt: skip
     assert scan(home).removed == MANY
