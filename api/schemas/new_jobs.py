@@ -107,7 +107,7 @@ class NewTraining(_NewJob):
     """A network to be trained on a dataset's split."""
 
     kind: Literal["train"] = Field(examples=["train"])
-    classes: Literal["all", "a2d2-8"] | Content | None
+    classes: Literal["all", "a2d2-8", "cityscapes-19"] | Content | None
     augment: list[Literal["mirror", "crop", "scale", "colour"]] | None
     horovod: HorovodOptions | None
     model: Literal["small_unet", "deeplabv3plus_resnet50"] | None

@@ -55,7 +55,49 @@ what shows the camera and its car, and nothing of the world.
 Source: Cordts et al., arXiv:1604.01685, table 1 (categories).
 """
 
-MAPS: Mapping[str, Mapping[str, Any]] = {"a2d2-8": A2D2_8}
+CITYSCAPES_19: Mapping[str, Any] = {
+    "name": "cityscapes-19",
+    "classes": {
+        "road": [
+            "road", "RD normal street", "Drivable cobblestone", "Slow drive area",
+            "RD restricted area", "Zebra crossing", "Solid line", "Dashed line",
+            "Painted driv. instr.", "Speed bumper",
+        ],
+        "sidewalk": ["sidewalk", "Sidewalk", "Curbstone"],
+        "building": ["building", "garage", "Buildings"],
+        "wall": ["wall"],
+        "fence": ["fence", "gate", "Grid structure", "Sidebars"],
+        "pole": ["pole", "smallpole", "Poles"],
+        "traffic light": ["traffic light", "Traffic signal", "Signal corpus"],
+        "traffic sign": ["traffic sign", "Traffic sign"],
+        "vegetation": ["vegetation", "Nature object"],
+        "terrain": ["terrain"],
+        "sky": ["sky", "Sky"],
+        "person": ["person", "Pedestrian"],
+        "rider": ["rider"],
+        "car": ["car", "Car"],
+        "truck": ["truck", "Truck", "Utility vehicle"],
+        "bus": ["bus"],
+        "train": ["train"],
+        "motorcycle": ["motorcycle", "Small vehicles"],
+        "bicycle": ["bicycle", "Bicycle"],
+    },
+    "ignored": [
+        "Parking area", "Non-drivable street", "Irrelevant signs", "Road blocks", "Tractor",
+        "Obstacles / trash", "Animals", "Electronic traffic", "Traffic guide obj.", "Ego car",
+        "Blurred area", "Rain dirt",
+    ],
+}  # fmt: skip
+"""Cityscapes' 19 classes that are scored, of Cityscapes, ACDC, KITTI, KITTI-360, BDD100K and A2D2.
+
+What the layouts of these ignore is ignored. Which of A2D2's classes is which is our judgement: A2D2
+has no rider, bus, train, wall or terrain of its own.
+
+Source: mcordts/cityscapesScripts helpers/labels.py (trainId); autonomousvision/kitti360Scripts
+helpers/labels.py for garage, gate and smallpole.
+"""
+
+MAPS: Mapping[str, Mapping[str, Any]] = {"a2d2-8": A2D2_8, "cityscapes-19": CITYSCAPES_19}
 
 
 @dataclass(frozen=True)

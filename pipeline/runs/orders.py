@@ -340,12 +340,12 @@ class TrainingSettings:
         Setting(
             help="What the network learns: all label classes (default), a set of merged ones, or "
             "your own map in a JSON file.",
-            body='What the network learns: "all" label classes, "a2d2-8", or your own map, which '
-            "merges each label class of the dataset into a class, or ignores it.",
-            flag="all (default), a2d2-8, or a JSON file of merged classes",
+            body='What the network learns: "all" label classes, "a2d2-8", "cityscapes-19", or your '
+            "own map, which merges each label class of the dataset into a class, or ignores it.",
+            flag="all (default), a2d2-8, cityscapes-19, or a JSON file of merged classes",
             mode="train",
             examples=({"classes": {"Vehicle": ["Car", "Truck"]}, "ignored": ["Ego car"]},),
-            metavar="all|a2d2-8|FILE",
+            metavar="all|a2d2-8|cityscapes-19|FILE",
             parse=classes_in,
             usual=ALL,
         ),

@@ -9,6 +9,7 @@ import pytest
 
 from catalog.errors import BadFile, InvalidInput, UnknownName
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassList, tag_name
+from ingest.layouts.read_layout import preset
 from pipeline.runs.class_map import A2D2_8, MAPS, ClassMap, chosen_classes, classes_in
 from sample_data.regenerate import COMMITTED_SET
 from tests.training.drawn_frames import CLASS_LIST, read_class_list
@@ -35,6 +36,27 @@ def test_the_eight_channels_of_a2d2() -> None:
         ClassMap.from_json(TWO).ids_of(label_classes, "streets")
     lacking = [name for name in label_classes if name not in ("RD normal street", "Car", "Bicycle")]
     assert ", ".join(lacking) + ", which it neither" in str(refused.value)
+
+
+def test_the_nineteen_classes_of_cityscapes() -> None:
+    """Proves that labelIds, trainIds, KITTI-360's ids and A2D2's classes become the same 19."""
+    map_ = chosen_classes("cityscapes-19")
+    assert map_ is not None
+    learned: dict[str, list[int | None]] = {}
+    for name in ("cityscapes", "cityscapes-trainids", "bdd100k", "kitti-360"):
+        classes = preset(name).classes
+        assert classes is not None
+        ids = LabelClasses.of(classes, map_, name).of_label[: len(classes)].tolist()
+        learned[name] = [class_id for class_id in ids if class_id != UNKNOWN_CLASS]
+    assert learned["cityscapes"] == learned["cityscapes-trainids"] == [*range(19)]
+    assert learned["bdd100k"] == [*range(19)]
+    assert learned["kitti-360"] == [*range(19), 2, 4, 5]  # garage, gate, smallpole
+    a2d2 = ClassList.from_colours(
+        read_class_list(next(COMMITTED_SET.rglob("class_list.json")))
+    ).classes
+    missing = {"wall", "terrain", "rider", "bus", "train"}
+    ids_of_a2d2 = {class_id for class_id in map_.ids_of(a2d2, "streets") if class_id is not None}
+    assert {map_.classes[class_id] for class_id in ids_of_a2d2} == {*map_.classes} - missing
 
 
 def test_labels_are_merged() -> None:
@@ -86,7 +108,7 @@ def test_a_flag_gives_a_name_a_file_or_the_map_itself(tmp_path: Path) -> None:
     file.write_text(json.dumps(TWO))
     whole = {"name": "own", **TWO, "ignored": []}
     assert classes_in(str(file)) == classes_in(json.dumps(TWO)) == whole
-    assert [classes_in(name) for name in ("all", *MAPS)] == ["all", "a2d2-8"]
+    assert [classes_in(name) for name in ("all", *MAPS)] == ["all", "a2d2-8", "cityscapes-19"]
     assert ClassMap.from_json(A2D2_8).as_json() == A2D2_8
     with pytest.raises(UnknownName, match="unknown class map 'a2d2-9': did you mean a2d2-8"):
         classes_in("a2d2-9")
