@@ -352,7 +352,8 @@ class Jobs:
                 begins), attempts (how often it may begin where it is lost), prepare (True: first
                 decode a staged dataset's frames once, False: do not; by default where that is less
                 work than decoding all that it reads), classes ("all",
-                "a2d2-8", "cityscapes-19", or a map {"classes": {"Vehicle": ["Car", "Truck"]}, "ignored": ["Ego car"]}), model
+                "a2d2-8", "cityscapes-19", or a map
+                {"classes": {"Vehicle": ["Car", "Truck"]}, "ignored": ["Ego car"]}), model
                 ("small_unet" or "deeplabv3plus_resnet50"), augment (some of "mirror", "crop",
                 "scale", "colour"), checkpoint_every (steps), checkpoint_minutes, keep_checkpoints
                 (so many can be validated as NAME@STEP), evaluate_every (epochs), evaluate_split
