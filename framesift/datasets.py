@@ -282,6 +282,7 @@ class Datasets:
         method: Mapping[str, Any] | None = None,
         split: str | None = None,
         split_by: str | None = None,
+        split_given: bool = False,
         stratify_splits: Sequence[str] = (),
         disjoint_from: Sequence[str] = (),
         allow_leakage: bool = False,
@@ -300,6 +301,7 @@ class Datasets:
                 "match", "cover" or "uncertain", see docs/datasets.md.
             split: Shares, such as "train=0.8,validation=0.2"; undivided when None.
             split_by: What stays on one side: "scene" by default, "camera", "frame", or a tag.
+            split_given: Keep the splits of the data set's makers, in place of ``split``.
             stratify_splits: What every split has its share of: "camera", "car:0,1000".
             disjoint_from: Datasets with which it shares no scene, drive or moment.
             allow_leakage: Sides may share scenes, drives and moments.
@@ -326,6 +328,8 @@ class Datasets:
         }
         if split_by is not None:
             body["split_by"] = split_by
+        if split_given:
+            body["split_given"] = True
         if min_gap_s is not None:
             body["min_gap_s"] = min_gap_s
         return self._dataset_of("/v1/datasets", body, at)

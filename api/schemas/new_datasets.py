@@ -54,6 +54,11 @@ class NewDataset(QuestionInside, Divided):
     method: Method | None = Field(
         default=None, description="How to choose among the frames that answer the question."
     )
+    split_given: bool = Field(
+        default=False,
+        description="Keep the splits of the data set's makers (the tag given_split) as train, "
+        "validation and test, instead of `split`.",
+    )
     disjoint_from: Few[Name] = Field(
         default=(),
         description="Datasets with which it shares no scene, drive or moment.",

@@ -15,7 +15,6 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from catalog.values import NOBODY, Owner
 from ingest.labels.class_list import ClassList
-from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.datasets.division import Division, divide
 from pipeline.datasets.row_counts import RowCounts
 from pipeline.datasets.rows_file import RowsFile, StoredRows
@@ -117,7 +116,7 @@ def content_of(
     """A selection divided, ready to be saved; and what is to be said of the division."""
     question = selection.question.model_dump(mode="json", exclude_defaults=True)
     question = {**question, **provenance.built, **division.to_json()}
-    splits = tuple(division.shares) or (UNDIVIDED,)
+    splits = division.splits
     if isinstance(selection, FramePortions):
         made = portioned_rows(records, name, selection, division, splits, question)
         if made is None:
@@ -284,7 +283,7 @@ def header_of(
 
 
 def _sides(selection: Selection, division: Division) -> tuple[Codes, dict[str, Any]]:
-    if not division.shares:
+    if not division.is_divided:
         return np.zeros(len(selection), np.int64), {}
     hashes = hashes_of(selection.frames["fkey"].to_pylist())
     classes = dict.fromkeys(selection.classes, "")

@@ -69,7 +69,7 @@ def split_content(
     hashes = hashes_of(manifest.frames["fkey"].to_pylist())
     rows = described(stores, manifest.frames, tags, hashes, dataset.snapshot, division.columns())
     sides, report = divide(rows, hashes, division, dict.fromkeys(tags, ""))
-    splits = tuple(division.shares)
+    splits = division.splits
     content = Content(
         question={**dataset.question, **division.to_json()},
         snapshot=dataset.snapshot,

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.errors import UnknownName
+from catalog.errors import InvalidInput, UnknownName
+from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.datasets.split import assign_splits
 from query.frames.candidates import DUPLICATE
 from query.frames.sampling import Hashes
@@ -20,6 +21,21 @@ from query.sets.stratifier import Stratifier
 
 FRAME = "frame"
 """Split by single frames."""
+
+GIVEN = "given_split"
+"""Tag of the split that a data set's makers put a frame into."""
+
+GIVEN_SPLITS = ("train", "validation", "test")
+"""Splits of a dataset that keeps its makers'."""
+
+_AS_GIVEN = {
+    "train": "train", "training": "train",
+    "val": "validation", "valid": "validation", "validation": "validation",
+    "test": "test", "testing": "test",
+}  # fmt: skip
+"""What makers call their splits."""
+
+_MOST_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -38,15 +54,31 @@ class Division:
     """Keep nothing together but what ``by`` says."""
     seed: int = 0
     """Decides between groups that do equally well."""
+    given: bool = False
+    """Keep the splits of the data set's makers, whatever else is said."""
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits."""
+        return GIVEN_SPLITS if self.given else tuple(self.shares) or (UNDIVIDED,)
+
+    @property
+    def is_divided(self) -> bool:
+        """False where all frames are one split."""
+        return self.given or bool(self.shares)
 
     def columns(self) -> list[str]:
         """The columns that it looks at, beside DRIVE and DUPLICATE where there are any."""
+        if self.given:
+            return [GIVEN, "scene", "frame_number"]
         by = [] if self.by == FRAME else [self.by]
         tags = [Stratifier.parse(text).tag for text in self.stratify]
         return list(dict.fromkeys([*by, *tags, "scene", "frame_number"]))
 
     def to_json(self) -> dict[str, Any]:
         """Return the division as JSON: a part of what a dataset's id is the digest of."""
+        if self.given:
+            return {"split": {}, "split_by": GIVEN, "split_seed": None}
         if not self.shares:
             return {"split": {}, "split_by": None, "split_seed": None}
         return {
@@ -69,10 +101,14 @@ def divide(
 
     Raises:
         UnknownName: The frames lack a column of the division.
+        InvalidInput: The makers' splits are to be kept, and frames have none, or another one.
     """
     for name in division.columns():
         if name not in frames.column_names:
             raise UnknownName("column", name, [*frames.column_names, FRAME], "The splits need it.")
+    if division.given:
+        sides = _given_sides(frames)
+        return sides, {"leakage": leakage(frames, sides, division)}
     groups = _groups(frames, division)
     strata = strata_of(frames, [Stratifier.parse(text) for text in division.stratify], classes)
     sides = assign_splits(hashes, groups, strata.codes, division.shares, division.seed)
@@ -83,6 +119,25 @@ def divide(
             strata.codes, strata.labels, sides, list(division.shares)
         )
     return sides, report
+
+
+def _given_sides(frames: pa.Table) -> Codes:
+    """The position in GIVEN_SPLITS of each frame's split."""
+    encoded = frames[GIVEN].cast(pa.string()).combine_chunks().dictionary_encode()
+    if encoded.null_count:
+        raise InvalidInput(
+            f"split given: {encoded.null_count:,} of {len(frames):,} frames have no {GIVEN}: their "
+            f"layout has no {{split}}; ask for those that have: --where '{GIVEN} is not null'"
+        )
+    names = encoded.dictionary.to_pylist()
+    if others := [name for name in names if name.lower() not in _AS_GIVEN]:
+        raise InvalidInput(
+            f"split given: {GIVEN} is {', '.join(others[:_MOST_SHOWN])} for some frames; expected "
+            f"{', '.join(_AS_GIVEN)}; leave the others out, or divide by --split"
+        )
+    sides = np.array([GIVEN_SPLITS.index(_AS_GIVEN[name.lower()]) for name in names], np.int64)
+    of_frames: Codes = sides[np.asarray(encoded.indices)]
+    return of_frames
 
 
 def _groups(frames: pa.Table, division: Division) -> Codes:

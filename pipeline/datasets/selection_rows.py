@@ -77,7 +77,7 @@ def portioned_rows(
     writing = _Writing(portions, sources, class_list.tags)
     counts = RowCounts(question, portions.snapshot, len(class_list.tags))
     report: dict[str, Any] = {}
-    if not division.shares:
+    if not division.is_divided:
         rows = RowsFile(_counted(writing.rows(splits[0]), counts))
         _refuse_labels_alone(name, writing.alone, writing.frames)
     else:

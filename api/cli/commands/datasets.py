@@ -45,6 +45,14 @@ def create(
     how: SetOptions,
     division: DivisionOptions,
     split: SplitOption = None,
+    split_given: Annotated[
+        bool,
+        typer.Option(
+            "--split-given",
+            help="Keep the splits of the data set's makers (the tag given_split) as train, "
+            "validation and test.",
+        ),
+    ] = False,
     disjoint_from: Annotated[
         list[str] | None,
         typer.Option(
@@ -68,6 +76,7 @@ def create(
         question=question,
         method=method,
         split=split,
+        split_given=split_given,
         disjoint_from=tuple(disjoint_from or ()),
         seed=question.seed,
         **division_of(division),

@@ -7,6 +7,7 @@ from typing import Any
 
 from api.schemas.new_datasets import Divided, NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
+from catalog.errors import InvalidInput
 from catalog.records.datasets import own_dataset, recorded_dataset
 from catalog.records.tables import Dataset
 from catalog.values import NOBODY, Owner
@@ -110,6 +111,9 @@ def _division(request: Divided) -> Division:
     """The division; its strata are parsed before any frame is asked for."""
     for text in request.stratify_splits:
         Stratifier.parse(text)
+    given = isinstance(request, NewDataset) and request.split_given
+    if given and (request.split or request.stratify_splits):
+        raise InvalidInput("split_given: the makers' splits are kept; leave the other splits out")
     return Division(
         parse_split(request.split) if request.split else {},
         request.split_by if request.split_by == FRAME else request.split_by.lower(),
@@ -117,12 +121,13 @@ def _division(request: Divided) -> Division:
         request.min_gap_s,
         request.allow_leakage,
         request.seed,
+        given,
     )
 
 
 def _columns(division: Division) -> list[str]:
     """The columns that the division looks at; none without a division."""
-    return [*division.columns(), DRIVE, DUPLICATE] if division.shares else []
+    return [*division.columns(), DRIVE, DUPLICATE] if division.is_divided else []
 
 
 def _leakage_guard(

@@ -15,7 +15,7 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from pipeline.datasets.datasets import Content, Provenance, content_of
 from pipeline.datasets.derive import Gap, grown_content, split_content
-from pipeline.datasets.division import Division
+from pipeline.datasets.division import GIVEN, Division
 from pipeline.datasets.improve import HeldOutSplit, Improvement, improved_content
 from pipeline.datasets.leakage_guard import guard_of, union
 from pipeline.datasets.rebuilt import restore_manifest
@@ -83,7 +83,7 @@ def _chosen(workspace: Workspace, dataset: Dataset) -> Content:
         _leakage_guard(workspace, stored),
     )
     selection, _ = select_set(catalog, request, dataset.snapshot)
-    columns = [*division.columns(), DRIVE] if division.shares else []
+    columns = [*division.columns(), DRIVE] if division.is_divided else []
     with catalog.reading(dataset.snapshot) as snapshot:
         selection = with_columns(snapshot, selection, columns)
         selection = with_versions(snapshot, selection)
@@ -110,7 +110,7 @@ def _leakage_guard(workspace: Workspace, stored: Mapping[str, Any]) -> LeakageGu
 
 def _division(stored: Mapping[str, Any]) -> Division:
     if not stored.get("split"):
-        return Division()
+        return Division(given=stored.get("split_by") == GIVEN)
     guard = {name: stored[name] for name in ("min_gap_s", "allow_leakage") if name in stored}
     return Division(
         {name: Fraction(share) for name, share in stored["split"].items()},
