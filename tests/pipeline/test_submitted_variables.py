@@ -85,7 +85,7 @@ def test_a_job_has_the_variables_of_the_shell_that_submitted_it(home: Path, url:
     assert [file for file in files if b"hidden" in file.read_bytes()] == []
     body = {"kind": "run", "question": {"limit": 1}, "command": SHOWS, "name": "theirs"}
     assert httpx.post(f"{url}/v1/jobs", json=body).status_code == 202
-    wait_until((output(home, "theirs") / "env").exists)
+    wait_until(lambda: httpx.get(f"{url}/v1/jobs/theirs").json()["state"] == "failed")
     theirs = variables_of(home, "theirs")
     assert (theirs["NCCL_IB_DISABLE"], theirs["NCCL_DEBUG"]) == ("0", "INFO")
 
