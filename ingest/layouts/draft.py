@@ -89,6 +89,9 @@ def _patterns(image: str, label: str, names: Sequence[str]) -> tuple[str, str]:
                each[:position] == folders[:position] for each in others)
     }  # fmt: skip
     shared = set(folders) & set(label_folders)
+    pairs = enumerate(zip(folders, label_folders, strict=False))
+    first = next((position for position, (one, other) in pairs if one != other), len(folders))
+    varying |= set(folders[first + 1 :])  # below the folder of images, though only one was seen
     fields = {part: "{split}" for part in shared if part in _SPLITS}
     # What lies deepest and is in both paths is as a rule a drive.
     scenes = [part for part in folders if part in shared & varying and part not in fields]

@@ -214,6 +214,15 @@ def test_a_layout_to_begin_with(image: str, label: str, patterns: tuple[str, str
     assert Layout.of(tomllib.loads(draft(["x/readme.txt"]))).identity == ("frame",)
 
 
+def test_a_layout_to_begin_with_of_one_drive() -> None:
+    """A folder below that of the images is a drive, also where no other one was seen."""
+    names = [f"set/{kind}/d1/{n}_{kind}.{end}" for n in (17, 28)
+             for kind, end in (("rgb", "jpg"), ("ids", "png"))]  # fmt: skip
+    document = tomllib.loads(draft(names))
+    assert document["images"] == "set/rgb/{scene}/{frame}_rgb.jpg"
+    assert document["labels"] == "set/ids/{scene}/{frame}_ids.png"
+
+
 def test_what_a_check_says() -> None:
     """Frames, files alone, two files of one frame, tags and why a name fits nothing."""
     layout = Layout.of(PLAIN | {"images": "i/{split}/{scene}/{frame}.{jpg,png}",
