@@ -96,7 +96,7 @@ class LabelCheck:
             sentences.append(
                 f"{len(self.blended):,} labels have several unknown keys along their edges, such "
                 f"as {self.blended[0]}: they look resized with interpolation, or anti-aliased; "
-                "make them anew with nearest neighbours"
+                "make them again with nearest neighbours"
             )
         if not self.class_list.encoding.is_colour:
             if set(known) >= _LEARNED_IDS and self.seen <= _TRAIN_IDS and 255 in self.seen:

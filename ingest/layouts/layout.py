@@ -130,7 +130,7 @@ class Layout:
 
     @cached_property
     def naming(self) -> Mapping[str, Any]:
-        """What it says of names: where this changes, a scan pairs all files anew."""
+        """What it says of names: where this changes, a scan pairs all files again."""
         left_out = ("name", "title", "variant_of", *_OF_CLASSES)
         return {key: value for key, value in self.document.items() if key not in left_out}
 

@@ -81,7 +81,7 @@ def layout_of(document: Any, where: str) -> Layout:
     """The layout of a document, a table of classes that it names put in its place.
 
     Args:
-        where: Its preset's name or its file's, which is said of what is wrong in it.
+        where: Its preset's name or its file's, named in errors.
 
     Raises:
         InvalidInput: It is none.

@@ -55,7 +55,7 @@ class Division:
     seed: int = 0
     """Decides between groups that do equally well."""
     given: bool = False
-    """Keep the splits of the data set's makers, whatever else is said."""
+    """Keep the splits of the data set's makers, in place of shares."""
 
     @property
     def splits(self) -> tuple[str, ...]:
