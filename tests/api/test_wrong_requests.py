@@ -7,7 +7,7 @@ import pytest
 
 _FIELDS = (
     "there are allow_leakage, disjoint_from, method, min_gap_s, name, question, seed, split, "
-    "split_by, stratify_splits"
+    "split_by, split_given, stratify_splits"
 )
 
 WRONG: list[tuple[str, object, str]] = [
