@@ -83,6 +83,7 @@ def test_what_is_no_pattern(pattern: str, words: str) -> None:
     [
         ({"image": "x"}, "no such key 'image'; did you mean images?"),
         ({"encoding": "rgb"}, "encoding 'rgb': expected one of index, colour"),
+        ({"encoding": "panoptic"}, "which class an id is stands in a JSON file"),
         ({"labels": "l/{name}.png"}, "share no field"),
         ({"classes": [{"key": 7, "name": "a"}, {"key": 7, "name": "b"}]}, "key 7 is listed twice"),
         ({"classes": [{"key": "#ffffff", "name": "a"}]}, "key '#ffffff': expected a whole number"),
