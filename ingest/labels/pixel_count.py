@@ -138,6 +138,8 @@ def _count_samples(
     raw = inflate(chunks.pixels, header.inflated_bytes)
     counts = np.zeros(256, dtype=np.int64)
     values = _values_of_samples(chunks, class_list)
+    value_of = np.zeros(256, np.uint32)
+    value_of[: len(values)] = values
     done = sample_kernel.count(
         raw,
         header.height,
@@ -145,7 +147,7 @@ def _count_samples(
         header.samples,
         header.bit_depth,
         class_list.lookup_table,
-        np.resize(values, 256),
+        value_of,
         counts,
         digest,
     )
