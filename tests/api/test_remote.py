@@ -225,6 +225,7 @@ DRIVE_JOBS = {"jobs daemon", "jobs run-once"}
 """What a server does by itself; the command refuses to ask one."""
 OF_NO_HOME = {
     "login", "logout", "context", "sample-data", "layout list", "layout show", "layout check",
+    "labels convert",
 }  # fmt: skip
 
 
