@@ -1,5 +1,6 @@
 """framesift labels check, convert."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,13 +8,14 @@ import typer
 
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.json_report import JsonReport
-from api.cli.options.common import open_workspace
+from api.cli.long_work import check_labels
+from api.cli.options.order_options import argument_of, option_of
 from api.cli.progress_bar import progress_bar
 from api.cli.terminal import JsonFlag, emit_json, stdout
+from api.schemas.home_orders import LabelCheck
 from catalog.text.visible_text import visible
 
 if TYPE_CHECKING:
-    from catalog.values import Problem
     from ingest.conversion.convert import Conversion
 
 labels_app = typer.Typer(no_args_is_help=True, help="Label images.")
@@ -28,48 +30,24 @@ def labels() -> None:
 
 @labels_app.command("check")
 def check(
-    source: Annotated[str, typer.Argument(help="The source; it has been scanned.")],
-    most: Annotated[
-        int | None,
-        typer.Option("--labels", min=1, help="Read so many, spread over all; all by default."),
-    ] = None,
+    source: Annotated[str, argument_of(LabelCheck, "source")],
+    labels: Annotated[int | None, option_of(LabelCheck, "labels")] = LabelCheck.labels,
     as_json: JsonFlag = False,
 ) -> None:
     """Say what is odd about a source's labels: keys of no class, classes that none has, pairs.
 
     Reads labels again; changes nothing.
     """
-    from catalog.records.scans import recorded_problems
-    from catalog.records.sources import recorded_source
-    from ingest.scan.check_labels import check_labels
-
-    workspace = open_workspace()
-    recorded = recorded_source(workspace.records, source)
+    order = LabelCheck(source=source, labels=labels)
     with progress_bar(f"labels of {source}", quiet=as_json) as bar:
-        checked, unread = check_labels(
-            workspace.catalog,
-            recorded,
-            most=most,
-            index_folder=workspace.indexes,
-            progress=lambda done, of: bar.show(done, of, ""),
-        )
-    problems = recorded_problems(workspace.records, source_id=recorded.id)
-    found = {
-        **checked.to_json(),
-        "labels_unread": unread,
-        "problems": [
-            {"kind": problem.kind, "file": problem.key, "reason": problem.reason}
-            for problem in problems
-            if problem.kind != "unknown_colours"
-        ],
-    }
+        found = check_labels(order, bar.show)
     if as_json:
         emit_json(found)
     else:
-        _print(found, problems)
+        _print(found)
 
 
-def _print(found: dict[str, Any], problems: "list[Problem]") -> None:
+def _print(found: Mapping[str, Any]) -> None:
     stdout.print(f"{found['labels']:,} labels read, {found['pixels']:,} pixels")
     unknown = found["unknown_keys"]
     if unknown:
@@ -89,11 +67,10 @@ def _print(found: dict[str, Any], problems: "list[Problem]") -> None:
     ):
         if found[name]:
             stdout.print(visible(f"{len(found[name]):,} {what}, such as {found[name][0]}"))
-    listed = [problem for problem in problems if problem.kind != "unknown_colours"]
-    if listed:
+    if listed := found["problems"]:
         stdout.print(f"{len(listed):,} problems of the last scans, about pairs and files:")
-        for problem in listed[:_SHOWN]:
-            stdout.print(visible(f"  {problem.kind}: {problem.key}: {problem.reason}"))
+        for row in listed[:_SHOWN]:
+            stdout.print(visible(f"  {row['kind']}: {row['file']}: {row['reason']}"))
     if not (unknown or found["suspicions"] or listed or found["labels_unread"]):
         stdout.print("nothing is odd about them")
 
