@@ -208,8 +208,8 @@ class _Labels:
             raise BadFile(
                 f"the image is {_text(of_image)} pixels, and {_text(size)} by the annotations"
             )
-        if size[0] * size[1] > MAX_PIXELS:
-            raise BadFile(f"{_text(size)} pixels; at most {MAX_PIXELS:,} are read")
+        if min(size) < 1 or size[0] * size[1] > MAX_PIXELS:
+            raise BadFile(f"{_text(size)} pixels; expected at least 1 x 1, at most {MAX_PIXELS:,}")
         target = self._root / self.path(frame.image)
         digest = self._digest(frame, size)
         is_there = digest.encode() in _head(target)

@@ -202,8 +202,12 @@ def _pycocotools() -> Any:
 def _rows(canvas: Image.Image, key: int, data: Any) -> None:
     """Run lengths along the rows of a box: ``{"box": [left, top, width, height], "runs": []}``."""
     left, top, width, height = data["box"]
-    if min(width, height) < 1 or width * height > canvas.width * canvas.height:
-        raise BadFile(f"mask of {width} x {height} pixels; expected one within the frame")
+    is_within = left + width <= canvas.width and top + height <= canvas.height
+    if min(width, height) < 1 or min(left, top) < 0 or not is_within:
+        raise BadFile(
+            f"mask of {width} x {height} pixels at {left}, {top}: expected one within the frame of "
+            f"{canvas.width} x {canvas.height}"
+        )
     runs = checked_runs(data["runs"], width * height)
     _paste(canvas, key, mask_of(runs).reshape(height, width), (left, top))
 

@@ -31,7 +31,7 @@ def coco_runs(rle: Any, size: tuple[int, int]) -> Runs:
     if not isinstance(rle, Mapping) or "counts" not in rle:
         raise BadFile('expected run lengths, {"size": [height, width], "counts": ...}')
     width, height = size
-    if list(rle.get("size") or ()) != [height, width]:
+    if rle.get("size") not in ([height, width], (height, width)):
         raise BadFile(
             f"run lengths of size {ascii(rle.get('size'))[:40]}: expected [{height}, {width}], the "
             "frame's height and width"

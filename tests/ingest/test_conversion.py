@@ -238,6 +238,9 @@ CVAT = """<annotations><version>1.1</version><meta><task><labels>
 <image id="1" name="front/b.png" width="6" height="4">
 <polygon label="moon" points="1,1;3,1;3,3" z_order="0"/></image>
 <image id="2" name="front/c" width="2" height="2"></image>
+<image id="3" name="front/d.png" width="2" height="2">
+<mask label="car" rle="0,4" left="1" top="0" width="2" height="2" z_order="0"/></image>
+<image id="4" name="front/e.png" width="2" height="-2"></image>
 </annotations>"""
 
 
@@ -250,7 +253,11 @@ def test_cvat(tmp_path: Path) -> None:
     assert keys(tmp_path) == {"unlabeled": 0, "sky": 1, "car": 2}
     assert label(tmp_path / "labels/front/a.png") == ["111111", "122111", "022002", "000020"]
     assert label(tmp_path / "labels/front/c.png") == ["00", "00"]
-    assert reasons(done) == [("b.png", "polygon 1: 'moon' is none of the file's labels")]
+    assert reasons(done) == [
+        ("b.png", "polygon 1: 'moon' is none of the file's labels"),
+        ("d.png", "shape 1: mask of 2 x 2 pixels at 1, 0: expected one within the frame of 2 x 2"),
+        ("e.png", "2 x -2 pixels; expected at least 1 x 1, at most 33,554,432"),
+    ]
     assert done.left_out == {"shapes that are no areas: box": 1}
     annotations.write_text(CVAT[:-20])
     with pytest.raises(BadFile, match="is no XML: "):
@@ -289,13 +296,17 @@ def test_labelme(tmp_path: Path) -> None:
     put("b", ("car", "mask", [[4.0, 2.0], [5.0, 3.0]]), mask=mask)
     put("c", ("car", "circle", [[2, 2], [2, 1]]))
     (tmp_path / "json/d.json").write_bytes(b"\xff{}")
+    rows = [{"label": "tram", "points": []}, {"points": []}]
+    put_json(tmp_path / "json/e.json", {"imagePath": "e.jpg", "shapes": rows})
     done = convert("labelme", [tmp_path / "json"], tmp_path)
     assert keys(tmp_path) == {"unlabeled": 0, "car": 1, "sky": 2}
     assert label(tmp_path / "labels/cam/a.png") == ["211112", "210012", "210012", "211112"]
     assert label(tmp_path / "labels/cam/b.png") == ["000000", "000000", "000010", "000001"]
     assert label(tmp_path / "labels/cam/c.png") == ["000000", "001000", "011100", "001000"]
     assert done.left_out == {"shapes without area: linestrip": 1}
-    assert [name for name, _ in reasons(done)] == ["d.json"]
+    assert [name for name, _ in reasons(done)] == ["d.json", "e.json"]
+    assert done.problems[1].reason == "shape: label: expected a text, got nothing"
+    (tmp_path / "json/e.json").unlink()
     put("d", ("bus", "rectangle", [[0, 0], [1, 1]]), ("__ignore__", "rectangle", [[2, 0], [3, 0]]))
     done = convert("labelme", [tmp_path / "json"], tmp_path)
     assert (done.written, done.unchanged) == (1, 3)

@@ -62,8 +62,9 @@ class Labelme:
                 yield Problem("bad_file", str(path), str(error))
 
     def _shapes(self, rows: list[Any], keys: Mapping[str, int]) -> Iterator[Shape]:
-        for number, row in enumerate(rows, 1):
-            key, kind = keys[_label(row)], row.get("shape_type") or "polygon"
+        labels = [_label(row) for row in rows]  # one without: none of the file's names is known
+        for number, (row, label) in enumerate(zip(rows, labels, strict=True), 1):
+            key, kind = keys[label], row.get("shape_type") or "polygon"
             points = points_of(row.get("points"), f"shape {number}")
             if kind == "mask":
                 yield Shape(key, "bitmap", {"points": points, "mask": row.get("mask")})
