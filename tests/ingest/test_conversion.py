@@ -478,6 +478,7 @@ def test_a_layout_that_is_there(tmp_path: Path) -> None:
         convert("rle-json", [one], tmp_path, tmp_path / "train")
 
 
+@pytest.mark.wide
 def test_the_next_command_scans_it(tmp_path: Path) -> None:
     """From annotations to counts by four commands: those of the shapes, frame by frame."""
     root, home = tmp_path / "set", tmp_path / "home"
@@ -512,6 +513,7 @@ def test_the_next_command_scans_it(tmp_path: Path) -> None:
     assert framesift(home, "labels", "convert", "yolo", "x", "--to", str(root)).returncode == 1
 
 
+@pytest.mark.wide
 def test_a_layout_file_goes_before_what_names_tell(tmp_path: Path) -> None:
     """Beside the makers' own labels, by whose names a preset fits, the converted ones are read."""
     root, home = make_city(tmp_path / "city"), tmp_path / "home"
