@@ -262,7 +262,9 @@ class Layout:
 
     @cached_property
     def _by_ending(self) -> tuple[tuple[str, Pattern, str], ...]:
-        return tuple((kind, pattern, pattern.ending) for kind, pattern in self.patterns)
+        # A label below labels/ is none of the images of **/{frame}.png, though it fits that, too.
+        literal_first = sorted(self.patterns, key=lambda each: each[1].parts[0] == FOLDERS)
+        return tuple((kind, pattern, pattern.ending) for kind, pattern in literal_first)
 
     @cached_property
     def _label_marks(self) -> tuple[frozenset[str], str]:

@@ -44,7 +44,7 @@ def layout_of_source(records: "RecordStore", source: "Source", files: "SourceFil
     """
     if source.layout:
         return Layout.of(source.layout)
-    at_root = _at_root(files)
+    at_root = layout_at_root(files)
     if at_root is not None:
         return at_root
     if source.scanned_layout:
@@ -72,16 +72,18 @@ def recognised_in(files: "SourceFiles") -> Recognition:
     return recognised(names)
 
 
-def looked_at(uri: str, options: SourceOptions) -> Recognition | None:
-    """The presets that fit the names of a source that is added; None where it cannot be listed now.
+def looked_at(uri: str, options: SourceOptions) -> Recognition | Layout | None:
+    """The layout at the root of a source that is added, else the presets that fit its names.
 
-    An archive is not looked at: its index would be made while its user waits.
+    None where it cannot be listed now. An archive is not looked at: its index would be made while
+    its user waits.
     """
     if uri.lower().endswith(".tar"):
         return None
     with suppress(FramesiftError):
         wait = min(options.give_up_after, _GIVE_UP_AFTER_S)
-        return recognised_in(open_source(uri, replace(options, give_up_after=wait)))
+        files = open_source(uri, replace(options, give_up_after=wait))
+        return layout_at_root(files) or recognised_in(files)
     return None
 
 
@@ -168,7 +170,12 @@ def _other_sources(records: "RecordStore", source: "Source") -> "list[Source]":
     return sorted(other_sources, key=lambda other: other.name != data_set_of(source))
 
 
-def _at_root(files: "SourceFiles") -> Layout | None:
+def layout_at_root(files: "SourceFiles") -> Layout | None:
+    """The layout of a source's layout.toml; None where it has none.
+
+    Raises:
+        InvalidInput: It is no layout.
+    """
     text = source_content(files, LAYOUT_FILE)
     if text is None:
         return None

@@ -212,7 +212,7 @@ ASKED = {
     "token create": ["t", "--user", "u"], "token list": [], "token revoke": ["1"],
     "collection add": ["c", "size > 1"], "collection list": [], "collection assign": ["c", "u"],
     "collection remove": ["c"],
-    "policy list": [], "policy run": ["p"], "policy due": [],
+    "labels check": ["a2d2"], "policy list": [], "policy run": ["p"], "policy due": [],
     "trigger add": ["t", "--when", "car > 0", "--then", "train"], "trigger list": [],
     "trigger show": ["t"], "trigger remove": ["t"], "trigger enable": ["t"],
     "trigger disable": ["t"],
@@ -225,6 +225,7 @@ DRIVE_JOBS = {"jobs daemon", "jobs run-once"}
 """What a server does by itself; the command refuses to ask one."""
 OF_NO_HOME = {
     "login", "logout", "context", "sample-data", "layout list", "layout show", "layout check",
+    "labels convert",
 }  # fmt: skip
 
 

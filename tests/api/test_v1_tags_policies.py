@@ -1,4 +1,4 @@
-"""Tags, families, extractions, maps and policies over /v1."""
+"""Tags, families, extractions, checks of labels, maps and policies over /v1."""
 
 import json
 import time
@@ -61,6 +61,8 @@ def served(shared_home: Path) -> Iterator[Served]:
         scope: tokens.create(records, "dora", scope, scope, timedelta(days=1))[1]
         for scope in ("read", "write")
     }
+    users.add(records, "ede", ["datauser"], None)
+    secrets["limited"] = tokens.create(records, "ede", "read", "read", timedelta(days=1))[1]
     with TestClient(create_app(Settings(home=shared_home, cache=None))) as client:
         yield Served(client, records, secrets)
 
@@ -171,6 +173,27 @@ def test_a_tag_that_is_read_from_files_stays(served: Served) -> None:
         assert why in refused.json()["detail"]
         assert served.last() == ("DELETE", f"/v1/tags/{tag}", "409")
         assert served.ask("GET", f"/v1/tags/{tag}").status_code == 200
+
+
+@pytest.mark.wide
+def test_labels_are_checked_by_a_job(served: Served) -> None:
+    """For whoever reads every row; of others, and of what is no scanned source, there is no job."""
+    request = {"source": "a2d2", "labels": 5}
+    key = {"Idempotency-Key": "l1"}
+    begun = served.ask("POST", "/v1/label-checks", "read", json=request, headers=key)
+    again = served.ask("POST", "/v1/label-checks", "read", json=request, headers=key)
+    assert again.json()["name"] == begun.json()["name"]
+    job = served.ended(begun)
+    assert (job["kind"], job["state"], job["error"]) == ("labels", "done", "")
+    found = served.ask("GET", f"{begun.headers['location']}/files/result.json", "read").json()
+    assert (found["labels"], found["unknown_keys"], found["labels_unread"]) == (5, [], [])
+    assert job["metrics"]["labels"] == 5
+    for wrong, who, status in (
+        (request, "limited", 403), ({**request, "source": "nope"}, "read", 404),
+        ({**request, "labels": 0}, "read", 422), ({**request, "most": 1}, "read", 422),
+    ):  # fmt: skip
+        assert served.ask("POST", "/v1/label-checks", who, json=wrong).status_code == status, wrong
+    assert len(served.ask("GET", "/v1/jobs?kind=labels").json()["jobs"]) == 1
 
 
 @pytest.mark.wide

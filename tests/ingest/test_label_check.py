@@ -9,7 +9,7 @@ import pytest
 from ingest.labels.class_list import ClassList
 from ingest.labels.label_check import LabelCheck
 from ingest.layouts.read_layout import preset
-from tests.api.servers import framesift
+from tests.api.servers import framesift, serving
 from tests.ingest.label_sets import CAR, ROAD, city_keys, make_city, png
 from tests.ingest.scene_folders import put
 
@@ -90,6 +90,9 @@ def test_the_command(tmp_path: Path) -> None:
     seen = {CAR, ROAD}
     named = [key.name for key in classes("cityscapes").keys if key.key not in seen]
     assert found["classes_never_seen"] == list(dict.fromkeys(named))
+    with serving(home) as (url, _):
+        at_server = framesift(home, "--server", url, "labels", "check", "city", "--json")
+    assert json.loads(at_server.stdout) == found
     (root / city_keys(1)[1]).unlink()
     printed = framesift(home, "labels", "check", "city", "--labels", "10").stdout
     assert "3 labels read, 12 pixels" in printed

@@ -140,6 +140,20 @@ EXAMPLES = {
 """An image and its label, as each data set names them."""
 
 
+def test_a_label_is_no_image_of_any_folder() -> None:
+    """A pattern that begins with a folder goes before one of any folders, whichever kind it is."""
+    beside = Layout.of({"images": "**/{frame}.{jpg,png}", "labels": "labels/**/{frame}.png"})
+    keys = ("labels/cam/a.png", "cam/a.png", "cam/labels/a.png", "labels/a.jpg")
+    names = [beside.parse(key) for key in keys]
+    assert [name and (name.kind, name.frame.group) for name in names] == [
+        ("label", "cam/cam"), ("image", "cam/cam"), ("image", "cam/labels/cam/labels"),
+        ("image", "labels/labels"),
+    ]  # fmt: skip
+    assert names[0]
+    assert names[1]
+    assert names[0].frame == names[1].frame
+
+
 def test_every_preset_pairs_its_data_set() -> None:
     """Each knows its own names and gives its frames, alone or the first of those that fit."""
     assert {*EXAMPLES} == {name for name, _ in presets()}

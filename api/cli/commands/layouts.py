@@ -94,7 +94,10 @@ def check_layout(
     root: Annotated[str, typer.Argument(help="A folder, archive or bucket, as source add has it.")],
     layout: Annotated[
         str | None,
-        typer.Option(help="A preset's name, or a layout file; found by the names when left out."),
+        typer.Option(
+            help="A preset's name, or a layout file; when left out, the root's layout.toml, or "
+            "what the names tell."
+        ),
     ] = None,
     names: Annotated[int, typer.Option(min=1, help="Names to look at.")] = 2000,
     as_json: JsonFlag = False,
@@ -102,17 +105,18 @@ def check_layout(
     """Say how a source's names map to frames by a layout; nothing is catalogued."""
     from ingest.layouts.check_names import check_names
     from ingest.layouts.read_layout import read_layout
-    from ingest.scan.source_layout import recognised_in
+    from ingest.scan.source_layout import layout_at_root, recognised_in
     from ingest.sources.schemes import open_source
 
     files = open_source(root)
-    recognition = None if layout else recognised_in(files)
+    chosen = read_layout(layout) if layout else layout_at_root(files)
+    recognition = None if chosen is not None else recognised_in(files)
     if recognition is not None and not recognition.fits:
         if recognition.draft:
             emit_text(f"A layout file to begin with:\n\n{recognition.draft}\n\n")
         raise InvalidInput(recognition.summary(root))
     fits = [] if recognition is None else recognition.fits
-    checked = read_layout(layout) if layout else fits[0].layout
+    checked = fits[0].layout if chosen is None else chosen
     check = check_names(checked, (file.key for file in islice(files.list(""), names)))
     if as_json:
         emit_json({"layout": checked.name, "fitting": [[fit.name, fit.share] for fit in fits],

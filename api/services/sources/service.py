@@ -72,10 +72,13 @@ class Sources(Service):
         self, body: NewSource, uri: str, options: SourceOptions
     ) -> tuple[NewSource, builtins.list[str]]:
         """The source with the layout that its names tell, where one does, and what they tell."""
-        from ingest.scan.source_layout import looked_at
+        from ingest.layouts.layout import Layout
+        from ingest.scan.source_layout import LAYOUT_FILE, looked_at
 
         self.check_opens(uri, options)
         recognition = looked_at(uri, options)
+        if isinstance(recognition, Layout):
+            return body, [f"its {LAYOUT_FILE} says how it is read"]
         if recognition is None or not recognition.names:
             return body, []
         if recognition.layout is not None:
