@@ -8,6 +8,20 @@ _LABELS = (".png",)
 _LABEL_WORDS = ("label", "mask", "sem", "gt", "ann", "seg", "ids", "class")
 _SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
 
+CLASSES_TO_FILL_IN = """
+# Your classes: the key is what a label's pixels hold.
+# [[classes]]
+# key = 0
+# name = "background"
+# ignore = true
+#
+# [[classes]]
+# key = 1
+# name = "car"
+# colour = "#0000ff"
+"""
+"""End of a layout file that has no classes yet."""
+
 
 def draft(names: Sequence[str]) -> str:
     """A layout file, TOML, that pairs some of these names; one to be filled in where none pair."""

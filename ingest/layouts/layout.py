@@ -154,6 +154,15 @@ class Layout:
             {"encoding": self.encoding.text, "classes": self.document["classes"]}
         )
 
+    @property
+    def lacks_classes(self) -> bool:
+        """True where neither it nor a file of the data set says the classes."""
+        return (
+            self.classes is None
+            and "class_file" not in self.document
+            and (not self.encoding.is_colour)
+        )
+
     def match(self, key: str) -> tuple[str, Mapping[str, str]] | None:
         """Kind and fields of a file, by its name; None where no pattern fits it."""
         for kind, pattern, ending in self._by_ending:

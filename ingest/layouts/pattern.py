@@ -116,6 +116,25 @@ class Pattern:
                 break
         return folder
 
+    @property
+    def forms(self) -> dict[str, str]:
+        """What each field is written as: "6" or "8_6" for digits, "" for any text; no folders."""
+        forms: dict[str, str] = {}
+        for match in _FIELD.finditer(self.text):
+            form = match["form"] or ""
+            forms.setdefault(match["name"], "" if form == _JOINED else form)
+        return forms
+
+    def path_with(self, fields: Mapping[str, str]) -> str:
+        """The path that has these fields; of several endings the first.
+
+        >>> Pattern("**/{scene:8_6}/{frame}.{jpg,png}").path_with(
+        ...     {"**": "a/", "scene": "20180807_145028", "frame": "7"})
+        'a/20180807_145028/7.jpg'
+        """
+        file = _FIELD.sub(lambda match: _written(match, fields), self.parts[-1])
+        return self.folder_with(fields) + _CHOICE.sub(lambda m: m["choices"].split(",")[0], file)
+
 
 def _written(match: re.Match[str], fields: Mapping[str, str]) -> str:
     value = fields[match["name"]]

@@ -9,6 +9,9 @@ from ingest.layouts.draft import draft
 from ingest.layouts.layout import FrameName, Layout
 from ingest.layouts.read_layout import presets
 
+LAYOUT_FILE = "layout.toml"
+"""A source's own layout, at its root."""
+
 LOOKED_AT = 2_000
 """Names that tell which layout a source has."""
 
@@ -52,6 +55,8 @@ class Recognition:
     """Best first."""
     names: Sequence[str]
     """Names looked at."""
+    own: Layout | None = None
+    """The source's own layout, the only one that was looked at; None where it has none."""
 
     @property
     def layout(self) -> Layout | None:
@@ -68,14 +73,24 @@ class Recognition:
         Args:
             root: What to call the source.
         """
+        if self.own and self.fits:
+            return f"has its own layout: {self.fits[0]}"
         if self.layout is not None:
             others = ", ".join(map(str, self.fits[1:]))
-            return f"looks like {self.fits[0]}" + (f"; others fit, too: {others}" if others else "")
+            lacks = f"; {how_to_say_classes(self.layout)}" if self.layout.lacks_classes else ""
+            also = f"; others fit, too: {others}" if others else ""
+            return f"looks like {self.fits[0]}{also}{lacks}"
         if self.fits:
             some = ", ".join(map(str, self.fits))
             return f"several layouts fit: {some}; choose one by --layout NAME"
         if not self.names:
             return f"{root}: no file is there"
+        if self.own:
+            return (
+                f"{root}: its {LAYOUT_FILE} pairs no image with a label, of {len(self.names):,} "
+                f"names such as {', '.join(self.names[:3])}; framesift layout check ROOT says "
+                "which pattern each fails"
+            )
         return (
             f"{root}: no preset pairs its images with labels, of {len(self.names):,} names such as "
             f"{', '.join(self.names[:3])}; write a layout file (docs/layouts.md) and give it by "
@@ -84,8 +99,8 @@ class Recognition:
 
     @property
     def draft(self) -> str:
-        """A layout file to begin with where none fits; empty where one does."""
-        return "" if self.fits or not self.names else draft(self.names)
+        """A layout file to begin with where none fits; empty where one does, or is there."""
+        return "" if self.fits or self.own or not self.names else draft(self.names)
 
 
 def recognised(
@@ -112,6 +127,16 @@ def recognised(
     fits = [fit for fit in fits if fit.layout.document.get("variant_of") not in fitting]
     fits.sort(key=lambda fit: (-round(fit.share / _NEAR), -_letters(fit.layout), fit.name))
     return Recognition(fits, names)
+
+
+def how_to_say_classes(layout: Layout) -> str:
+    """What to do where a layout says no classes, and the data set has no file of them."""
+    return (
+        f"layout {layout.name} has no classes: write them into a layout file, as [[classes]] with "
+        f"key and name (framesift layout show {layout.name} --toml > layout.toml makes one to "
+        "begin with); lay it at the source's root, or give it by --layout layout.toml to "
+        "source add or source set"
+    )
 
 
 def _letters(layout: Layout) -> int:

@@ -3,7 +3,6 @@
 import json
 import tomllib
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from ingest.labels.class_list import ClassList
 from ingest.labels.class_list_file import CLASS_LIST, read_class_list, source_content
 from ingest.layouts.layout import Layout
 from ingest.layouts.read_layout import layout_of, preset
-from ingest.layouts.recognise import Recognition, recognised
+from ingest.layouts.recognise import LAYOUT_FILE, Recognition, how_to_say_classes, recognised
 from ingest.sources.recorded import data_set_of, other_sources_of_data_set
 from ingest.sources.schemes import open_source
 from ingest.sources.source_options import SourceOptions
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
     from catalog.records.store import RecordStore
     from catalog.records.tables import Source
     from ingest.sources.source_files import SourceFiles
-
-LAYOUT_FILE = "layout.toml"
-"""A source's own layout, at its root."""
 
 DEFAULT = "a2d2"
 """Preset of a source whose names tell none, such as one with lidar files alone."""
@@ -72,17 +68,39 @@ def recognised_in(files: "SourceFiles") -> Recognition:
     return recognised(names)
 
 
+def own_or_recognised_in(files: "SourceFiles") -> Recognition:
+    """How the names of a source that is open fit its own layout file; where it has none, presets.
+
+    Raises:
+        InvalidInput: Its layout.toml is no layout.
+    """
+    own = _at_root(files)
+    if own is None:
+        return recognised_in(files)
+
+    def names(below: str) -> Iterator[str]:
+        return (file.key for file in files.list(below, lambda _key, _reason: None))
+
+    return replace(recognised(names, [(LAYOUT_FILE, own)]), own=own)
+
+
 def looked_at(uri: str, options: SourceOptions) -> Recognition | None:
-    """The presets that fit the names of a source that is added; None where it cannot be listed now.
+    """The layouts that fit the names of a source that is added; None where it cannot be listed now.
 
     An archive is not looked at: its index would be made while its user waits.
+
+    Raises:
+        InvalidInput: Its layout.toml is no layout.
     """
     if uri.lower().endswith(".tar"):
         return None
-    with suppress(FramesiftError):
-        wait = min(options.give_up_after, _GIVE_UP_AFTER_S)
-        return recognised_in(open_source(uri, replace(options, give_up_after=wait)))
-    return None
+    wait = min(options.give_up_after, _GIVE_UP_AFTER_S)
+    try:
+        return own_or_recognised_in(open_source(uri, replace(options, give_up_after=wait)))
+    except InvalidInput:
+        raise
+    except FramesiftError:
+        return None
 
 
 def classes_of_source(
@@ -123,11 +141,7 @@ def _own_classes(files: "SourceFiles", layout: Layout, chosen: Path | None) -> C
     if layout.encoding.is_colour:
         keys = layout.document.get("class_list_files", [CLASS_LIST])
         return read_class_list(files, chosen, keys)
-    raise ClassListMissing(
-        f"layout {layout.name} has no classes: write them into a layout file, as [[classes]] with "
-        f"key and name (framesift layout show {layout.name} --toml > layout.toml makes one to "
-        "begin with), and give it by --layout layout.toml"
-    )
+    raise ClassListMissing(how_to_say_classes(layout))
 
 
 def _configured_classes(files: "SourceFiles", layout: Layout) -> ClassList:
