@@ -15,6 +15,7 @@ from catalog.errors import InvalidInput
 FOLDERS = "**"
 """Stands for any folders; as a field of a match, their path with a slash at its end, or ""."""
 
+_ANY_FIELD = re.compile(r"\{[^}]*\}|\*\*|[^A-Za-z0-9]")
 _FIELD = re.compile(r"\{(?P<name>[a-z][a-z0-9_]*)(?::(?P<form>[a-z0-9_]+))?\}")
 _CHOICE = re.compile(r"\{(?P<choices>[A-Za-z0-9.]+(?:,[A-Za-z0-9.]+)+)\}")
 _DIGITS = re.compile(r"[0-9]+(_[0-9]+)*")
@@ -90,6 +91,11 @@ class Pattern:
     def parts(self) -> list[str]:
         """Parts of the path, as they are written."""
         return self.text.split("/")
+
+    @property
+    def letters(self) -> int:
+        """Letters and digits that are no field: of two patterns that fit, more say more."""
+        return len(_ANY_FIELD.sub("", self.text))
 
     @property
     def ending(self) -> str:

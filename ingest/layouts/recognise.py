@@ -1,6 +1,5 @@
 """Which layout a source has, by its names."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -21,7 +20,6 @@ _PARTNERS = 500
 _NEAR = 0.05
 """Shares of names that differ by less say the same."""
 
-_ANY_FIELD = re.compile(r"\{[^}]*\}|\*\*|[^A-Za-z0-9]")
 _OTHER_ENDINGS = (".txt", ".md", ".csv", ".pdf", ".toml", ".yaml", ".yml")
 
 ListNames = Callable[[str], Iterable[str]]
@@ -93,8 +91,8 @@ class Recognition:
             )
         return (
             f"{root}: no preset pairs its images with labels, of {len(self.names):,} names such as "
-            f"{', '.join(self.names[:3])}; write a layout file (docs/layouts.md) and give it by "
-            "--layout FILE"
+            f"{', '.join(self.names[:3])}; write a layout file (docs/own-labels.md) and give it by "
+            "--layout FILE to source add or source set"
         )
 
     @property
@@ -141,7 +139,7 @@ def how_to_say_classes(layout: Layout) -> str:
 
 def _letters(layout: Layout) -> int:
     """Letters and digits of its patterns that are no field: of two that fit, more say more."""
-    return sum(len(_ANY_FIELD.sub("", pattern.text)) for _, pattern in layout.patterns)
+    return sum(pattern.letters for _, pattern in layout.patterns)
 
 
 def _paired_names(layout: Layout, names: Sequence[str], list_names: ListNames) -> int:

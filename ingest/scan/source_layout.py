@@ -4,6 +4,7 @@ import json
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,13 @@ from ingest.labels.class_list import ClassList
 from ingest.labels.class_list_file import CLASS_LIST, read_class_list, source_content
 from ingest.layouts.layout import Layout
 from ingest.layouts.read_layout import layout_of, preset
-from ingest.layouts.recognise import LAYOUT_FILE, Recognition, how_to_say_classes, recognised
+from ingest.layouts.recognise import (
+    LAYOUT_FILE,
+    LOOKED_AT,
+    Recognition,
+    how_to_say_classes,
+    recognised,
+)
 from ingest.sources.recorded import data_set_of, other_sources_of_data_set
 from ingest.sources.schemes import open_source
 from ingest.sources.source_options import SourceOptions
@@ -84,6 +91,29 @@ def own_or_recognised_in(files: "SourceFiles") -> Recognition:
     return replace(recognised(names, [(LAYOUT_FILE, own)]), own=own)
 
 
+def check_still_fits(source: "Source", files: "SourceFiles", layout: Layout) -> None:
+    """Refuse a new layout that fits no name of a source whose last one fits some.
+
+    All frames of the source would go from the catalog, and each label be read again once it is
+    corrected.
+
+    Raises:
+        InvalidInput: It is so.
+    """
+    before = scanned_layout(source)
+    if not source.scanned_layout or before.naming == layout.naming:
+        return
+    names = [file.key for file in islice(files.list("", lambda _key, _reason: None), LOOKED_AT)]
+    known = [name for name in names if before.match(name)]
+    if known and not any(layout.match(name) for name in names):
+        raise InvalidInput(
+            f"layout {layout.name} fits none of the first {len(names):,} names of {source.name}, "
+            f"such as {known[0]}; {before.name}, of the last scan, fits {len(known):,}. Nothing "
+            f"was changed: framesift layout check {files.root} --layout FILE says why they do not "
+            f"fit, framesift source set {source.name} --layout FILE gives another"
+        )
+
+
 def looked_at(uri: str, options: SourceOptions) -> Recognition | None:
     """The layouts that fit the names of a source that is added; None where it cannot be listed now.
 
@@ -153,7 +183,11 @@ def _configured_classes(files: "SourceFiles", layout: Layout) -> ClassList:
     text = source_content(files, key)
     where = f"{files.root}/{key}"
     if text is None:
-        raise ClassListMissing(f"{where}: is not there; it says which number is which class")
+        raise ClassListMissing(
+            f"{where}: is not there; it says which number is which class: lay it there, or write "
+            f"the classes into a layout file in place of class_file (framesift layout show "
+            f"{layout.name} --toml > mine.toml makes one to begin with) and give it by --layout"
+        )
     try:
         labels = json.loads(text)["labels"]
         readable = [label["readable"] for label in labels]

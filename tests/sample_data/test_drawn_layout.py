@@ -38,7 +38,7 @@ def layout_file(folder: Path, text: str) -> str:
 @pytest.mark.parametrize(
     "encoding", ["index", "index//1000", "index//256", "channel:0", "channel:3", "colour"]
 )
-@pytest.mark.parametrize("void", [VOID, ""])
+@pytest.mark.parametrize("void", [VOID, ""], ids=["ignored", "unknown"])
 def test_every_encoding(encoding: str, void: str, tmp_path: Path) -> None:
     """Every entry of the drawn list is its class's pixel; what has none is ignored, or unknown."""
     text = f'{NAMES}encoding = "{encoding}"\n{CLASSES}{void}'
@@ -92,6 +92,7 @@ def test_what_cannot_be_drawn(text: str, words: str, tmp_path: Path) -> None:
     assert not (tmp_path / "set").exists()
 
 
+@pytest.mark.wide
 def test_the_command(tmp_path: Path) -> None:
     """A preset's set, an eighth as wide; the same again makes nothing; another is refused."""
     out = tmp_path / "set"

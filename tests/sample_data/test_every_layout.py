@@ -27,8 +27,8 @@ PIXELS = 240 * 151
 CHOSEN = ("camvid",)
 """Presets whose names another's fit as well."""
 
-OFTEN = ("cityscapes-instances", "mapillary-2.0", "pairs")
-"""Those that run after each change: 16-bit instances, palette and JPEG, classes of the user's."""
+OFTEN = ("cityscapes-instances", "pairs")
+"""Those that run after each change: instances of 16 bits; JPEG, and classes of the user."""
 
 
 class Drawn(NamedTuple):

@@ -1,5 +1,6 @@
 """framesift labels check."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -67,14 +68,7 @@ def check(
 
 def _print(found: dict[str, Any], problems: "list[Problem]") -> None:
     stdout.print(f"{found['labels']:,} labels read, {found['pixels']:,} pixels")
-    unknown = found["unknown_keys"]
-    if unknown:
-        stdout.print(f"{len(unknown):,} keys that no class has:")
-        for row in unknown[:_SHOWN]:
-            stdout.print(visible(
-                f"  {row['key']}: {row['pixels']:,} pixels in {row['labels']:,} labels, such as "
-                f"{row['examples'][0]}"
-            ))  # fmt: skip
+    _print_unknown(found["unknown_keys"])
     for sentence in found["suspicions"]:
         stdout.print(visible(sentence))
     if found["classes_never_seen"]:
@@ -90,5 +84,18 @@ def _print(found: dict[str, Any], problems: "list[Problem]") -> None:
         stdout.print(f"{len(listed):,} problems of the last scans, about pairs and files:")
         for problem in listed[:_SHOWN]:
             stdout.print(visible(f"  {problem.kind}: {problem.key}: {problem.reason}"))
-    if not (unknown or found["suspicions"] or listed or found["labels_unread"]):
+    if not (found["unknown_keys"] or found["suspicions"] or listed or found["labels_unread"]):
         stdout.print("nothing is odd about them")
+
+
+def _print_unknown(unknown: Sequence[Mapping[str, Any]]) -> None:
+    if not unknown:
+        return
+    stdout.print(f"{len(unknown):,} keys that no class has:")
+    for row in unknown[:_SHOWN]:
+        stdout.print(visible(
+            f"  {row['key']}: {row['pixels']:,} pixels in {row['labels']:,} labels, such as "
+            f"{row['examples'][0]}"
+        ))  # fmt: skip
+    if len(unknown) > _SHOWN:
+        stdout.print(f"  and {len(unknown) - _SHOWN:,} more (--json)")

@@ -111,7 +111,7 @@ def check_layout(
     own = None if recognition is None else recognition.own
     if recognition is not None and not recognition.fits and own is None:
         if recognition.draft:
-            emit_text(f"A layout file to begin with:\n\n{recognition.draft}\n\n")
+            emit_text(f"# A layout file to begin with:\n\n{recognition.draft}\n")
         raise InvalidInput(recognition.summary(root))
     fits = [] if recognition is None else recognition.fits
     checked = read_layout(layout) if layout else own or fits[0].layout
