@@ -43,7 +43,7 @@ def layout_of_source(records: "RecordStore", source: "Source", files: "SourceFil
     that its names tell; else that of the data set's other sources; else A2D2's.
 
     Raises:
-        InvalidInput: Its layout.toml is no layout.
+        InvalidInput: Its layout.toml is no layout, or several presets fit its names alike.
     """
     if source.layout:
         return Layout.of(source.layout)
@@ -52,12 +52,16 @@ def layout_of_source(records: "RecordStore", source: "Source", files: "SourceFil
         return at_root
     if source.scanned_layout:
         return Layout.of(source.scanned_layout)
-    told = recognised_in(files).layout
-    if told is not None:
-        return told
+    recognition = recognised_in(files)
+    if recognition.layout is not None:
+        return recognition.layout
     for other in _other_sources(records, source):
         if document := other.layout or other.scanned_layout:
             return Layout.of(document)
+    if recognition.fits:
+        raise InvalidInput(
+            f"{recognition.summary(source.name)}: framesift source set {source.name} --layout NAME"
+        )
     return preset(DEFAULT)
 
 

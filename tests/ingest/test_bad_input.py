@@ -118,3 +118,17 @@ def test_classes_that_the_data_should_bring(home: Home, tmp_path: Path) -> None:
     put(root, "config_v2.0.json", b'{"labels": [{"name": "a"}]}')
     with pytest.raises(InvalidInput, match=r"expected labels with name, readable and color"):
         home.scan(source)
+
+
+def test_names_that_several_presets_fit(home: Home, tmp_path: Path) -> None:
+    """A scan says which, and does not take the files for another data set's."""
+    root = tmp_path / "set"
+    for name in ("images/val/0016E5_08159.png", "labels/val/0016E5_08159.png"):
+        put(root, name, png([ROW]))
+    source = home.add(root)
+    with pytest.raises(
+        InvalidInput, match=r"camvid \(2 of 2 names\), pairs.*source set a2d2 --layout"
+    ):
+        home.scan(source)
+    home.scan(set_layout(home, source, preset("camvid").document))
+    assert home.rows("SELECT count(*) FROM metaocean_view WHERE labelled = 1") == [(1,)]

@@ -70,7 +70,7 @@ def test_the_table_says_what_the_program_says() -> None:
     for words in (
         "looks like ", "several layouts fit: ", " has no classes", "has its own layout: ",
         "no preset pairs its images with labels", " pixels of no class", "its camera image",
-        "JPEG is truncated",
+        "JPEG is truncated", "name does not follow", "its frame has", " already", "no frames",
     ):  # fmt: skip
         assert words in PAGE
         assert any(words in re.sub(r'"\s+f?"', "", source) for source in sources), words

@@ -75,4 +75,4 @@ def test_camvid_from_names_to_the_next_set(tmp_path: Path) -> None:
     train, validation = (
         {row["scene"] for row in rows if row["split"] == split} for split in ("train", "validation")
     )
-    assert (len(train), len(validation), train & validation) == (2, 1, set())
+    assert (len(train), len(validation), train & validation) == (1, 2, set())
