@@ -173,6 +173,11 @@ def test_the_digest_is_of_the_values() -> None:
             "8 bits of RGB; the layout's encoding index needs grey or",
         ),
         ("channel:3", Picture([[(1, 2, 3)]]), "encoding channel:3 needs 8 bits of RGBA"),
+        (
+            "channel:0",
+            Picture([[(1, 2, 3)]], 2, 16),
+            "16 bits of RGB; the layout's encoding channel:0",
+        ),
         ("channel:0", Picture([[(1,)]], 0, 8), "8 bits of grey; the layout's encoding channel:0"),
         (
             "index",

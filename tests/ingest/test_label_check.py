@@ -70,6 +70,21 @@ def test_ids_taken_for_others(name: str, keys: list[int], words: str) -> None:
     assert [words in sentence for sentence in suspicions] == ([True] if words else [])
 
 
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ([7, 26_001, 24_000], 'encoding = "index//1000"'),
+        ([26 << 8 | 1, 7 << 8, 23 << 8], 'encoding = "index//256"'),
+        ([7, 26_001, 50_001], ""),
+        ([7, 26, 200], ""),
+    ],
+)
+def test_ids_of_objects(keys: list[int], words: str) -> None:
+    """16-bit ids are told where every large key has a class once it is divided."""
+    suspicions = checked(classes("cityscapes"), [keys]).suspicions
+    assert [words in sentence for sentence in suspicions] == ([True] if words else [])
+
+
 @pytest.mark.wide
 def test_the_command(tmp_path: Path) -> None:
     """The labels of a scanned source, those that are gone by now, and the problems of its scan."""

@@ -229,6 +229,24 @@ def test_a_layout_to_begin_with(image: str, label: str, patterns: tuple[str, str
     assert Layout.of(tomllib.loads(draft(["x/readme.txt"]))).identity == ("frame",)
 
 
+def test_a_layout_to_begin_with_of_single_files() -> None:
+    """A folder with one file has the ending that the rest of its tree has."""
+    names = [f"{kind}/{drive}/{drive}_{n}_{kind}.png" for drive, n in (("a", 17), ("b", 28))
+             for kind in ("photo", "mask")]  # fmt: skip
+    document = tomllib.loads(draft(names))
+    assert document["images"] == "photo/{scene}/{frame}_photo.png"
+    assert document["labels"] == "mask/{scene}/{frame}_mask.png"
+
+
+def test_a_name_that_fits_two_patterns() -> None:
+    """It is the file of the one that says more, in whichever order they stand."""
+    for one, other in (("images", "labels"), ("labels", "images")):
+        layout = Layout.of({one: "**/{frame}.png", other: "**/{frame}_x.png"})
+        kinds = [match[0] for name in ("a/7.png", "a/7_x.png") if (match := layout.match(name))]
+        assert kinds == [one.removesuffix("s"), other.removesuffix("s")]
+        assert check_names(layout, ["a/7.png", "a/7_x.png", "8.png", "8_x.png"]).paired == 2
+
+
 def test_a_layout_to_begin_with_of_one_drive() -> None:
     """A folder below that of the images is a drive, also where no other one was seen."""
     names = [f"set/{kind}/d1/{n}_{kind}.{end}" for n in (17, 28)

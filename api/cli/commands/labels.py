@@ -1,6 +1,6 @@
 """framesift labels check, convert."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,14 +49,7 @@ def check(
 
 def _print(found: Mapping[str, Any]) -> None:
     stdout.print(f"{found['labels']:,} labels read, {found['pixels']:,} pixels")
-    unknown = found["unknown_keys"]
-    if unknown:
-        stdout.print(f"{len(unknown):,} keys that no class has:")
-        for row in unknown[:_SHOWN]:
-            stdout.print(visible(
-                f"  {row['key']}: {row['pixels']:,} pixels in {row['labels']:,} labels, such as "
-                f"{row['examples'][0]}"
-            ))  # fmt: skip
+    _print_unknown(found["unknown_keys"])
     for sentence in found["suspicions"]:
         stdout.print(visible(sentence))
     if found["classes_never_seen"]:
@@ -71,8 +64,21 @@ def _print(found: Mapping[str, Any]) -> None:
         stdout.print(f"{len(listed):,} problems of the last scans, about pairs and files:")
         for row in listed[:_SHOWN]:
             stdout.print(visible(f"  {row['kind']}: {row['file']}: {row['reason']}"))
-    if not (unknown or found["suspicions"] or listed or found["labels_unread"]):
+    if not (found["unknown_keys"] or found["suspicions"] or listed or found["labels_unread"]):
         stdout.print("nothing is odd about them")
+
+
+def _print_unknown(unknown: Sequence[Mapping[str, Any]]) -> None:
+    if not unknown:
+        return
+    stdout.print(f"{len(unknown):,} keys that no class has:")
+    for row in unknown[:_SHOWN]:
+        stdout.print(visible(
+            f"  {row['key']}: {row['pixels']:,} pixels in {row['labels']:,} labels, such as "
+            f"{row['examples'][0]}"
+        ))  # fmt: skip
+    if len(unknown) > _SHOWN:
+        stdout.print(f"  and {len(unknown) - _SHOWN:,} more (--json)")
 
 
 @labels_app.command("convert")

@@ -59,12 +59,13 @@ def show_layout(
     as_json: JsonFlag = False,
 ) -> None:
     """Show a layout: its patterns, encoding, tags and classes."""
+    from ingest.layouts.draft import CLASSES_TO_FILL_IN
     from ingest.layouts.read_layout import layout_text, read_layout
 
-    if toml:
-        emit_text(layout_text(layout))
-        return
     shown = read_layout(layout)
+    if toml:
+        emit_text(layout_text(layout) + (CLASSES_TO_FILL_IN if shown.lacks_classes else ""))
+        return
     if as_json:
         emit_json(dict(shown.document))
         return
@@ -94,10 +95,7 @@ def check_layout(
     root: Annotated[str, typer.Argument(help="A folder, archive or bucket, as source add has it.")],
     layout: Annotated[
         str | None,
-        typer.Option(
-            help="A preset's name, or a layout file; when left out, the root's layout.toml, or "
-            "what the names tell."
-        ),
+        typer.Option(help="A preset's name, or a layout file; found by the names when left out."),
     ] = None,
     names: Annotated[int, typer.Option(min=1, help="Names to look at.")] = 2000,
     as_json: JsonFlag = False,
@@ -105,18 +103,18 @@ def check_layout(
     """Say how a source's names map to frames by a layout; nothing is catalogued."""
     from ingest.layouts.check_names import check_names
     from ingest.layouts.read_layout import read_layout
-    from ingest.scan.source_layout import layout_at_root, recognised_in
+    from ingest.scan.source_layout import own_or_recognised_in
     from ingest.sources.schemes import open_source
 
     files = open_source(root)
-    chosen = read_layout(layout) if layout else layout_at_root(files)
-    recognition = None if chosen is not None else recognised_in(files)
-    if recognition is not None and not recognition.fits:
+    recognition = None if layout else own_or_recognised_in(files)
+    own = None if recognition is None else recognition.own
+    if recognition is not None and not recognition.fits and own is None:
         if recognition.draft:
-            emit_text(f"A layout file to begin with:\n\n{recognition.draft}\n\n")
+            emit_text(f"# A layout file to begin with:\n\n{recognition.draft}\n")
         raise InvalidInput(recognition.summary(root))
     fits = [] if recognition is None else recognition.fits
-    checked = fits[0].layout if chosen is None else chosen
+    checked = read_layout(layout) if layout else own or fits[0].layout
     check = check_names(checked, (file.key for file in islice(files.list(""), names)))
     if as_json:
         emit_json({"layout": checked.name, "fitting": [[fit.name, fit.share] for fit in fits],

@@ -72,17 +72,15 @@ class Sources(Service):
         self, body: NewSource, uri: str, options: SourceOptions
     ) -> tuple[NewSource, builtins.list[str]]:
         """The source with the layout that its names tell, where one does, and what they tell."""
-        from ingest.layouts.layout import Layout
-        from ingest.scan.source_layout import LAYOUT_FILE, looked_at
+        from ingest.scan.source_layout import looked_at
 
         self.check_opens(uri, options)
         recognition = looked_at(uri, options)
-        if isinstance(recognition, Layout):
-            return body, [f"its {LAYOUT_FILE} says how it is read"]
         if recognition is None or not recognition.names:
             return body, []
-        if recognition.layout is not None:
-            body = body.model_copy(update={"layout": dict(recognition.layout.document)})
+        told = recognition.layout
+        if told is not None and not recognition.own and not told.lacks_classes:
+            body = body.model_copy(update={"layout": dict(told.document)})
         return body, [*filter(None, (recognition.summary(body.name), recognition.draft))]
 
     def reach(self, uri: str, options: SourceOptions) -> tuple[str, SourceOptions]:
