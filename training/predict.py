@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path, clear_parts
-from ingest.labels.class_list import ClassList, tag_name
+from ingest.labels.class_list import ClassList
 from pipeline.cache.reading import Reading, ReadsThrough
 from pipeline.cores import threads_of_process
 from pipeline.manifest import Manifest
@@ -128,7 +128,7 @@ def _predict(
         return
     shard = _opened(settings, split, frames, class_list, through)
     drop_library_pages()
-    schema = schema_of([tag_name(name) for name in shard.classes.names], about)
+    schema = schema_of(shard.classes.tags, about)
     clear_parts((results_dir / shard.pictures[lacking[0].begin]).parent.glob("*.part"))
     for piece in lacking:
         scores: list[Mapping[str, Any]] = []
@@ -186,7 +186,7 @@ def _frame(
     ids = prediction.best.at_size(height_px, width_px)
     with atomic_path(results_dir / picture, parents=True, clear=False) as partial_path:
         class_picture(ids, shard.classes.colours).save(partial_path, format="PNG")
-    tags = [tag_name(name) for name in shard.classes.names]
+    tags = shard.classes.tags
     counts = np.bincount(ids.ravel(), minlength=len(tags))
     say(f"frame {index + 1}/{len(shard.frames)} {picture}")
     return {

@@ -9,6 +9,7 @@ from ingest.labels.numbered_colours import NumberedColours
 from pipeline.cache.reading import Reading, ReadsThrough
 from pipeline.cores import threads_of_process
 from training.input.dataset import open_split
+from training.input.label_classes import LabelClasses
 from training.input.split_shards import Split
 from training.library_pages import drop_library_pages
 from training.network.about_model import AboutModel
@@ -64,7 +65,9 @@ def validate_shard(settings: RunSettings) -> None:
 
 def _model(settings: RunSettings, split: Split, folder: Path, network: str, results: Path) -> Model:
     description = AboutModel.read(folder)
-    about = _about(split, description, folder, settings)
+    header = split.frames.header
+    classes = description.label_classes(header.class_list, header.name)
+    about = _about(split, description, classes, folder, settings)
     return Model(folder, network, results, about, description)
 
 
@@ -77,7 +80,13 @@ def _scorer(settings: RunSettings, model: Model, split: Split) -> Scorer:
     return Scorer(model, Predictor(built, mirrors=settings.augment_test == "mirror"), classes)
 
 
-def _about(split: Split, model: AboutModel, folder: Path, settings: RunSettings) -> About:
+def _about(
+    split: Split,
+    model: AboutModel,
+    classes: LabelClasses,
+    folder: Path,
+    settings: RunSettings,
+) -> About:
     header = split.frames.header
     lineage: dict[str, Any] = {
         "question": dict(header.question),
@@ -94,6 +103,8 @@ def _about(split: Split, model: AboutModel, folder: Path, settings: RunSettings)
         model_dir=str(folder.resolve()),
         step=model.step,
         classes=model.classes,
+        tags=classes.tags,
+        label_tags=classes.label_tags,
         class_map=model.class_map,
         dataset=header.name,
         version=header.version,

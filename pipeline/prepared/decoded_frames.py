@@ -126,7 +126,7 @@ class DecodedFrames:
             raise self._damaged(error, file) from error
 
     def label(self, row: int, size_px: tuple[int, int]) -> UInt8:
-        """A frame's label, (H, W) uint8 [class id], UNKNOWN_CLASS where the colour is unknown.
+        """A frame's label, (H, W) uint8 [class id], UNKNOWN_CLASS of pixels of no class.
 
         Args:
             size_px: (H, W) of its image.

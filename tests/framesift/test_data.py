@@ -59,7 +59,7 @@ def same(ids: UInt8 | None, others: UInt8 | None) -> bool:
 
 
 def test_a_manifest_gives_what_training_decodes(tmp_path: Path) -> None:
-    """Proves images and class ids bit for bit, unknown colours, splits, shards, slices, pickles."""
+    """Proves images and class ids bit for bit, unknown pixels, splits, shards, slices, pickles."""
     manifest = dated(tmp_path, tmp_path / "m", unlabelled=2)
     frames = open_frames(tmp_path / "m")
     assert (len(frames), frames.dataset) == (9, "drawn@1")

@@ -65,6 +65,10 @@ def test_labels_are_merged() -> None:
     classes = LabelClasses.of(ClassList.from_colours(CLASS_LIST), map_, "drawn")
     label = np.array([[0, 1, 2, 3, UNKNOWN_CLASS]], np.uint8)  # sky, street, car, bicycle
     assert classes.merged(label).tolist() == [[UNKNOWN_CLASS, 0, 1, 1, UNKNOWN_CLASS]]
+    assert (classes.tags, classes.label_tags) == (
+        ("ground", "moving_thing"),
+        (("rd_normal_street",), ("car", "bicycle")),
+    )
     assert classes.merged_pixels(np.array([5, 7, 11, 13])).tolist() == [7, 24]
     assert classes.colours.tolist() == [[0xFF, 0, 0xFF], [0xFF, 0, 0]]
     every = LabelClasses.of(ClassList.from_colours(CLASS_LIST), None, "drawn")

@@ -30,8 +30,8 @@ class Frame:
     image: UInt8
     """(h, w, 3) uint8 [RGB] at the network's input size, averaged over area."""
     label: UInt8
-    """(H, W) uint8 [class id] at its own size, UNKNOWN_CLASS where the colour is unknown or its
-    class ignored.
+    """(H, W) uint8 [class id] at its own size, UNKNOWN_CLASS of pixels of no class or of
+    an ignored one.
     """
     colours: UInt8 | None = None
     """(H, W) uint8 [number of the label's colour]; None where they are not kept apart."""

@@ -18,6 +18,10 @@ class LabelClasses:
 
     names: tuple[str, ...]
     """The network's classes; a class id is a position here."""
+    tags: tuple[str, ...]
+    """Tag of each."""
+    label_tags: tuple[tuple[str, ...], ...]
+    """Tags of the label classes that each is made of."""
     of_label: UInt8
     """(256,) uint8 [class id] by a label's class id; UNKNOWN_CLASS where pixels do not count."""
     colours: UInt8
@@ -34,9 +38,15 @@ class LabelClasses:
         if map_ is None:
             learned = [*filter(lambda i: i not in class_list.ignored, range(len(class_list)))]
             of_label[learned] = np.arange(len(learned))
-            colours = class_list.class_colours[learned]
+            tags = tuple(class_list.tags[label_id] for label_id in learned)
             return cls(
-                class_list.learned, of_label, colours, None, keeps_ids=not class_list.ignored
+                names=class_list.learned,
+                tags=tags,
+                label_tags=tuple((tag,) for tag in tags),
+                of_label=of_label,
+                colours=class_list.class_colours[learned],
+                map=None,
+                keeps_ids=not class_list.ignored,
             )
         ids = map_.ids_of(class_list.classes, dataset, class_list.left_out)
         colours = np.zeros((len(map_.classes), 3), np.uint8)
@@ -44,7 +54,11 @@ class LabelClasses:
             if class_id is not None:
                 of_label[label_id] = class_id
                 colours[class_id] = class_list.class_colours[label_id]
-        return cls(map_.classes, of_label, colours, map_)
+        label_tags = tuple(
+            tuple(tag for tag, of in zip(class_list.tags, ids, strict=True) if of == class_id)
+            for class_id in range(len(map_.classes))
+        )
+        return cls(map_.classes, map_.tags, label_tags, of_label, colours, map_)
 
     def __len__(self) -> int:
         """Number of classes."""

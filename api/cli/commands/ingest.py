@@ -216,7 +216,7 @@ def _show_result(source: str, counts: ScanCounts, problems: Sequence[Problem]) -
     if problems:
         stdout.print(
             f"{counts.bad_files:,} bad files, {counts.orphans:,} orphans, "
-            f"{counts.unknown_pixels:,} pixels of unknown colour:"
+            f"{counts.unknown_pixels:,} pixels of no class:"
         )
         for problem in problems[:_SHOWN_PROBLEMS]:
             stdout.print(visible(f"  {problem.kind}: {problem.key}: {problem.reason}"))
