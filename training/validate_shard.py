@@ -35,9 +35,9 @@ def validate_shard(settings: RunSettings) -> None:
     if settings.results_dir is None:
         raise InvalidInput("evaluate needs --results_dir")
     through = ReadsThrough.at(settings.manifest, settings.staging)
-    frames, name, class_list = open_split(through.manifest, settings.split, "validation")
-    numbered = NumberedColours.of(frames.header.class_list)
-    split = Split(frames.need_labels(), name, class_list, numbered, settings.shards)
+    frames, name, classes = open_split(through.manifest, settings.split, "validation")
+    numbered = NumberedColours.of(classes)
+    split = Split(frames.need_labels(), name, classes, numbered, settings.shards)
     shard = split.shard(settings.shard)
     models = [_model(settings, split, settings.model_dir, settings.model, settings.results_dir)]
     if settings.compare_dir is not None:
@@ -65,8 +65,7 @@ def validate_shard(settings: RunSettings) -> None:
 
 def _model(settings: RunSettings, split: Split, folder: Path, network: str, results: Path) -> Model:
     description = AboutModel.read(folder)
-    header = split.frames.header
-    classes = description.label_classes(header.class_list, header.name)
+    classes = description.label_classes(split.classes, split.frames.header.name)
     about = _about(split, description, classes, folder, settings)
     return Model(folder, network, results, about, description)
 
@@ -75,8 +74,7 @@ def _scorer(settings: RunSettings, model: Model, split: Split) -> Scorer:
     from training.network.predictor import Predictor
 
     built, about = read_model(model.folder, trust_model=settings.trust_model, network=model.network)
-    header = split.frames.header
-    classes = about.label_classes(header.class_list, header.name)
+    classes = about.label_classes(split.classes, split.frames.header.name)
     return Scorer(model, Predictor(built, mirrors=settings.augment_test == "mirror"), classes)
 
 

@@ -212,7 +212,9 @@ def _class_of_label(
         path = Path(str(record.paths["model_dir"])) / "model.json"
         map_ = parsed_json(read_bounded(path, _MOST_BYTES)).get("class_map")
         if map_ is not None:
-            return [*ClassMap.from_json(map_).ids_of(class_list.classes, source)]
+            return [
+                *ClassMap.from_json(map_).ids_of(class_list.classes, source, class_list.left_out)
+            ]
     except (OSError, KeyError, ValueError, AttributeError, FramesiftError) as error:
         hint = f"its model.json cannot be read, which says how it merged classes: {error}"
         raise NotFound("model", _model_of(record), hint) from error

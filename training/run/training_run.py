@@ -96,7 +96,7 @@ class Run:
             network=settings.model,
             step=self.length.max_steps,
             classes=self.classes.names,
-            class_list=header.class_list,
+            labels=header.dataset_classes,
             class_map=self.classes.map.as_json() if self.classes.map else None,
             height_px=settings.height,
             width_px=settings.width,
