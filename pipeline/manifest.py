@@ -78,6 +78,10 @@ class ManifestHeader:
     """What was achieved of what was wanted, and how the splits are kept apart."""
     class_lists: tuple[OfSources, ...] = ()
     """Those of sources whose labels have another class list than ``class_list``."""
+    layouts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Document of the layout (ingest.layouts) by which each source was read, without its classes;
+    those of one layout are one row of the file.
+    """
     format: int = field(default=FORMAT)
     """Of the files that it was read from."""
 
@@ -245,6 +249,7 @@ class Manifest:
             lists = {
                 "class_list": ClassList.from_json(data["class_list"]),
                 "class_lists": further_in(data),
+                "layouts": _layouts_in(data.get("layouts", ())),
             }
             header = ManifestHeader(**(data | tuples | lists))
             if _sha256(frames_file) != header.frames_sha256:
@@ -309,7 +314,25 @@ def write_manifest(
 def _header_json(header: ManifestHeader) -> dict[str, Any]:
     content = {field.name: getattr(header, field.name) for field in fields(header)}
     del content["class_lists"]
+    content["layouts"] = _layout_rows(header.layouts)
     return content | header.dataset_classes.to_json()
+
+
+def _layout_rows(layouts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each layout once, with its sources."""
+    rows: list[dict[str, Any]] = []
+    for source, layout in layouts.items():
+        same = next((row for row in rows if row["layout"] == layout), None)
+        if same is None:
+            rows.append({"sources": [source], "layout": layout})
+        else:
+            same["sources"].append(source)
+    return rows
+
+
+def _layouts_in(rows: Any) -> dict[str, Mapping[str, Any]]:
+    """The layout of each source, of rows that `_layout_rows` made."""
+    return {source: dict(row["layout"]) for row in rows for source in row["sources"]}
 
 
 def _rows(table: pa.Table) -> pa.Table:

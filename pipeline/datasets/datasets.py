@@ -272,6 +272,7 @@ def header_of(
         roots=content.source_locations.roots,
         datasources=content.source_locations.datasources,
         within=content.source_locations.within,
+        layouts=content.source_locations.layouts,
     )
 
 

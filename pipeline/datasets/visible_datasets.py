@@ -266,6 +266,7 @@ def visible_part(manifest: Manifest, rows: pa.Table) -> Manifest:
         splits={split: counts[split] for split in header.splits if counts[split]},
         roots={name: root for name, root in header.roots.items() if name in sources},
         datasources={n: names for n, names in header.datasources.items() if n in sources},
+        layouts={name: of for name, of in header.layouts.items() if name in sources},
         class_lists=tuple(
             (tuple(name for name in its_sources if name in sources), class_list)
             for its_sources, class_list in header.class_lists

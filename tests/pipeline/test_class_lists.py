@@ -14,10 +14,15 @@ from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.records.sources import recorded_source
 from catalog.records.tables import Dataset
+from framesift.data.classes import Classes
 from framesift.data.manifest import read_manifest as read_manifest_of_client
+from framesift.errors import BadFile as ClientBadFile
 from ingest.labels.class_list import UNKNOWN_CLASS
+from ingest.layouts.read_layout import preset
 from ingest.scan.scan import scan_source
+from pipeline.datasets.export import write_export
 from pipeline.manifest import Manifest
+from pipeline.prepared.class_file import write_class_file
 from pipeline.prepared.decoded_frames import DecodedFrames
 from pipeline.runs.class_map import ClassMap
 from query.question.question import Question
@@ -108,6 +113,10 @@ def test_sources_together(home: Workspace) -> None:
     pixels = sorted(split.frames["class_pixels"].to_pylist())
     assert pixels == [[cars, 1, number] for cars in (1, 2) for number in (1, 2, 3)]
     assert split.header.class_lists == ()
+    layout = {name: value for name, value in preset("a2d2").document.items() if name != "classes"}
+    assert split.header.layouts == dict.fromkeys(("a", "a2", "turned"), layout)
+    written = json.loads((Path(dataset.manifest) / "manifest.json").read_text())
+    assert [row["sources"] for row in written["layouts"]] == [["a", "a2", "turned"]]
 
 
 def test_class_lists_together(home: Workspace) -> None:
@@ -143,6 +152,39 @@ def test_class_lists_together(home: Workspace) -> None:
     alike = of(home, "a", "other", "small", name="same-classes")
     split, _, classes = open_split(Path(alike.manifest), None, "train")
     assert LabelClasses.of(classes, None, "x").names == ("Car", "Bicycle", "Sky")
+
+
+def test_exports_of_class_lists_together(home: Workspace, tmp_path: Path) -> None:
+    """FiftyOne has a field for each list; a program finds the list of a label by its folder."""
+    manifest = Manifest.read(Path(of(home, "a", "small", "other", name="mixed").manifest))
+    classes, roots = manifest.header.dataset_classes, manifest.header.roots
+    write_export(manifest, classes.tags, "fiftyone", tmp_path / "export")
+    targets = json.loads((tmp_path / "export" / "metadata.json").read_text())["info"][
+        "mask_targets"
+    ]
+    assert [*targets] == ["ground_truth", "ground_truth_2", "ground_truth_3"]
+    assert (targets["ground_truth_2"]["#ff0000"], targets["ground_truth_3"]["#ff0000"]) == (
+        "Sky", "car"
+    )  # fmt: skip
+    samples = json.loads((tmp_path / "export" / "samples.json").read_text())["samples"]
+    fields = {
+        row["fkey"].split(":")[1]: [name for name in row if name.startswith("ground_truth")]
+        for row in samples
+    }
+    assert fields == {
+        "a": ["ground_truth"], "other": ["ground_truth_2"], "small": ["ground_truth_3"]
+    }  # fmt: skip
+    listed = Classes.read(write_class_file(tmp_path, classes, roots))
+    decoded = DecodedFrames(manifest, classes)
+    for row, path in enumerate(manifest.label_paths()):
+        assert np.array_equal(
+            listed.read_label(str(path)), decoded.label(row, decoded.size_px(row))
+        )
+    with pytest.raises(ClientBadFile, match="lies below no folder of the dataset"):
+        listed.read_label(str(tmp_path / "label.png"))
+    (tmp_path / "form").mkdir()
+    small = Classes.read(write_class_file(tmp_path / "form", classes))
+    assert (small.names, small.below, small.ignored) == (classes.names, {}, frozenset())
 
 
 def test_a_class_map_names_the_classes_of_each_list(home: Workspace) -> None:

@@ -106,6 +106,9 @@ class Run:
                 "version": header.version,
                 "id": header.id,
                 "split": settings.split,
+                "layouts": {
+                    source: str(layout.get("name", "")) for source, layout in header.layouts.items()
+                },
                 "frames": len(self.frames),
                 "bad_frames": len(self.bad.listed()) if self.bad else 0,
             },
