@@ -9,6 +9,7 @@ from ingest.labels.numbered_colours import NumberedColours
 from pipeline.cache.reading import Reading, ReadsThrough
 from pipeline.cores import threads_of_process
 from training.input.dataset import open_split
+from training.input.label_classes import LabelClasses
 from training.input.split_shards import Split
 from training.library_pages import drop_library_pages
 from training.network.about_model import AboutModel
@@ -34,9 +35,9 @@ def validate_shard(settings: RunSettings) -> None:
     if settings.results_dir is None:
         raise InvalidInput("evaluate needs --results_dir")
     through = ReadsThrough.at(settings.manifest, settings.staging)
-    frames, name, class_list = open_split(through.manifest, settings.split, "validation")
-    numbered = NumberedColours.of(frames.header.class_list)
-    split = Split(frames.need_labels(), name, class_list, numbered, settings.shards)
+    frames, name, classes = open_split(through.manifest, settings.split, "validation")
+    numbered = NumberedColours.of(classes)
+    split = Split(frames.need_labels(), name, classes, numbered, settings.shards)
     shard = split.shard(settings.shard)
     models = [_model(settings, split, settings.model_dir, settings.model, settings.results_dir)]
     if settings.compare_dir is not None:
@@ -64,7 +65,8 @@ def validate_shard(settings: RunSettings) -> None:
 
 def _model(settings: RunSettings, split: Split, folder: Path, network: str, results: Path) -> Model:
     description = AboutModel.read(folder)
-    about = _about(split, description, folder, settings)
+    classes = description.label_classes(split.classes, split.frames.header.name)
+    about = _about(split, description, classes, folder, settings)
     return Model(folder, network, results, about, description)
 
 
@@ -72,12 +74,17 @@ def _scorer(settings: RunSettings, model: Model, split: Split) -> Scorer:
     from training.network.predictor import Predictor
 
     built, about = read_model(model.folder, trust_model=settings.trust_model, network=model.network)
-    header = split.frames.header
-    classes = about.label_classes(header.class_list, header.name)
+    classes = about.label_classes(split.classes, split.frames.header.name)
     return Scorer(model, Predictor(built, mirrors=settings.augment_test == "mirror"), classes)
 
 
-def _about(split: Split, model: AboutModel, folder: Path, settings: RunSettings) -> About:
+def _about(
+    split: Split,
+    model: AboutModel,
+    classes: LabelClasses,
+    folder: Path,
+    settings: RunSettings,
+) -> About:
     header = split.frames.header
     lineage: dict[str, Any] = {
         "question": dict(header.question),
@@ -94,6 +101,8 @@ def _about(split: Split, model: AboutModel, folder: Path, settings: RunSettings)
         model_dir=str(folder.resolve()),
         step=model.step,
         classes=model.classes,
+        tags=classes.tags,
+        label_tags=classes.label_tags,
         class_map=model.class_map,
         dataset=header.name,
         version=header.version,

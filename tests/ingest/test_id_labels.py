@@ -75,7 +75,9 @@ def test_every_form_counts_as_slow_counting_does(
     assert ids.tolist() == expected
     (tmp_path / "label.png").write_bytes(png)
     header = {"classes": class_list.classes, "class_list": class_list.to_json()}
-    assert Classes.of_manifest(header).read_label(str(tmp_path / "label.png")).tolist() == expected
+    assert (
+        Classes.of_manifest(header, {}).read_label(str(tmp_path / "label.png")).tolist() == expected
+    )
 
 
 def _areas(rng: Random, width: int, height: int, most: int) -> list[list[tuple[int, ...]]]:

@@ -41,7 +41,7 @@ class ShardSums:
         """Those of no frame; of labels with these numbered colours."""
         sums = cls({name: metric.empty(len(classes)) for name, metric in METRICS.items()})
         if numbered is not None:
-            sums.numbered = numbered.classes(classes.of_label)
+            sums.numbered = numbered.merged_classes(classes.of_label)
         return sums
 
     def add(
