@@ -12,8 +12,9 @@ import pyarrow as pa
 from catalog.lake.connection import snapshot_of
 from catalog.lake.cursor import CursorRows
 from catalog.lake.frames_relation import FramesRelation
+from catalog.lake.group_tags import ClassGroups, class_groups
 from catalog.lake.layouts import TableLayout, Tags
-from catalog.lake.schema import CLASS_PIXELS, POSITION_TAGS
+from catalog.lake.schema import CLASS_PIXELS, GROUP_TAGS, POSITION_TAGS
 from catalog.lake.sql_guard import SelectOnly
 from catalog.lake.statement_watch import Cancellation, StatementWatch, allowed_s, current
 from catalog.lake.views import tag_columns, view_columns
@@ -154,6 +155,21 @@ class Snapshot(CursorRows):
             for tag, name in names.items()
             if tag in tags and tags[tag].table == CLASS_PIXELS
         }
+
+    @property
+    def groups(self) -> ClassGroups:
+        """The class tags of each class group, by the group's tag."""
+        if all(column.table != GROUP_TAGS for column in self.tags.values()):
+            return {}
+        return self.once_of_names("class groups", lambda: class_groups(self))
+
+    @property
+    def classes_and_groups(self) -> Mapping[str, str]:
+        """`classes`, and behind them each class group, which is called as its tag is.
+
+        For what counts a class by itself: pixels of a group are pixels of its classes, too.
+        """
+        return {**self.classes, **{tag: tag for tag in self.groups}}
 
     @cached_property
     def collection(self) -> str:

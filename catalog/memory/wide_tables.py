@@ -9,10 +9,12 @@ So no question joins families on fkey, which is a text. Numbers and fkey are kep
 texts compressed: at 1,000,000 frames of 38 classes 450 MB instead of 1,665, and as fast. A text tag
 of few values, such as camera and scene, is kept as an ENUM.
 
+A class group is a column that is computed where it is read (catalog.lake.group_tags).
+
 Under the catalog's own names lie views, so that every other statement runs on it, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
@@ -23,10 +25,12 @@ import pyarrow.compute as pc
 
 from catalog.lake import views as discover_views
 from catalog.lake.connection import LAKE
+from catalog.lake.group_tags import class_groups, sum_of
 from catalog.lake.schema import (
     FILES,
     FILES_COLUMNS,
     FRAME_TAGS,
+    GROUP_TAGS,
     INTERNAL_FILES_COLUMNS,
     NOT_IN_MEMORY,
 )
@@ -75,13 +79,16 @@ class Layout:
     """The tables that they are of."""
     plain_tables: tuple[str, ...]
     """Tables that are as in the catalog: its format, the kinds of its tags."""
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Its class groups, each with its classes."""
 
     @staticmethod
     def of(source: duckdb.DuckDBPyConnection) -> "Layout":
         """That of the snapshot that a cursor of WritableCatalog.inspecting reads."""
         tags = tuple(discover_views.tag_columns(source))
-        families = tuple(dict.fromkeys(tag.table for tag in tags))
-        return Layout(tags, families, tuple(_other_tables(source, families)))
+        families = tuple(dict.fromkeys(tag.table for tag in tags if tag.table != GROUP_TAGS))
+        groups = tuple(class_groups(source).items())
+        return Layout(tags, families, tuple(_other_tables(source, families)), groups)
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
@@ -113,7 +120,11 @@ class Layout:
         Args:
             condition: On fkey: of which files.
         """
-        values = ", ".join(f'{column.value} AS "{column.name}"' for column in _columns(self))
+        values = ", ".join(
+            f'{column.value} AS "{column.name}"'
+            for column in _columns(self)
+            if not column.is_computed
+        )
         return (
             f"SELECT {values} FROM {_rows(FILES, condition)} AS f "
             f"{_joins(self.families, condition)} {_join_labels(condition)}"
@@ -183,9 +194,13 @@ class _Column:
     value: str
     fast: bool = False
     tag: TagColumn | None = None
+    is_computed: bool = False
+    """Of the table's other columns, where it is read."""
 
     def definition(self, source: duckdb.DuckDBPyConnection) -> str:
         """Its definition; what is few values in ``source`` is an ENUM."""
+        if self.is_computed:
+            return f'"{self.name}" {self.type} GENERATED ALWAYS AS ({self.value}) VIRTUAL'
         kind = self.type
         if self.tag is not None and kind == "VARCHAR":
             kind = _enum(source, self.tag)
@@ -280,12 +295,13 @@ def _join_labels(condition: str) -> str:
 
 def _columns(layout: Layout) -> list[_Column]:
     """The wide table's columns."""
+    groups = dict(layout.groups)
     return [
         *(
             _Column(name, kind, f'f."{name}"', fast=name == "fkey")
             for name, kind in _OF_FILES.items()
         ),
-        *(_Column(tag.tag, tag.type, f'{tag.table}."{tag.tag}"', tag=tag) for tag in layout.tags),
+        *(_of_tag(tag, groups) for tag in layout.tags),
         *(
             _Column(in_family(family), "BOOLEAN", f"{family}.fkey IS NOT NULL")
             for family in layout.families
@@ -293,6 +309,12 @@ def _columns(layout: Layout) -> list[_Column]:
         *(_Column(name, "UBIGINT", value, fast=True) for name, value in _HASHES.items()),
         _Column(LABEL_SIZE, "BIGINT", "l.size"),
     ]
+
+
+def _of_tag(tag: TagColumn, groups: Mapping[str, tuple[str, ...]]) -> _Column:
+    if tag.tag in groups:
+        return _Column(tag.tag, tag.type, sum_of(groups[tag.tag]), is_computed=True)
+    return _Column(tag.tag, tag.type, f'{tag.table}."{tag.tag}"', tag=tag)
 
 
 def _enum(source: duckdb.DuckDBPyConnection, tag: TagColumn) -> str:

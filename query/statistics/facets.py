@@ -163,14 +163,15 @@ def _facet_tags(
     """The facets' tags: camera and scene, the classes in class order, then the others."""
     present = [tag for tag in snapshot.tags if tag not in _WITHOUT]
     first = [tag for tag in ("camera", "scene") if tag in present]
-    every = tuple(dict.fromkeys([*first, *snapshot.classes, *present]))
+    classes = snapshot.classes_and_groups
+    every = tuple(dict.fromkeys([*first, *classes, *present]))
     if tags is None:
         return every
-    titles = {title.lower(): tag for tag, title in snapshot.classes.items()}
+    titles = {title.lower(): tag for tag, title in classes.items()}
     requested = {titles.get(tag.lower(), tag.lower()): tag for tag in tags}
     for tag, name in requested.items():
         if tag not in every:
-            raise UnknownName("tag", name, {*every, *snapshot.classes.values()})
+            raise UnknownName("tag", name, {*every, *classes.values()})
     return tuple(tag for tag in every if tag in requested)
 
 
@@ -307,7 +308,7 @@ class _Reading:
     def axes(self, tags: Sequence[str]) -> list[Axis]:
         """The bins of those tags; a number that spreads too far for bins has no facet."""
         kinds = relation_for(self.snapshot, self.question).columns
-        counted = frozenset(self.snapshot.pixel_tags)
+        counted = frozenset((*self.snapshot.pixel_tags, *self.snapshot.groups))
         requests = [AxisRequest(tag=tag, bins=_BINS, top=_TOP, log=tag in counted) for tag in tags]
         extents = self._extents([one for one in requests if is_number(kinds[one.tag])])
         axes = []
