@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from catalog.errors import AlreadyExists, InvalidInput, UnknownName
@@ -31,6 +32,7 @@ from catalog.store import CatalogStore
 from catalog.tags.class_groups import define_group
 from catalog.tags.families import write
 from catalog.tags.group_text import parse_group
+from catalog.tags.model_scores import write_scores
 from catalog.tags.tags import add_class_tags, add_tag, drop_tag
 from catalog.values import Frame
 from query.frames.select_frames import select_frames
@@ -261,6 +263,30 @@ def test_sets(store: CatalogStore) -> None:
         "present": 3, "absent": 1, "none": 1,
     }  # fmt: skip
     assert spread.report["without_score"] == 1
+
+
+def test_confusions(own: CatalogLocation) -> None:
+    """What a validation found of a class is unknown in frames whose data set does not have it."""
+    store = opened(own)
+    put(store, "city/a2", "clouds/c1")
+    keys = ["city/a1", "city/a2", "street/b1", "clouds/c1"]
+    fkeys = [f"c1:{key.split('/')[0]}:{key}" for key in keys]
+    scores = pa.table({"fkey": fkeys, "accuracy": [0.5] * 4})
+    cells = pa.table(
+        {
+            "fkey": fkeys[:1], "truth": ["truck"], "predicted": ["car"],
+            "pixels": pa.array([7], pa.int32()),
+        }
+    )  # fmt: skip
+    write_scores(store, "m", "aa", scores, cells)
+    for where, found in {
+        "confusion(truck, car) = 7": ["city/a1"],
+        "confusion(truck, car) < 7": ["city/a2"],
+        "confusion(truck, car) is null": ["clouds/c1", "street/b1"],
+        "confusion(car, truck) = 0": ["city/a1", "city/a2", "street/b1"],
+    }.items():
+        assert chosen(store, Question(model="m", where=where)) == found, where
+    store.close()
 
 
 def test_limited_users(store: CatalogStore) -> None:
