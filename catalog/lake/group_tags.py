@@ -9,11 +9,12 @@ not have counts for nothing; where it has none of the classes, and where there i
 group is null.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
 from catalog.lake.schema import CLASS_PIXELS, GROUP_TAGS
+from catalog.values import TagColumn
 
 TABLE = "class_groups"
 
@@ -33,6 +34,11 @@ def class_groups(cursor: Cursor, schema: str = "main") -> ClassGroups:
     return {tag: tuple(classes) for tag, classes in rows}
 
 
+def groups_among(tags: Iterable[TagColumn]) -> ClassGroups:
+    """The groups that are among some tags."""
+    return {tag.tag: tag.classes for tag in tags if tag.classes}
+
+
 def has_table(cursor: Cursor) -> bool:
     """Return whether a catalog has the table of groups."""
     return bool(
@@ -45,11 +51,29 @@ def has_table(cursor: Cursor) -> bool:
     )
 
 
-def sum_of(classes: Sequence[str]) -> str:
-    """The expression for a group's value: an INTEGER, as a label has at most 2**25 pixels."""
-    known = ", ".join(f'"{tag}"' for tag in classes)
-    pixels = " + ".join(f'coalesce("{tag}", 0)' for tag in classes)
-    return f"CASE WHEN coalesce({known}) IS NOT NULL THEN {pixels} END"
+def sum_of(classes: Sequence[str], table: str = "") -> str:
+    """The expression for a group's value: an INTEGER, as a label has at most 2**25 pixels.
+
+    Args:
+        table: Alias of the classes' table, where there are others; empty else.
+    """
+    columns = [f'{table}."{tag}"' if table else f'"{tag}"' for tag in classes]
+    pixels = " + ".join(f"coalesce({column}, 0)" for column in columns)
+    return f"CASE WHEN coalesce({', '.join(columns)}) IS NOT NULL THEN {pixels} END"
+
+
+def read_from(tag: TagColumn) -> str:
+    """The table that a tag's values are read from: a group's is that of the classes."""
+    return CLASS_PIXELS if tag.classes else tag.table
+
+
+def value_of(tag: TagColumn, table: str) -> str:
+    """The expression for a tag's value.
+
+    Args:
+        table: Alias of the table that it is read from.
+    """
+    return sum_of(tag.classes, table) if tag.classes else f'{table}."{tag.tag}"'
 
 
 def view_of(groups: ClassGroups, database: str = LAKE) -> str:

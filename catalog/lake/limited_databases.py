@@ -23,7 +23,7 @@ from typing_extensions import override
 from catalog.errors import CollectionFails, SqlError
 from catalog.lake import views as discover_views
 from catalog.lake.connection import DISCOVER, LAKE
-from catalog.lake.group_tags import ClassGroups, class_groups, view_of
+from catalog.lake.group_tags import ClassGroups, groups_among, view_of
 from catalog.lake.layouts import ROW
 from catalog.lake.schema import FILES
 from catalog.lake.sql_guard import SelectOnly, nodes
@@ -147,16 +147,19 @@ class LakeNames:
     tags: tuple[TagColumn, ...]
     cells: bool
     """There is a table of confusion cells."""
-    groups: ClassGroups
+
+    @property
+    def groups(self) -> ClassGroups:
+        """The class groups among the tags."""
+        return groups_among(self.tags)
 
     @staticmethod
     def of(connection: duckdb.DuckDBPyConnection) -> "LakeNames":
         """Those of the snapshot that a connection reads."""
         return LakeNames(
             tuple(_tables(connection)),
-            tuple(discover_views.tag_columns(connection)),
+            tuple(discover_views.tag_columns(connection, f"{LAKE}.main")),
             discover_views.has_cells(connection),
-            class_groups(connection, f"{LAKE}.main"),
         )
 
 

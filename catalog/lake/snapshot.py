@@ -12,9 +12,9 @@ import pyarrow as pa
 from catalog.lake.connection import snapshot_of
 from catalog.lake.cursor import CursorRows
 from catalog.lake.frames_relation import FramesRelation
-from catalog.lake.group_tags import ClassGroups, class_groups
+from catalog.lake.group_tags import ClassGroups, groups_among
 from catalog.lake.layouts import TableLayout, Tags
-from catalog.lake.schema import CLASS_PIXELS, GROUP_TAGS, POSITION_TAGS
+from catalog.lake.schema import CLASS_PIXELS, POSITION_TAGS
 from catalog.lake.sql_guard import SelectOnly
 from catalog.lake.statement_watch import Cancellation, StatementWatch, allowed_s, current
 from catalog.lake.views import tag_columns, view_columns
@@ -159,9 +159,7 @@ class Snapshot(CursorRows):
     @property
     def groups(self) -> ClassGroups:
         """The class tags of each class group, by the group's tag."""
-        if all(column.table != GROUP_TAGS for column in self.tags.values()):
-            return {}
-        return self.once_of_names("class groups", lambda: class_groups(self))
+        return self.once_of_names("class groups", lambda: groups_among(self.tags.values()))
 
     @property
     def classes_and_groups(self) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ import duckdb
 
 from catalog.lake.connection import DISCOVER, LAKE
 from catalog.lake.cursor import Cursor
-from catalog.lake.group_tags import class_groups, view_of
+from catalog.lake.group_tags import class_groups, read_from, value_of, view_of
 from catalog.lake.schema import (
     CLASS_PIXELS,
     CONFUSION_CELLS,
@@ -28,10 +28,13 @@ from catalog.lake.schema import (
 from catalog.values import TagColumn
 
 
-def tag_columns(cursor: Cursor) -> list[TagColumn]:
+def tag_columns(cursor: Cursor, schema: str = "main") -> list[TagColumn]:
     """Every tag of every family, families in order of creation, as the cursor's snapshot has it.
 
     Those of GROUP_TAGS, which is no table, come last.
+
+    Args:
+        schema: Has the tables, as the cursor names it.
     """
     rows = cursor.execute(
         """
@@ -43,7 +46,8 @@ def tag_columns(cursor: Cursor) -> list[TagColumn]:
         """,
         [CLASS_PIXELS, CLASS_PIXELS, GROUP_TAGS],
     ).fetchall()
-    return [TagColumn(tag, table, kind) for tag, table, kind in rows]
+    groups = class_groups(cursor, schema) if rows and rows[-1][1] == GROUP_TAGS else {}
+    return [TagColumn(tag, table, kind, groups.get(tag, ())) for tag, table, kind in rows]
 
 
 def view_columns(cursor: Cursor) -> dict[str, dict[str, str]]:
@@ -186,9 +190,9 @@ def _wide(tags: Sequence[TagColumn], database: str = LAKE) -> str:
         f'f."{name}"' if name in FILES_COLUMNS else f'CAST(NULL AS VARCHAR) AS "{name}"'
         for name in VIEW_COLUMNS
     ]
-    columns += [f'CAST({tag.table}."{tag.tag}" AS VARCHAR) AS "{tag.tag}"' for tag in tags]
+    columns += [f'CAST({value_of(tag, read_from(tag))} AS VARCHAR) AS "{tag.tag}"' for tag in tags]
     joins = "".join(
         f" LEFT JOIN {database}.main.{table} ON {table}.fkey = f.fkey"
-        for table in dict.fromkeys(tag.table for tag in tags)
+        for table in dict.fromkeys(map(read_from, tags))
     )
     return f"SELECT {', '.join(columns)} FROM {database}.main.{FILES} AS f{joins}"

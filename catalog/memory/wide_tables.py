@@ -14,7 +14,7 @@ A class group is a column that is computed where it is read (catalog.lake.group_
 Under the catalog's own names lie views, so that every other statement runs on it, too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
@@ -25,12 +25,11 @@ import pyarrow.compute as pc
 
 from catalog.lake import views as discover_views
 from catalog.lake.connection import LAKE
-from catalog.lake.group_tags import class_groups, sum_of
+from catalog.lake.group_tags import sum_of
 from catalog.lake.schema import (
     FILES,
     FILES_COLUMNS,
     FRAME_TAGS,
-    GROUP_TAGS,
     INTERNAL_FILES_COLUMNS,
     NOT_IN_MEMORY,
 )
@@ -79,16 +78,13 @@ class Layout:
     """The tables that they are of."""
     plain_tables: tuple[str, ...]
     """Tables that are as in the catalog: its format, the kinds of its tags."""
-    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Its class groups, each with its classes."""
 
     @staticmethod
     def of(source: duckdb.DuckDBPyConnection) -> "Layout":
         """That of the snapshot that a cursor of WritableCatalog.inspecting reads."""
         tags = tuple(discover_views.tag_columns(source))
-        families = tuple(dict.fromkeys(tag.table for tag in tags if tag.table != GROUP_TAGS))
-        groups = tuple(class_groups(source).items())
-        return Layout(tags, families, tuple(_other_tables(source, families)), groups)
+        families = tuple(dict.fromkeys(tag.table for tag in tags if not tag.classes))
+        return Layout(tags, families, tuple(_other_tables(source, families)))
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
@@ -295,13 +291,12 @@ def _join_labels(condition: str) -> str:
 
 def _columns(layout: Layout) -> list[_Column]:
     """The wide table's columns."""
-    groups = dict(layout.groups)
     return [
         *(
             _Column(name, kind, f'f."{name}"', fast=name == "fkey")
             for name, kind in _OF_FILES.items()
         ),
-        *(_of_tag(tag, groups) for tag in layout.tags),
+        *map(_of_tag, layout.tags),
         *(
             _Column(in_family(family), "BOOLEAN", f"{family}.fkey IS NOT NULL")
             for family in layout.families
@@ -311,9 +306,9 @@ def _columns(layout: Layout) -> list[_Column]:
     ]
 
 
-def _of_tag(tag: TagColumn, groups: Mapping[str, tuple[str, ...]]) -> _Column:
-    if tag.tag in groups:
-        return _Column(tag.tag, tag.type, sum_of(groups[tag.tag]), is_computed=True)
+def _of_tag(tag: TagColumn) -> _Column:
+    if tag.classes:
+        return _Column(tag.tag, tag.type, sum_of(tag.classes), is_computed=True)
     return _Column(tag.tag, tag.type, f'{tag.table}."{tag.tag}"', tag=tag)
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from catalog.errors import InvalidInput, SqlError, UnknownName
 from catalog.lake.catalog import Catalog
 from catalog.lake.frames_relation import FramesRelation
+from catalog.lake.group_tags import read_from
 from catalog.lake.schema import FRAME_TAGS_COLUMNS
 from catalog.lake.snapshot import Facts, Snapshot
 from catalog.lake.statement_watch import Cancellation, cancelled_by, current
@@ -284,7 +285,7 @@ class _Reading:
         tags = relation_for(self.snapshot, self.question).tags
         groups: dict[str, list[Of]] = {}
         for one in each:
-            groups.setdefault(tags[tag(one)].table, []).append(one)
+            groups.setdefault(read_from(tags[tag(one)]), []).append(one)
         return [*groups.values()]
 
     def columns_of(self, tags: Sequence[str], ended_by: Cancellation) -> FacetColumns:

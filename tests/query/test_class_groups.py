@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from catalog.errors import AlreadyExists, InvalidInput, UnknownName
@@ -25,6 +26,7 @@ from catalog.lake.layouts import JOINED, WIDE
 from catalog.lake.schema import POSITION_TAGS
 from catalog.limited_store import LimitedStore
 from catalog.maintenance.check import check
+from catalog.maintenance.export import export_parquet
 from catalog.maintenance.go_back import go_back
 from catalog.maintenance.snapshot_diff import diff
 from catalog.storage.location import CatalogLocation
@@ -118,7 +120,8 @@ def store(request: pytest.FixtureRequest, location: CatalogLocation) -> Iterator
 
 def rows(store: Catalog, statement: str) -> list[dict[str, Any]]:
     """What a statement answers."""
-    return run_sql(store, statement).rows.to_pylist()
+    answer: list[dict[str, Any]] = run_sql(store, statement).rows.to_pylist()
+    return answer
 
 
 def chosen(store: Catalog, question: Question) -> list[str]:
@@ -227,7 +230,7 @@ def test_facets(store: CatalogStore) -> None:
 def test_histogram(store: CatalogStore) -> None:
     """Frames whose data set lacks a class are counted apart from those without a pixel of it."""
     for tag, unknown, zero, above in [("vehicle", 1, 1, 3), ("bus", 3, 0, 2), ("sky", 2, 0, 3)]:
-        answer = histogram(store, [AxisRequest(tag=tag, edges=[1, 1000], zero=True)])
+        answer = histogram(store, [AxisRequest(tag=tag, edges=(1, 1000), zero=True)])
         kinds = [bin_.kind for bin_ in answer.axes[0].bins]
         counts = dict(zip(kinds, answer.counts, strict=True))
         assert answer.frames == 5
@@ -252,7 +255,7 @@ def test_sets(store: CatalogStore) -> None:
         targets = {"vehicle": {"present": 0.5, "none": 0.25, "absent": 0.25}}
         match = draw_set(frames, Match(method="match", frames=4, targets=targets), seed=1)
         sample = draw_set(
-            frames, Sample(method="sample", frames=3, stratify=["vehicle"], allocation="equal"), 1
+            frames, Sample(method="sample", frames=3, stratify=("vehicle",), allocation="equal"), 1
         )
         spread = draw_set(frames, Uncertain(method="uncertain", frames=2, tag="vehicle"), 1)
     achieved = match.report["marginals"][0]["values"]
@@ -301,7 +304,7 @@ def test_limited_users(store: CatalogStore) -> None:
     mine.close()
 
 
-def test_definitions_are_checked(location: CatalogLocation, tmp_path: Path) -> None:
+def test_definitions_are_checked(location: CatalogLocation) -> None:
     """What is no class, is taken, is a group or comes twice is refused, and nothing is written."""
     store = opened(location)
     before = store.snapshot()
@@ -373,7 +376,7 @@ def test_memory_follows(own: CatalogLocation) -> None:
     store.close()
 
 
-def test_a_group_lives_in_snapshots(own: CatalogLocation) -> None:
+def test_a_group_lives_in_snapshots(own: CatalogLocation, tmp_path: Path) -> None:
     """A group that is removed stays in older snapshots; the check finds no fault."""
     store = opened(own)
     first = store.snapshot()
@@ -402,5 +405,8 @@ def test_a_group_lives_in_snapshots(own: CatalogLocation) -> None:
     with store.reading() as snapshot:
         assert {**snapshot.groups} == {"vehicle": ("car", "truck", "bus")}
     assert rows(store, "select sum(int(value)) as n from t_vehicle") == [{"n": 180}]
+    export_parquet(store, tmp_path / "exported")
+    exported = pq.read_table(tmp_path / "exported", columns=["vehicle"])["vehicle"].to_pylist()
+    assert [value for value in exported if value is not None] == [30, 150]
     assert check(store, {}) == []
     store.close()
