@@ -316,7 +316,7 @@ class S3Bucket:
             answer = self._get(key, options)
             return bytes(answer.bytes())
         except (BaseError, OSError, ValueError) as error:
-            if _beyond_end(str(error)):
+            if _is_beyond_end(error):
                 return b""
             raise self.object_trouble(error, label) from error
 
@@ -488,7 +488,7 @@ class S3Bucket:
             with answer["Body"] as body:
                 return bytes(body.read())
         except (BotoCoreError, ClientError) as error:
-            if _beyond_end(str(error)):
+            if _is_beyond_end(error):
                 return b""
             raise self.object_trouble(error, label) from error
 
@@ -620,8 +620,10 @@ def _too_large(size: int, most: int, label: str) -> BadFile:
     return BadFile(f"has {size:,} bytes; at most {most:,} are read", label)
 
 
-def _beyond_end(text: str) -> bool:
-    return "InvalidRange" in text or "416" in text.partition("\n")[0]
+def _is_beyond_end(error: Exception) -> bool:
+    """Return whether a range begins where the object has ended."""
+    status = _STATUS.search(str(error))
+    return _code(error) in ("InvalidRange", "416") or (status is not None and status[1] == "416")
 
 
 def _code(error: Exception) -> str:
