@@ -232,6 +232,7 @@ def test_help_and_usage(home: Path) -> None:
     assert run.returncode == 2
 
 
+@pytest.mark.wide
 def test_groups(home: Path) -> None:
     """A group is defined, listed, asked as a class is, and removed; errors say what to do."""
     answers = several(

@@ -161,6 +161,7 @@ def test_a_tag_is_removed(served: Served) -> None:
     assert len(sql("select fkey from metaocean_view where label_file is not null").json())
 
 
+@pytest.mark.wide
 def test_a_class_group(served: Served) -> None:
     """Defined by writers, listed with its classes, used by a policy's condition, and removed."""
     path, body = "/v1/tags/groups", {"tag": "wheeled", "classes": ["Car", "bicycle"]}

@@ -354,6 +354,7 @@ def own(location: CatalogLocation, tmp_path: Path) -> CatalogLocation:
     return place
 
 
+@pytest.mark.wide
 def test_memory_follows(own: CatalogLocation) -> None:
     """Rows and groups that come, go or are others are in memory as they are in the files."""
     store = opened(own, 200)
@@ -376,6 +377,7 @@ def test_memory_follows(own: CatalogLocation) -> None:
     store.close()
 
 
+@pytest.mark.wide
 def test_a_group_lives_in_snapshots(own: CatalogLocation, tmp_path: Path) -> None:
     """A group that is removed stays in older snapshots; the check finds no fault."""
     store = opened(own)
