@@ -222,7 +222,7 @@ def _candidates(
     frames = Frames(snapshot, relation, pool)
     columns = [*demand_columns(demands), *guard_columns(snapshot, relation)]
     rows = frames.fetch_all(columns, [demand.question for demand in demands])
-    return rows, covers_of(rows, demands, snapshot.classes)
+    return rows, covers_of(rows, demands, snapshot.classes_and_groups)
 
 
 def one_of_each(
