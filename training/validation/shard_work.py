@@ -5,18 +5,19 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from catalog.errors import BadFile, StorageError
 from pipeline.cache.reading import ReadsThrough
 from pipeline.runs.bad_frames import BadFrames
 from training.command import say
 from training.input.dataset import open_reader
-from training.input.frame_reader import Frame, FrameReader
+from training.input.frame_reader import Frame, FrameReader, LabelledFrame
+from training.input.given_predictions import BadPrediction
 from training.input.label_classes import LabelClasses
-from training.input.split_shards import Shard, Split
+from training.input.split_shards import FrameId, Shard, Split
 from training.input.trained_frames import frames_trained_on, scenes_trained_on
 from training.network.about_model import AboutModel
+from training.network.frame_prediction import AboutPredictions, FramePrediction
 from training.run_settings import RunSettings
 from training.validation.frame_cells import FrameCells
 from training.validation.shard_file import (
@@ -37,9 +38,6 @@ from training.validation.shard_pieces import (
 )
 from training.validation.shard_sums import ShardSums
 
-if TYPE_CHECKING:
-    from training.network.predictor import Predictor
-
 _LOOK_S = 0.2
 """Between two looks at what others do of one's own shard."""
 
@@ -56,7 +54,7 @@ class Model:
     """Folder of its results."""
     about: About
     """What the result of one of the shards is of."""
-    description: AboutModel
+    description: AboutModel | AboutPredictions
     """The model's."""
 
     def about_shard(self, shard: Shard) -> About:
@@ -70,10 +68,12 @@ class Scorer:
 
     model: Model
     """Which one."""
-    predictor: "Predictor"
-    """It, built."""
+    predict: Callable[[FrameId, Frame | LabelledFrame], FramePrediction]
+    """Gives its prediction of a frame."""
     classes: LabelClasses
     """Of it."""
+    needs_image: bool = True
+    """Whether it looks at the image; else pictures alone do."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,10 @@ def has_result(settings: RunSettings, model: Model, shard: Shard) -> bool:
     of = "" if model.results == settings.results_dir else f" of {model.folder}"
     say(f"{shard}{of} is there already")
     return True
+
+
+class _ModelFailed(BadFile):
+    """A model cannot predict a frame that was read."""
 
 
 class _Progress:
@@ -287,24 +291,22 @@ class ShardWork:
             frame_id = shard.frame_ids[index]
             try:
                 frames = _read(index, scorings)
+                predictions = [_predicted(one, frame_id, frames) for one in scorings]
             except BadFile as error:
-                if not self._bad.skips:
+                # All bad predictions are counted and named: the merge says whether they may be.
+                is_prediction = isinstance(error, BadPrediction)
+                if isinstance(error, _ModelFailed) or not (self._bad.skips or is_prediction):
                     raise
                 left_out = {"fkey": frame_id.fkey, "row": frame_id.row, "reason": str(error)}
                 for one in sums:
                     one.skipped.append(left_out)
-                say(f"left out: {error}")
-                self._bad.check(skipped + len(sums[0].skipped), len(shard.split.frames))
+                if not is_prediction:
+                    say(f"left out: {error}")
+                    self._bad.check(skipped + len(sums[0].skipped), len(shard.split.frames))
                 done(index)
                 continue
-            for scoring, one in zip(scorings, sums, strict=True):
-                frame = frames[scoring.reader]
-                try:
-                    prediction = scoring.scorer.predictor.predict(frame.image)
-                except BadFile as error:  # of the model, whatever is done with bad frames
-                    reason = f"{error.reason} for frame {frame_id.fkey}"
-                    raise BadFile(reason, str(scoring.scorer.model.folder)) from error
-                one.add(frame_id, frame, prediction, scoring.scorer.classes)
+            for scoring, one, prediction in zip(scorings, sums, predictions, strict=True):
+                one.add(frame_id, frames[scoring.reader], prediction, scoring.scorer.classes)
             done(index)
         for scoring, one in zip(scorings, sums, strict=True):
             model = scoring.scorer.model
@@ -322,9 +324,33 @@ class ShardWork:
         say(f"{shard} written to {path}")
 
 
-def _read(index: int, scorings: Sequence[_Scoring]) -> Mapping[FrameReader, Frame]:
-    """A frame as each reader reads it."""
-    return {reader: reader.frame(index) for reader in {one.reader: None for one in scorings}}
+def _read(index: int, scorings: Sequence[_Scoring]) -> Mapping[FrameReader, Frame | LabelledFrame]:
+    """A frame as each reader reads it, with its image where a model looks at that."""
+    needs_image = {one.reader: False for one in scorings}
+    for one in scorings:
+        needs_image[one.reader] |= one.scorer.needs_image
+    return {
+        reader: reader.frame(index) if needs else reader.labelled(index)
+        for reader, needs in needs_image.items()
+    }
+
+
+def _predicted(
+    scoring: _Scoring, frame_id: FrameId, frames: Mapping[FrameReader, Frame | LabelledFrame]
+) -> FramePrediction:
+    """A model's prediction of a frame.
+
+    Raises:
+        BadPrediction: Another program made it, and it cannot be compared.
+        _ModelFailed: The model fails, whatever is done with bad frames.
+    """
+    try:
+        return scoring.scorer.predict(frame_id, frames[scoring.reader])
+    except BadPrediction:
+        raise
+    except BadFile as error:
+        reason = f"{error.reason} for frame {frame_id.fkey}"
+        raise _ModelFailed(reason, str(scoring.scorer.model.folder)) from error
 
 
 def _result(about: About, scoring: _Scoring, sums: ShardSums) -> ShardResult:
