@@ -87,6 +87,50 @@ def prediction_name(name: str) -> str:
     return str(path.with_suffix(".png")) if path.suffix.lower() in _IMAGES else f"{name}.png"
 
 
+def named_by_in(text: str) -> str:
+    """Names of predictions by a word, or the absolute path of their list."""
+    return text if text in (BY_NAME, BY_FKEY) else str(Path(text).absolute())
+
+
+def check_place(place: str) -> None:
+    """Accept a place that every process of a job can read.
+
+    Raises:
+        InvalidInput: It is none.
+    """
+    if "://" in place or not Path(place).is_absolute():
+        raise InvalidInput(
+            f"predictions {place}: expected the absolute path of a folder or of an uncompressed "
+            ".tar, which the machines that run the job can read"
+        )
+
+
+def check_named_by(text: str) -> None:
+    """Accept names of predictions.
+
+    Raises:
+        InvalidInput: They are none.
+    """
+    if text not in (BY_NAME, BY_FKEY) and not Path(text).is_absolute():
+        raise InvalidInput(
+            f"named by {text}: expected {BY_NAME}, {BY_FKEY}, or the absolute path of a CSV file "
+            "with the columns frame and prediction"
+        )
+
+
+def check_encoding(encoding: str | Mapping[str, Any]) -> None:
+    """Accept an encoding, as far as its kind says.
+
+    Raises:
+        InvalidInput: It is a word of nothing.
+    """
+    if isinstance(encoding, str) and encoding not in (IDS, LABELS):
+        raise InvalidInput(
+            f"encoding {encoding}: expected {IDS}, {LABELS}, or a class list with encoding and "
+            "classes"
+        )
+
+
 def check_model_name(name: str) -> None:
     """Accept a name for a model.
 

@@ -21,7 +21,6 @@ from tests.training.drawn_frames import (
     CLASS_LIST,
     CLASSES,
     HEIGHT_PX,
-    WIDTH_PX,
     FrameFiles,
     draw_frames,
     write_manifest,
@@ -55,6 +54,7 @@ class Drawn:
         return self.root / place
 
     def write_one(self, name: str, pixels: Ids, place: str = "out") -> Path:
+        """One prediction; its path."""
         path = self.root / place / name
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(pixels).save(path)
@@ -72,12 +72,14 @@ class Drawn:
         return folder
 
     def match(self, folder: Path) -> Ended:
+        """Find the predictions of the split."""
         return run_forked(
             "-m", "training.match_predictions", "--predictions_dir", folder,
             "--manifest", self.root / "manifest",
         )  # fmt: skip
 
     def evaluate(self, folder: Path, shards: int = 1, *more: str | Path) -> list[Ended]:
+        """Score each shard, one after the other."""
         results = self.root / f"results-{shards}"
         return [
             run_forked(
@@ -90,6 +92,7 @@ class Drawn:
         ]  # fmt: skip
 
     def merge(self, shards: int = 1, *more: str) -> Ended:
+        """Make the report of so many shards."""
         return run_forked(
             "-m", "training.merge_scores", "--results_dir", self.root / f"results-{shards}",
             "--shards", str(shards), "--out", self.root / f"report-{shards}", *more,
@@ -105,6 +108,7 @@ class Drawn:
         return self.report(shards)
 
     def report(self, shards: int = 1) -> dict[str, Any]:
+        """What `merge` wrote."""
         report: dict[str, Any] = json.loads(
             (self.root / f"report-{shards}" / "report.json").read_text()
         )
@@ -253,15 +257,15 @@ def test_bad_predictions_are_named_and_counted(drawn: Drawn) -> None:
         "predictions of torch-1: 4 of the 5 frames of split validation, 1 missing, 1 of no frame",
         "of no frame: scene/camera/other.png",
     ]
-    reasons = [
-        f"validation-000: {out}: has no prediction",
-        f"validation-001: {out}/{names[1]}: has 96x62 pixels, and the label 96x64: write "
-        "predictions at the label's size",
-        f"validation-002: {out}/{names[2]}: 4 pixels of 2 values are no class: 9 (3), 200 (1); "
-        "expected 0 to 3",
-        f"validation-003: {out}/{names[3]}: 2 pixels have no class, and the label has one there: "
-        "every pixel that the label knows needs a class that scores count",
-    ]
+    size = "has 96x62 pixels, and the label 96x64: write predictions at the label's size"
+    ids = "4 pixels of 2 values are no class: 9 (3), 200 (1); expected 0 to 3"
+    nothing = (
+        "2 pixels have no class, and the label has one there: every pixel that the label knows "
+        "needs a class that scores count"
+    )
+    reasons = [f"validation-000: {out}: has no prediction"]
+    for number, reason in enumerate((size, ids, nothing), start=1):
+        reasons.append(f"validation-{number:03d}: {out}/{names[number]}: {reason}")
     assert [one.status for one in drawn.evaluate(folder, 2)] == [0, 0]
     refused = drawn.merge(2)
     assert refused.out.splitlines() == [f"left out: {reason}" for reason in reasons]

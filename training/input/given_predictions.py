@@ -138,12 +138,13 @@ def _keys_of(frames: Manifest, given: PredictionSet, listed: Mapping[str, Any]) 
     keys = [
         longer if longer in listed else name for longer, name in zip(in_source, names, strict=True)
     ]
-    for key, times in Counter(keys).items():
+    images = {(source, image): key for (_, source, image), key in zip(rows, keys, strict=True)}
+    for key, times in Counter(images.values()).items():
         if times > 1 and key in listed:
             first = in_source[keys.index(key)]
             raise InvalidInput(
-                f"predictions {given.place}: {key} is the name of {times} frames, of several "
-                f"sources: expected a folder for each source, such as {first}"
+                f"predictions {given.place}: {key} is the name of {times} images: expected a "
+                f"folder for each source, such as {first}, or a list (--named-by FILE)"
             )
     return keys
 
@@ -258,6 +259,7 @@ class PredictionDecoder:
         self._list, of_key = _class_list_of(given, classes, class_list, dataset)
         self._of_list = np.full(256, UNKNOWN_CLASS, np.uint8)
         self._of_list[: len(of_key)] = of_key
+        self._keeps_ids = of_key.tolist() == [*range(len(of_key))]
         self._classes = len(classes)
         if self._list.encoding.is_colour:
             self._left_out = frozenset[int]()
@@ -279,7 +281,9 @@ class PredictionDecoder:
         Raises:
             BadFile: It is damaged, of another size, or has pixels without a class.
         """
-        ids = renumbered(decode_label(png, self._list), self._of_list)
+        ids = decode_label(png, self._list)
+        if not self._keeps_ids:
+            ids = renumbered(ids, self._of_list)
         if ids.shape != truth.shape:
             raise BadFile(
                 f"has {ids.shape[1]}x{ids.shape[0]} pixels, and the label "

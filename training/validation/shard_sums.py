@@ -28,14 +28,19 @@ class ShardSums:
     frames: list[FrameScore] = field(default_factory=list)
     cells: list[tuple[Int32, Int32]] = field(default_factory=list)
     skipped: list[Mapping[str, Any]] = field(default_factory=list)
-    selection: PictureSelection = field(default_factory=PictureSelection)
+    selection: PictureSelection | None = field(default_factory=PictureSelection)
+    """None where pictures are drawn afterwards, as no image was decoded."""
     numbered: UInt8 = field(default_factory=lambda: np.full(256, UNKNOWN_CLASS, np.uint8))
     """(256,) uint8 [class id] of each of the labels' colours that numbers objects, else 255."""
 
     @classmethod
-    def empty(cls, classes: LabelClasses, numbered: NumberedColours | None) -> "ShardSums":
-        """Those of no frame; of labels with these numbered colours."""
+    def empty(
+        cls, classes: LabelClasses, numbered: NumberedColours | None, *, draws: bool = True
+    ) -> "ShardSums":
+        """Those of no frame; of labels with these numbered colours, with pictures if it draws."""
         sums = cls({name: metric.empty(len(classes)) for name, metric in METRICS.items()})
+        if not draws:
+            sums.selection = None
         if numbered is not None:
             sums.numbered = numbered.classes(classes.of_label)
         return sums
@@ -53,14 +58,15 @@ class ShardSums:
         matrix, ignored = confusion_matrix(label, ids, len(classes))
         small, small_ids = nearest(label, frame.size), best.ids
         miou = mean_iou(matrix) if matrix.any() else None
-        self.selection.add(
-            frame_id.row,
-            miou,
-            prediction.uncertainty,
-            lambda: pictures_of(
-                frame_id.row, frame.image, small, small_ids.astype(np.uint8), classes.colours
-            ),
-        )
+        if self.selection is not None:
+            self.selection.add(
+                frame_id.row,
+                miou,
+                prediction.uncertainty,
+                lambda: pictures_of(
+                    frame_id.row, frame.image, small, small_ids.astype(np.uint8), classes.colours
+                ),
+            )
         scored = ScoredFrame(
             label,
             ids,

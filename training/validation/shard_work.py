@@ -2,12 +2,17 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from heapq import nsmallest
 from pathlib import Path
+
+import numpy as np
 
 from catalog.errors import BadFile, StorageError
 from pipeline.cache.reading import ReadsThrough
+from pipeline.prepared.decoded_frames import nearest
 from pipeline.runs.bad_frames import BadFrames
 from training.command import say
 from training.input.dataset import open_reader
@@ -19,7 +24,8 @@ from training.input.trained_frames import frames_trained_on, scenes_trained_on
 from training.network.about_model import AboutModel
 from training.network.frame_prediction import AboutPredictions, FramePrediction
 from training.run_settings import RunSettings
-from training.validation.frame_cells import FrameCells
+from training.validation.frame_cells import FrameCells, FrameScore
+from training.validation.frame_pictures import SHOWN, FramePictures, pictures_of
 from training.validation.shard_file import (
     About,
     ShardResult,
@@ -173,15 +179,21 @@ class ShardWork:
         with locks.worker():
             if all(has_result(self._settings, one.model, shard) for one in self._scorers):
                 return  # by another worker, whose end this one waited for
-            self._score_all(shard, pieces, locks)
-            for scorer in self._scorers:
-                self._join(shard, scorer.model, pieces)
+            scorings = self._scorings(shard)
+            self._score_all(shard, scorings, pieces, locks)
+            for scoring in scorings:
+                self._join(shard, scoring, pieces)
             for folder in {self._results_dir, *(one.model.results for one in self._scorers)}:
                 remove_pieces(folder, shard.number, shard.split.shards)
 
-    def _score_all(self, shard: Shard, pieces: Sequence[Piece], locks: ShardLocks) -> None:
+    def _score_all(
+        self,
+        shard: Shard,
+        scorings: Sequence[_Scoring],
+        pieces: Sequence[Piece],
+        locks: ShardLocks,
+    ) -> None:
         """Have a result of each piece, waiting for those that others score."""
-        scorings = self._scorings(shard)
         progress = _Progress(len(shard.frame_ids), self._settings.log_every_steps, self._through)
         remaining, skipped = pieces, 0
         while remaining:
@@ -286,7 +298,11 @@ class ShardWork:
             skipped: Frames of the shard that were left out before.
             done: Called after each frame, with its position in the shard.
         """
-        sums = [ShardSums.empty(one.scorer.classes, shard.split.numbered) for one in scorings]
+        numbered = shard.split.numbered
+        sums = [
+            ShardSums.empty(one.scorer.classes, numbered, draws=one.scorer.needs_image)
+            for one in scorings
+        ]
         for index in range(piece.begin, piece.end):
             frame_id = shard.frame_ids[index]
             try:
@@ -314,12 +330,15 @@ class ShardWork:
             _result(model.about_shard(shard), scoring, one).write_to(path)
         return len(sums[0].skipped)
 
-    def _join(self, shard: Shard, model: Model, pieces: Sequence[Piece]) -> None:
+    def _join(self, shard: Shard, scoring: _Scoring, pieces: Sequence[Piece]) -> None:
         """Join the results of a shard's pieces, and write them as the shard's."""
+        model = scoring.scorer.model
         of = shard.number, shard.split.shards
         paths = [piece_path(model.results, *of, piece) for piece in pieces]
         rows = [frame_id.row for frame_id in shard.frame_ids]
         result = joined_pieces([read_shard(path) for path in paths], rows, paths[0].parent)
+        if not scoring.scorer.needs_image:
+            result = replace(result, pictures=[*_drawn(shard, scoring, result.frames)])
         path = replace(result, about=model.about_shard(shard)).write(model.results)
         say(f"{shard} written to {path}")
 
@@ -363,5 +382,23 @@ def _result(about: About, scoring: _Scoring, sums: ShardSums) -> ShardResult:
         None if trained is None else sum(one.fkey in trained for one in sums.frames),
         sum(one.scene in scenes and one.fkey not in (trained or ()) for one in sums.frames),
         sums.skipped,
-        sums.selection.pictures(),
+        () if sums.selection is None else sums.selection.pictures(),
     )
+
+
+def _drawn(
+    shard: Shard, scoring: _Scoring, frames: Sequence[FrameScore]
+) -> Iterator[FramePictures]:
+    """The pictures of a shard's worst frames, for which alone images are decoded."""
+    index_of = {frame_id.row: index for index, frame_id in enumerate(shard.frame_ids)}
+    worst = nsmallest(SHOWN, ((one.miou, one.row) for one in frames if one.miou is not None))
+    classes = scoring.scorer.classes
+    for row in sorted(row for _, row in worst):
+        index = index_of[row]
+        with suppress(BadFile):  # it has just changed
+            frame = scoring.reader.labelled(index)
+            prediction = scoring.scorer.predict(shard.frame_ids[index], frame)
+            ids = prediction.best.ids.astype(np.uint8)
+            yield pictures_of(
+                row, frame.image, nearest(frame.label, frame.size), ids, classes.colours
+            )
