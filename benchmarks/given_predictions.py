@@ -30,7 +30,8 @@ import numpy as np
 from PIL import Image
 
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
-from ingest.labels.label_image import decode_label, decode_values, take_apart
+from ingest.labels.label_image import decode_label, decode_values
+from ingest.labels.png_chunks import take_apart
 from pipeline.runs.prediction_set import PREDICTIONS_FILE, PredictionSet
 from tests.training.drawn_frames import FrameFiles, found_frames, read_class_list, write_manifest
 from training.validation.shard_file import read_shard, shard_path

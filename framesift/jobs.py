@@ -397,7 +397,7 @@ class Jobs:
                 evict, migrate. Of predictions: predictions (their folder or .tar, on the server's
                 machine), model_name, model_info ({"commit": "4f2a91c"}), encoding ("ids",
                 "labels", or a class list), named_by ("name", "fkey", or the path of a CSV file),
-                classes ("cityscapes-19", or a class map).
+                classes ("cityscapes-19", or a class map), trained_on (a dataset).
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.

@@ -720,12 +720,27 @@ class Validation(ModelOrder):
         ),
     ] = None
 
+    trained_on: Annotated[
+        str | None,
+        Setting(
+            help="The dataset whose split train the predictions' model was trained on: NAME, or "
+            "NAME@VERSION. The report counts frames that it knows, and improve adds to it.",
+            body="The dataset whose split train the predictions' model was trained on, NAME or "
+            "NAME@VERSION: the report counts the frames that it knows, and an improvement adds to "
+            "it.",
+            examples=("streets@2",),
+            metavar="DATASET",
+        ),
+    ] = None
+
     def check(self) -> None:
         """As of every order; a model is scored, or predictions; images are mirrored or stay."""
         super().check()
         if self.augment_test not in (None, "mirror"):
             raise InvalidInput(f"augment test {self.augment_test}: expected mirror")
-        of_predictions = ("model_name", "model_info", "encoding", "named_by", "classes")
+        of_predictions = (
+            "model_name", "model_info", "encoding", "named_by", "classes", "trained_on",
+        )  # fmt: skip
         if self.predictions is None:
             if not self.model:
                 raise InvalidInput("validate: model is missing; give one, or predictions")

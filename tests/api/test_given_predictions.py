@@ -17,7 +17,9 @@ from catalog.accounts import tokens, users
 from catalog.records.store import RecordStore
 from ingest.labels.class_list import UNKNOWN_CLASS
 from ingest.labels.label_image import decode_label
+from pipeline.runs.prediction_set import prediction_name
 from tests.api.servers import framesift
+from tests.pipeline.homes import copy_home
 from tests.training.drawn_frames import CLASSES
 from tests.training.drawn_home import ask, drawn_home
 
@@ -72,7 +74,7 @@ def test_predictions_go_the_way_of_a_model(base: Path) -> None:
     home, labels = base / "home", _labels(base)
     options = ["--model-info", "commit=4f2a91c,version=3", "--workers", "2"]
     first = ask(
-        home, "validate", "few", "--predictions", base / "bad", "--model-name", "night-1",
+        home, "validate", "few", "--predictions", str(base / "bad"), "--model-name", "night-1",
         "--name", "first", *options,
     )  # fmt: skip
     assert first["settings"] == {
@@ -90,7 +92,7 @@ def test_predictions_go_the_way_of_a_model(base: Path) -> None:
     assert report["confusion_matrix"] == matrix.tolist()
     assert (report["model"]["name"], report["uncertainty"]) == ("night-1", None)
     second = ask(
-        home, "validate", "few", "--predictions", base / "good", "--model-name", "night-2",
+        home, "validate", "few", "--predictions", str(base / "good"), "--model-name", "night-2",
         "--name", "second", "--compare", "first",
     )  # fmt: skip
     other = _report(base, "second")
@@ -107,10 +109,40 @@ def test_predictions_go_the_way_of_a_model(base: Path) -> None:
     assert sorted(families["scores_night_1"]) == ["night_1_accuracy", "night_1_miou"]
 
 
+def test_a_model_is_improved_by_what_its_predictions_lack(catalogued: Path, tmp_path: Path) -> None:
+    """What it was trained on grows by frames of other scenes; the report knows what it knows."""
+    home, place = copy_home(catalogued, tmp_path), tmp_path / "out"
+    ask(home, "select", "--scene", "20260311_130314", "--save", "taught")
+    ask(home, "select", "--scene", "20260507_155109", "--save", "held")
+    frames = ask(home, "select", "--scene", "20260507_155109")["frames"]
+    for frame in frames:
+        path = place / prediction_name(frame["fkey"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.zeros((1208, 1920), np.uint8)).save(path)
+    command = ["validate", "--predictions", str(place), "--model-name"]
+    more = ["--named-by", "fkey"]
+    ask(home, *command, "untold", "held", *more)
+    run = framesift(home, "improve", "untold", "--frames", "3")
+    assert "no validation says what it was trained on" in run.stderr
+    job = ask(home, *command, "told", "held", *more, "--trained-on", "taught")
+    assert job["settings"]["trained_on"] == "taught@1"
+    assert job["metrics"]["trained_frames"] == 0
+    remembered = ask(home, *command, "told-2", "held", *more, "--trained-on", "held")
+    assert remembered["metrics"]["trained_frames"] == len(frames)
+    improved = ask(home, "improve", "told", "--frames", "3")
+    assert (improved["model"], improved["validation"]) == ("told", job["name"])
+    assert (improved["dataset"]["version"], improved["dataset"]["report"]["added"]) == (2, 3)
+    run = framesift(home, "improve", "told", "--frames", "3", "--train")
+    assert run.returncode == 1
+    assert "told" in run.stderr
+    run = framesift(home, "improve", "toll", "--frames", "3")
+    assert "expected the name of a training job" in run.stderr
+
+
 def test_what_is_missing_is_named_and_may_be_left_out(base: Path) -> None:
     """The job fails and names the frame; resumed with --bad-frames it leaves that out."""
     home = base / "home"
-    command = ["validate", "few", "--predictions", base / "short", "--model-name", "night-1"]
+    command = ["validate", "few", "--predictions", str(base / "short"), "--model-name", "night-1"]
     failed = framesift(home, *command, "--name", "lacking")
     assert failed.returncode == 1
     assert "1 of 4 frames cannot be read" in failed.stderr

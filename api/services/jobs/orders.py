@@ -216,7 +216,10 @@ def _with_models(call: "Call", order: Order) -> Order:
             order = replace(order, compare=_model(call, order.compare))
     if isinstance(order, Validation) and order.predictions is not None:
         _check_predictions(call, order)
-        return order
+        if order.trained_on is None:
+            return order
+        trained = complete_dataset(call.records, order.trained_on)
+        return replace(order, trained_on=f"{trained.name}@{trained.version}")
     return (
         replace(order, model=_model(call, order.model)) if isinstance(order, ModelOrder) else order
     )

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from catalog.errors import NotFound
+from catalog.records.datasets import complete_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
 from catalog.storage.atomic_write import atomic_write
+from pipeline.datasets.chosen_split import chosen_split
 from pipeline.jobs.request import PYTHON, JobPaths, Stage
-from pipeline.manifest import ManifestHeader
+from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.runs.class_map import ClassMap, chosen_classes
 from pipeline.runs.orders import Validation, order_of
 from pipeline.runs.prediction_set import BY_NAME, IDS, PREDICTIONS_FILE, PredictionSet
@@ -25,6 +27,8 @@ class ChosenPredictions:
     """The predictions."""
     below: Literal["predictions", "compared"]
     """Folder of the job in which they are described."""
+    trained: tuple[str, str] | None = None
+    """Manifest and split that the model was trained on; None where nobody said."""
     network: None = None
     """Of no network."""
 
@@ -48,6 +52,8 @@ class ChosenPredictions:
         return (
             PYTHON, "-P", "-m", "training.match_predictions",
             "--predictions_dir", str(self.folder_in(paths)), *inputs, "--split", split,
+            *(("--trained_manifest", self.trained[0], "--trained_split", self.trained[1])
+              if self.trained else ()),
         )  # fmt: skip
 
     def write(self, paths: JobPaths) -> None:
@@ -65,6 +71,7 @@ class ChosenPredictions:
 
 
 def chosen_predictions(
+    records: RecordStore,
     order: Validation,
     header: ManifestHeader,
     below: Literal["predictions", "compared"] = "predictions",
@@ -74,6 +81,7 @@ def chosen_predictions(
     Raises:
         InvalidInput: The model's class map does not fit the dataset.
         UnknownName: There is no such class map.
+        NotFound: What the model was trained on is gone.
     """
     class_map, class_list = chosen_classes(order.classes), header.class_list
     if class_map is not None:
@@ -87,7 +95,15 @@ def chosen_predictions(
         named_by=order.named_by or BY_NAME,
         class_map=None if class_map is None else class_map.as_json(),
     )
-    return ChosenPredictions(given, below)
+    return ChosenPredictions(given, below, _trained(records, order.trained_on))
+
+
+def _trained(records: RecordStore, dataset: str | None) -> tuple[str, str] | None:
+    """Manifest and split of what a model was trained on."""
+    if dataset is None:
+        return None
+    manifest = complete_dataset(records, dataset).manifest
+    return manifest, chosen_split(Manifest.read(Path(manifest)), None, "train")
 
 
 def predictions_of_job(records: RecordStore, job: str) -> Validation | None:

@@ -96,7 +96,7 @@ def model_over_split(
     if isinstance(order, Validation) and order.predictions is not None:
         frames = job_input(home, order, dataset, manifest, order.start_after)
         split = chosen_split(frames.whole, order.split, "validation")
-        given = chosen_predictions(order, frames.whole.header)
+        given = chosen_predictions(home.records, order, frames.whole.header)
         return ModelOverSplit(order, given, frames, split)
     trained = chosen_model(home.records, order.model, trusts=order.trust_model)
     frames = job_input(home, order, dataset, manifest, order.start_after)
