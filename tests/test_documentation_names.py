@@ -5,6 +5,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from api.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -100,6 +102,7 @@ def is_module(dotted: str) -> bool:
     return False
 
 
+@pytest.mark.wide
 def test_files_and_modules_that_are_named_exist() -> None:
     """Paths such as docs/sql.md, and names such as catalog.errors.SqlError."""
     missing = []

@@ -6,6 +6,8 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGES = (
     "api", "catalog", "framesift", "framesift_start", "ingest", "pipeline", "query", "sample_data",
@@ -47,6 +49,7 @@ def circle(graph: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
+@pytest.mark.wide
 def test_no_circles() -> None:
     """A module can be read, tested and moved without those that need it."""
     assert not (loop := circle(arrows(REPOSITORY))), " -> ".join(loop)

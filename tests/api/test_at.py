@@ -89,6 +89,7 @@ def test_a_dataset_is_asked_again(home: Path) -> None:
     assert sorted(frames["fkey"].to_pylist()) == sorted(fkey for fkey, _ in fkeys(chosen))
 
 
+@pytest.mark.wide
 def test_a_snapshot_that_is_not_there(home: Path) -> None:
     """Every command says in one line which snapshots there are; nothing is made."""
     for status, out, err in several(

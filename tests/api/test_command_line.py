@@ -124,6 +124,7 @@ BAD_INPUT = [
 ]  # fmt: skip
 
 
+@pytest.mark.wide
 def test_every_bad_input_is_one_line(catalogued: Path, tmp_path: Path) -> None:
     """What was given, expected and to do; no traceback; nothing of it kept."""
     home = tmp_path / "home"
@@ -187,6 +188,7 @@ def test_bad_labels_are_recorded_and_the_scan_goes_on(tmp_path: Path) -> None:
     assert all(key in output for key in bad)
 
 
+@pytest.mark.wide
 def test_a_source_without_a_usable_label_is_not_blamed_for_its_names(tmp_path: Path) -> None:
     """Labels that are pointers of Git LFS: what they are and what to do, not that names are odd."""
     root = tmp_path / "source"
@@ -295,6 +297,7 @@ def test_a_statement_comes_from_stdin(catalogued: Path) -> None:
     assert run.stdout == f"0,{FRAMES}\n"
 
 
+@pytest.mark.wide
 def test_answers_are_written_whole_to_files(catalogued: Path, tmp_path: Path) -> None:
     """CSV, JSON, Parquet and Arrow; no part is left, an older file is replaced."""
     import pyarrow as pa

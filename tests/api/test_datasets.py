@@ -114,6 +114,7 @@ def test_divided_extended_compared_and_exported(client: TestClient) -> None:
     assert client.get("/v1/datasets/life/diff", params={"other": "x"}).status_code == 404
 
 
+@pytest.mark.wide
 def test_the_commands(shared_home: Path, tmp_path: Path) -> None:
     """Every option of building a set, on the command line."""
     shares, out = tmp_path / "shares.csv", tmp_path / "fiftyone"

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.records.sources import add_source
@@ -13,6 +15,7 @@ from tests.ingest.scene_folders import SCENE, make_tree
 from tests.ingest.test_duplicates import OTHER, deliver_again
 
 
+@pytest.mark.wide
 def test_groups_are_listed(tmp_path: Path) -> None:
     """Frames that are the same together, as a table and as JSON; those alone are not."""
     home, root = tmp_path / "home", make_tree(tmp_path / "tree")

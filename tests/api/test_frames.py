@@ -125,6 +125,7 @@ def test_pages_are_of_one_snapshot(served: Served, tmp_path: Path) -> None:
     assert served.client.get("/v1/frames", params={"at": 10**9}).status_code == 404
 
 
+@pytest.mark.wide
 def test_frames_of_a_question_are_those_of_the_selection(shared: Served) -> None:
     """The same frames as POST /v1/selections, and an ETag that changes with the answer."""
     question = {"ranges": [{"tag": "car", "lowest": 20_000}], "cameras": ["front_center"]}
@@ -201,6 +202,7 @@ def test_the_original_comes_whole_or_in_ranges(shared: Served) -> None:
     assert shared.cached() == cached
 
 
+@pytest.mark.wide
 def test_an_original_is_what_its_content_says(served: Served) -> None:
     """A JPEG that is named as a PNG: its media type, in ranges, where Accept allows it, drawn.
 
@@ -282,6 +284,7 @@ def test_images_are_made_smaller_in_each_format(shared: Served) -> None:
     shared.get(path, 400, params={"format": "png", "quality": 50})
 
 
+@pytest.mark.wide
 def test_a_damaged_cache_is_made_anew(served: Served) -> None:
     """Bytes that are not what was written are never served."""
     path = f"/v1/images/{served.frames()[0]['fkey']}?width=100"
@@ -338,6 +341,7 @@ def test_overlays_blend_what_is_asked(shared: Served) -> None:
     shared.get(path, 422, params={"alpha": "nan"})
 
 
+@pytest.mark.wide
 def test_a_changed_file_is_never_served_from_the_cache(served: Served) -> None:
     """Not even one of the same size and time of change."""
     fkey = served.frames()[0]["fkey"]

@@ -121,6 +121,7 @@ OPEN_STATUSES = {
 """What open routes answer to a request that says nothing; else 200."""
 
 
+@pytest.mark.wide
 def test_every_route_is_refused_without_a_token(house: House) -> None:
     """All that the application has, but for the list of those that are open on purpose."""
     walked = routes(house.app)

@@ -17,6 +17,7 @@ from tests.catalog.test_write_lock import has_tickets
 from tests.pipeline.homes import copy_home, open_home
 
 
+@pytest.mark.wide
 def test_what_is_too_much(shared_url: str) -> None:
     """60 GB in 20 kB, and a thousand columns: refused at once; no tag is made."""
     rows = 1_000_000

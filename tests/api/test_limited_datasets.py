@@ -549,6 +549,7 @@ def test_what_others_make_of_one_s_own(served: Served) -> None:
     assert (carl["frames"], carl["question"], carl["owner"]) == (answer["frames"], {}, "")
 
 
+@pytest.mark.wide
 def test_repeated_requests(served: Served) -> None:
     """A key is its user's; nobody else gets the answer that it is kept with."""
     key = {"Idempotency-Key": "a-key-of-root-s"}

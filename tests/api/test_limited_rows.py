@@ -312,6 +312,7 @@ def test_what_is_not_divided_into_collections_is_closed(
     assert answer.status_code == 403
 
 
+@pytest.mark.wide
 def test_collections_count_from_the_next_request_on(catalogued: Path, tmp_path: Path) -> None:
     """Without one there are no rows; assigned over REST, they are there at once, and gone again."""
     home = copy_home(catalogued, tmp_path)

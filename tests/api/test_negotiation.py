@@ -57,6 +57,7 @@ def table_of(answer: httpx.Response | httpx2.Response) -> pa.Table:
     return pa.ipc.open_file(body).read_all()
 
 
+@pytest.mark.wide
 def test_rows(client: httpx.Client) -> None:
     """Pages and selections in each format: the rows of JSON, and the next page in Link."""
     params = {"limit": "10", "columns": "car,scene", "range": "car=0:"}
@@ -107,6 +108,7 @@ def test_statistics(client: httpx.Client) -> None:
         assert sum(row["frames"] for row in cells) == FRAMES
 
 
+@pytest.mark.wide
 def test_pictures(client: httpx.Client) -> None:
     """The file where PNG may be, else made again; of several formats the one that is wanted."""
     fkey = client.get("/v1/frames").json()["frames"][0]["fkey"]

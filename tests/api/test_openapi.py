@@ -78,6 +78,7 @@ def test_head_is_told_wherever_it_is_answered(document: dict[str, Any]) -> None:
     assert len(ids) == len(set(ids))
 
 
+@pytest.mark.wide
 def test_assistants_are_told_where_they_are_answered(tmp_path: Path) -> None:
     """/mcp takes POST; a server that answers none does not say so."""
     (method,) = create_app(Settings(home=tmp_path)).openapi()["paths"]["/mcp"]

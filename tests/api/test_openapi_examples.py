@@ -45,6 +45,7 @@ EMPTY = {(f"get {LOGIN}", "200"), ("post /mcp", "202")}
 """Answers without a body."""
 
 
+@pytest.mark.wide
 def test_operations() -> None:
     """Parameters, bodies, and what each answers when all goes well; no bytes, but texts."""
     assert len(operations()) > 150
@@ -173,6 +174,7 @@ def fields(value: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield from fields(child, f"{where}.{name}")
 
 
+@pytest.mark.wide
 def test_fields() -> None:
     """What a schema gives as an example of one of its fields is one."""
     seen = 0

@@ -16,6 +16,7 @@ def source(uri: str, **options: object) -> Source:
     return Source(name="s", uri=uri, options=options)
 
 
+@pytest.mark.wide
 def test_a_store_is_opened_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One for the same place and options, for some time; and no more of them than there may be."""
     s3 = moto()

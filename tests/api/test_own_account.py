@@ -86,6 +86,7 @@ def test_one_s_own_password(served: Served) -> None:
     assert NEW not in log
 
 
+@pytest.mark.wide
 def test_one_s_own_password_by_command(served: Served, tmp_path: Path) -> None:
     """Both are lines of standard input; without a server, and where it asks nobody, nobody is I."""
     users.add(served.records, "hans", ["datauser"], OLD)

@@ -18,6 +18,7 @@ from tests.pipeline.homes import open_home
 from tests.pipeline.test_datasets import make
 
 
+@pytest.mark.wide
 def test_every_list_is_read_while_a_writer_is_open(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,6 +112,7 @@ def _has_ended(client: TestClient, job: str) -> bool:
     return client.get(job).json()["state"] in ("done", "failed", "cancelled")
 
 
+@pytest.mark.wide
 def test_scans_without_a_look_at_the_images(settings: Settings, scanned: Path) -> None:
     """`check_images` over REST and in Discover's scans, whole and in part: the job's order."""
     asked = [
@@ -140,6 +141,7 @@ def test_scans_without_a_look_at_the_images(settings: Settings, scanned: Path) -
     assert refused.status_code == 422
 
 
+@pytest.mark.wide
 def test_json_progress_goes_to_the_error_output(
     tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

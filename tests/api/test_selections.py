@@ -32,6 +32,7 @@ def fkeys(body: dict[str, Any]) -> list[str]:
     return [frame["fkey"] for frame in body["frames"]]
 
 
+@pytest.mark.wide
 def test_options_question_and_sql_are_one(catalogued: Path, tmp_path: Path) -> None:
     """The same frames by options, by the question that they become, and by the SQL shown."""
     (_, chosen, err), (_, explained, _), (_, as_json, _) = several(
@@ -112,6 +113,7 @@ def test_no_frames_is_an_answer_with_a_reason(catalogued: Path) -> None:
     assert "0 frames, snapshot" in table
 
 
+@pytest.mark.wide
 def test_a_datasets_question_replays(home: Path) -> None:
     """The question that a dataset keeps names its snapshot: the same frames after a change."""
     create = ["dataset", "create", "cars", *OPTIONS, "--seed", "4", "--split", "a=0.5,b=0.5",

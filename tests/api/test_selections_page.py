@@ -40,6 +40,7 @@ def test_the_explanation_is_the_programs(home: Path) -> None:
     )
 
 
+@pytest.mark.wide
 def test_the_commands_run(home: Path, tmp_path: Path) -> None:
     """Each of them, and the question of the page as a file, answers with frames."""
     file = tmp_path / "question.json"

@@ -25,6 +25,7 @@ def first_token(process: "subprocess.Popen[str]") -> str:
     return process.stdout.readline().strip()
 
 
+@pytest.mark.wide
 def test_the_first_start_prints_a_token_once(home: Path) -> None:
     """It opens everything, makes the first user, and is not printed again."""
     with serving(home, authenticates=True) as (url, process):
@@ -137,6 +138,7 @@ def test_one_s_own_certificate(home: Path, tmp_path: Path) -> None:
         assert run.stderr.count("\n") == 1
 
 
+@pytest.mark.wide
 def test_logging_in_is_what_loads_argon2(tmp_path: Path) -> None:
     """A command that needs no password starts without it; one that does pays its full costs."""
     code = """

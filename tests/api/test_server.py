@@ -301,6 +301,7 @@ def test_a_server_that_holds_the_snapshot_in_memory(home: Path, server: str) -> 
             assert app.state.workspace.catalog.memory.wait(300)
 
 
+@pytest.mark.wide
 def test_it_is_ready_when_the_snapshot_is_in_memory(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,6 +335,7 @@ def test_it_is_ready_when_the_snapshot_is_in_memory(
         goes_on.set()
 
 
+@pytest.mark.wide
 def test_nothing_is_loaded_and_it_is_ready(home: Path) -> None:
     """Without memory for a snapshot there is nothing to wait for, nor where it does not fit."""
     for megabytes in (0, 1):

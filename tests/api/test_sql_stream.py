@@ -168,6 +168,7 @@ def test_the_command_writes_every_format(catalogued: Path, tmp_path: Path, forma
     assert list(tmp_path.iterdir()) == [out]
 
 
+@pytest.mark.wide
 def test_the_command_prints_and_leaves_no_half_file(catalogued: Path, tmp_path: Path) -> None:
     """JSON on the terminal is one document; a statement that fails late leaves no file."""
     run = framesift(catalogued, "sql", FRAME_ROWS, "--json")

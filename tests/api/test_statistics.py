@@ -199,6 +199,7 @@ def test_classes_on_the_terminal(home: Path, ended: Ended) -> None:
     assert quantiles[-1] == f"{FRAMES} frames, snapshot 3"
 
 
+@pytest.mark.wide
 def test_histograms(home: Path, client: TestClient, ended: Ended) -> None:
     """The counts add up to the frames and are what SQL counts."""
     one = ended.answered("histogram", "car", "--log", "car", "--bins", "5")
@@ -344,6 +345,7 @@ def test_gaps_on_the_terminal(ended: Ended) -> None:
     assert not any(line.startswith("camera ") for line in ended.shown("gaps", "everything"))
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("ended")
 def test_tables(client: TestClient) -> None:
     """A class, a gap, a frame that differs are a row each, with JSON's values; or there is none."""

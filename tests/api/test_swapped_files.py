@@ -85,6 +85,7 @@ def test_staging_and_training(catalogued: Path, tmp_path: Path) -> None:
     workspace.close()
 
 
+@pytest.mark.wide
 def test_a_folder_that_is_replaced(catalogued: Path, tmp_path: Path) -> None:
     """A link where the source's folder was, out of the one that lets it be named: nothing is read.
 

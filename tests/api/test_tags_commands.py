@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.api.servers import framesift, several
 from tests.pipeline.homes import FRAMES, SAMPLE
 
@@ -21,6 +23,7 @@ class Mine(Extractor):
 """
 
 
+@pytest.mark.wide
 def test_extract(home: Path, tmp_path: Path) -> None:
     """Built-in and own extractors run, a second run reads nothing, tags are asked for at once."""
     own = tmp_path / "own.py"
@@ -45,6 +48,7 @@ def test_extract(home: Path, tmp_path: Path) -> None:
     assert {status for status, _, _ in (first, second, status_run, bad, tags)} == {0}
 
 
+@pytest.mark.wide
 def test_import_families_and_drop(home: Path, tmp_path: Path) -> None:
     """Rows land and are listed, the others are counted, shown and written; a family goes again.
 
@@ -113,6 +117,7 @@ def test_values(home: Path, tmp_path: Path) -> None:
     assert missing[2].startswith("error: no tag named 'u3-wether'")
 
 
+@pytest.mark.wide
 def test_add_and_set(home: Path, tmp_path: Path) -> None:
     """A tag with its type and kind; a value outside it is refused, and nothing is written."""
     file = tmp_path / "tags.csv"
@@ -146,6 +151,7 @@ def test_add_and_set(home: Path, tmp_path: Path) -> None:
     assert json.loads(value[1]) == []
 
 
+@pytest.mark.wide
 def test_import_map(home: Path, tmp_path: Path) -> None:
     """Positions from a table, bridges from a map: near_bridge can be asked for as a range."""
     file, features = tmp_path / "places.csv", tmp_path / "bridges.geojson"
@@ -167,6 +173,7 @@ def test_import_map(home: Path, tmp_path: Path) -> None:
     assert len(json.loads(selection[1])["frames"]) == 2
 
 
+@pytest.mark.wide
 def test_errors_are_one_line(home: Path, tmp_path: Path) -> None:
     """Exit code 1, nothing on stdout, one line that names what was given."""
     (tmp_path / "tags.csv").write_text("filename,car\nx,1\n")

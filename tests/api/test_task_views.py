@@ -56,6 +56,7 @@ def look(client: TestClient, location: str, header: dict[str, str]) -> Any:
     return answer.status_code, answer.text.count("\n") if answer.status_code == 200 else 0
 
 
+@pytest.mark.wide
 def test_a_collection_that_was_withdrawn(client: TestClient) -> None:
     """And its result is there again when it is given back."""
     zoe = add_user(client, "zoe", "datauser")

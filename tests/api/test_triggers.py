@@ -64,6 +64,7 @@ def back(workspace: Workspace, name: str, **of: float) -> None:
     records_of.change(workspace.records, name, since=now() - timedelta(**of))
 
 
+@pytest.mark.wide
 def test_frames_that_are_added_begin_a_job(home: Workspace, tmp_path: Path) -> None:
     """Proves condition, count, dataset and lineage; once for each so many frames, and no more."""
     session = Session(home, is_command=True)
@@ -87,6 +88,7 @@ def test_frames_that_are_added_begin_a_job(home: Workspace, tmp_path: Path) -> N
     assert [one.jobs for one in session.triggers.runs("bikes")] == [[name]]
 
 
+@pytest.mark.wide
 def test_fewer_frames_begin_nothing(home: Workspace, tmp_path: Path) -> None:
     """They are shown, and count towards the next start; a disabled trigger waits."""
     session = Session(home, is_command=True)
@@ -248,6 +250,7 @@ def test_a_process_that_is_killed_begins_no_job_twice(
     assert run["jobs"] == [job.name for job in session.jobs.list()]
 
 
+@pytest.mark.wide
 def test_a_trigger_does_what_its_owner_may(home: Workspace, tmp_path: Path) -> None:
     """A removed owner's begins nothing, and a later user of the name is no heir."""
     users.add(home.records, "dora", ["dataadmin"], None)
@@ -350,6 +353,7 @@ def test_by_command(home: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     assert framesift("add", "b", "--then", "train", "--max-steps", "x").exit_code == 2
 
 
+@pytest.mark.wide
 def test_over_rest_and_by_client(home: Workspace) -> None:
     """The same trigger, made, shown, disabled and removed."""
     body = {

@@ -19,6 +19,7 @@ def records(home: Path) -> RecordStore:
     return RecordStore(home / "records" / "records.sqlite")
 
 
+@pytest.mark.wide
 def test_users_tokens_and_collections(home: Path, records: RecordStore) -> None:
     """Made, listed, changed and removed, and every change in the audit log."""
     added = framesift(

@@ -357,6 +357,7 @@ def test_trainings_and_validations(served_by_two: Served, monkeypatch: pytest.Mo
             assert client.post("/v1/jobs", json=asked | refused).status_code in (400, 404)
 
 
+@pytest.mark.wide
 def test_a_dry_run_of_a_question(served: Served) -> None:
     """By the client: each step, and what would be trained with the frames that answer it now.
 

@@ -65,6 +65,7 @@ def served(shared_home: Path) -> Iterator[Served]:
         yield Served(client, records, secrets)
 
 
+@pytest.mark.wide
 def test_a_tag_s_kind_changes(served: Served) -> None:
     """Where its values allow it, and nobody changed it meanwhile."""
     body = {"tag": "mood", "kind": "Restricted", "values": ["good", "bad"]}
@@ -89,6 +90,7 @@ def test_a_tag_s_kind_changes(served: Served) -> None:
     assert served.ask("GET", "/v1/tags/mood").json()["values"] == ["bad", "good", "odd"]
 
 
+@pytest.mark.wide
 def test_families_are_listed_and_dropped(served: Served) -> None:
     """Page by page; with their tags and values, and only once."""
     for family, tag in (("sky", "haze"), ("ground", "mud")):
@@ -232,6 +234,7 @@ def test_a_map_is_joined(served: Served) -> None:
         assert answer.status_code == 400, wrong
 
 
+@pytest.mark.wide
 def test_a_validation_s_scores_are_tags_of_its_model(served: Served, tmp_path: Path) -> None:
     """What a report says of frames is asked by the model's name, and dropped as one family."""
     fkeys = [row["fkey"] for row in served.ask("GET", "/v1/frames").json()["frames"]]

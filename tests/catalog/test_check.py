@@ -101,6 +101,7 @@ def orphan(store: CatalogStore) -> None:
     (local_places(store)[1] / "main" / "files" / "orphan.parquet").write_bytes(b"PAR1")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("break_it", "expected", "words"),
     [
@@ -152,6 +153,7 @@ def test_several_things_at_once(sound: CatalogStore) -> None:
     assert kinds(check(sound, {})) == ["frame_incomplete"]
 
 
+@pytest.mark.wide
 def test_incomplete_frames(sound: CatalogStore) -> None:
     """A frame without names, without counts, without its label: told, and not made up."""
     execute(
@@ -168,6 +170,7 @@ def test_incomplete_frames(sound: CatalogStore) -> None:
         assert {finding.remedy for finding in findings} == {"framesift ingest SOURCE --full"}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("harm", ["missing", "cut"])
 def test_a_data_file_is_lost(sound: CatalogStore, folder: Path, harm: str) -> None:
     """A lost file of the newest snapshot is named with the way back; the rest is checked."""
@@ -189,6 +192,7 @@ def test_a_data_file_is_lost(sound: CatalogStore, folder: Path, harm: str) -> No
         assert "view" in kinds(findings)
 
 
+@pytest.mark.wide
 def test_a_data_file_of_an_old_snapshot_is_lost(sound: CatalogStore) -> None:
     """It is told apart from one of the newest, and goes with its snapshots."""
     data = local_places(sound)[1]

@@ -113,6 +113,7 @@ def test_snapshots_hold_the_same_afterwards(store: CatalogStore, folder: Path, s
     assert merged > 0
 
 
+@pytest.mark.wide
 def test_nothing_to_do_changes_nothing(store: CatalogStore) -> None:
     """A second compaction makes no snapshot and touches no file."""
     add(store, "a")
@@ -154,6 +155,7 @@ def test_a_clock_that_jumps(committed: bool) -> None:
     assert outdated([*daily, *commits[-4:]], [], week, end)[-1] == 23
 
 
+@pytest.mark.wide
 def test_a_reader_goes_on(store: CatalogStore, folder: Path) -> None:
     """What was in use within the hour stays: no snapshot expires and no file goes."""
     old = add(store, "a")
@@ -169,6 +171,7 @@ def test_a_reader_goes_on(store: CatalogStore, folder: Path) -> None:
         assert fixed.execute("SELECT count(*) FROM metaocean").fetchone() == (1,)
 
 
+@pytest.mark.wide
 def test_a_reader_whose_files_are_deleted_is_told(store: CatalogStore, folder: Path) -> None:
     """Deleting at once: a query in the middle is told to ask again, and the next one answers."""
     for number in range(4):

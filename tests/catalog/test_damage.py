@@ -86,6 +86,7 @@ def test_a_damaged_page_and_the_way_back(sound: CatalogStore, folder: Path) -> N
     assert [row for row in held(store) if row.endswith(":d")]
 
 
+@pytest.mark.wide
 def test_empty_files_of_an_old_catalog(sound: CatalogStore, folder: Path) -> None:
     """As a power cut left them before commits were synced: all of the last two commits' files."""
     families.write(sound, "late", {"loss": "DOUBLE"}, None)
@@ -163,6 +164,7 @@ def test_damaged_records(tmp_path: Path) -> None:
     assert "source add" in finding.remedy
 
 
+@pytest.mark.wide
 def test_records_that_were_made_again(sound: CatalogStore) -> None:
     """Another command has made empty ones since: the catalog's sources are missed."""
     (finding,) = [one for one in check(sound, {}, sources=[]) if one.kind == "records_gone"]

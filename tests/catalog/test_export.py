@@ -132,6 +132,7 @@ def _read(format_: str, folder: Path, done: Export) -> list[pa.Table]:
     return [by_pyiceberg, by_duckdb.to_arrow_table()]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("format_", WRITERS)
 def test_an_old_snapshot(filled: CatalogStore, tmp_path: Path, format_: str) -> None:
     """`at` exports that snapshot with the tags of its time."""

@@ -40,6 +40,7 @@ def home(templates: Templates, tmp_path: Path) -> Home:
     return Home.at(tmp_path / "home")
 
 
+@pytest.mark.wide
 def test_every_type_reaches_the_views(home: Home) -> None:
     """A value of each type is text in metaocean_view and t_<tag>; an unknown one is absent."""
     columns = {"flag": "BOOLEAN", "whole": "INTEGER", "large": "BIGINT", "speed": "DOUBLE",

@@ -94,6 +94,7 @@ def _in_memory(store: Catalog) -> bool:
 SEEN = ["c1:d1:mine/0", "c1:d1:mine/1", "c1:d1:mine/shared"]
 
 
+@pytest.mark.wide
 def test_every_table_and_view_holds_those_rows(own: CatalogStore) -> None:
     """All that has a column fkey, whatever it is called, of every family; nothing else is left.
 
@@ -153,6 +154,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.wide
 def test_no_form_of_a_statement_sees_more(limited: LimitedStore) -> None:
     """Qualified, shadowed by names in WITH, nested, set operations."""
     for statement in FORMS:
@@ -376,6 +378,7 @@ def test_no_plan_is_shown(whole: CatalogStore, limited: LimitedStore) -> None:
         assert snapshot.plan(statement) is not None
 
 
+@pytest.mark.wide
 def test_commits_are_seen_and_old_snapshots_are_limited(own: CatalogStore) -> None:
     """New rows, new tags and removed rows at once; each snapshot as it was, within the rule."""
     limited = LimitedStore(own, MINE)
@@ -399,6 +402,7 @@ def test_commits_are_seen_and_old_snapshots_are_limited(own: CatalogStore) -> No
                 fkeys(LimitedStore(own, rule), "SELECT 1", number)
 
 
+@pytest.mark.wide
 def test_a_label_that_is_not_seen_is_none(own: CatalogStore) -> None:
     """Its size neither, in memory; also of frames and labels that came after the first question."""
     of_labels = "metaocean.fkey LIKE '%:mine/%' AND metaocean.fkey NOT LIKE '%1-label'"
@@ -421,6 +425,7 @@ def test_a_label_that_is_not_seen_is_none(own: CatalogStore) -> None:
     assert with_labels() == []
 
 
+@pytest.mark.wide
 def test_memory_keeps_marks_of_some_rules(
     own: CatalogStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -468,6 +473,7 @@ def test_a_condition_that_makes_no_plan_is_no_damage(whole: CatalogStore, condit
     assert str(whole.location.metadata) not in str(said.value)
 
 
+@pytest.mark.wide
 def test_closing_and_asking_again(own: CatalogStore) -> None:
     """Closed, it opens again."""
     limited = LimitedStore(own, MINE)

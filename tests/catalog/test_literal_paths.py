@@ -46,6 +46,7 @@ def add_orphan(home: Path) -> Path:
     return orphan
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("odd", ODD)
 def test_only_its_own_files_go(templates: Templates, tmp_path: Path, odd: str) -> None:
     """Compaction deletes its orphan; other homes keep all, and so does a folder behind a link."""
@@ -64,6 +65,7 @@ def test_only_its_own_files_go(templates: Templates, tmp_path: Path, odd: str) -
     store.close()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("odd", ODD)
 def test_only_its_own_files_are_checked(templates: Templates, tmp_path: Path, odd: str) -> None:
     """Nothing is wrong with a whole one beside damaged ones; its own damage and orphan show."""

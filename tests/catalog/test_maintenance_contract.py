@@ -77,6 +77,7 @@ def test_old_snapshots_and_compaction(history: History) -> None:
     assert {one.kind for one in check(store, {"d": snapshot})} <= {"frame_incomplete"}
 
 
+@pytest.mark.wide
 def test_a_reader_whose_files_are_deleted(history: History) -> None:
     """It is told to ask again, and answered then."""
     store = history.store
@@ -96,6 +97,7 @@ def test_a_reader_whose_files_are_deleted(history: History) -> None:
     assert held(store) == expected
 
 
+@pytest.mark.wide
 def test_check_repairs(history: History) -> None:
     """A view that is gone and a file of no commit are found and put right."""
     store = history.store

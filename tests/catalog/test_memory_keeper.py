@@ -77,6 +77,7 @@ def held(store: CatalogStore) -> int | None:
     return None if memory is None else memory.number
 
 
+@pytest.mark.wide
 def test_the_same_rows(stores: tuple[CatalogStore, CatalogStore]) -> None:
     """Tables, views and what is built on them; and it is memory that answers."""
     hot, plain = stores
@@ -89,6 +90,7 @@ def test_the_same_rows(stores: tuple[CatalogStore, CatalogStore]) -> None:
     assert held(hot) == plain.snapshot() == hot.snapshot()
 
 
+@pytest.mark.wide
 def test_questions_have_the_usual_priority(stores: tuple[CatalogStore, CatalogStore]) -> None:
     """DuckDB's threads do not keep the lower one of the load."""
     before = set(Path("/proc/self/task").iterdir())
@@ -130,6 +132,7 @@ def test_tables_beside_it_are_read_as_they_are(stores: tuple[CatalogStore, Catal
             assert snapshot.execute(long).fetchall() == [(number,)]
 
 
+@pytest.mark.wide
 def test_it_is_loaded_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of fkeys in any order, with labels in other portions, and files without tags."""
     monkeypatch.setattr(wide_tables, "_FILES_AT_ONCE", 3)

@@ -103,6 +103,7 @@ def all_data(location: CatalogLocation) -> list[str]:
     return sorted(str(path) for path in location.data.rglob("*") if path.is_file())
 
 
+@pytest.mark.wide
 def test_a_reading_transaction_is_one_state(location: CatalogLocation) -> None:
     """Commits that replace, delete and compact change no answer of a transaction that has begun.
 
@@ -171,6 +172,7 @@ def test_all_or_nothing(store: CatalogStore) -> None:
     assert fkeys(store) == ["a"]
 
 
+@pytest.mark.wide
 def test_rows_replace_rows(store: CatalogStore) -> None:
     """A key that comes again has one row, and its newest tags."""
     add_class_tags(store, ["car", "sky"])

@@ -109,6 +109,7 @@ def test_class_tags_are_added_once(store: CatalogStore) -> None:
     assert info(store).tags == 16 + 3
 
 
+@pytest.mark.wide
 def test_a_store_sees_what_another_changed(store: CatalogStore, folder: Path) -> None:
     """A store that keeps its connections open writes columns that another store added."""
     other = open_store(folder)

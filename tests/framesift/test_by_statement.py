@@ -93,6 +93,7 @@ def test_published_statements_make_datasets(client: framesift.Client) -> None:
             client.call("POST", path, body=body)
 
 
+@pytest.mark.wide
 def test_a_tag_of_that_name_is_reached(home: Path) -> None:
     """As data, since the keyword is taken."""
     with serving(home) as (url, _), framesift.connect(url) as client:
@@ -105,6 +106,7 @@ def test_a_tag_of_that_name_is_reached(home: Path) -> None:
         assert len(client.select(sql="select fkey from t_sql")) == 2
 
 
+@pytest.mark.wide
 def test_a_limited_user_s_statement_and_server(home: Path) -> None:
     """Chooses among the rows that are seen; the machine's folders are not shown."""
     records = RecordStore(home / "records" / "records.sqlite")

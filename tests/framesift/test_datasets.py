@@ -37,6 +37,7 @@ def city(client: framesift.Client) -> Dataset:
     return client.datasets.create("city", split="train=0.5,validation=0.5")
 
 
+@pytest.mark.wide
 def test_a_dataset_is_made_and_found(client: framesift.Client, city: Dataset) -> None:
     """By name, by version and in the list; splits add up."""
     assert (city.name, city.version, city.frame_count) == ("city", 1, FRAMES)
@@ -171,6 +172,7 @@ def test_a_job_is_waited_for(
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.wide
 def test_a_job_that_fails_is_an_exception(client: framesift.Client, tmp_path: Path) -> None:
     """With the job's name and state; a time that is over is a TimeoutError, too."""
     source = tmp_path / "gone"
@@ -219,6 +221,7 @@ def test_a_source_by_its_name(client: framesift.Client, tmp_path: Path) -> None:
     assert client.info()["sources"] == sources - 1
 
 
+@pytest.mark.wide
 def test_tags_are_added_and_given_values(client: framesift.Client, tmp_path: Path) -> None:
     """A Restricted tag from CSV; what does not fit is told."""
     client.tags.add("weather", kind="Restricted", values=["sun", "rain"], family="weather")

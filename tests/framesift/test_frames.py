@@ -112,6 +112,7 @@ class _Shown(HTMLParser):
         self.pictures += [value or "" for name, value in attrs if name == "src"]
 
 
+@pytest.mark.wide
 def test_a_notebook_shows_thumbnails(client: framesift.Client) -> None:
     """At most a dozen small pictures, in the page itself; nothing is fetched by the page."""
     chosen = client.select(car=(1, None))
@@ -144,6 +145,7 @@ def test_names_in_a_notebook_are_text(client: framesift.Client) -> None:
     assert "no frame has" in frame._repr_html_()
 
 
+@pytest.mark.wide
 def test_a_browser_draws_it(client: framesift.Client, tmp_path: Path) -> None:
     """Chromium's picture of a selection holds the thumbnails' many colours."""
     chromium = shutil.which("chromium")

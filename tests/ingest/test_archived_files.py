@@ -74,6 +74,7 @@ def access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArchiveAccess:
 ALL = {1: 1, 2: 2, 7: 7, 11: 2}
 
 
+@pytest.mark.wide
 def test_images_on_tape_are_checked_when_they_are_back(
     home: Home, root: Path, tmp_path: Path
 ) -> None:
@@ -115,6 +116,7 @@ def test_without_checks_an_image_that_is_back_is_not_read(
     assert (again.unchanged, again.bytes_read, again.commits) == (9, 0, 1)
 
 
+@pytest.mark.wide
 def test_labels_are_recalled_by_one_list(
     home: Home, root: Path, tmp_path: Path, access: ArchiveAccess
 ) -> None:
@@ -155,6 +157,7 @@ def test_a_name_that_no_list_can_hold_keeps_no_other_from_its_recall(
     assert counted(home) == ALL
 
 
+@pytest.mark.wide
 def test_what_was_read_as_a_stub_is_counted_by_the_next_scan(
     home: Home, root: Path, tmp_path: Path, access: ArchiveAccess
 ) -> None:

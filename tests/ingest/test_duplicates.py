@@ -53,6 +53,7 @@ def marks(home: Home) -> list[tuple[object, ...]]:
 BOTH = [(f"{SCENE} {number}, {OTHER} {number}",) for number in (1, 2, 3)]
 
 
+@pytest.mark.wide
 def test_a_scene_delivered_again_is_found(home: Home, tmp_path: Path) -> None:
     """Under its other name; by the scan that brings it, and no more when either scene goes."""
     root = make_tree(tmp_path / "tree")
@@ -78,6 +79,7 @@ def searched(home: Home, marked: int | None) -> DuplicateSearch:
         return duplicates.search(cursor, marked)
 
 
+@pytest.mark.wide
 def test_a_scan_compares_only_what_was_written_since(home: Home, tmp_path: Path) -> None:
     """And its marks are those of a comparison of everything, across a compaction, too."""
     root = make_tree(tmp_path / "tree", frames=4)
@@ -104,6 +106,7 @@ def test_a_scan_compares_only_what_was_written_since(home: Home, tmp_path: Path)
     assert scanned() == [BOTH[2], (f"{SCENE} 4, {OTHER} 4",)]
 
 
+@pytest.mark.wide
 def test_what_a_killed_scan_left_is_marked_by_the_next(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +212,7 @@ def test_etags_of_an_object_store_need_no_read(home: Home, tmp_path: Path) -> No
     assert digests == {"a": md5, "c": md5}
 
 
+@pytest.mark.wide
 def test_two_sources(home: Home, tmp_path: Path) -> None:
     """A frame of another source is found, too; when that source is removed, nothing is twice."""
     first, second = make_tree(tmp_path / "one"), make_tree(tmp_path / "two")
@@ -219,6 +223,7 @@ def test_two_sources(home: Home, tmp_path: Path) -> None:
     assert marks(home) == []
 
 
+@pytest.mark.wide
 def test_samples_hold_each_frame_once(home: Home, tmp_path: Path) -> None:
     """Of the same question, and of a question that only the copies answer."""
     root = make_tree(tmp_path / "tree")
@@ -246,6 +251,7 @@ def test_files_are_as_ever(home: Home, tmp_path: Path) -> None:
     assert again.counts.commits == 0
 
 
+@pytest.mark.wide
 def test_splits_never_part_them(home: Home, tmp_path: Path) -> None:
     """The guard of splits, and of sets apart from another dataset, which was made before."""
     root = make_tree(tmp_path / "tree")

@@ -96,6 +96,7 @@ def test_a_name_of_a_public_and_an_inner_address(
         assert (inside.asked, connected) == ([], [])
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_objects_come_through_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Listings, objects and ranges, by http and https, whatever proxies the environment names."""

@@ -51,6 +51,7 @@ def scanned_alone(empty_home: Path, tmp_path: Path, root: Path, name: str) -> li
     return state(other)
 
 
+@pytest.mark.wide
 def test_frames_of_both_trees_are_counted_once(home: Home, trees: Path) -> None:
     """They are the first tree's; lidar comes from the other, and every file is catalogued."""
     result = home.scan(home.add(trees))
@@ -100,6 +101,7 @@ def test_a_changed_label_of_either_tree(
     assert state(home) == scanned_alone(empty_home, tmp_path, trees, "other")
 
 
+@pytest.mark.wide
 def test_image_and_label_of_two_trees_are_one_frame(
     home: Home, empty_home: Path, trees: Path, tmp_path: Path
 ) -> None:
@@ -121,6 +123,7 @@ def test_image_and_label_of_two_trees_are_one_frame(
     assert state(home) == scanned_alone(empty_home, tmp_path, trees, "other")
 
 
+@pytest.mark.wide
 def test_frames_without_a_label_are_frames(home: Home, tmp_path: Path) -> None:
     """With scene, camera and position, without pixels; labelled frames are counted as before."""
     root = make_tree(tmp_path / "tree")
@@ -149,6 +152,7 @@ def test_frames_without_a_label_are_frames(home: Home, tmp_path: Path) -> None:
     assert home.scan(source).counts.commits == 0
 
 
+@pytest.mark.wide
 def test_a_label_that_comes_later(home: Home, empty_home: Path, tmp_path: Path) -> None:
     """It is counted by the next scan, which makes the frame a labelled one; and back."""
     root = make_tree(tmp_path / "tree")

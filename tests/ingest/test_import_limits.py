@@ -110,6 +110,7 @@ def test_columns(scanned: Home, tmp_path: Path) -> None:
     assert families.families(scanned.store) == []
 
 
+@pytest.mark.wide
 def test_nobody_waits(scanned: Home, tmp_path: Path) -> None:
     """It ends, whenever its client goes, and has written nothing."""
     name = frame_key("camera", 1).rpartition("/")[2]

@@ -137,6 +137,7 @@ def test_a_frame_that_loses_a_partner(home: Home, tmp_path: Path) -> None:
     assert home.rows("SELECT value FROM t_camera_json_file") == left
 
 
+@pytest.mark.wide
 def test_problems_stand_until_their_file_changes(home: Home, tmp_path: Path) -> None:
     """An unchanged bad file is not read again and still listed; mended, it is counted."""
     root = make_tree(tmp_path / "tree")
@@ -225,6 +226,7 @@ def test_another_class_list_counts_again(home: Home, tmp_path: Path) -> None:
     assert home.scan(recorded_source(home.records, "a2d2")).counts.frames == 0
 
 
+@pytest.mark.wide
 def test_a_class_list_in_another_order_counts_nothing_again(home: Home, tmp_path: Path) -> None:
     """Nor one with other names for the same tags; the record has it as it is, order and all."""
     root = make_tree(tmp_path / "tree")
@@ -243,6 +245,7 @@ def test_a_class_list_in_another_order_counts_nothing_again(home: Home, tmp_path
     assert home.scan(recorded_source(home.records, "a2d2")).counts.frames == 3
 
 
+@pytest.mark.wide
 def test_broken_off_after_its_first_commit(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

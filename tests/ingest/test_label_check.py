@@ -70,6 +70,7 @@ def test_ids_taken_for_others(name: str, keys: list[int], words: str) -> None:
     assert [words in sentence for sentence in suspicions] == ([True] if words else [])
 
 
+@pytest.mark.wide
 def test_the_command(tmp_path: Path) -> None:
     """The labels of a scanned source, those that are gone by now, and the problems of its scan."""
     root = make_city(tmp_path / "city")

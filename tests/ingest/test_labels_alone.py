@@ -38,6 +38,7 @@ def test_labels_are_enough(home: Home, labels: Path) -> None:
     assert home.scan(source).counts.frames == 0
 
 
+@pytest.mark.wide
 def test_images_that_come_later_take_the_tags(
     home: Home, empty_home: Path, labels: Path, tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def test_two_trees(
     assert (again.counts.unchanged, again.counts.commits) == (13, 0)
 
 
+@pytest.mark.wide
 def test_what_changes_between_scans(home: Home, tmp_path: Path) -> None:
     """A frame that changes, a label and an image that go and return: each frame by itself."""
     root = make_city(tmp_path / "city")
@@ -88,6 +89,7 @@ def test_what_changes_between_scans(home: Home, tmp_path: Path) -> None:
     assert home.rows(FRAMES) == [*AACHEN, frame(1, "ulm", "val", car=2), *ULM[1:]]
 
 
+@pytest.mark.wide
 def test_a_part_of_two_trees(home: Home, tmp_path: Path) -> None:
     """A folder of labels brings the folder of their images along, and nothing else."""
     root = make_city(tmp_path / "city")
@@ -127,6 +129,7 @@ def test_a_layout_at_the_root(home: Home, tmp_path: Path) -> None:
     assert len(home.rows(statement)) == 6
 
 
+@pytest.mark.wide
 def test_a_layout_that_is_given_goes_before_names(home: Home, tmp_path: Path) -> None:
     """With other classes the same labels are counted anew; without any, the error says how."""
     source = home.add(make_city(tmp_path / "city"))
@@ -142,6 +145,7 @@ def test_a_layout_that_is_given_goes_before_names(home: Home, tmp_path: Path) ->
         home.scan(source)
 
 
+@pytest.mark.wide
 def test_two_data_sets_in_one_catalog(home: Home, tmp_path: Path) -> None:
     """What one has no class of is null there, and not zero; A2D2's rows have no tags of names."""
     home.scan(home.add(make_tree(tmp_path / "tree", frames=1)))
@@ -165,6 +169,7 @@ def test_two_data_sets_in_one_catalog(home: Home, tmp_path: Path) -> None:
     assert groups["ulm"]["road"] == 3 / 12
 
 
+@pytest.mark.wide
 def test_a_tag_of_names_that_people_have(home: Home, tmp_path: Path) -> None:
     """A field whose tag is another family's is refused, before anything is catalogued."""
     home.scan(home.add(make_tree(tmp_path / "tree", frames=1)))
@@ -196,6 +201,7 @@ def test_two_images_of_one_frame(home: Home, tmp_path: Path) -> None:
     assert home.rows(statement) == [("a.png", "i", "2"), ("b.png", "i", "2")]
 
 
+@pytest.mark.wide
 def test_a2d2_keeps_its_own_rules(home: Home, tmp_path: Path) -> None:
     """Frames of two folders above one scene are one frame by its preset, and by no other's."""
     root = make_tree(tmp_path / "tree", frames=2)

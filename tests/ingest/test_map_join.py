@@ -120,6 +120,7 @@ def _tagged(home: Home, family: str) -> list[tuple[object, ...]]:
     return [(near, None if far is None else round(float(str(far)))) for near, far in rows]
 
 
+@pytest.mark.wide
 def test_geojson_and_geoparquet_give_the_same(placed: Home, tmp_path: Path) -> None:
     """Both formats tag near frames 1 with their distance, far ones 0; no position, no row."""
     bridge = shapely.LineString([(11.0, 47.999), (11.0, 48.001)])
@@ -199,6 +200,7 @@ def test_refused_questions(home: Home, tmp_path: Path) -> None:
         import_map(home.store, file, "bridge", 50.0, latitude="scene", longitude="scene")
 
 
+@pytest.mark.wide
 def test_what_is_no_position_on_the_earth_counts_as_none(placed: Home, tmp_path: Path) -> None:
     """Numbers beyond 90 and 180 degrees, as of tags that count pixels: such frames get no row."""
     keys = [row[0] for row in placed.rows("SELECT fkey FROM lake.main.tags_bus ORDER BY fkey")]

@@ -41,6 +41,7 @@ def scene_away(source: Source) -> Path:
     return (root / SCENE).rename(root.parent / "away")
 
 
+@pytest.mark.wide
 def test_nothing_is_removed_where_too_much_is_gone(home: Home, source: Source) -> None:
     """The scan fails, says how to allow it, and has catalogued what is new."""
     before = home.rows(WIDE)
@@ -94,6 +95,7 @@ def test_a_value_that_its_tag_no_longer_takes_stays_kept(home: Home, source: Sou
     assert home.rows("SELECT count(*) FROM t_wet WHERE value NOTNULL") == [(0,)]
 
 
+@pytest.mark.wide
 def test_a_frame_that_lost_its_label_keeps_its_counts_until_then(
     home: Home, source: Source
 ) -> None:
@@ -114,6 +116,7 @@ def test_a_frame_that_lost_its_label_keeps_its_counts_until_then(
     assert recorded_problems(home.records, source_id=source.id) == []
 
 
+@pytest.mark.wide
 def test_what_is_wrong_with_a_file_that_is_away_stays_known(home: Home, source: Source) -> None:
     """It is unchanged when it returns, and so is not read again."""
     put(Path(source.uri), frame_key("label", 1), b"no PNG at all")
@@ -170,6 +173,7 @@ def test_a_share_is_a_share() -> None:
         RemovalGuard(5.0)
 
 
+@pytest.mark.wide
 def test_engine_is_told(home: Home, source: Source) -> None:
     """Portions that a removal holds back are counted in the end, frame by frame."""
     root = Path(source.uri)

@@ -268,6 +268,7 @@ def test_class_lists_that_cannot_be_used(home: Home, tmp_path: Path) -> None:
     assert home.store.snapshot() == before
 
 
+@pytest.mark.wide
 def test_two_sources_share_class_tags_and_keep_their_rows(home: Home, tmp_path: Path) -> None:
     """A second source adds its new classes; rescanning one leaves the other's rows alone."""
     first = home.add(make_tree(tmp_path / "one"), name="one")
@@ -282,6 +283,7 @@ def test_two_sources_share_class_tags_and_keep_their_rows(home: Home, tmp_path: 
     assert list(recorded_class_names(home.records)) == ["car", "bicycle", "sky", "truck"]
 
 
+@pytest.mark.wide
 def test_removing_a_source(home: Home, tmp_path: Path) -> None:
     """Its files leave the catalog, its record goes, and its name can be used again."""
     source = home.add(make_tree(tmp_path / "tree"))

@@ -50,6 +50,7 @@ def test_what_a_listing_tells(told: bytes, state: str | None, tier: str) -> None
     assert (page.prefixes, page.more) == (["c d/"], True)
 
 
+@pytest.mark.wide
 def test_objects_of_a_bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A real server's storage classes."""
     server = moto()

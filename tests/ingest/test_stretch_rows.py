@@ -180,6 +180,7 @@ def _no_label_is_one_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pixel_count, "FEW_TO_COMPILE_FOR", 0)
 
 
+@pytest.mark.wide
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_stream_of_any_label(seed: int) -> None:
@@ -193,6 +194,7 @@ def test_most_are_counted_while_inflating() -> None:
     assert sum(agree(seed) for seed in range(40)) >= 12
 
 
+@pytest.mark.wide
 def test_labels_of_the_sample_frames_and_real_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """What encoders write is counted while inflating where libdeflate would copy pixel by pixel."""
     root = Path(os.environ.get("A2D2_ROOT") or REPOSITORY / "sample_data/a2d2")
@@ -229,6 +231,7 @@ def test_the_widest_rows(wider: int) -> None:
     assert count_pixels(around(picture, stream), LISTED).counts.tolist() == _slow(picture)[0]
 
 
+@pytest.mark.wide
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_stream_of_any_picture(seed: int) -> None:

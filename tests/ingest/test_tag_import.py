@@ -131,6 +131,7 @@ def test_every_row_is_accounted_for(cars: Home, tmp_path: Path) -> None:
     assert rows == [(_fkey(1), "rain", 1), (_fkey(3), "clear, cold", 7)]
 
 
+@pytest.mark.wide
 def test_names_that_fit_several_files(home: Home, tmp_path: Path) -> None:
     """A name in two sources is ambiguous; its path, its fkey or the datasource settles it."""
     for name in ("one", "two"):
@@ -167,6 +168,7 @@ def test_the_end_of_a_path_names_a_file(cars: Home, tmp_path: Path) -> None:
     assert (result.imported, [line for line, _ in _problems(result)]) == (2, [3, 4, 5, 6])
 
 
+@pytest.mark.wide
 def test_objects_are_matched_by_key_and_base_name(home: Home, tmp_path: Path) -> None:
     """In an object store, where filename is the whole key, both the key and its end fit."""
     home.scan(home.add(make_tree(tmp_path / "tree", frames=2), "IBM COS"))
@@ -404,6 +406,7 @@ def test_nan_is_no_value(cars: Home, tmp_path: Path) -> None:
     assert stored == [(None, None), (None, None), (30, 30), (None, None)]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("value", ["N/A", "nan", "0,5"])
 def test_a_column_that_one_value_makes_a_text(cars: Home, tmp_path: Path, value: str) -> None:
     """The import says which value; the mended file makes its tag a number, whatever others have.
@@ -440,6 +443,7 @@ def test_a_column_that_one_value_makes_a_text(cars: Home, tmp_path: Path, value:
     ]  # fmt: skip
 
 
+@pytest.mark.wide
 def test_a_type_that_is_asked_for_holds(cars: Home, tmp_path: Path) -> None:
     """Not a wider one, and not against another file's value; a text that is asked for stays one."""
     names = [_name(n) for n in (1, 2, 3)]
@@ -470,6 +474,7 @@ def test_decimal_commas_alone_are_named(cars: Home, tmp_path: Path) -> None:
     assert import_tags(cars.store, file, "mine").columns == {"score": "DOUBLE", "word": "VARCHAR"}
 
 
+@pytest.mark.wide
 def test_a_snapshot_in_memory_hinders_no_change_of_type(cars: Home, tmp_path: Path) -> None:
     """A server holds the catalog in memory, where no comment tells what was asked for."""
     hot = CatalogStore(cars.store.location, threads=1, snapshot_memory_mb=100)
@@ -486,6 +491,7 @@ def test_a_snapshot_in_memory_hinders_no_change_of_type(cars: Home, tmp_path: Pa
     hot.close()
 
 
+@pytest.mark.wide
 def test_the_index_of_pandas_is_left_out(cars: Home, tmp_path: Path) -> None:
     """Of CSV and Parquet, with a word; but not where it names the files, or has other values."""
     rows = [f"0,{_name(1)},1", f"1,{_name(2)},0"]

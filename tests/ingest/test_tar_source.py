@@ -394,6 +394,7 @@ def test_missing_archive(tmp_path: Path) -> None:
         open_tar(str(tmp_path / "none.tar"))
 
 
+@pytest.mark.wide
 def test_sample_frames_read_as_from_a_folder(
     moto_server: S3Server, sample_root: Path, palette: ClassList, tmp_path: Path
 ) -> None:

@@ -112,6 +112,7 @@ def counted(home: Home) -> list[tuple[int, int]]:
     return [(int(str(fkey)[-13:-4]), int(str(value))) for fkey, value in rows]
 
 
+@pytest.mark.wide
 def test_what_comes_wrong_once_is_asked_for_again(
     home: Home, source: Source, proxy: FaultyS3
 ) -> None:
@@ -140,6 +141,7 @@ def test_what_comes_wrong_all_the_time_is_unreadable_until_a_later_scan(
     assert home.scan(source).counts.bytes_read == 0
 
 
+@pytest.mark.wide
 def test_an_object_sent_in_parts_has_no_md5_and_is_read_twice(
     home: Home, source: Source, proxy: FaultyS3
 ) -> None:

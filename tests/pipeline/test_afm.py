@@ -359,6 +359,7 @@ def test_statistics_of_other_releases(storage: Storage, tmp_path: Path) -> None:
         Mmafmctl([str(program)]).statistics(Fileset("fs", "g"))
 
 
+@pytest.mark.wide
 def test_eviction(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its files lose their blocks, unless a job reads them or home has not got them."""
     storage.stage()

@@ -79,6 +79,7 @@ def test_allocations(many: Workspace) -> None:
     assert Counter(frames(reference, "camera")) == {"front_center": 40, "rear_center": 10}
 
 
+@pytest.mark.wide
 def test_matched_to_shares_and_to_a_dataset(many: Workspace) -> None:
     """Achieved is what the manifest says; like a dataset is like its frames."""
     targets = {
@@ -143,6 +144,7 @@ def test_uncertain(many: Workspace) -> None:
         build(many, "x", Uncertain(tag="camera", frames=1))
 
 
+@pytest.mark.wide
 def test_splits_are_kept_apart_and_stratified(many: Workspace) -> None:
     """No scene on two sides, in any way of splitting, until the guard is switched off."""
     for by in ("scene", "frame"):
@@ -174,6 +176,7 @@ def test_a_longer_gap_holds_scenes_together(many: Workspace) -> None:
         build(many, "near", None, split=SPLIT, min_gap_s=120.0)
 
 
+@pytest.mark.wide
 def test_disjoint_from_a_dataset(many: Workspace) -> None:
     """No scene of the other one, with every way to choose; the report says what was left out."""
     first = build(many, "first", None, question=Question(where="scene <= '20180807_1459'"))
@@ -198,6 +201,7 @@ def test_disjoint_from_a_dataset(many: Workspace) -> None:
     assert len(set(frames(rest, "scene"))) == SCENES - len(scenes) - 1
 
 
+@pytest.mark.wide
 def test_what_took_all_frames_is_told(many: Workspace) -> None:
     """The dataset from which they are to be apart, and not the ranges; a clash stays a clash."""
     build(many, "all-of-it", None)
@@ -233,6 +237,7 @@ def test_a_dataset_divided_anew(many: Workspace) -> None:
         divide_dataset(many, "whole", NewSplit(split="a=0.5,b=0.5", stratify_splits=("weather",)))
 
 
+@pytest.mark.wide
 def test_extended_where_it_lacks_frames(many: Workspace) -> None:
     """The gap is closed in the split that lacks frames, with no scene of the other one."""
     question = Question(where="bicycle = 0 and scene <= '20180807_1505'")
@@ -320,6 +325,7 @@ def test_a_method_says_how_many(workspace: Workspace) -> None:
     assert dataset.frames == 3 < FRAMES
 
 
+@pytest.mark.wide
 def test_drives_stay_on_one_side(workspace: Workspace, tmp_path: Path) -> None:
     """A tag `drive` joins scenes; frames without one are held by their scene alone."""
     everything = build(workspace, "everything", None)

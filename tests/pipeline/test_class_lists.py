@@ -120,6 +120,7 @@ def test_an_extension_takes_frames_of_alike_sources_only(home: Workspace) -> Non
     assert Manifest.read(Path(grown.manifest)).header == manifest.header
 
 
+@pytest.mark.wide
 def test_a_class_list_that_grows(tmp_path: Path) -> None:
     """Datasets of before open as they were, divided too; new ones have the new class."""
     workspace = open_home(tmp_path / "home")

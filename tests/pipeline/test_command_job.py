@@ -39,6 +39,7 @@ def ended(workspace: Workspace, job: Job) -> Job:
     return refresh(workspace.records, job)
 
 
+@pytest.mark.wide
 def test_an_order_is_done_by_a_job_and_what_it_ends_with_is_kept(own_source: Workspace) -> None:
     """A scan by another process: its counts are the metrics, its log has what it printed."""
     job = submitted(own_source, Scan(source="a2d2"), "a2d2")
@@ -53,6 +54,7 @@ def test_an_order_is_done_by_a_job_and_what_it_ends_with_is_kept(own_source: Wor
     assert '"problems"' in JobPaths(Path(done.paths["folder"])).log("command", 0).read_text()
 
 
+@pytest.mark.wide
 def test_a_job_that_fails_says_why(workspace: Workspace) -> None:
     """Its own error line; no metrics."""
     done = ended(workspace, submitted(workspace, Scan(source="none")))
@@ -72,6 +74,7 @@ def test_names(workspace: Workspace) -> None:
         submit_command(records, jobs, order.as_json(), "scan", name="mine")
 
 
+@pytest.mark.wide
 def test_a_job_can_be_cancelled(own_source: Workspace, tmp_path: Path) -> None:
     """A scan that waits for its turn to write."""
     with own_source.whole_catalog.location.quiesced(60, "a test"):

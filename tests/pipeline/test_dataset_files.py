@@ -33,6 +33,7 @@ def make(workspace: Workspace, name: str, where: str | None = None, **more: obje
     return make_dataset(workspace, NewDataset.model_validate(request))
 
 
+@pytest.mark.wide
 def test_frames_and_distributions_are_compared(workspace: Workspace) -> None:
     """Added, removed, and shares as counted from the manifests."""
     front = make(workspace, "front", "front = 1")

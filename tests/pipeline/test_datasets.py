@@ -151,6 +151,7 @@ def test_labels_without_images_are_refused(own_source: Workspace) -> None:
     assert rest.frames == FRAMES - gone
 
 
+@pytest.mark.wide
 def test_the_id_depends_on_neither_machine_nor_time(tmp_path: Path) -> None:
     """Two homes that catalogued the same files, at other places and times, agree on the id."""
     ids = set()

@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.api.servers import framesift
 from tests.ingest.label_sets import CAR, add_city_frame, make_city
 from tests.pipeline.homes import SAMPLE
 
 
+@pytest.mark.wide
 def test_the_makers_splits_are_kept(tmp_path: Path) -> None:
     """Whatever they call them; made anew it is the same; frames that have none are refused."""
     root, home = make_city(tmp_path / "city"), tmp_path / "home"

@@ -368,6 +368,7 @@ def test_a_training_set_keeps_what_says_most(validated: Validated) -> None:
             datasets.reduce("large@1", frames)
 
 
+@pytest.mark.wide
 def test_a_list_to_label_needs_no_frame_to_add(validated: Validated) -> None:
     """With no frame to add, or none asked for, the list comes alone; with neither it is refused."""
     models = Session(validated.workspace, is_command=True).models

@@ -126,6 +126,7 @@ def _demoted(records: RecordStore) -> None:
     users.change(records, "anna", roles=["datauser"])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("change", "why"),
     [

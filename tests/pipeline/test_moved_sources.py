@@ -42,6 +42,7 @@ def moved(tmp_path: Path) -> Workspace:
     return workspace
 
 
+@pytest.mark.wide
 def test_a_moved_source_is_re_pointed(moved: Workspace, tmp_path: Path) -> None:
     """Rows show the new folder, the next scan finds nothing to do, datasets read from there."""
     new = tmp_path / "new"

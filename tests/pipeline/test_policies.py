@@ -81,6 +81,7 @@ def values(workspace: Workspace, *columns: str, where: str = "") -> list[tuple[A
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
+@pytest.mark.wide
 def test_the_same_values_for_what_is_found(workspace: Workspace) -> None:
     """A new tag is made, one that is there keeps its kind, and other files keep what they have."""
     tags.add_tag(workspace.whole_catalog, "weather", "text", "Restricted", ["rain", "sun"])
@@ -147,6 +148,7 @@ def part(parts: list[str], number: int) -> str | None:
     return (parts[number - 1] or None) if number <= len(parts) else None
 
 
+@pytest.mark.wide
 def test_a_path_s_first_part_comes_after_its_slash(workspace: Workspace) -> None:
     """As documented: the second part of /Lab1/ProjectHA48/users/active is the project."""
     done(workspace, policy(workspace, {"tags": {"place": "/Lab1/ProjectHA48/users/active"}}))
@@ -156,6 +158,7 @@ def test_a_path_s_first_part_comes_after_its_slash(workspace: Workspace) -> None
     assert set(values(workspace, "projectname")) == {("ProjectHA48",)}
 
 
+@pytest.mark.wide
 def test_long_values_are_cut_and_others_fail(workspace: Workspace) -> None:
     """256 characters at most; what a tag may not have counts as failed and is not written."""
     tags.add_tag(workspace.whole_catalog, "long_", "text", "Characteristics")
@@ -178,6 +181,7 @@ def test_long_values_are_cut_and_others_fail(workspace: Workspace) -> None:
             assert taken == next(map(as_kept[tag], re.findall(pattern, value)), None)
 
 
+@pytest.mark.wide
 def test_a_registered_pattern_is_used_as_it_is_at_the_run(workspace: Workspace) -> None:
     """A rule names it; changed, the next run takes the new one; gone, the run fails."""
     policy_regexes.add(workspace.records, "camera", "front_[a-z]+", "")
@@ -260,6 +264,7 @@ def test_a_column_that_comes_later(workspace: Workspace) -> None:
     assert counts(done(workspace, created)) == (0, 0, 0, 0, 0)
 
 
+@pytest.mark.wide
 def test_values_of_a_csv_file(own_source: Workspace, tmp_path: Path) -> None:
     """Every row is imported or counted as failed; a column that is no tag is left out."""
     workspace = own_source
@@ -452,6 +457,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.wide
 def test_a_run_whose_process_dies(workspace: Workspace) -> None:
     """SIGKILL leaves whole batches, the run counts as failed, and the next one does all of it."""
     created = policy(workspace, {"tags": {"x_": "1"}})

@@ -178,6 +178,7 @@ def test_frames_that_there_are_not_fail_the_step_that_chooses_them(home: Workspa
     assert [task.state for task in job.tasks] == ["failed", "pending", "pending", "pending"]
 
 
+@pytest.mark.wide
 def test_a_dry_run_shows_the_steps_with_the_frames_of_now(home: Workspace) -> None:
     """What would be submitted of a question's frames; nothing is recorded or written."""
     folders = [home.home / name for name in ("jobs", "datasets", "cache")]

@@ -172,6 +172,7 @@ def test_files_come_in_the_order_in_which_they_are_read(
     assert not [place for place in (cache / LEASES).iterdir() if place.is_dir()]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_dataset_larger_than_the_cache_is_read_over_several_epochs(
     workspace: Workspace, tmp_path: Path, ranks: int
@@ -221,6 +222,7 @@ def test_a_cache_of_a_few_frames_suffices(workspace: Workspace, tmp_path: Path) 
         read(staging, dataset, [0], Reading(0, 1, 1, 0, FRAMES))
 
 
+@pytest.mark.wide
 def test_two_jobs_on_one_dataset_share_a_cache_that_is_too_small(
     workspace: Workspace, tmp_path: Path
 ) -> None:

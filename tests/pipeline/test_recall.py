@@ -91,6 +91,7 @@ def to_tape(root: Path, tape: Path) -> list[Path]:
     return images
 
 
+@pytest.mark.wide
 def test_stubs_are_recalled_by_one_list_before_they_are_read(
     home: Workspace, tmp_path: Path
 ) -> None:
@@ -115,6 +116,7 @@ def test_stubs_are_recalled_by_one_list_before_they_are_read(
     assert not [path for path in access.lists.iterdir() if path.suffix == ".txt"]
 
 
+@pytest.mark.wide
 def test_a_recall_that_fails_is_the_cause_of_a_files_failure(
     home: Workspace, tmp_path: Path
 ) -> None:
@@ -136,6 +138,7 @@ def test_a_recall_that_fails_is_the_cause_of_a_files_failure(
     assert len((tmp_path / "tape" / "log").read_text().splitlines()) == FRAMES
 
 
+@pytest.mark.wide
 def test_what_a_job_stages_beside_itself_is_recalled_first(home: Workspace, tmp_path: Path) -> None:
     """Of its split, before a reader begins."""
     root = draw_source(tmp_path / "gpfs", 1)
@@ -154,6 +157,7 @@ def test_what_a_job_stages_beside_itself_is_recalled_first(home: Workspace, tmp_
     assert FRAMES in [progress.recalling for progress in told]
 
 
+@pytest.mark.wide
 def test_without_a_command_stubs_are_read(home: Workspace, tmp_path: Path) -> None:
     """Their file system recalls them then; nothing is listed."""
     root = draw_source(tmp_path / "gpfs", 1)
@@ -166,6 +170,7 @@ def test_without_a_command_stubs_are_read(home: Workspace, tmp_path: Path) -> No
     assert not (tmp_path / "tape" / "log").exists()
 
 
+@pytest.mark.wide
 def test_a_home_on_tape_is_recalled_before_afm_prefetches(
     home: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +282,7 @@ def test_what_an_object_says_of_itself(tmp_path: Path, monkeypatch: pytest.Monke
     assert 'ongoing-request="false"' in about["Restore"]
 
 
+@pytest.mark.wide
 def test_a_datasets_files_go_back_to_tape_but_for_those_in_use(
     home: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,6 +338,7 @@ def test_a_job_recalls_what_it_reads_in_place_and_migrates_it_when_it_is_done(
     opened.close()
 
 
+@pytest.mark.wide
 def test_a_migration_without_a_command_is_refused_before_the_job(home: Workspace) -> None:
     """Whoever asks for it is told what to set."""
     dataset_of(home, str(draw_source(home.home.parent / "gpfs", 1)))

@@ -283,6 +283,7 @@ def test_an_object_that_was_overwritten_is_refused(
     stage(workspace, tmp_path / "cache")
 
 
+@pytest.mark.wide
 def test_an_archive_whose_member_changed_is_refused(
     tmp_path: Path, server: FaultyS3, workspace: Workspace
 ) -> None:

@@ -94,6 +94,7 @@ def test_a_model_that_knows_none_of_the_frames(home: Workspace) -> None:
     assert described(home, "first", "streets@2").notes == []
 
 
+@pytest.mark.wide
 def test_it_is_said_before_the_run(home: Workspace) -> None:
     """In the answer to who begins it, as by --dry-run; the job's record does not keep it."""
     jobs = Session(home, is_command=True).jobs

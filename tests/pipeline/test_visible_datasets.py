@@ -37,6 +37,7 @@ class Looks:
         return read_manifest(self._records, dataset)
 
 
+@pytest.mark.wide
 def test_a_dataset_is_looked_at_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """More datasets than manifests are kept: neither a list, nor another process looks again.
 

@@ -175,6 +175,7 @@ def test_of_listed_frames(spread_out: CatalogStore) -> None:
     assert (none.frames, none.classes) == (0, all_expected([], quantiles=False))
 
 
+@pytest.mark.wide
 def test_an_old_snapshot(tmp_path: Path) -> None:
     """Its frames and classes, whatever came later; a number that never was is named."""
     store = spread_store(tmp_path, FRAMES[:20])

@@ -223,6 +223,7 @@ def test_the_ends_of_a_time_belong_to_it(store: CatalogStore, which: str) -> Non
         check(store, Question(condition=TimeRange(kind="time", **times)))
 
 
+@pytest.mark.wide
 @FEW
 @given(question=questions())
 def test_generated_questions(store: CatalogStore, question: Question) -> None:

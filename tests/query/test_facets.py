@@ -220,6 +220,7 @@ def names_of(store: CatalogStore) -> list[str]:
     return [*held.facts._found]
 
 
+@pytest.mark.wide
 def test_closing_ends_what_is_prepared(tmp_path: Path) -> None:
     """A store that is closed while bins are being found ends that, and waits for its end."""
     store = spread_store(tmp_path, FRAMES[:20])

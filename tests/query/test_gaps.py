@@ -171,6 +171,7 @@ def test_what_only_the_dataset_has(spread_out: CatalogStore) -> None:
     assert not {"nose", "lost"} & {gap.value for gap in gap_report.gaps}
 
 
+@pytest.mark.wide
 def test_an_old_snapshot(tmp_path: Path) -> None:
     """Compared with the catalog as it was."""
     store = spread_store(tmp_path, FRAMES[:10])

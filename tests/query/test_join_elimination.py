@@ -278,6 +278,7 @@ ANY = settings(
 )
 
 
+@pytest.mark.wide
 @settings(ANY, max_examples=20)
 @given(statement=statements())
 def test_the_same_rows_as_over_the_plain_views(

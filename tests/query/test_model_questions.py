@@ -101,6 +101,7 @@ def asked(store: CatalogStore, **question: Any) -> list[str]:
     return names
 
 
+@pytest.mark.wide
 def test_scores_and_cells_are_asked_by_the_models_name(store: CatalogStore) -> None:
     """Each way to name a score or a cell finds the frames that Python finds."""
     sure = [name for n, name in enumerate(SCORED) if uncertainty(n) >= 0.4]
@@ -125,6 +126,7 @@ def test_scores_and_cells_are_asked_by_the_models_name(store: CatalogStore) -> N
     assert run_sql(store, statement).rows.to_pylist()[0]["1"] == sum(map(pixels, range(20)))
 
 
+@pytest.mark.wide
 def test_what_is_asked_is_told_and_drawn_from(store: CatalogStore) -> None:
     """The question keeps its model, its SQL gives the same frames, and sets are drawn by it."""
     question = Question(model="demo-train", where="confusion(pedestrian, bicycle) >= 5000")
@@ -168,6 +170,7 @@ def test_what_cannot_be_asked_is_named(store: CatalogStore) -> None:
     assert asked(store, model=None, where="scene = 'confusion(pedestrian, bicycle)'") == []
 
 
+@pytest.mark.wide
 def test_a_frame_that_was_only_predicted_has_no_confusion(catalogued: Path, tmp_path: Path) -> None:
     """It is in no answer, not with 0 pixels either; a model without a validation is named."""
     store = catalogs.drawn(catalogued, tmp_path)

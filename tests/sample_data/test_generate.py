@@ -51,6 +51,7 @@ def test_workers_do_not_change_the_set(tmp_path: Path) -> None:
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
 
 
+@pytest.mark.wide
 def test_a_second_call_makes_nothing(small_set: Path) -> None:
     """The same call again leaves every file untouched and says so."""
     calls: list[tuple[int, int]] = []
@@ -67,6 +68,7 @@ def test_a_second_call_makes_nothing(small_set: Path) -> None:
     assert len(manifest["counts"]["frames"]) == 2
 
 
+@pytest.mark.wide
 def test_another_set_in_the_folder_is_refused(small_set: Path) -> None:
     """A folder with a set of another seed or length is not mixed with a new one."""
     write_sample_data(small_set, frames=1, workers=1)
@@ -116,6 +118,7 @@ def test_a_larger_set_begins_with_the_smaller(committed: Path) -> None:
     assert list(manifest["counts"]["frames"]) == planned
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("seed", "index"), [(1, 0), (2, 0), (3, 0), (3, 72)])
 def test_the_example_query_is_answered_for_any_seed(seed: int, index: int) -> None:
     """The frame made for the example query meets its ranges whatever the seed."""

@@ -76,6 +76,7 @@ def test_a_frame_that_cannot_be_read_is_its_own_error(tmp_path: Path) -> None:
     made_batches.close()
 
 
+@pytest.mark.wide
 def test_a_process_ends_with_an_iterator_alive(tmp_path: Path) -> None:
     """Proves that frames being read ahead keep no process, nor end it by a signal."""
     write_manifest(tmp_path / "manifest", tmp_path, {"train": draw_frames(tmp_path, 8)})

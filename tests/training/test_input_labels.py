@@ -5,6 +5,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
@@ -22,6 +23,7 @@ SAMPLE = Path(__file__).parents[2] / "sample_data" / "a2d2" / "camera_lidar_sema
 SEED = 3
 
 
+@pytest.mark.wide
 def test_of_sample_frames(tmp_path: Path) -> None:
     """Proves it of frames in the repository, which have another size."""
     check_labels(SAMPLE, 6, tmp_path)

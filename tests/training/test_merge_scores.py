@@ -176,6 +176,7 @@ def test_frames_that_models_were_trained_on_are_warned_of(tmp_path: Path) -> Non
     assert json.loads((tmp_path / "out/metrics.json").read_text())["trained_frames"] is None
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("shards", [1, 2, 3, 10])
 def test_any_number_of_shards_is_one_matrix(tmp_path: Path, shards: int) -> None:
     """Proves sharded results add up exactly, empty shards included, and frames keep their order."""
@@ -242,6 +243,7 @@ def test_blocks_of_any_size_are_one_table(tmp_path: Path, monkeypatch: pytest.Mo
         assert summary.ignored_pixels == whole.ignored_pixels
 
 
+@pytest.mark.wide
 def test_least_scores(tmp_path: Path) -> None:
     """Proves a score below, one above, and one that truth lacks are told apart; and bad flags."""
     write_shards(tmp_path, 2)
@@ -262,6 +264,7 @@ def test_least_scores(tmp_path: Path) -> None:
         assert "expected NAME=SCORE" in ended.err
 
 
+@pytest.mark.wide
 def test_slices_and_intervals_of_a_report(tmp_path: Path) -> None:
     """Proves scores of cameras and scenes are those of their frames, and the page shows them."""
     whole = write_shards(tmp_path, 3)
@@ -294,6 +297,7 @@ def test_slices_and_intervals_of_a_report(tmp_path: Path) -> None:
     assert "drawing the 3 scenes" in page
 
 
+@pytest.mark.wide
 def test_a_model_is_compared_with_another(tmp_path: Path) -> None:
     """Proves differences, intervals and verdicts are those of the two matrices, and are shown.
 
@@ -437,6 +441,7 @@ def test_every_confused_pair_leads_to_its_frames() -> None:
         assert (f'href="{path}"' in page) == ((row, column) in linked)
 
 
+@pytest.mark.wide
 def test_slices_by_tags(tmp_path: Path) -> None:
     """Proves each part's scores are those of its frames, whatever the shards; a tag may be "miou".
 
@@ -514,6 +519,7 @@ def test_shards_that_do_not_belong_together(
     assert f"shard 1 is of {expected} than shard 0" in ended.error
 
 
+@pytest.mark.wide
 def test_incomplete_and_damaged_shards(tmp_path: Path) -> None:
     """Proves a shard with too few frames, or a cut file, is refused by name."""
     write_shards(tmp_path, 2)

@@ -71,6 +71,7 @@ def scored(pairs: Sequence[Pair], size: int) -> tuple[Any, dict[str, Any], dict[
     return total, parts["scores"].result(), parts["calibration"].result()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("pairs_of", [sample_pairs, drawn_pairs])
 def test_scores_are_scikit_learns(pairs_of: Any) -> None:
     """Proves matrix, IoU, recall, precision, means, accuracy: equal bit for bit."""

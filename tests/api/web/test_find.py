@@ -107,6 +107,7 @@ def read(pairs: list[tuple[str, str]]) -> None:
     assert asked.at is None or asked.at > 0
 
 
+@pytest.mark.wide
 def test_the_page_answers_as_rest_does(browser: TestClient) -> None:
     """Number, sentence, plots, and the copies for programs."""
     query = "min.car=1000&has.bicycle=1"
@@ -218,6 +219,7 @@ def test_a_frame_has_its_classes_neighbours_and_tags(browser: TestClient) -> Non
     assert browser.get("/frames/none").status_code == 404
 
 
+@pytest.mark.wide
 def test_marks_are_tags(browser: TestClient) -> None:
     """Of several frames at once, asked for by the same page; taken away by no value."""
     text = browser.get("/gallery", headers=PART).text

@@ -18,6 +18,7 @@ from tests.ingest.scene_folders import Home, frame_key, make_tree, put
 REAL = "other/20180810142822_label3D_frontcenter_000015196.json"
 
 
+@pytest.mark.wide
 def test_tags_of_boxes(home: Home, tmp_path: Path) -> None:
     """Objects are counted per class, others together; nearest point and worst marks are right.
 
@@ -42,6 +43,7 @@ def test_tags_of_boxes(home: Home, tmp_path: Path) -> None:
     assert tags_of(home, "boxes", *marks) == {1: (10.0, 1.0, 0.3), 2: (None, None, None)}
 
 
+@pytest.mark.wide
 def test_boxes_in_a_tree_of_their_own(home: Home, tmp_path: Path) -> None:
     """A2D2's boxes come in another archive: the file is found by name anywhere in the source."""
     root = make_tree(tmp_path / "tree" / "camera_lidar_semantic", frames=1).parent

@@ -52,6 +52,7 @@ def _entry(number: int, speed: float, camera: str = "frontcenter") -> dict[str, 
     }  # fmt: skip
 
 
+@pytest.mark.wide
 def test_sensor_fusion_shape(home: Home, tmp_path: Path) -> None:
     """The nearest sample to cam_tstamp is taken, with its sign; positions within a second."""
     root = make_tree(tmp_path / "tree", frames=1)
@@ -65,6 +66,7 @@ def test_sensor_fusion_shape(home: Home, tmp_path: Path) -> None:
     assert tags_of(home, "bus", *more) == {1: (-0.25, None, 2.5)}
 
 
+@pytest.mark.wide
 def test_semantic_shape(home: Home, tmp_path: Path) -> None:
     """Frames are joined by name without a camera JSON; other cameras by their cam_tstamp.
 
@@ -87,6 +89,7 @@ def test_semantic_shape(home: Home, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.wide
 def test_tolerance_and_missing_sign(home: Home, tmp_path: Path) -> None:
     """A sample farther off than the tolerance, or one whose sign is not known, is no value."""
     root = make_tree(tmp_path / "tree", frames=1)

@@ -56,6 +56,7 @@ def labels(home: Home, tmp_path: Path) -> Source:
     return source
 
 
+@pytest.mark.wide
 def test_partners_in_other_archives(home: Home, labels: Source, tmp_path: Path) -> None:
     """Bus, boxes and lidar of two tar archives reach the frames; each is read once."""
     bus = tmp_path / "camera_lidar_semantic_bus"
@@ -78,6 +79,7 @@ def test_partners_in_other_archives(home: Home, labels: Source, tmp_path: Path) 
         assert _read(home, labels, extractor).read == 0
 
 
+@pytest.mark.wide
 def test_only_of_the_same_data_set(home: Home, labels: Source, tmp_path: Path) -> None:
     """A source that is no part of it gives nothing, and no class list either."""
     root = tmp_path / "other"
@@ -90,6 +92,7 @@ def test_only_of_the_same_data_set(home: Home, labels: Source, tmp_path: Path) -
     assert _read(home, labels, Bus()).without_file == 2
 
 
+@pytest.mark.wide
 def test_a_bad_file_of_another_source_is_named_in_full(
     home: Home, labels: Source, tmp_path: Path
 ) -> None:

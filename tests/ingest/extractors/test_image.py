@@ -95,6 +95,7 @@ def test_time_of_day() -> None:
     assert hour_of("20180807_995028") is None
 
 
+@pytest.mark.wide
 def test_a_bad_image_is_recorded(home: Home, tmp_path: Path) -> None:
     """An image damaged inside, which a scan does not see, loses its frame's tags alone."""
     root = make_tree(tmp_path / "tree", frames=2)

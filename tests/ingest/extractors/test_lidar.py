@@ -18,6 +18,7 @@ REAL = "other/20180810142822_lidar_frontcenter_000015196.npz"
 POINTS = [[3.0, 4.0, 0.0], [0.0, 0.0, 15.0]]
 
 
+@pytest.mark.wide
 def test_tags_of_points(home: Home, tmp_path: Path) -> None:
     """Both sets' names of arrays are read; zero points have no distance; no file, no tags."""
     root = make_tree(tmp_path / "tree", frames=4)
@@ -50,6 +51,7 @@ def test_missing_arrays() -> None:
         read_points(npz({"points": [[1.0, 2.0]]}))
 
 
+@pytest.mark.wide
 def test_points_at_no_finite_distance_are_left_out(home: Home, tmp_path: Path) -> None:
     """They count as points, and do not spoil mean and maximum."""
     root = make_tree(tmp_path / "tree", frames=1)

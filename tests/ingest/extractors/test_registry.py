@@ -85,6 +85,7 @@ def test_extractors_in_files(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.wide
 def test_the_documented_example(home: Home, tmp_path: Path, sample_root: Path) -> None:
     """docs/extractors.md's class, put into a file as it stands, tags every sample frame."""
     text = _DOCS.read_text()

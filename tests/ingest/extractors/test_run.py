@@ -83,6 +83,7 @@ def test_only_new_and_changed_frames_are_read(home: Home, tmp_path: Path) -> Non
     assert tags_of(home, "notes", "note") == {2: (200,), 4: (40,)}
 
 
+@pytest.mark.wide
 def test_bad_files_are_recorded_and_tried_again_when_they_change(
     home: Home, tmp_path: Path
 ) -> None:
@@ -110,6 +111,7 @@ def test_bad_files_are_recorded_and_tried_again_when_they_change(
     assert tags_of(home, "notes", "note") == {2: (22,), 4: (None,)}
 
 
+@pytest.mark.wide
 def test_versions_and_new_tags(home: Home, tmp_path: Path) -> None:
     """Another version of the extractor reads every frame again and may bring new tags."""
 
@@ -129,6 +131,7 @@ def test_versions_and_new_tags(home: Home, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.wide
 def test_values_of_another_type(home: Home, tmp_path: Path) -> None:
     """A value that its column cannot hold makes the frame's file a problem, with the value."""
     odd: list[tuple[dict[str, object], str]] = [
@@ -154,6 +157,7 @@ def test_values_of_another_type(home: Home, tmp_path: Path) -> None:
         assert sum(reason in told for told in reasons) == 1
 
 
+@pytest.mark.wide
 def test_wrong_extractors(home: Home, tmp_path: Path) -> None:
     """A tag beside the columns, a wrong pattern, a taken tag: one error, nothing written."""
 
@@ -186,6 +190,7 @@ def test_wrong_extractors(home: Home, tmp_path: Path) -> None:
         run_extractor(home.store, source, Notes(), workers=0)
 
 
+@pytest.mark.wide
 def test_pages_and_batches_do_not_matter(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +211,7 @@ def test_pages_and_batches_do_not_matter(
     assert coverage(home.store, extraction, full=False).pending == 0
 
 
+@pytest.mark.wide
 def test_two_sources_share_a_family(home: Home, tmp_path: Path) -> None:
     """Each source has its own frames and files; one's run leaves the other's rows alone."""
     sources = []
@@ -219,6 +225,7 @@ def test_two_sources_share_a_family(home: Home, tmp_path: Path) -> None:
     assert home.rows("SELECT note FROM lake.main.tags_notes ORDER BY fkey") == [(3,), (4,)]
 
 
+@pytest.mark.wide
 def test_one_run_at_a_time(home: Home, tmp_path: Path) -> None:
     """A second run of the same extractor on the same source is told who runs it."""
     root = make_tree(tmp_path / "tree", frames=1)

@@ -65,6 +65,7 @@ def watch_record(home: Home) -> Scan:
         return session.scalars(query).one()
 
 
+@pytest.mark.wide
 def test_every_kind_of_change(
     watched: WatchThread, home: Home, empty_home: Path, tree: Path, tmp_path: Path
 ) -> None:
@@ -93,6 +94,7 @@ def test_every_kind_of_change(
     assert watched.warnings == []
 
 
+@pytest.mark.wide
 def test_many_files_make_few_commits(
     watched: WatchThread, home: Home, tree: Path, tmp_path: Path
 ) -> None:
@@ -104,6 +106,7 @@ def test_many_files_make_few_commits(
     assert home.store.snapshot() - before <= 20 + (time.monotonic() - began)
 
 
+@pytest.mark.wide
 def test_a_file_that_is_being_written_waits(
     watched: WatchThread, home: Home, empty_home: Path, tree: Path, tmp_path: Path
 ) -> None:
@@ -143,6 +146,7 @@ def test_signals_end_it_well(
     assert home.rows("SELECT DISTINCT scangen FROM metaocean") == [(record.id,)]
 
 
+@pytest.mark.wide
 def test_a_busy_source_waits(watched: WatchThread, home: Home, tree: Path) -> None:
     """While another process scans it nothing is lost, and it is said once."""
     with scan_lock(home.store, recorded_source(home.records, "a2d2")):
@@ -153,6 +157,7 @@ def test_a_busy_source_waits(watched: WatchThread, home: Home, tree: Path) -> No
     assert len(watched.warnings) == 1
 
 
+@pytest.mark.wide
 def test_another_watcher_is_refused(watched: WatchThread, home: Home, tmp_path: Path) -> None:
     """One line that names the first, exit code 1; a scan by ingest is not kept away."""
     with watching(tmp_path / "home") as second:
@@ -195,6 +200,7 @@ def test_missed_events_are_repaired_by_listing(
         assert all(batch["whole"] for batch in watched.batches)
 
 
+@pytest.mark.wide
 def test_another_class_list_counts_everything_again(
     watched: WatchThread, home: Home, tree: Path
 ) -> None:
@@ -212,6 +218,7 @@ def test_another_class_list_counts_everything_again(
     )
 
 
+@pytest.mark.wide
 def test_a_broken_class_list_waits_for_a_better_one(
     watched: WatchThread, home: Home, tree: Path
 ) -> None:
@@ -223,6 +230,7 @@ def test_a_broken_class_list_waits_for_a_better_one(
     watched.until(lambda: home.rows("SELECT count(*) FROM t_car") == [(4,)])
 
 
+@pytest.mark.wide
 def test_a_removed_source_ends_it(watched: WatchThread, home: Home, tree: Path) -> None:
     """There is nothing left to watch: an error, and nothing of it comes back."""
     remove_source(home.store, home.records, "a2d2")
@@ -254,6 +262,7 @@ def test_events_that_do_not_fit_end_it_at_once(
         assert session.scalars(select(Scan)).all() == []
 
 
+@pytest.mark.wide
 def test_a_source_that_is_not_there_ends_it_at_once(home: Home, tree: Path, tmp_path: Path) -> None:
     """One line and exit code 1: most likely it is a mistake, and nothing was watched yet."""
     home.add(tree)
