@@ -26,6 +26,8 @@ from tests.training.drawn_frames import (
     write_manifest,
 )
 
+pytestmark = pytest.mark.wide
+
 FRAMES = 5
 SKY, STREET, CAR, BICYCLE = range(4)
 UNKNOWN_AT = (HEIGHT_PX - 1, 0)
