@@ -2,7 +2,9 @@
 
     A2D2_ROOT=/path/to/a2d2 .venv/bin/python -m benchmarks.count_labels [--rewritten]
 
-With --rewritten the same labels as Pillow writes them: RGB and RGBA with all filters, and palettes.
+Then the same labels as id maps, each as Pillow writes it: 8 bits of grey, a palette, the red
+of RGBA, and 16-bit instance maps of the labels' size and of 2048x1024. With --rewritten instead the
+same labels with the same colours: RGB and RGBA with all filters, and palettes.
 Real labels when A2D2_ROOT is set, else the committed sample frames. Every way runs on the same
 labels in one process; ways take turns, so that a slow moment of the machine hits all of them, and
 the least CPU time per label of several rounds counts. Counts are compared before anything is timed.
@@ -28,6 +30,7 @@ from PIL import Image
 
 from ingest.labels import pixel_count
 from ingest.labels.class_list import ClassList
+from ingest.labels.label_image import decode_label
 from ingest.labels.pixel_count import PixelCounts, count_pixels
 from ingest.labels.png_chunks import PngChunks, take_apart
 
@@ -55,6 +58,7 @@ def main() -> None:
     _compare_counts(labels, palette)
     best = _measure(ways, labels)
     _print(best, labels, chunks, root)
+    _measure_ids([decode_label(png, palette) for png in labels], palette)
 
 
 def _ways(palette: ClassList, chunks: dict[bytes, PngChunks]) -> dict[str, Way]:
@@ -124,6 +128,90 @@ def _measure_rewritten(mode: str, labels: list[bytes], palette: ClassList) -> No
     print(f"{mode}, {depths} bits a sample; rows by filter: {dict(sorted(rows.items()))}")
     for name, spent in best.items():
         print(f"    {name:28}{sum(spent) / len(spent):8.2f} ms")
+
+
+def _measure_ids(labels: list[npt.NDArray[np.uint8]], palette: ClassList) -> None:
+    """Print what counting id maps takes: labels of class ids, written in each form."""
+    print("\nid maps: CPU ms per label, mean; in brackets times inflate alone")
+    print(f"{'form':22}" + "".join(f"{name:>18}" for name in _ID_WAYS))
+    classes = [{"key": key, "name": name} for key, name in enumerate(palette.classes)]
+    for form, encoding, write in (
+        ("grey, 8 bits", "index", lambda ids: Image.fromarray(ids)),
+        ("palette", "index", _with_palette),
+        ("RGBA, its red", "channel:0", _in_red),
+        ("grey, 16 bits", "index//1000", lambda ids: Image.fromarray(_instances(ids))),
+        ("the same, 2048x1024", "index//1000", lambda ids: Image.fromarray(_instances(_wide(ids)))),
+    ):
+        class_list = ClassList.from_json({"encoding": encoding, "classes": classes})
+        images = []
+        for ids in labels:
+            content = io.BytesIO()
+            write(ids).save(content, "PNG")
+            images.append(content.getvalue())
+        best = _measure(_id_ways(images, class_list), images)
+        mean = {name: sum(spent) / len(spent) for name, spent in best.items()}
+        limit = mean["inflate"]
+        cells = (
+            f"{mean[name]:10.2f} ({mean[name] / limit:5.2f})" if name in mean else f"{'-':>18}"
+            for name in _ID_WAYS
+        )
+        print(f"{form:22}" + "".join(cells))
+
+
+_ID_WAYS = ("Framesift", "inflate", "Pillow+bincount", "OpenCV+bincount")
+
+
+def _id_ways(images: list[bytes], class_list: ClassList) -> dict[str, Way]:
+    """Each way of counting ids, where its package is there; all count alike."""
+    chunks = {png: take_apart(png) for png in images}
+    table = class_list.lookup_table
+
+    def bincount(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        if values.ndim == 3:
+            values = values[..., 0]
+        return np.bincount(table[values].ravel(), minlength=256)
+
+    ways: dict[str, Way] = {
+        "Framesift": lambda png: count_pixels(png, class_list),
+        "inflate": lambda png: deflate.zlib_decompress(
+            chunks[png].pixels, chunks[png].header.inflated_bytes
+        ),
+        "Pillow+bincount": lambda png: bincount(np.asarray(_image(png))),
+    }
+    cv2 = _optional("cv2")
+    # OpenCV reads palettes as colours, and colours from blue on.
+    if cv2 is not None and chunks[images[0]].header.colour_type == 0:
+        ways["OpenCV+bincount"] = lambda png: bincount(
+            cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
+        )
+    for png in images:
+        counts = count_pixels(png, class_list).counts.tolist()
+        for name in ("Pillow+bincount", "OpenCV+bincount"):
+            if name in ways and ways[name](png)[: len(class_list)].tolist() != counts:
+                sys.exit(f"counts differ from {name}: nothing is measured")
+    return ways
+
+
+def _with_palette(ids: npt.NDArray[np.uint8]) -> Image.Image:
+    image = Image.fromarray(ids)
+    image.putpalette(bytes(3 * 256))
+    return image
+
+
+def _in_red(ids: npt.NDArray[np.uint8]) -> Image.Image:
+    """A bitmask as BDD100K has them: classes in red, instances in blue."""
+    rgba = np.zeros((*ids.shape, 4), np.uint8)
+    rgba[..., 0], rgba[..., 2] = ids, np.arange(ids.shape[1]) // 400
+    return Image.fromarray(rgba)
+
+
+def _wide(ids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    return np.resize(ids, (1024, ids.shape[1]))[:, np.arange(2048) % ids.shape[1]]
+
+
+def _instances(ids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
+    """An instance map: the number of an instance changes every 400 pixels along a row."""
+    return (ids.astype(np.uint16) * 1000 + np.arange(ids.shape[1]) // 400).astype(np.uint16)
 
 
 def _image(png: bytes) -> Image.Image:

@@ -45,17 +45,17 @@ def main() -> None:
         made = prepare(folder, FULL, processes=1)
         making_s = (time.process_time() - began) / FRAMES
         frames = Manifest.read(folder)
-        class_list = frames.header.class_list
+        classes = frames.header.dataset_classes
         full = full_rows(frames)
         png, stored = (
-            DecodedFrames(frames, class_list),
-            DecodedFrames(frames, class_list, stored=full),
+            DecodedFrames(frames, classes),
+            DecodedFrames(frames, classes, stored=full),
         )
         pairs = [_frame(png, row) for row in range(FRAMES)]
         paths = (*frames.image_paths(), *frames.label_paths())
         png_bytes = sum(Path(str(path)).stat().st_size for path in paths)
         of_files, of_form = open_frames(folder), open_frames(made.folder)
-        small = [FrameReader(frames, class_list, SMALL, full=of) for of in (None, full)]
+        small = [FrameReader(frames, classes, SMALL, full=of) for of in (None, full)]
         groups: dict[str, dict[str, tuple[float, Way]]] = {
             "training and validation": {
                 "PNG": (png_bytes, lambda row: _frame(png, row)),

@@ -21,6 +21,8 @@ from training.validation.metrics.table import METRICS
 from training.validation.shard_file import About, ShardResult
 
 CLASSES = tuple(f"Class {n}" for n in range(38))
+TAGS = tuple(f"class_{n}" for n in range(38))
+LABEL_TAGS = tuple((tag,) for tag in TAGS)
 SCENES, CELLS = 200, 60
 
 _PROGRAM = """
@@ -82,8 +84,8 @@ def _write(folder: Path, shards: int, frames: int) -> None:
             for row, one in zip(rows, miou, strict=True)
         ]  # fmt: skip
         about = About(
-            "a" * 64, "runs/night", 300, CLASSES, "munich", 2, "d-17", "validation", frames, shard,
-            shards,
+            "a" * 64, "runs/night", 300, CLASSES, TAGS, LABEL_TAGS, "munich", 2, "d-17",
+            "validation", frames, shard, shards,
         )  # fmt: skip
         ShardResult(about, metrics, scores, cells).write(folder)
 

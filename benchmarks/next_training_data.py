@@ -25,7 +25,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from PIL import Image
 from scipy import stats
 
 from api.schemas.new_datasets import NewDataset
@@ -36,17 +35,7 @@ from pipeline.datasets.reduce import Reduction, reduce_dataset
 from pipeline.datasets.row_counts import class_matrix
 from pipeline.manifest import Manifest
 from query.question.question import Question
-from sample_data.classes import COLOUR_TO_ENTRY, PALETTE
-from sample_data.draw import draw_frame
-from sample_data.layout import (
-    CALIBRATION_FILE,
-    CLASS_LIST_FILE,
-    SEMANTIC_FOLDER,
-    calibration_json,
-    camera_json,
-)
-from sample_data.plan import plan_frame
-from sample_data.png_writer import CAMERA, encode_png
+from sample_data.generate import write_sample_data
 from tests.pipeline.homes import add_source, open_home
 from training import main as training_program
 from training import merge_predictions, merge_scores
@@ -68,7 +57,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     flags = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    _draw(flags.out / "a2d2")
+    write_sample_data(flags.out / "a2d2", frames=FRAMES, reduced=SMALLER)
     results = []
     for seed in range(flags.seeds):
         path = flags.out / f"seed-{seed}.json"
@@ -77,29 +66,6 @@ def main() -> None:
         results.append(json.loads(path.read_text()))
         print(results[-1], flush=True)
     _print(results)
-
-
-def _draw(folder: Path) -> None:
-    """The frames, a quarter as wide and high: drawn where they are not there yet."""
-    base = folder / SEMANTIC_FOLDER
-    base.mkdir(parents=True, exist_ok=True)
-    (folder / CALIBRATION_FILE).write_text(calibration_json())
-    (base / CLASS_LIST_FILE).write_text(json.dumps(COLOUR_TO_ENTRY))
-    for index in range(FRAMES):
-        frame = plan_frame(index, 2026)
-        camera, label = (folder / frame.name.path(kind, ".png") for kind in ("camera", "label"))
-        if camera.exists():
-            continue
-        random = np.random.default_rng(np.random.SeedSequence(frame.entropy))
-        picture, ids = draw_frame(frame.spec, random)
-        size = picture.shape[1] // SMALLER, picture.shape[0] // SMALLER
-        small = Image.fromarray(picture).resize(size, Image.Resampling.BOX)
-        colours = Image.fromarray(PALETTE[ids]).resize(size, Image.Resampling.NEAREST)
-        label.parent.mkdir(parents=True, exist_ok=True)
-        camera.parent.mkdir(parents=True, exist_ok=True)
-        label.write_bytes(encode_png(np.asarray(colours), frame.label_encoding))
-        camera.with_suffix(".json").write_text(camera_json(frame.name))
-        camera.write_bytes(encode_png(np.asarray(small), CAMERA))
 
 
 def _seed(out: Path, seed: int) -> Mapping[str, float]:

@@ -266,7 +266,7 @@ class _Process:
     def batches(self, *, prepared: bool) -> Batches:
         """This worker's batches, as a training reads them."""
         frames = Manifest.read(self.options.manifest)
-        palette = frames.header.class_list
+        palette = frames.header.dataset_classes
         rows = prepared_rows(frames, self.options.size) if prepared else None
         reader = FrameReader(frames, palette, self.options.size, prepared=rows)
         rank, ranks = self.workers.rank, self.workers.size
@@ -405,7 +405,7 @@ def _train_in_keras(options: argparse.Namespace) -> None:
 
     use_threads(threads_of_process(0, 1))
     frames, size = Manifest.read(options.manifest), options.size
-    palette = frames.header.class_list
+    palette = frames.header.dataset_classes
     reader = FrameReader(frames, palette, size, prepared=prepared_rows(frames, size))
     pairs = [reader.small(row) for row in range(len(frames))]
     examples_of_run = options.steps * options.batch_sizes[0]

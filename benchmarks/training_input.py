@@ -61,7 +61,7 @@ def main() -> None:
 
 def _measure(folder: Path, size: Size) -> None:
     frames = Manifest.read(folder)
-    palette = frames.header.class_list
+    palette, classes = frames.header.class_list, frames.header.dataset_classes
     before = _children_s()
     began = time.process_time(), time.perf_counter()
     made = prepare(folder, size)
@@ -70,9 +70,13 @@ def _measure(folder: Path, size: Size) -> None:
     print(f"{size}: form of {made.bytes / 1e6:,.0f} MB")
     _row("preparing, once", cpu_s / len(frames), len(frames) / wall_s)
     rows = prepared_rows(frames, size)
-    decoding = FrameReader(frames, palette, size)
+    decoding = FrameReader(frames, classes, size)
     readers: dict[str, tuple[object, int, int]] = {
-        "prepared": (FrameReader(frames, palette, size, prepared=rows), 1, len(frames)),
+        "prepared": (
+            FrameReader(frames, classes, size, prepared=rows),
+            1,
+            len(frames),
+        ),
         "decoded, one thread": (decoding, 1, 24),
         "decoded, a thread a core": (decoding, cores(), 24),
         "decoded by Pillow": (_Pillow(frames, palette, size), 1, 24),
@@ -84,7 +88,7 @@ def _measure(folder: Path, size: Size) -> None:
             best[name] = min(best[name][0], cpu_s), max(best[name][1], rate)
     for name, (cpu_s, rate) in best.items():
         _row(name, cpu_s, rate)
-    decoded = DecodedFrames(frames, palette)
+    decoded = DecodedFrames(frames, classes)
     _, full_px = decoding.image(0)
     parts: dict[str, Callable[[int], object]] = {
         "its camera image, made small": decoding.image,

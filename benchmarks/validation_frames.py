@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.label_image import decode_image, decode_label, open_png
 from ingest.labels.numbered_colours import NumberedColours
 from pipeline.prepared.decoded_frames import nearest, small_image
@@ -69,13 +70,13 @@ def main() -> None:
     small = nearest(truth, SIZE)
     graph, logits = tf.function(probabilities), given["areas of 8"]
     confidence = graph(logits[None])[0].numpy()[0]
-    apart = NumberedColours.of(palette)
+    apart = NumberedColours.of(DatasetClasses.of(palette))
     assert apart is not None
-    colours = decode_label(labels[0], apart.class_list)
+    colours = decode_label(labels[0], apart.classes.lists[0])
     of_label = np.arange(256, dtype=np.uint8)
     scored = ScoredFrame(
         truth, predicted, matrix, small, BestClass(logits).ids, confidence, 0.1, 0.8, None,
-        colours, apart.classes(of_label),
+        colours, apart.merged_classes(of_label),
     )  # fmt: skip
     ways: dict[str, Callable[[], object]] = {
         "image, Pillow": lambda: [open_png(png) for png in images],

@@ -65,7 +65,7 @@ manifest, folder, name, what, out = sys.argv[1:]
 split = Manifest.read(Path(manifest)).split(name)
 model, about = read_model(Path(folder))
 classes = about.label_classes(split.header.class_list, split.header.name)
-numbered = NumberedColours.of(split.header.class_list)
+numbered = NumberedColours.of(split.header.dataset_classes)
 sums, predictor = ShardSums.empty(classes, numbered), Predictor(model)
 predict = tf.function(lambda images: model(images, training=False))
 size, n = Size(about.height_px, about.width_px), len(classes)

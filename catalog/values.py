@@ -157,6 +157,8 @@ class TagColumn:
     """Table of its family: "class_pixels" or "tags_<family>"."""
     type: str
     """DuckDB type of the column, such as "INTEGER"."""
+    classes: tuple[str, ...] = ()
+    """Of a class group: the tags of the classes that it sums."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,7 +275,7 @@ class Jobs:
 
         Args:
             kind: Only of this: "train", "validate", "predict", "run", "scan", "stage",
-                "extract", "policy".
+                "extract", "labels", "policy".
             state: Only those in this state.
 
         Raises:

@@ -45,6 +45,18 @@ class Source(Record):
             request["max_removed"] = max_removed
         return start(self._transport, "/v1/scans", request)
 
+    def check_labels(self, *, labels: int | None = None) -> Job:
+        """Look at its labels, once it was scanned; the job, whose result says what is odd.
+
+        Args:
+            labels: Read so many, spread over all; all when None.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        request = {"source": self.name, **({} if labels is None else {"labels": labels})}
+        return start(self._transport, "/v1/label-checks", request)
+
     def scans(self) -> Iterator[Mapping[str, Any]]:
         """Its scans, newest first, fetched as they are wanted.
 

@@ -72,6 +72,32 @@ class Tags:
         body = {key: value for key, value in request.items() if value is not None}
         return self._transport.json("POST", "/v1/tags", body, creates=True)
 
+    def group(self, tag: str, classes: Sequence[str]) -> Mapping[str, Any]:
+        """Define a class group, a tag that is the sum of the pixels of classes; the tag.
+
+        ``client.tags.group("vehicle", ["car", "truck", "bus"])``
+
+        Args:
+            tag: Lower-case letters, digits, "_" and "-".
+            classes: Their tags or names.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        request = {"tag": tag, "classes": list(classes)}
+        return self._transport.json("POST", "/v1/tags/groups", request, creates=True)
+
+    def groups(self, *, at: int | None = None) -> Iterator[Mapping[str, Any]]:
+        """Class groups: tags whose ``classes`` are not empty.
+
+        Args:
+            at: The catalog snapshot to ask; the newest when None.
+
+        Raises:
+            FramesiftServerError: The server does not answer.
+        """
+        return (tag for tag in self.list(at=at) if tag["classes"])
+
     def set(self, tag: str, kind: str, *, values: Sequence[str] = ()) -> Mapping[str, Any]:
         """Give a tag another kind, or other values; the tag.
 

@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from catalog.errors import EXPORT_AND_IMPORT, BadFile, InvalidInput, StorageErro
 from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
 from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses, OfSources, further_in
 from pipeline.entry_name import versioned_key
 from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA
 from pipeline.runs.shard_order import shard_rows
@@ -51,7 +53,7 @@ class ManifestHeader:
     snapshot: int
     """The catalog snapshot it was asked of."""
     class_list: ClassList
-    """The sources' class list, its classes in the order of ``classes``."""
+    """The sources' class list; its classes come first in ``classes``, in its order."""
     classes: tuple[str, ...]
     """Class names; a class id is a position in this list."""
     splits: Mapping[str, int]
@@ -74,8 +76,19 @@ class ManifestHeader:
     """The datasets that it was made from, "name@version" and id of each."""
     report: Mapping[str, Any] = field(default_factory=dict)
     """What was achieved of what was wanted, and how the splits are kept apart."""
+    class_lists: tuple[OfSources, ...] = ()
+    """Those of sources whose labels have another class list than ``class_list``."""
+    layouts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Document of the layout (ingest.layouts) by which each source was read, without its classes;
+    those of one layout are one row of the file.
+    """
     format: int = field(default=FORMAT)
     """Of the files that it was read from."""
+
+    @cached_property
+    def dataset_classes(self) -> DatasetClasses:
+        """The classes of its labels: one for each tag."""
+        return DatasetClasses.of(self.class_list, self.class_lists, [*self.roots])
 
 
 _DETAILS = ("size", "version", "digest")
@@ -233,8 +246,12 @@ class Manifest:
                     str(header_file),
                 )
             tuples = {key: tuple(data[key]) for key in ("classes", "parents")}
-            class_list = ClassList.from_json(data["class_list"])
-            header = ManifestHeader(**(data | tuples | {"class_list": class_list}))
+            lists = {
+                "class_list": ClassList.from_json(data["class_list"]),
+                "class_lists": further_in(data),
+                "layouts": _layouts_in(data.get("layouts", ())),
+            }
+            header = ManifestHeader(**(data | tuples | lists))
             if _sha256(frames_file) != header.frames_sha256:
                 raise BadFile("does not belong to the manifest.json beside it", str(frames_file))
             table = _rows(pq.read_table(frames_file))
@@ -295,11 +312,27 @@ def write_manifest(
 
 
 def _header_json(header: ManifestHeader) -> dict[str, Any]:
-    class_list = header.class_list.to_json()
-    return {
-        field.name: class_list if field.name == "class_list" else getattr(header, field.name)
-        for field in fields(header)
-    }
+    content = {field.name: getattr(header, field.name) for field in fields(header)}
+    del content["class_lists"]
+    content["layouts"] = _layout_rows(header.layouts)
+    return content | header.dataset_classes.to_json()
+
+
+def _layout_rows(layouts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each layout once, with its sources."""
+    rows: list[dict[str, Any]] = []
+    for source, layout in layouts.items():
+        same = next((row for row in rows if row["layout"] == layout), None)
+        if same is None:
+            rows.append({"sources": [source], "layout": layout})
+        else:
+            same["sources"].append(source)
+    return rows
+
+
+def _layouts_in(rows: Any) -> dict[str, Mapping[str, Any]]:
+    """The layout of each source, of rows that `_layout_rows` made."""
+    return {source: dict(row["layout"]) for row in rows for source in row["sources"]}
 
 
 def _rows(table: pa.Table) -> pa.Table:

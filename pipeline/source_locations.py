@@ -1,7 +1,8 @@
-"""Locations of the sources of a dataset."""
+"""Locations of the sources of a dataset, and by which layouts they were read."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from catalog.records.tables import Source
@@ -18,6 +19,8 @@ class SourceLocations:
     """"cluster:datasource" of each."""
     within: Mapping[str, str]
     """Folder that it must lie below, as pipeline.manifest.ManifestHeader has it."""
+    layouts: Mapping[str, Mapping[str, Any]]
+    """Layout of each that has one recorded, as pipeline.manifest.ManifestHeader has it."""
 
     @classmethod
     def of(cls, sources: Iterable[Source]) -> "SourceLocations":
@@ -27,12 +30,17 @@ class SourceLocations:
             {source.name: _root(source) for source in listed},
             {source.name: f"{source.cluster}:{source.datasource}" for source in listed},
             {source.name: str(source.options.get("within", "")) for source in listed},
+            {
+                source.name: _without_classes(source.scanned_layout)
+                for source in listed
+                if source.scanned_layout
+            },
         )
 
     @classmethod
     def in_header(cls, header: ManifestHeader) -> "SourceLocations":
         """The locations that a manifest names."""
-        return cls(header.roots, header.datasources, header.within)
+        return cls(header.roots, header.datasources, header.within, header.layouts)
 
     def and_of(self, later: "SourceLocations") -> "SourceLocations":
         """The locations of both; where both have a source, the later one."""
@@ -40,7 +48,12 @@ class SourceLocations:
             {**self.roots, **later.roots},
             {**self.datasources, **later.datasources},
             {**self.within, **later.within},
+            {**self.layouts, **later.layouts},
         )
+
+
+def _without_classes(layout: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in layout.items() if name != "classes"}
 
 
 def _root(source: Source) -> str:

@@ -1,1 +1,1 @@
-"""Generated road scenes in A2D2's layout: the committed set and the code that draws more."""
+"""Generated road scenes: the set committed in A2D2's layout, and code that draws any layout's."""

@@ -38,21 +38,3 @@ IDS_OF_CLASS: Mapping[str, tuple[int, ...]] = {
 def class_id(name: str) -> int:
     """The first class id of a class, such as that of "Car 1" for "Car"."""
     return IDS_OF_CLASS[name][0]
-
-
-def count_classes(ids: NDArray[np.uint8]) -> dict[str, int]:
-    """Pixels of every class that occurs in a class-id array.
-
-    Args:
-        ids: (H, W) uint8 class ids.
-
-    Returns:
-        Class name -> pixels, only classes that occur, in class order.
-    """
-    per_entry = np.bincount(ids.ravel(), minlength=len(ENTRIES))
-    counts: dict[str, int] = {}
-    for name, members in IDS_OF_CLASS.items():
-        pixels = int(sum(per_entry[member] for member in members))
-        if pixels:
-            counts[name] = pixels
-    return counts

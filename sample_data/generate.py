@@ -1,11 +1,11 @@
-"""Writes a set of generated road scenes in A2D2's layout."""
+"""Writes a set of generated road scenes in the layout of a data set."""
 
 import errno
 import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -17,18 +17,10 @@ import numpy as np
 
 from catalog.errors import InvalidInput, StorageError
 from catalog.storage.atomic_write import clear_parts, part_of
-from sample_data.classes import COLOUR_TO_ENTRY, PALETTE, count_classes
 from sample_data.draw import draw_frame
-from sample_data.layout import (
-    CALIBRATION_FILE,
-    CLASS_LIST_FILE,
-    SEMANTIC_FOLDER,
-    calibration_json,
-    camera_json,
-    scene_start,
-)
+from sample_data.drawn_layout import A2D2, REDUCTIONS, drawn_layout, reduced_frame
+from sample_data.layout import scene_start
 from sample_data.plan import plan_frame
-from sample_data.png_writer import CAMERA, encode_png
 from sample_data.styles import SCENES
 
 GENERATOR_VERSION = 1
@@ -37,6 +29,8 @@ GENERATOR_VERSION = 1
 MANIFEST_FILE = "sample_data.json"
 _STARTED_FILE = "sample_data.started.json"
 _PART_SUFFIX = ".part"
+_PLAIN = {"layout": A2D2, "reduced": 1}
+"""What a record leaves out where it is so."""
 
 Counts = dict[str, int]
 
@@ -46,7 +40,7 @@ class SampleSet:
     """A set on disk."""
 
     root: Path
-    """The folder that holds cams_lidars.json and camera_lidar_semantic."""
+    """Its folder."""
     frames: int
     """Number of frames."""
     scenes: tuple[str, ...]
@@ -62,6 +56,8 @@ def write_sample_data(
     *,
     frames: int,
     seed: int = 2026,
+    layout: str = A2D2,
+    reduced: int = 1,
     workers: int = 2,
     progress: Callable[[int, int], None] | None = None,
 ) -> SampleSet:
@@ -74,6 +70,8 @@ def write_sample_data(
         out: Folder of the set; made if missing, else empty or holding this very set.
         frames: Number of frames, at least 1.
         seed: Start of everything random, at least 0.
+        layout: Name of a preset, or path of a layout file.
+        reduced: What width and height are divided by: 1, 2, 4 or 8.
         workers: Number of processes that draw, at least 1.
         progress: Called with (frames done, frames in all) after every frame.
 
@@ -81,12 +79,19 @@ def write_sample_data(
         The set.
 
     Raises:
-        InvalidInput: A number is out of range, or the folder holds something else.
+        InvalidInput: A number is out of range, the layout is none that can be drawn, or the folder
+            holds something else.
         StorageError: The disk refuses to be written, or a drawing process was killed.
     """
     began = time.monotonic()
     _check_numbers(frames, seed, workers)
-    identity = {"generator_version": GENERATOR_VERSION, "seed": seed, "frames": frames}
+    if reduced not in REDUCTIONS:
+        raise InvalidInput(f"reduced is {reduced}; expected 1, 2, 4 or 8")
+    written_in = drawn_layout(layout)
+    identity: dict[str, object] = {
+        "generator_version": GENERATOR_VERSION, "seed": seed, "frames": frames,
+        **_unlike_plain({"layout": layout, "reduced": reduced}),
+    }  # fmt: skip
     scenes = tuple(
         scene_start(scene, seed).strftime("%Y%m%d_%H%M%S")
         for scene in range(min(frames, len(SCENES)))
@@ -96,11 +101,11 @@ def write_sample_data(
             return SampleSet(out, frames, scenes, False, time.monotonic() - began)
         clear_parts(out.rglob(f"*{_PART_SUFFIX}"))
         _write(out / _STARTED_FILE, (json.dumps(identity) + "\n").encode())
-        _write(out / CALIBRATION_FILE, calibration_json().encode())
-        class_list = json.dumps(COLOUR_TO_ENTRY, indent=2) + "\n"
-        _write(out / SEMANTIC_FOLDER / CLASS_LIST_FILE, class_list.encode())
+        for path, content in written_in.own_files(reduced).items():
+            _write(out / path, content)
         counts: dict[str, Counts] = {}
-        for done, (label, pixels) in enumerate(_written(out, frames, seed, workers), start=1):
+        order = _Order(out, seed, layout, reduced)
+        for done, (label, pixels) in enumerate(_written(order, frames, workers), start=1):
             counts[label] = pixels
             if progress is not None:
                 progress(done, frames)
@@ -112,6 +117,21 @@ def write_sample_data(
     return SampleSet(out, frames, scenes, True, time.monotonic() - began)
 
 
+@dataclass(frozen=True)
+class _Order:
+    """What a drawing process is told of a set."""
+
+    out: Path
+    seed: int
+    layout: str
+    reduced: int
+
+
+def _unlike_plain(identity: Mapping[str, object]) -> dict[str, object]:
+    return {key: identity[key] for key, plain in _PLAIN.items()
+            if identity.get(key, plain) != plain}  # fmt: skip
+
+
 def _check_numbers(frames: int, seed: int, workers: int) -> None:
     """Raises InvalidInput for a number out of range."""
     for name, value, least in (("frames", frames, 1), ("seed", seed, 0), ("workers", workers, 1)):
@@ -121,7 +141,7 @@ def _check_numbers(frames: int, seed: int, workers: int) -> None:
             )
 
 
-def _already_there(out: Path, identity: dict[str, int]) -> bool:
+def _already_there(out: Path, identity: Mapping[str, object]) -> bool:
     """Return whether the folder holds this very set, complete.
 
     Raises:
@@ -150,28 +170,29 @@ def _already_there(out: Path, identity: dict[str, int]) -> bool:
 
 
 def _identity_in(file: Path) -> dict[str, object] | None:
-    """Version, seed and number of frames recorded in a file; None without the file."""
+    """Which set a file records; None without the file."""
     if not file.exists():
         return None
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        return {key: content[key] for key in ("generator_version", "seed", "frames")}
-    except (ValueError, KeyError, TypeError):
+        numbers = {key: content[key] for key in ("generator_version", "seed", "frames")}
+        return {**numbers, **_unlike_plain(content)}
+    except (ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 
-def _described(identity: dict[str, object] | dict[str, int]) -> str:
+def _described(identity: Mapping[str, object]) -> str:
     """An identity in words."""
     if not identity:
         return "its record cannot be read"
     return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in identity.items())
 
 
-def _written(out: Path, frames: int, seed: int, workers: int) -> Iterator[tuple[str, Counts]]:
+def _written(order: _Order, frames: int, workers: int) -> Iterator[tuple[str, Counts]]:
     """Writes all frames; yields label file name and pixel counts in the order of the frames."""
     if workers == 1 or frames == 1:
         for index in range(frames):
-            yield _write_frame(out, index, seed)
+            yield _write_frame(order, index)
         return
     # Started afresh, not forked: the caller may hold threads, locks or a database connection.
     with ProcessPoolExecutor(
@@ -180,19 +201,18 @@ def _written(out: Path, frames: int, seed: int, workers: int) -> Iterator[tuple[
         try:
             indices = iter(range(frames))
             waiting = [
-                pool.submit(_write_frame, out, index, seed)
-                for index in islice(indices, 4 * workers)
+                pool.submit(_write_frame, order, index) for index in islice(indices, 4 * workers)
             ]
             while waiting:
                 result = waiting.pop(0).result()
                 for index in islice(indices, 1):
-                    waiting.append(pool.submit(_write_frame, out, index, seed))
+                    waiting.append(pool.submit(_write_frame, order, index))
                 yield result
         except BrokenProcessPool as error:
             raise StorageError(
-                f"a drawing process ended while writing {out}; expected it to finish: check free "
-                "memory and call again with fewer workers.",
-                str(out),
+                f"a drawing process ended while writing {order.out}; expected it to finish: check "
+                "free memory and call again with fewer workers.",
+                str(order.out),
             ) from error
         finally:
             pool.shutdown(cancel_futures=True)
@@ -211,17 +231,15 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _write_frame(out: Path, index: int, seed: int) -> tuple[str, Counts]:
-    """Draws and writes one frame; returns label file name and pixel counts."""
-    frame = plan_frame(index, seed)
+def _write_frame(order: _Order, index: int) -> tuple[str, Counts]:
+    """Draws and writes one frame; returns its label's name and pixel counts."""
+    layout = drawn_layout(order.layout)
+    frame = layout.planned(plan_frame(index, order.seed))
     rng = np.random.default_rng(np.random.SeedSequence(frame.entropy))
-    picture, ids = draw_frame(frame.spec, rng)
-    name = frame.name
-    label = encode_png(PALETTE[ids], frame.label_encoding)
-    _write(out / name.path("label", ".png"), label)
-    _write(out / name.path("camera", ".json"), camera_json(name).encode())
-    _write(out / name.path("camera", ".png"), encode_png(picture, CAMERA))
-    return name.file("label", ".png"), count_classes(ids)
+    picture, ids = reduced_frame(*draw_frame(frame.spec, rng), order.reduced)
+    for path, content in layout.files(frame, picture, ids).items():
+        _write(order.out / path, content)
+    return layout.label_name(frame), layout.count(ids)
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Names, folders and JSON files of the set, as A2D2's camera_lidar_semantic lays them out."""
+"""Scene, camera and time of a frame, and the JSON files that A2D2's sets have beside pictures."""
 
 import json
 from dataclasses import dataclass
@@ -10,9 +10,7 @@ import numpy as np
 from sample_data.cameras import CAMERAS, HEIGHT_PX, WIDTH_PX, Camera
 from sample_data.styles import SCENES
 
-SEMANTIC_FOLDER = "camera_lidar_semantic"
 CALIBRATION_FILE = "cams_lidars.json"
-CLASS_LIST_FILE = "class_list.json"
 FRAMES_PER_SECOND = 29.97
 
 _LIDAR_IDS = {
@@ -47,20 +45,6 @@ class FrameName:
     recorded_us: int
     """Time of exposure, microseconds since 1970 UTC."""
 
-    def path(self, kind: str, suffix: str) -> str:
-        """The path below the set's root.
-
-        Args:
-            kind: "camera" or "label".
-            suffix: ".png" or ".json".
-        """
-        return f"{SEMANTIC_FOLDER}/{self.scene}/{kind}/cam_{self.camera}/{self.file(kind, suffix)}"
-
-    def file(self, kind: str, suffix: str) -> str:
-        """The file name, such as 20260616091422_label_frontcenter_000000123.png."""
-        token = CAMERAS[self.camera].file_token
-        return f"{self.scene.replace('_', '')}_{kind}_{token}_{self.number:09d}{suffix}"
-
 
 def scene_start(scene: int, seed: int) -> datetime:
     """The start of a scene's drive, with its UTC offset; minute and second follow from the seed."""
@@ -90,8 +74,12 @@ def camera_json(name: FrameName) -> str:
     return json.dumps(content, indent=4)
 
 
-def calibration_json() -> str:
-    """The text of cams_lidars.json, with the cameras that the pictures are drawn with."""
+def calibration_json(reduced: int) -> str:
+    """The text of cams_lidars.json, with the cameras that the pictures are drawn with.
+
+    Args:
+        reduced: What width and height of the pictures were divided by.
+    """
     content = {
         "vehicle": {
             "view": _view((0.0, 0.0, 0.0), 0.0, 0.0),
@@ -102,18 +90,19 @@ def calibration_json() -> str:
             },
         },
         "lidars": {name: {"view": _view(*mount)} for name, mount in _LIDARS.items()},
-        "cameras": {name: _camera_entry(camera) for name, camera in CAMERAS.items()},
+        "cameras": {name: _camera_entry(camera, reduced) for name, camera in CAMERAS.items()},
     }
     return json.dumps(content, indent=2) + "\n"
 
 
-def _camera_entry(camera: Camera) -> dict[str, object]:
+def _camera_entry(camera: Camera, reduced: int) -> dict[str, object]:
     """One camera of cams_lidars.json."""
     telecam = camera.name == "front_center"
     centre_x, centre_y = camera.centre_px
+    focal = camera.focal_px / reduced
     matrix = [
-        [camera.focal_px, 0.0, centre_x],
-        [0.0, camera.focal_px, centre_y],
+        [focal, 0.0, centre_x / reduced],
+        [0.0, focal, centre_y / reduced],
         [0.0, 0.0, 1.0],
     ]
     return {
@@ -123,7 +112,7 @@ def _camera_entry(camera: Camera) -> dict[str, object]:
         "CamMatrix": matrix,
         "CamMatrixOriginal": matrix,
         "Distortion": [[0.0] * 5 if telecam else list(_TAN_SERIES)],
-        "Resolution": [WIDTH_PX, HEIGHT_PX],
+        "Resolution": [WIDTH_PX // reduced, HEIGHT_PX // reduced],
     }
 
 

@@ -22,6 +22,8 @@ is front_center; frame 0 is the first."""
 class PlannedFrame:
     """A frame before it is drawn."""
 
+    index: int
+    """Its position in the set, counted from 0."""
     name: FrameName
     """Its identity."""
     spec: FrameSpec
@@ -30,6 +32,11 @@ class PlannedFrame:
     """Byte layout of its label file."""
     entropy: tuple[int, int]
     """What its random generator starts from."""
+
+    @property
+    def scene(self) -> int:
+        """Position of its scene in SCENES."""
+        return self.index % len(SCENES)
 
 
 def plan_frame(index: int, seed: int) -> PlannedFrame:
@@ -44,7 +51,7 @@ def plan_frame(index: int, seed: int) -> PlannedFrame:
     spec = FrameSpec(style, CAMERAS[camera], index % _SHOWPIECE_EVERY == 0, cyclists)
     encoding = LABEL_NONE if scene % 2 else LABEL_SUB
     name = frame_name(scene, position, camera, seed)
-    return PlannedFrame(name, spec, encoding, (seed, index))
+    return PlannedFrame(index, name, spec, encoding, (seed, index))
 
 
 def _camera_at(extra: tuple[str, ...], position: int) -> str:

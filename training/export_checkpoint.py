@@ -52,14 +52,14 @@ def export_checkpoint(model_dir: Path, step: int, out: Path, network: str = "") 
     from training.network.model_files import write_model  # with TensorFlow
     from training.network.networks import build_network
 
-    classes = LabelClasses.of(checkpoint.class_list, checkpoint.class_map, str(model_dir))
+    classes = LabelClasses.of(checkpoint.labels, checkpoint.class_map, str(model_dir))
     record = _record(model_dir)
     about = AboutModel(
         sha256="",
         network=identity.network,
         step=step,
         classes=classes.names,
-        class_list=checkpoint.class_list,
+        labels=checkpoint.labels,
         class_map=checkpoint.class_map.as_json() if checkpoint.class_map else None,
         height_px=identity.height_px,
         width_px=identity.width_px,

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path, atomic_write
-from ingest.labels.class_list import tag_name
 from pipeline.runs.bad_frames import FAIL, BadFrames
 from pipeline.runs.prediction_set import MOST_NAMED
 from pipeline.runs.score_thresholds import parse_thresholds
@@ -249,8 +248,7 @@ def _short(value: object) -> str:
 
 def _write_cells(results: Sequence[StoredShard], path: Path) -> None:
     """Write what was taken for what in each frame: fkey, truth, predicted (class tags), pixels."""
-    classes = results[0].about.classes
-    tags = pa.array([tag_name(name) for name in classes])
+    tags = pa.array(results[0].about.tags)
 
     def named(indices: Int32, names: pa.Array) -> pa.DictionaryArray:
         return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), names)
@@ -264,8 +262,8 @@ def _write_cells(results: Sequence[StoredShard], path: Path) -> None:
             fkeys = result.scores()["fkey"].combine_chunks()
             columns = [
                 named(cells.frame, fkeys),
-                named(cells.cell // len(classes), tags),
-                named(cells.cell % len(classes), tags),
+                named(cells.cell // len(tags), tags),
+                named(cells.cell % len(tags), tags),
                 pa.array(cells.pixels, pa.int32()),
             ]
             file.write_table(pa.Table.from_arrays(columns, schema=FRAME_CELLS_SCHEMA))

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path, clear_parts
-from ingest.labels.class_list import ClassList, tag_name
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.cache.reading import Reading, ReadsThrough
 from pipeline.cores import threads_of_process
 from pipeline.manifest import Manifest
@@ -58,7 +58,7 @@ def predict(settings: RunSettings) -> None:
         raise InvalidInput("predict needs --results_dir")
     use_threads(threads_of_process(settings.threads, 1))
     through = ReadsThrough.at(settings.manifest, settings.staging)
-    split, name, class_list = open_split(through.manifest, settings.split, "validation")
+    split, name, classes = open_split(through.manifest, settings.split, "validation")
     model = AboutModel.read(settings.model_dir)
     about = About(
         model.sha256,
@@ -76,7 +76,7 @@ def predict(settings: RunSettings) -> None:
         if written_frames(scores, about) is None:
             with through:
                 through.begin(Reading(settings.shard, settings.shards, 1, 0, len(split)))
-                _predict(settings, settings.results_dir, split, class_list, through, about)
+                _predict(settings, settings.results_dir, split, classes, through, about)
             paths = [piece_scores(settings.results_dir, about, piece) for piece in pieces]
             write_scores(scores, pa.concat_tables([read_scores(path)[1] for path in paths]))
             outcome = f"written to {scores}"
@@ -108,7 +108,7 @@ def _predict(
     settings: RunSettings,
     results_dir: Path,
     split: Manifest,
-    class_list: ClassList,
+    classes: DatasetClasses,
     through: ReadsThrough,
     about: About,
 ) -> None:
@@ -126,9 +126,9 @@ def _predict(
             through.has_read(index)
     if not lacking:
         return
-    shard = _opened(settings, split, frames, class_list, through)
+    shard = _opened(settings, split, frames, classes, through)
     drop_library_pages()
-    schema = schema_of([tag_name(name) for name in shard.classes.names], about)
+    schema = schema_of(shard.classes.tags, about)
     clear_parts((results_dir / shard.pictures[lacking[0].begin]).parent.glob("*.part"))
     for piece in lacking:
         scores: list[Mapping[str, Any]] = []
@@ -147,7 +147,7 @@ def _opened(
     settings: RunSettings,
     split: Manifest,
     frames: Manifest,
-    class_list: ClassList,
+    classes: DatasetClasses,
     through: ReadsThrough,
 ) -> _Shard:
     model, about = read_model(
@@ -158,9 +158,9 @@ def _opened(
         frames,
         split.shard_rows(settings.shard, settings.shards).tolist(),
         picture_paths(frames),
-        open_reader(frames, class_list, *size, wait_for=through.wait_for)[0],
+        open_reader(frames, classes, *size, wait_for=through.wait_for)[0],
         Predictor(model),
-        about.label_classes(split.header.class_list, split.header.name),
+        about.label_classes(classes, split.header.name),
     )
 
 
@@ -186,7 +186,7 @@ def _frame(
     ids = prediction.best.at_size(height_px, width_px)
     with atomic_path(results_dir / picture, parents=True, clear=False) as partial_path:
         class_picture(ids, shard.classes.colours).save(partial_path, format="PNG")
-    tags = [tag_name(name) for name in shard.classes.names]
+    tags = shard.classes.tags
     counts = np.bincount(ids.ravel(), minlength=len(tags))
     say(f"frame {index + 1}/{len(shard.frames)} {picture}")
     return {

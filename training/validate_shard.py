@@ -12,6 +12,7 @@ from pipeline.runs.prediction_set import PredictionSet
 from training.input.dataset import open_split
 from training.input.frame_reader import Frame, LabelledFrame
 from training.input.given_predictions import PredictionDecoder, PredictionFiles, read_match
+from training.input.label_classes import LabelClasses
 from training.input.split_shards import FrameId, Split
 from training.library_pages import drop_library_pages
 from training.network.about_model import AboutModel
@@ -43,9 +44,9 @@ def validate_shard(settings: RunSettings) -> None:
     if settings.results_dir is None:
         raise InvalidInput("evaluate needs --results_dir")
     through = ReadsThrough.at(settings.manifest, settings.staging)
-    frames, name, class_list = open_split(through.manifest, settings.split, "validation")
-    numbered = NumberedColours.of(frames.header.class_list)
-    split = Split(frames.need_labels(), name, class_list, numbered, settings.shards)
+    frames, name, classes = open_split(through.manifest, settings.split, "validation")
+    numbered = NumberedColours.of(classes)
+    split = Split(frames.need_labels(), name, classes, numbered, settings.shards)
     shard = split.shard(settings.shard)
     models = [_model(settings, split, settings.model_dir, settings.model, settings.results_dir)]
     if settings.compare_dir is not None:
@@ -79,7 +80,8 @@ def _model(settings: RunSettings, split: Split, folder: Path, network: str, resu
         description = AboutModel.read(folder)
     else:
         description = AboutPredictions(given, read_match(folder))
-    about = _about(split, description, folder, settings)
+    classes = description.label_classes(split.classes, split.frames.header.name)
+    about = _about(split, description, classes, folder, settings)
     return Model(folder, network, results, about, description)
 
 
@@ -89,17 +91,16 @@ def _scorer(settings: RunSettings, model: Model, split: Split) -> Scorer:
     from training.network.predictor import Predictor
 
     built, about = read_model(model.folder, trust_model=settings.trust_model, network=model.network)
-    header = split.frames.header
-    classes = about.label_classes(header.class_list, header.name)
+    classes = about.label_classes(split.classes, split.frames.header.name)
     predictor = Predictor(built, mirrors=settings.augment_test == "mirror")
     return Scorer(model, lambda _, frame: predictor.predict(frame.image), classes)
 
 
 def _given(model: Model, about: AboutPredictions, split: Split) -> Scorer:
     """The scorer of predictions that another program made."""
-    header, given = split.frames.header, about.given
-    classes = about.label_classes(header.class_list, header.name)
-    decoder = PredictionDecoder(given, classes, header.class_list, header.name)
+    name, given = split.frames.header.name, about.given
+    classes = about.label_classes(split.classes, name)
+    decoder = PredictionDecoder(given, classes, split.classes, name)
     files = PredictionFiles(model.folder, given, decoder)
 
     def predict(frame_id: FrameId, frame: Frame | LabelledFrame) -> FramePrediction:
@@ -110,7 +111,11 @@ def _given(model: Model, about: AboutPredictions, split: Split) -> Scorer:
 
 
 def _about(
-    split: Split, model: AboutModel | AboutPredictions, folder: Path, settings: RunSettings
+    split: Split,
+    model: AboutModel | AboutPredictions,
+    classes: LabelClasses,
+    folder: Path,
+    settings: RunSettings,
 ) -> About:
     header = split.frames.header
     lineage: dict[str, Any] = {
@@ -125,6 +130,8 @@ def _about(
         model_dir=str(folder.resolve()),
         step=model.step,
         classes=model.classes,
+        tags=classes.tags,
+        label_tags=classes.label_tags,
         class_map=model.class_map,
         dataset=header.name,
         version=header.version,

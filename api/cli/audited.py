@@ -16,7 +16,7 @@ _CHANGING = frozenset(
         "ingest", "watch", "select", "stage", "train", "validate", "predict", "run", "improve",
         "compact", "catalog check", "catalog restore",
         "source add", "source set", "source remove",
-        "tags add", "tags set", "tags extract", "tags import", "tags import-map",
+        "tags add", "tags group", "tags set", "tags extract", "tags import", "tags import-map",
         "tags import-scores", "tags remove", "tags drop",
         "dataset create", "dataset split", "dataset extend", "dataset reduce", "dataset rebuild",
         "dataset rename", "dataset describe", "dataset remove",
@@ -31,6 +31,7 @@ _CHANGING = frozenset(
 )  # fmt: skip
 _ONLY_WITH = {
     "select": ("save",),
+    "tags group": ("words",),
     "catalog check": ("repair",),
     "cache limit": ("soft", "hard", "soft_files", "hard_files", "free", "user"),
 }

@@ -76,7 +76,7 @@ def _result(session: "Session", order: "HomeOrder", folder: Path) -> Any:
     """Do an order in this process; the JSON document that it ends with."""
     from api.cli import destination
     from api.cli.json_report import MOST_PROBLEMS, JsonReport, failures
-    from api.schemas.home_orders import Extraction, PolicyRun, Scan, Staging
+    from api.schemas.home_orders import Extraction, LabelCheck, PolicyRun, Scan, Staging
 
     report = JsonReport(JobPaths(folder).progress)
     match order:
@@ -102,6 +102,12 @@ def _result(session: "Session", order: "HomeOrder", folder: Path) -> Any:
 
             read = session.extractions.run(order, show)
             return [{**one, "problems": one["problems"][:MOST_PROBLEMS]} for one in read]
+        case LabelCheck():
+
+            def show_labels(labels: int, to_read: int) -> None:
+                report.progress({"labels": labels, "labels_to_read": to_read})
+
+            return session.label_checks.run(order, show_labels)
         case PolicyRun():
             return session.policies.run(order.policy, run_id=order.run).model_dump(mode="json")
     raise AssertionError(order)

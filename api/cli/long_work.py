@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from api.cli import destination
 from api.cli.sigint import leaving_job_running
 from api.cli.target import Record, home_session
-from api.schemas.home_orders import Extraction, Scan, Staging
+from api.schemas.home_orders import Extraction, LabelCheck, Scan, Staging
 from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:  # commands on a home do without httpx, those that ask a server without databases
@@ -86,6 +86,21 @@ def server_scan(order: Scan, show: Callable[[Body], None]) -> Body:
     )
     scanned: Body = _result(job, show)
     return scanned
+
+
+def check_labels(order: LabelCheck, show: Callable[[int, int | None, str], None]) -> Body:
+    """Look at a source's labels: what they hold, and the problems of the last scans.
+
+    Args:
+        order: The source, and how many labels.
+        show: Told how many labels are done and how many there are; or a job's state.
+    """
+    if destination.server() is None:
+        return home_session().label_checks.run(order, lambda done, of: show(done, of, ""))
+    source = destination.client().sources.get(order.source)
+    job = source.check_labels(labels=order.labels)
+    checked: Body = _result(job, lambda job: show(0, None, str(job["state"])))
+    return checked
 
 
 def extract(

@@ -9,7 +9,6 @@ REASONS: Mapping[str, str] = {
     "watch": "it runs until somebody stops it: start it on the server's machine",
     "compact": "it deletes the catalog's old files: let a timer start it on the server's machine",
     "catalog": "checks, copies and backups need the catalog's keys and disks",
-    "labels": "they read the source's files again, for minutes",
     "mcp": "an assistant asks a server itself, at /mcp",
     "demo": "it makes a home of its own",
 }

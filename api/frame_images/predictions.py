@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, islice, zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job, Source
 from catalog.storage.bounded_file import parsed_json, read_bounded
 from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.jobs.request import JobPaths
 from pipeline.runs.class_map import ClassMap
 
@@ -210,14 +211,16 @@ def _class_of_label(
     record = _job(workspace, job)
     try:
         path = Path(str(record.paths["model_dir"])) / "model.json"
-        map_ = parsed_json(read_bounded(path, _MOST_BYTES)).get("class_map")
+        about = parsed_json(read_bounded(path, _MOST_BYTES))
+        map_ = about.get("class_map")
         if map_ is not None:
-            return [*ClassMap.from_json(map_).ids_of(class_list.classes, source)]
-    except (OSError, KeyError, ValueError, AttributeError, FramesiftError) as error:
-        hint = f"its model.json cannot be read, which says how it merged classes: {error}"
+            return [
+                *ClassMap.from_json(map_).ids_of(class_list.classes, source, class_list.left_out)
+            ]
+        labels = DatasetClasses.from_json(about)
+    except (OSError, LookupError, TypeError, ValueError, AttributeError, FramesiftError) as error:
+        hint = f"its model.json cannot be read, which says what its classes are: {error}"
         raise NotFound("model", _model_of(record), hint) from error
-    learned = count()
-    return [
-        None if class_id in class_list.ignored else next(learned)
-        for class_id in range(len(class_list))
-    ]
+    learned = [tag for n, tag in enumerate(labels.tags) if n not in labels.ignored]
+    class_of_tag = {tag: class_id for class_id, tag in enumerate(learned)}
+    return [class_of_tag.get(tag) for tag in class_list.tags]

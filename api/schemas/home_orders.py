@@ -1,11 +1,11 @@
-"""Orders for jobs that are the home's own work: a staging, a scan, an extraction, a policy's run.
+"""Orders for jobs that are the home's own work: a staging, a scan, a check of labels...
 
 A request's body and a command line each make one; the record of a server's job keeps it, and the
 job's process does it. Each setting is one field here, as in pipeline.runs.orders.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from ingest.scan.removal_guard import MOST_REMOVED
@@ -155,6 +155,24 @@ class Extraction(HomeOrder):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LabelCheck(HomeOrder):
+    """Labels of a source to be looked at."""
+
+    kind: ClassVar[str] = "labels"
+
+    source: Annotated[str, replace(_SOURCE, help="The source; it has been scanned.")]
+    labels: Annotated[
+        int | None,
+        Setting(
+            help="Read so many, spread over all; all by default.",
+            option="--labels",
+            ge=1,
+            examples=(500,),
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class PolicyRun(HomeOrder):
     """A run of a policy, which was begun, to be done."""
 
@@ -171,7 +189,7 @@ class PolicyRun(HomeOrder):
         return {"policy": self.policy}
 
 
-_ORDERS = {order.kind: order for order in (Staging, Scan, Extraction, PolicyRun)}
+_ORDERS = {order.kind: order for order in (Staging, Scan, Extraction, LabelCheck, PolicyRun)}
 
 
 def home_order_of(data: Mapping[str, Any]) -> HomeOrder:

@@ -12,7 +12,9 @@ from pipeline.job_state import JobState
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
     from catalog.records.tables import Dataset, Job
 
-Kind = Literal["train", "validate", "predict", "run", "scan", "stage", "extract", "policy"]
+Kind = Literal[
+    "train", "validate", "predict", "run", "scan", "stage", "extract", "labels", "policy"
+]  # fmt: skip
 
 EXAMPLE_FOLDER = "/data/framesift/jobs/train-bikes-7"
 

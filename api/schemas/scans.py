@@ -89,6 +89,13 @@ class ProblemsAnswer(PageAnswer):
     problems: list[ProblemBody]
 
 
+@body_of(home_orders.LabelCheck)
+class NewLabelCheck(Schema):
+    """Labels to be looked at."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 @body_of(home_orders.Scan)
 class NewScan(Schema):
     """A scan to be made."""

@@ -29,6 +29,9 @@ class TagBody(Versioned):
     )
     values: list[str] = Field(description="Of a Restricted tag.", examples=[[]])
     title: str = Field(description="The class that it counts; else empty.", examples=[""])
+    classes: list[str] = Field(
+        description="Of a class group: the tags of the classes whose pixels it sums.", examples=[[]]
+    )
 
 
 class TagsAnswer(PageAnswer):
@@ -57,6 +60,21 @@ class NewTag(BaseModel):
         examples=[["sun", "rain", "fog"]],
     )
     family: Name = Field(default=OWN_FAMILY, description="Tag family to put it in.")
+
+
+class NewGroup(BaseModel):
+    """A class group to be defined."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tag: Name = Field(description="Lower-case letters, digits, '_' and '-'.", examples=["vehicle"])
+    classes: list[Name] = Field(
+        min_length=1,
+        max_length=MOST_MANY,
+        fail_fast=True,
+        description="Tags or names of the classes whose pixels it sums.",
+        examples=[["car", "truck", "bus"]],
+    )
 
 
 class TagChange(BaseModel):

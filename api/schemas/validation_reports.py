@@ -14,6 +14,11 @@ class ClassScoreAnswer(Schema):
 
     class_: str = Field(alias="class", examples=["Car"])
     tag: str = Field(examples=["car"])
+    label_tags: list[str] = Field(
+        default=[],
+        description="Tags of the label classes that it is made of.",
+        examples=[["car", "truck"]],
+    )
     truth_pixels: int = Field(examples=[1204410])
     predicted_pixels: int = Field(examples=[1187220])
     iou: float | None = Field(examples=[0.71])

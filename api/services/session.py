@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from api.services.frames import Frames
     from api.services.jobs.models import Models
     from api.services.jobs.service import Jobs
+    from api.services.label_checks import LabelChecks
     from api.services.pictures import Pictures
     from api.services.policies.regexes import Regexes
     from api.services.policies.service import Policies
@@ -95,6 +96,13 @@ class Session(Call):
         from api.services.jobs.service import Jobs
 
         return Jobs(self)
+
+    @cached_property
+    def label_checks(self) -> "LabelChecks":
+        """Checks of sources' labels."""
+        from api.services.label_checks import LabelChecks
+
+        return LabelChecks(self)
 
     @cached_property
     def models(self) -> "Models":

@@ -26,6 +26,7 @@ from catalog.records.expected_version import ExpectedVersion
 from catalog.records.jobs import recorded_job
 from catalog.tags import families as tag_families
 from catalog.tags import tags
+from catalog.tags.class_groups import define_group
 from catalog.tags.confusion_cells import scored_models
 from catalog.tags.tag_kinds import kinds, tag_version
 from catalog.tags.tag_rules import DEFAULT, OWN_FAMILY
@@ -51,7 +52,7 @@ class Tags(Service):
         """Every tag in order of creation, of a catalog snapshot or the newest."""
         titles = self._workspace.class_names()
         with self._workspace.catalog.reading(at) as cursor:
-            columns, rules = tag_columns(cursor), kinds(cursor)
+            columns, rules, groups = tag_columns(cursor), kinds(cursor), cursor.groups
         return [
             TagBody(
                 tag=column.tag,
@@ -60,7 +61,8 @@ class Tags(Service):
                 kind=kind.kind,
                 values=list(kind.allowed),
                 title=titles.get(column.tag, ""),
-            ).of_version(tag_version(column, kind))
+                classes=list(groups.get(column.tag, ())),
+            ).of_version(tag_version(column, kind, groups.get(column.tag, ())))
             for column in columns
             for kind in (rules.get(column.tag, DEFAULT),)
         ]
@@ -68,6 +70,11 @@ class Tags(Service):
     def class_names(self) -> dict[str, str]:
         """Class name of each tag that counts a class's pixels, in class order."""
         return self._workspace.class_names()
+
+    def classes_and_groups(self) -> dict[str, str]:
+        """`class_names`, and behind them the newest class groups, called as their tags are."""
+        with self._workspace.catalog.reading() as snapshot:
+            return {**self.class_names(), **{tag: tag for tag in snapshot.groups}}
 
     def get(self, tag: str, *, at: int | None = None) -> TagBody:
         """A tag.
@@ -102,6 +109,15 @@ class Tags(Service):
             OWN_FAMILY if family is None else family,
         )
         return self.get(name)
+
+    def group(self, tag: str, classes: Sequence[str]) -> TagBody:
+        """Define a tag as the sum of classes' pixels: catalog.tags.class_groups.define_group."""
+        define_group(self._workspace.whole_catalog, tag, classes)
+        return self.get(tag)
+
+    def groups(self, *, at: int | None = None) -> builtins.list[TagBody]:
+        """Class groups in order of creation, of a catalog snapshot or the newest."""
+        return [body for body in self.by_creation(at=at) if body.classes]
 
     def set(
         self,

@@ -21,8 +21,10 @@ from catalog.lake.schema import (
     FRAME_TAGS,
     FRAME_TAGS_COLUMNS,
     FRAME_TREES,
+    GROUP_TAGS,
     INTERNAL_FILES_COLUMNS,
     LAYOUT_TAGS,
+    NOBODY_SETS,
     OF_SCANS,
     UNKNOWN_PIXELS,
 )
@@ -273,8 +275,7 @@ def peoples_tags(cursor: Cursor) -> list[TagColumn]:
     return [
         column
         for column in tag_columns(cursor)
-        if column.table not in (CLASS_PIXELS, FRAME_TAGS, LAYOUT_TAGS)
-        and family_of(column.table) not in read
+        if column.table not in NOBODY_SETS and family_of(column.table) not in read
     ]
 
 
@@ -304,7 +305,9 @@ def _fkeys_of(source: SourceNames) -> str:
 
 def _tables_of_tags(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """The tables of every tag family, of models and of scans, and last the files' own."""
-    families = dict.fromkeys(column.table for column in tag_columns(connection))
+    families = dict.fromkeys(
+        column.table for column in tag_columns(connection) if column.table != GROUP_TAGS
+    )
     return [*families, *confusion_cells.tables(connection), *OF_SCANS, FILES]
 
 

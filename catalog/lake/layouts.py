@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Rows
+from catalog.lake.group_tags import read_from, value_of
 from catalog.lake.schema import (
     CLASS_PIXELS,
     FILES,
@@ -201,7 +202,7 @@ class Joined:
 
     def needed(self, tags: Tags, statement: str, *, labelled: bool) -> str:
         """See TableLayout: every table is joined by a text, and DuckDB leaves none out."""
-        families = {tag.table for name, tag in tags.items() if f'"{name}"' in statement}
+        families = {read_from(tag) for name, tag in tags.items() if f'"{name}"' in statement}
         if not _OF_FILES.search(statement):
             return _without_files(_of(tags, families), labelled)
         families |= {CLASS_PIXELS, FRAME_TAGS}
@@ -391,7 +392,7 @@ _EVERY_ROW = "main.{}"
 
 
 def _of(tags: Tags, families: Collection[str]) -> Tags:
-    return {name: tag for name, tag in tags.items() if tag.table in families}
+    return {name: tag for name, tag in tags.items() if read_from(tag) in families}
 
 
 def _without_files(tags: Tags, labelled: bool) -> str:
@@ -400,16 +401,18 @@ def _without_files(tags: Tags, labelled: bool) -> str:
     What frames are made of and their pixels are written and removed together, so that frames are
     the rows of either.
     """
-    families = dict.fromkeys(tag.table for tag in tags.values())
+    families = dict.fromkeys(map(read_from, tags.values()))
     anchor = next((t for t in (FRAME_TAGS, CLASS_PIXELS) if t in families), FRAME_TAGS)
-    of_tags = "".join(f', {tag.table}."{tag.tag}"' for tag in tags.values())
+    # The anchor is called f, as the files are elsewhere.
+    of_tags = "".join(
+        f', {value_of(tag, "f" if read_from(tag) == anchor else read_from(tag))} AS "{tag.tag}"'
+        for tag in tags.values()
+    )
     joins = "".join(
         f" {'' if table == CLASS_PIXELS else 'LEFT '}JOIN main.{table} ON {table}.fkey = f.fkey"
         for table in families
         if table != anchor
     )
-    # The anchor is called f, as the files are elsewhere.
-    of_tags = of_tags.replace(f" {anchor}.", " f.")
     # Each table by a column that takes next to no time to read: names of labels would.
     has_label = f"{LABELLED} = 1" if anchor == FRAME_TAGS else f"{UNKNOWN_PIXELS} IS NOT NULL"
     return (
@@ -421,9 +424,9 @@ def _without_files(tags: Tags, labelled: bool) -> str:
 def _joined(tags: Tags, labelled: bool, collection: str, source: str = _EVERY_ROW) -> str:
     """Over the catalog's own tables, each read as ``source`` says."""
     files = with_collection(source.format(FILES), collection)
-    families = dict.fromkeys(tag.table for tag in tags.values())
+    families = dict.fromkeys(map(read_from, tags.values()))
     of_files = ", ".join(f'f."{name}"' for name in FILES_COLUMNS)
-    of_tags = ", ".join(f'{tag.table}."{tag.tag}"' for tag in tags.values())
+    of_tags = ", ".join(f'{value_of(tag, read_from(tag))} AS "{tag.tag}"' for tag in tags.values())
     computed = ", ".join(f"{value} AS {name}" for name, (_, value) in MADE.items())
     joins = "".join(
         f" {'' if table in (CLASS_PIXELS, FRAME_TAGS) else 'LEFT '}JOIN"

@@ -23,6 +23,7 @@ from typing_extensions import override
 from catalog.errors import CollectionFails, SqlError
 from catalog.lake import views as discover_views
 from catalog.lake.connection import DISCOVER, LAKE
+from catalog.lake.group_tags import ClassGroups, groups_among, view_of
 from catalog.lake.layouts import ROW
 from catalog.lake.schema import FILES
 from catalog.lake.sql_guard import SelectOnly, nodes
@@ -147,12 +148,17 @@ class LakeNames:
     cells: bool
     """There is a table of confusion cells."""
 
+    @property
+    def groups(self) -> ClassGroups:
+        """The class groups among the tags."""
+        return groups_among(self.tags)
+
     @staticmethod
     def of(connection: duckdb.DuckDBPyConnection) -> "LakeNames":
         """Those of the snapshot that a connection reads."""
         return LakeNames(
             tuple(_tables(connection)),
-            tuple(discover_views.tag_columns(connection)),
+            tuple(discover_views.tag_columns(connection, f"{LAKE}.main")),
             discover_views.has_cells(connection),
         )
 
@@ -225,9 +231,10 @@ def make_views(
     Args:
         views: Statements that make those of LAKE's tables.
     """
-    on_top = discover_views.definitions(names.tags, cells=names.cells, database=database)
+    on_top = discover_views.definitions(names.tags, cells=names.cells, database=database).values()
+    groups = [view_of(names.groups, database)] if names.groups else []
     try:
-        connection.execute("; ".join(["BEGIN TRANSACTION", *views, *on_top.values(), "COMMIT"]))
+        connection.execute("; ".join(["BEGIN TRANSACTION", *views, *groups, *on_top, "COMMIT"]))
     except BaseException:
         with suppress(duckdb.Error):
             connection.execute("ROLLBACK")

@@ -14,6 +14,12 @@ FRAME_TAGS = "tags_frame"
 LAYOUT_TAGS = "tags_layout"
 """Tags that files' names give by the layouts of their sources; made when the first has some."""
 
+GROUP_TAGS = "tags_class_groups"
+"""Class groups: a view, made when there is the first (catalog.lake.group_tags)."""
+
+NOBODY_SETS = (CLASS_PIXELS, FRAME_TAGS, LAYOUT_TAGS, GROUP_TAGS)
+"""Tables of the tags that scans give, and that are computed of those."""
+
 FRAME_TREES = "frame_trees"
 FILE_DIGESTS = "file_digests"
 UNKNOWN_PIXELS = "unknown_pixels"

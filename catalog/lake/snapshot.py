@@ -12,6 +12,7 @@ import pyarrow as pa
 from catalog.lake.connection import snapshot_of
 from catalog.lake.cursor import CursorRows
 from catalog.lake.frames_relation import FramesRelation
+from catalog.lake.group_tags import ClassGroups, groups_among
 from catalog.lake.layouts import TableLayout, Tags
 from catalog.lake.schema import CLASS_PIXELS, POSITION_TAGS
 from catalog.lake.sql_guard import SelectOnly
@@ -154,6 +155,19 @@ class Snapshot(CursorRows):
             for tag, name in names.items()
             if tag in tags and tags[tag].table == CLASS_PIXELS
         }
+
+    @property
+    def groups(self) -> ClassGroups:
+        """The class tags of each class group, by the group's tag."""
+        return self.once_of_names("class groups", lambda: groups_among(self.tags.values()))
+
+    @property
+    def classes_and_groups(self) -> Mapping[str, str]:
+        """`classes`, and behind them each class group, which is called as its tag is.
+
+        For what counts a class by itself: pixels of a group are pixels of its classes, too.
+        """
+        return {**self.classes, **{tag: tag for tag in self.groups}}
 
     @cached_property
     def collection(self) -> str:

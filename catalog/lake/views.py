@@ -5,7 +5,8 @@
     t_<tag>            fkey and value (text) of every tag
     confusion_cells    what models took for what; `frame` is the fkey (where scores were imported)
 
-They lie in the schema BLUADMIN and follow the tags in the transaction that changes them.
+They lie in the schema BLUADMIN and follow the tags in the transaction that changes them. So does
+tags_class_groups, which lies beside the tables: see catalog.lake.group_tags.
 """
 
 import hashlib
@@ -15,23 +16,38 @@ import duckdb
 
 from catalog.lake.connection import DISCOVER, LAKE
 from catalog.lake.cursor import Cursor
-from catalog.lake.schema import CLASS_PIXELS, CONFUSION_CELLS, FILES, FILES_COLUMNS, VIEW_COLUMNS
+from catalog.lake.group_tags import class_groups, read_from, value_of, view_of
+from catalog.lake.schema import (
+    CLASS_PIXELS,
+    CONFUSION_CELLS,
+    FILES,
+    FILES_COLUMNS,
+    GROUP_TAGS,
+    VIEW_COLUMNS,
+)
 from catalog.values import TagColumn
 
 
-def tag_columns(cursor: Cursor) -> list[TagColumn]:
-    """Every tag of every family, families in order of creation, as the cursor's snapshot has it."""
+def tag_columns(cursor: Cursor, schema: str = "main") -> list[TagColumn]:
+    """Every tag of every family, families in order of creation, as the cursor's snapshot has it.
+
+    Those of GROUP_TAGS, which is no table, come last.
+
+    Args:
+        schema: Has the tables, as the cursor names it.
+    """
     rows = cursor.execute(
         """
         SELECT column_name, table_name, data_type
         FROM duckdb_columns()
         WHERE database_name = 'lake' AND schema_name = 'main' AND column_name <> 'fkey'
           AND (table_name = ? OR table_name LIKE 'tags\\_%' ESCAPE '\\')
-        ORDER BY table_name <> ?, table_oid, column_index
+        ORDER BY table_name <> ?, table_name = ?, table_oid, column_index
         """,
-        [CLASS_PIXELS, CLASS_PIXELS],
+        [CLASS_PIXELS, CLASS_PIXELS, GROUP_TAGS],
     ).fetchall()
-    return [TagColumn(tag, table, kind) for tag, table, kind in rows]
+    groups = class_groups(cursor, schema) if rows and rows[-1][1] == GROUP_TAGS else {}
+    return [TagColumn(tag, table, kind, groups.get(tag, ())) for tag, table, kind in rows]
 
 
 def view_columns(cursor: Cursor) -> dict[str, dict[str, str]]:
@@ -64,9 +80,13 @@ def create(
         before: The tags before a table was altered in this transaction: until it is committed,
             DuckDB gives such a table another place among the others than readers will find.
     """
+    _bring_up_groups(connection)
     tables = dict.fromkeys(tag.table for tag in before)
     positions = {table: position for position, table in enumerate(tables)}
-    tags = sorted(tag_columns(connection), key=lambda tag: positions.get(tag.table, len(positions)))
+    tags = sorted(
+        tag_columns(connection),
+        key=lambda tag: (tag.table == GROUP_TAGS, positions.get(tag.table, len(positions))),
+    )
     present = set() if anew else _views(connection)
     views = definitions(tags, cells=has_cells(connection))
     for name, statement in views.items():
@@ -76,6 +96,14 @@ def create(
 
 
 _EVERYTHING = "metaocean_view"
+
+
+def _bring_up_groups(connection: duckdb.DuckDBPyConnection) -> None:
+    """Bring the view of class groups up to their definitions."""
+    groups = class_groups(connection)
+    connection.execute(
+        view_of(groups) if groups else f"DROP VIEW IF EXISTS {LAKE}.main.{GROUP_TAGS}"
+    )
 
 
 def definitions(tags: Sequence[TagColumn], *, cells: bool, database: str = LAKE) -> dict[str, str]:
@@ -162,9 +190,9 @@ def _wide(tags: Sequence[TagColumn], database: str = LAKE) -> str:
         f'f."{name}"' if name in FILES_COLUMNS else f'CAST(NULL AS VARCHAR) AS "{name}"'
         for name in VIEW_COLUMNS
     ]
-    columns += [f'CAST({tag.table}."{tag.tag}" AS VARCHAR) AS "{tag.tag}"' for tag in tags]
+    columns += [f'CAST({value_of(tag, read_from(tag))} AS VARCHAR) AS "{tag.tag}"' for tag in tags]
     joins = "".join(
         f" LEFT JOIN {database}.main.{table} ON {table}.fkey = f.fkey"
-        for table in dict.fromkeys(tag.table for tag in tags)
+        for table in dict.fromkeys(map(read_from, tags))
     )
     return f"SELECT {', '.join(columns)} FROM {database}.main.{FILES} AS f{joins}"

@@ -13,7 +13,7 @@ import duckdb
 from catalog.lake import views as discover_views
 from catalog.lake.metadata.column_statistics import wrong_columns
 from catalog.lake.metadata.own_tables import commits, orphans, row_counts
-from catalog.lake.schema import CLASS_PIXELS, FILES, FRAME_TAGS
+from catalog.lake.schema import CLASS_PIXELS, FILES, FRAME_TAGS, GROUP_TAGS
 from catalog.lake.views import tag_columns
 from catalog.maintenance.damage import damage
 from catalog.maintenance.findings import EXAMPLES, Finding, listed
@@ -51,7 +51,9 @@ def check(
     findings += _views(store, repair)
     findings += _statistics(store, repair)
     with store.reading() as cursor:
-        of_tags = list(dict.fromkeys(column.table for column in tag_columns(cursor)))
+        of_tags = dict.fromkeys(
+            column.table for column in tag_columns(cursor) if column.table != GROUP_TAGS
+        )
     readable = [table for table in (FILES, *of_tags) if table not in lost]
     if sources is not None and FILES in readable:
         findings += _sources(store, sources)

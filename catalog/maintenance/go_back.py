@@ -9,7 +9,6 @@ import duckdb
 from catalog.errors import InvalidInput, NotFound
 from catalog.lake import views as discover_views
 from catalog.lake.connection import (
-    DISCOVER,
     LAKE,
     Lake,
     translated,
@@ -66,11 +65,10 @@ def _write_again(connection: duckdb.DuckDBPyConnection) -> None:
     """Put the old snapshot's tables in place of the newest's, in a transaction that stays open."""
     connection.execute(f"USE {LAKE}.main")
     connection.execute("BEGIN TRANSACTION")
-    for (view,) in connection.execute(
-        "SELECT view_name FROM duckdb_views() WHERE database_name = ? AND schema_name = ?",
-        [LAKE, DISCOVER],
+    for schema, view in connection.execute(
+        "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = ?", [LAKE]
     ).fetchall():
-        connection.execute(f'DROP VIEW {LAKE}.{DISCOVER}."{view}"')
+        connection.execute(f'DROP VIEW {LAKE}.{schema}."{view}"')
     for table in _tables(connection, LAKE):
         connection.execute(f'DROP TABLE {LAKE}.main."{table}"')
     for table in _tables(connection, _OLD):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from catalog.lake.cursor import Cursor
-from catalog.lake.schema import CLASS_PIXELS, FILES
+from catalog.lake.schema import CLASS_PIXELS, FILES, GROUP_TAGS
 from catalog.lake.views import tag_columns
 from catalog.store import LAKE, CatalogStore
 
@@ -166,6 +166,7 @@ def _families(store: CatalogStore, before: int, after: int) -> list[_Family]:
 def _parts(cursor: Cursor, families: list[_Family], before: int, after: int) -> list[_Portion]:
     """Parts of at most about PART_ROWS rows, of the families that have any that differ."""
     written = {}
+    families = [family for family in families if family.table != GROUP_TAGS]
     for family in (_FILES, *families):
         old, new = _rows(family, before, after)
         (written[family],) = _row(

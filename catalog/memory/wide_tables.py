@@ -9,6 +9,8 @@ So no question joins families on fkey, which is a text. Numbers and fkey are kep
 texts compressed: at 1,000,000 frames of 38 classes 450 MB instead of 1,665, and as fast. A text tag
 of few values, such as camera and scene, is kept as an ENUM.
 
+A class group is a column that is computed where it is read (catalog.lake.group_tags).
+
 Under the catalog's own names lie views, so that every other statement runs on it, too.
 """
 
@@ -23,6 +25,7 @@ import pyarrow.compute as pc
 
 from catalog.lake import views as discover_views
 from catalog.lake.connection import LAKE
+from catalog.lake.group_tags import sum_of
 from catalog.lake.schema import (
     FILES,
     FILES_COLUMNS,
@@ -80,7 +83,7 @@ class Layout:
     def of(source: duckdb.DuckDBPyConnection) -> "Layout":
         """That of the snapshot that a cursor of WritableCatalog.inspecting reads."""
         tags = tuple(discover_views.tag_columns(source))
-        families = tuple(dict.fromkeys(tag.table for tag in tags))
+        families = tuple(dict.fromkeys(tag.table for tag in tags if not tag.classes))
         return Layout(tags, families, tuple(_other_tables(source, families)))
 
     @property
@@ -113,7 +116,11 @@ class Layout:
         Args:
             condition: On fkey: of which files.
         """
-        values = ", ".join(f'{column.value} AS "{column.name}"' for column in _columns(self))
+        values = ", ".join(
+            f'{column.value} AS "{column.name}"'
+            for column in _columns(self)
+            if not column.is_computed
+        )
         return (
             f"SELECT {values} FROM {_rows(FILES, condition)} AS f "
             f"{_joins(self.families, condition)} {_join_labels(condition)}"
@@ -183,9 +190,13 @@ class _Column:
     value: str
     fast: bool = False
     tag: TagColumn | None = None
+    is_computed: bool = False
+    """Of the table's other columns, where it is read."""
 
     def definition(self, source: duckdb.DuckDBPyConnection) -> str:
         """Its definition; what is few values in ``source`` is an ENUM."""
+        if self.is_computed:
+            return f'"{self.name}" {self.type} GENERATED ALWAYS AS ({self.value}) VIRTUAL'
         kind = self.type
         if self.tag is not None and kind == "VARCHAR":
             kind = _enum(source, self.tag)
@@ -285,7 +296,7 @@ def _columns(layout: Layout) -> list[_Column]:
             _Column(name, kind, f'f."{name}"', fast=name == "fkey")
             for name, kind in _OF_FILES.items()
         ),
-        *(_Column(tag.tag, tag.type, f'{tag.table}."{tag.tag}"', tag=tag) for tag in layout.tags),
+        *map(_of_tag, layout.tags),
         *(
             _Column(in_family(family), "BOOLEAN", f"{family}.fkey IS NOT NULL")
             for family in layout.families
@@ -293,6 +304,12 @@ def _columns(layout: Layout) -> list[_Column]:
         *(_Column(name, "UBIGINT", value, fast=True) for name, value in _HASHES.items()),
         _Column(LABEL_SIZE, "BIGINT", "l.size"),
     ]
+
+
+def _of_tag(tag: TagColumn) -> _Column:
+    if tag.classes:
+        return _Column(tag.tag, tag.type, sum_of(tag.classes), is_computed=True)
+    return _Column(tag.tag, tag.type, f'{tag.table}."{tag.tag}"', tag=tag)
 
 
 def _enum(source: duckdb.DuckDBPyConnection, tag: TagColumn) -> str:

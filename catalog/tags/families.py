@@ -5,7 +5,7 @@ tables: a tag for every one of a million frames is a commit of a fraction of a s
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from functools import cache
 
@@ -21,8 +21,7 @@ from catalog.lake.schema import (
     CLASS_PIXELS_COLUMNS,
     FILES,
     FILES_COLUMNS,
-    FRAME_TAGS,
-    LAYOUT_TAGS,
+    NOBODY_SETS,
     VIEW_COLUMNS,
 )
 from catalog.records.expected_version import ExpectedVersion, to_change, version_of
@@ -49,8 +48,6 @@ NAME_CHARACTERS = 64
 _PREFIX = "tags_"
 _TAG_NAME = re.compile(r"[a-z]([a-z0-9_-]*[a-z0-9_])?")
 _FAMILY_NAME = re.compile(r"[a-z][a-z0-9_]*")
-
-_OF_SCANS = (FRAME_TAGS, LAYOUT_TAGS)
 
 # Columns that t_<tag> and selections have beside the tags.
 _RESERVED = {"value", "image_file", "image_size", "label_size", "fkey_hash"}
@@ -95,10 +92,9 @@ def table_of(family: str) -> str:
             "letters, digits and underscores that begins with a letter"
         )
     table = _table(family)
-    if table in _OF_SCANS:
+    if table in NOBODY_SETS:
         raise InvalidInput(
-            f"tag family '{family}' is the catalog's own, written by framesift ingest; "
-            "choose another name"
+            f"tag family '{family}' is the catalog's own, which nobody writes; choose another name"
         )
     return table
 
@@ -117,7 +113,7 @@ def families(store: Catalog) -> list[Family]:
     with store.reading() as cursor:
         columns: dict[str, dict[str, str]] = {}
         for column in discover_views.tag_columns(cursor):
-            if column.table.startswith(_PREFIX) and column.table not in _OF_SCANS:
+            if column.table not in NOBODY_SETS:
                 columns.setdefault(column.table, {})[column.tag] = column.type
         listed = []
         for table, tags in columns.items():
@@ -216,13 +212,22 @@ def missing_columns(
                 f"tag '{tag}' of family {family} is {present[tag].type}, got {kind}; keep its "
                 f"type, choose another name, or drop the family first: framesift tags drop {family}"
             )
-    if missing and len(present) + len(missing) > MOST_TAGS:
-        raise InvalidInput(
-            f"tag family '{family}': {len(missing):,} new tags, and the catalog has "
-            f"{len(present):,} of at most {MOST_TAGS:,}; drop a family that is not needed: "
-            "framesift tags drop"
-        )
+    check_most_tags(f"tag family '{family}'", present, len(missing))
     return missing
+
+
+def check_most_tags(what: str, present: Sized, new: int) -> None:
+    """Refuse more tags than a catalog may have.
+
+    Args:
+        what: What gets the tags.
+        present: The tags that there are.
+    """
+    if new and len(present) + new > MOST_TAGS:
+        raise InvalidInput(
+            f"{what}: {new:,} new tags, and the catalog has {len(present):,} of at most "
+            f"{MOST_TAGS:,}; drop a family that is not needed: framesift tags drop"
+        )
 
 
 def check_tag_name(tag: str) -> None:
@@ -314,7 +319,7 @@ def _held(connection: duckdb.DuckDBPyConnection, family: str) -> Family:
         names = {
             column.table.removeprefix(_PREFIX)
             for column in discover_views.tag_columns(connection)
-            if column.table.startswith(_PREFIX) and column.table not in _OF_SCANS
+            if column.table not in NOBODY_SETS
         }
         known = ", ".join(sorted(names)) or "none"
         raise NotFound("tag family", family, f"known: {known}")

@@ -8,7 +8,7 @@ Kept in the table `tag_kinds` of the catalog itself, so that a write is held to 
 transaction, and an old snapshot has the kinds of its time.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import duckdb
 
@@ -30,9 +30,13 @@ def kinds(cursor: Cursor) -> dict[str, TagKind]:
     return {tag: TagKind(kind, tuple(allowed)) for tag, kind, allowed in rows}
 
 
-def tag_version(column: TagColumn, kind: TagKind) -> str:
-    """The version of a tag: of its type, its place and its kind, and not of files' values."""
-    return version_of([column.table, column.type, kind.kind, list(kind.allowed)])
+def tag_version(column: TagColumn, kind: TagKind, classes: Sequence[str] = ()) -> str:
+    """The version of a tag: of its type, its place and its kind, and not of files' values.
+
+    Args:
+        classes: Those of a class group.
+    """
+    return version_of([column.table, column.type, kind.kind, list(kind.allowed), *classes])
 
 
 def put(connection: duckdb.DuckDBPyConnection, tag: str, kind: TagKind) -> None:

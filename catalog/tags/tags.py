@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import duckdb
 
 from catalog.errors import AlreadyExists, InUse, InvalidInput, NotFound, nearest_names
+from catalog.lake import group_tags
 from catalog.lake import views as discover_views
 from catalog.lake.catalog import WritableCatalog
 from catalog.lake.connection import DISCOVER, LAKE
@@ -13,14 +14,14 @@ from catalog.lake.schema import (
     CLASS_PIXELS,
     CLASS_PIXELS_COLUMNS,
     FILES_COLUMNS,
-    FRAME_TAGS,
     FRAME_TREES,
-    LAYOUT_TAGS,
+    GROUP_TAGS,
+    NOBODY_SETS,
     POSITION_TAGS,
     VIEW_COLUMNS,
 )
 from catalog.records.expected_version import ExpectedVersion, to_change
-from catalog.tags import kept_tags, tag_kinds
+from catalog.tags import class_groups, kept_tags, tag_kinds
 from catalog.tags.as_type import text_as
 from catalog.tags.extractions import is_extracted
 from catalog.tags.families import define, family_of
@@ -80,7 +81,7 @@ def set_kind(
 def drop_tag(store: WritableCatalog, tag: str, expected: ExpectedVersion | None = None) -> int:
     """Remove a tag with its values, its family with its last one; how many files had a value.
 
-    Older snapshots keep it.
+    A class group loses its definition. Older snapshots keep the tag.
     """
     with store.writing(f"tag {tag} dropped", author="tags") as connection:
         before = discover_views.tag_columns(connection)
@@ -89,7 +90,9 @@ def drop_tag(store: WritableCatalog, tag: str, expected: ExpectedVersion | None 
         table = f'{LAKE}.main."{column.table}"'
         row = connection.execute(f'SELECT count("{tag}") FROM {table}').fetchone()
         connection.execute(f'DROP VIEW {LAKE}.{DISCOVER}."t_{tag}"')
-        if any(
+        if column.table == GROUP_TAGS:
+            class_groups.forget(connection, tag)
+        elif any(
             each.table == column.table and each != column for each in _columns(connection).values()
         ):
             connection.execute(f'ALTER TABLE {table} DROP COLUMN "{tag}"')
@@ -108,7 +111,9 @@ def _refuse_derived(cursor: Cursor, column: TagColumn) -> None:
     """
     if column.table == CLASS_PIXELS and column.tag not in POSITION_TAGS:
         raise InUse("tag", column.tag, "it counts a class's pixels, which scans read from labels")
-    if column.table in (CLASS_PIXELS, FRAME_TAGS, LAYOUT_TAGS):
+    if column.table == GROUP_TAGS:
+        return
+    if column.table in NOBODY_SETS:
         raise InUse("tag", column.tag, "scans give it to every frame")
     family = family_of(column.table)
     if is_extracted(cursor, family):
@@ -122,7 +127,8 @@ def _refuse_derived(cursor: Cursor, column: TagColumn) -> None:
 
 def _to_change(cursor: Cursor, tag: str, expected: ExpectedVersion | None) -> TagColumn:
     def version(column: TagColumn) -> str:
-        return tag_kinds.tag_version(column, tag_kinds.kinds(cursor).get(tag, DEFAULT))
+        kind, groups = tag_kinds.kinds(cursor).get(tag, DEFAULT), group_tags.class_groups(cursor)
+        return tag_kinds.tag_version(column, kind, groups.get(tag, ()))
 
     return to_change("tag", tag, expected, lambda: _column_of(cursor, tag), version)
 
@@ -175,6 +181,11 @@ def _missing(cursor: Cursor, tags: Sequence[str]) -> list[str]:
             CLASS_PIXELS,
             "INTEGER",
         )
+        if column is not None and column.table == GROUP_TAGS:
+            raise InvalidInput(
+                f"class tag '{tag}': the catalog has a class group of that name; remove the group, "
+                f"framesift tags remove {tag}, or give the class another tag in its layout"
+            )
         is_column = tag in CLASS_PIXELS_COLUMNS or tag in FILES_COLUMNS or tag in VIEW_COLUMNS
         if other_family or is_column:
             raise InvalidInput(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,10 @@ class Classes:
     """How a pixel gives its key: "colour", "index", "index//1000"..."""
     ignored: frozenset[int] = frozenset()
     """Class ids that training and scores leave out."""
+    below: Mapping[str, "Classes"] = field(default_factory=dict)
+    """Of a dataset of several data sets, by the folder that labels lie below: these classes, with
+    keys and encoding of the labels there. Then ``keys`` is empty.
+    """
 
     def __len__(self) -> int:
         """Number of classes."""
@@ -50,10 +54,11 @@ class Classes:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             rows, encoding = content["classes"], content.get("encoding", "colour")
+            name_of_keys = "colours" if encoding == "colour" else "keys"
             keys = {
                 _key(key): row["id"]
                 for row in rows
-                for key in row["colours" if encoding == "colour" else "keys"]
+                for key in (() if "labels" in content else row[name_of_keys])
             }
             names = tuple(str(row["name"]) for row in rows)
             drawn = tuple(_key(row["colour"]) for row in rows)
@@ -64,24 +69,50 @@ class Classes:
             raise BadFile(f"{path}: is no list of classes: {error}") from error
         if [row["id"] for row in rows] != list(range(len(rows))):
             raise BadFile(f"{path}: expected the ids 0, 1, 2... in this order")
-        return cls(names, keys, drawn, encoding, ignored)
+        classes = cls(names, keys, drawn, encoding, ignored)
+        below = {
+            folder: replace(classes, keys=_keys_of(of["ids"]), encoding=of["encoding"])
+            for of in content.get("labels", ())
+            for folder in of["below"]
+        }
+        return replace(classes, below=below)
 
     @classmethod
-    def of_manifest(cls, header: Mapping[str, Any]) -> "Classes":
-        """The classes of a manifest's header."""
+    def of_manifest(cls, header: Mapping[str, Any], roots: Mapping[str, str]) -> "Classes":
+        """The classes of a manifest's header.
+
+        Args:
+            roots: Where each source's files lie.
+        """
         names = tuple(header["classes"])
-        ids = {name: index for index, name in enumerate(names)}
-        keys: dict[int, int] = {}
+        lists = [header["class_list"], *header.get("class_lists", ())]
+        keys: list[dict[int, int]] = []
         drawn: dict[int, int] = {}
-        ignored = set()
-        for row in header["class_list"]["classes"]:
-            key, class_id = _key(row["key"]), ids[row["name"]]
-            keys[key] = class_id
-            drawn.setdefault(class_id, _key(row.get("colour", row["key"])))
-            if row.get("ignore"):
-                ignored.add(class_id)
+        ignored: set[int] = set()
+        learned: set[int] = set()
+        for class_list in lists:
+            keys.append({})
+            own = dict.fromkeys(row["name"] for row in class_list["classes"])
+            ids = dict(zip(own, class_list.get("ids", range(len(names))), strict=False))
+            for row in class_list["classes"]:
+                key, class_id = _key(row["key"]), ids[row["name"]]
+                keys[-1][key] = class_id
+                drawn.setdefault(class_id, _key(row.get("colour", row["key"])))
+                (ignored if row.get("ignore") else learned).add(class_id)
         colours = tuple(drawn[class_id] for class_id in range(len(names)))
-        return cls(names, keys, colours, header["class_list"]["encoding"], frozenset(ignored))
+        of_list = [
+            cls(names, its_keys, colours, class_list["encoding"], frozenset(ignored - learned))
+            for its_keys, class_list in zip(keys, lists, strict=True)
+        ]
+        if len(lists) == 1:
+            return of_list[0]
+        further = {
+            source: classes
+            for classes, class_list in zip(of_list[1:], lists[1:], strict=True)
+            for source in class_list["sources"]
+        }
+        below = {root: further.get(source, of_list[0]) for source, root in roots.items()}
+        return replace(of_list[0], keys={}, below=below)
 
     @cached_property
     def palette(self) -> UInt8:
@@ -96,6 +127,8 @@ class Classes:
             BadFile: It is missing, truncated or damaged, or has no such samples as the encoding.
             MissingPackage: There is no Pillow.
         """
+        if self.below:
+            return self._of_label(path).read_label(path)
         if self.encoding == "colour":
             return self.ids_of(read_rgb(path))
         kind, _, channel = self.encoding.partition(":")
@@ -133,15 +166,26 @@ class Classes:
         by_value: UInt8 = table[keys]
         return by_value
 
+    def _of_label(self, path: str) -> "Classes":
+        folders = [folder for folder in self.below if path.startswith(folder.rstrip("/") + "/")]
+        if not folders:
+            raise BadFile(f"{path}: lies below no folder of the dataset: {', '.join(self.below)}")
+        return self.below[max(folders, key=len)]
+
     def __getstate__(self) -> dict[str, Any]:
         """Without the table of 16 MB: processes that load data each make their own."""
-        names = ("names", "keys", "drawn", "encoding", "ignored")
+        names = ("names", "keys", "drawn", "encoding", "ignored", "below")
         return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         """Take what `__getstate__` gave."""
         for name, value in state.items():
             object.__setattr__(self, name, value)
+
+
+def _keys_of(ids: Mapping[str, int]) -> dict[int, int]:
+    """Class id of each key, which JSON has as a text."""
+    return {_key(key if key.startswith("#") else int(key)): of for key, of in ids.items()}
 
 
 def _key(key: int | str) -> int:

@@ -61,7 +61,7 @@ def read_manifest(folder: Path) -> ManifestFrames:
         roots = {name: _root(root, folder) for name, root in header["roots"].items()}
         return ManifestFrames(
             f"{header['name']}@{header['version']}",
-            Classes.of_manifest(header),
+            Classes.of_manifest(header, roots),
             columns["fkey"],
             columns["split"],
             [file for file in _files("image", columns, roots, header) if file is not None],

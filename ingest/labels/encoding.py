@@ -34,6 +34,12 @@ class Encoding:
         Raises:
             InvalidInput: It is none.
         """
+        if text == "panoptic":
+            raise InvalidInput(
+                "encoding 'panoptic': which class an id is stands in a JSON file beside such "
+                "labels, which scans do not read; write labels of ids from them (docs/layouts.md), "
+                "and give the encoding of these"
+            )
         if not isinstance(text, str) or not _TEXT.fullmatch(text):
             raise InvalidInput(f"encoding {text!r}: expected one of {ENCODINGS}")
         return cls(text)

@@ -25,6 +25,9 @@ _TRAIN_IDS = frozenset({*range(19), 255})
 _LEARNED_IDS = frozenset({7, 8, 11, 12, 13, 17, *range(19, 29), 31, 32, 33})
 """Those of its labelIds that have a trainId."""
 
+_LEAST_OBJECT = 256
+"""Of ids of objects: they have 16 bits."""
+
 
 @dataclass
 class UnknownKey:
@@ -109,7 +112,25 @@ class LabelCheck:
                     "the classes are Cityscapes' trainIds, and the labels have keys of 19 to 33, "
                     "as its labelIds have: give the source a layout of labelIds"
                 )
+        if self.class_list.encoding.text == "index":
+            sentences += self._of_objects()
         return sentences
+
+    def _of_objects(self) -> list[str]:
+        """What is said where a divisor makes classes of all large keys."""
+        large = sorted(key for key in self.unknown if key >= _LEAST_OBJECT)
+        pixels = {key: self.unknown[key].pixels for key in large}
+        # Divided by 256, what has no objects is a multiple of it.
+        whole = sum(count for key, count in pixels.items() if key % 256 == 0)
+        divisors = (256, 1000) if 2 * whole > sum(pixels.values()) else (1000, 256)
+        for divisor in divisors:
+            if large and all(key // divisor in self.class_list.class_of_key for key in large):
+                sentence = (
+                    f"keys such as {large[0]} are ids of objects: divided by {divisor} each is a "
+                    f'class; give the source a layout with encoding = "index//{divisor}"'
+                )
+                return [sentence]
+        return []
 
     def to_json(self) -> dict[str, Any]:
         """The check as data."""

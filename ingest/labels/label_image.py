@@ -104,11 +104,19 @@ def decode_label(png: bytes, class_list: ClassList) -> UInt8:
     Raises:
         BadFile: No such PNG as the class list's encoding has, truncated or damaged.
     """
+    return decode_ids(png, class_list.encoding, class_list.lookup_table)
+
+
+def decode_ids(png: bytes, encoding: Encoding, table: UInt8) -> UInt8:
+    """A label PNG as (H, W) uint8; raises as `decode_label`.
+
+    Args:
+        table: (encoding.values,) uint8 of each value of a pixel.
+    """
     chunks = take_apart(png, crc32)
     header = chunks.header
-    if not class_list.encoding.is_colour:
-        table = class_list.lookup_table
-        raw = _byte_rows(chunks, class_list.encoding)
+    if not encoding.is_colour:
+        raw = _byte_rows(chunks, encoding)
         if raw is not None:
             from ingest.labels import rgb_rows
 
@@ -116,20 +124,20 @@ def decode_label(png: bytes, class_list: ClassList) -> UInt8:
             values = 256 if chunks.palette is None else len(chunks.palette) // 3
             if rgb_rows.class_ids_of_bytes(raw, table, values, ids) == header.height:
                 return ids
-        of_values: UInt8 = table[decode_values(chunks, class_list.encoding)]
+        of_values: UInt8 = table[decode_values(chunks, encoding)]
         return of_values
     raw = _rgb_rows(chunks)
     if raw is not None:
         from ingest.labels import rgb_rows
 
         ids = np.empty((header.height, header.width), np.uint8)
-        if rgb_rows.class_ids_of_rows(raw, class_list.lookup_table, ids) == header.height:
+        if rgb_rows.class_ids_of_rows(raw, table, ids) == header.height:
             return ids
     rgb = np.asarray(open_png(png))
     packed = rgb[..., 0].astype(np.uint32) << 16
     packed |= rgb[..., 1].astype(np.uint32) << 8
     packed |= rgb[..., 2]
-    classes: UInt8 = class_list.lookup_table[packed]
+    classes: UInt8 = table[packed]
     return classes
 
 

@@ -6,41 +6,46 @@ import numpy as np
 import numpy.typing as npt
 
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassKey, ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 
 UInt8 = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class NumberedColours:
-    """Class list with each colour as a class of its own."""
+    """A dataset's classes with each colour as a class of its own."""
 
-    class_list: ClassList
-    """Its class ids are positions in the data set's own list."""
+    classes: DatasetClasses
+    """Its class ids are positions in the data sets' own lists, one after another."""
     label_class: UInt8
     """(256,) uint8 [label's class id] of each colour."""
     is_numbered: npt.NDArray[np.bool_]
     """(256,) bool, whether a colour numbers objects."""
 
     @classmethod
-    def of(cls, class_list: ClassList) -> "NumberedColours | None":
-        """Those of a class list; None where no colour is numbered, or there are more than 255."""
-        number = len(class_list.keys)
-        numbered = np.zeros(256, np.bool_)
+    def of(cls, classes: DatasetClasses) -> "NumberedColours | None":
+        """Those of a dataset; None where no colour is numbered, or there are more than 255."""
+        number = sum(len(class_list.keys) for class_list in classes.lists)
         if number > UNKNOWN_CLASS:
             return None
-        numbered[:number] = [key.instance is not None for key in class_list.keys]
+        numbered = np.zeros(256, np.bool_)
+        label_class = np.full(256, UNKNOWN_CLASS, np.uint8)
+        apart, begin = [], 0
+        for class_list in classes.lists:
+            end = begin + len(class_list.keys)
+            numbered[begin:end] = [key.instance is not None for key in class_list.keys]
+            label_class[begin:end] = classes.ids(class_list)[[*class_list.class_ids]]
+            keys = tuple(
+                ClassKey(key.key, f"colour {index}", key.colour)
+                for index, key in enumerate(class_list.keys, begin)
+            )
+            apart.append(ClassList(class_list.encoding, keys))
+            begin = end
         if not numbered.any():
             return None
-        label_class = np.full(256, UNKNOWN_CLASS, np.uint8)
-        label_class[:number] = class_list.class_ids
-        keys = tuple(
-            ClassKey(key.key, f"colour {index}", key.colour)
-            for index, key in enumerate(class_list.keys)
-        )
-        apart = ClassList(class_list.encoding, keys)
-        return cls(apart, label_class, numbered)
+        return cls(DatasetClasses(tuple(apart), classes.sources), label_class, numbered)
 
-    def classes(self, of_label: UInt8) -> UInt8:
+    def merged_classes(self, of_label: UInt8) -> UInt8:
         """(256,) uint8 [class id] of each numbered colour, UNKNOWN_CLASS of the others.
 
         Args:

@@ -12,7 +12,7 @@ from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.encoding import SAMPLES
 from ingest.labels.inflate import crc32, inflate
 from ingest.labels.label_image import check_samples, decode_values, open_png
-from ingest.labels.png_chunks import PngChunks, PngHeader, take_apart
+from ingest.labels.png_chunks import PngChunks, take_apart
 
 _REPORTED_KEYS = 16
 
@@ -47,20 +47,16 @@ class PixelCounts:
 def count_pixels(png: bytes, class_list: ClassList) -> PixelCounts:
     """Exact pixels per class of a label PNG; keys are compared exactly, never nearest.
 
-    Alpha is ignored and gamma is not applied. Images of samples of at most 8 bits that are not
-    interlaced are counted by `ingest.labels.stretch_rows` where they are RGB, made of areas, and
-    many, and otherwise by `ingest.labels.run_kernel`; all others through Pillow.
+    Alpha is ignored and gamma is not applied. Images that are not interlaced are counted by
+    `ingest.labels.sample_kernel` where a pixel is one sample, and of 8 bits of RGB or RGBA by
+    `ingest.labels.run_kernel`, or `ingest.labels.stretch_rows` where they are RGB, made of areas,
+    and many; all others through Pillow.
     """
     chunks = take_apart(png, crc32)
     width, height = chunks.header.width, chunks.header.height
     digest = np.zeros(1, np.uint64)
     check_samples(chunks, class_list.encoding)
-    if not class_list.encoding.is_colour and not _is_of_samples(chunks.header, class_list):
-        counts = _count_values(chunks, class_list, digest)
-    elif _is_of_bytes(chunks.header):
-        counts = _count_rows(chunks, class_list, digest)
-    else:
-        counts = _count_colours(np.asarray(open_png(png)), class_list, digest)
+    counts = _counts(png, chunks, class_list, digest)
     unknown = int(counts[UNKNOWN_CLASS])
     return PixelCounts(
         counts[: len(class_list)].copy(),
@@ -72,17 +68,27 @@ def count_pixels(png: bytes, class_list: ClassList) -> PixelCounts:
     )
 
 
-def _is_of_bytes(header: PngHeader) -> bool:
-    """True where rows are counted as they are inflated: samples of 8 bits, or several in a byte."""
-    if header.interlaced:
-        return False
-    narrow = header.colour_type in (0, 3) and header.bit_depth in (1, 2, 4)
-    return header.bit_depth == 8 or narrow
-
-
-def _is_of_samples(header: PngHeader, class_list: ClassList) -> bool:
-    """True where the kernel of rows counts the samples that are keys: one of at most 8 bits."""
-    return class_list.encoding.channel is None and _is_of_bytes(header)
+def _counts(
+    png: bytes, chunks: PngChunks, class_list: ClassList, digest: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.int64]:
+    """(256,) int64 [pixels] by class id; and digest."""
+    header, encoding = chunks.header, class_list.encoding
+    one_sample = header.samples < 3
+    if not header.interlaced and header.bit_depth in ((1, 2, 4, 8) if one_sample else (8,)):
+        if one_sample:
+            return _count_samples(chunks, class_list, digest)
+        if encoding.is_colour:
+            return _count_colours(chunks, class_list, digest)
+    if encoding.is_colour:
+        return _count_decoded(np.asarray(open_png(png)), class_list, digest)
+    if not header.interlaced:
+        try:
+            if one_sample:
+                return _count_samples(chunks, class_list, digest)
+            return _count_colours(chunks, class_list, digest)
+        except BadFile:
+            pass  # Pillow says what is wrong
+    return _count_values(chunks, class_list, digest)
 
 
 def _count_values(
@@ -92,13 +98,13 @@ def _count_values(
     values = decode_values(chunks, class_list.encoding)
     as_colour = np.zeros((*values.shape, 3), np.uint8)
     as_colour[..., 1], as_colour[..., 2] = values >> 8, values & 255
-    return _count_colours(as_colour, class_list, digest)
+    return _count_decoded(as_colour, class_list, digest)
 
 
-def _count_rows(
+def _count_colours(
     chunks: PngChunks, class_list: ClassList, digest: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.int64]:
-    """(256,) int64 [pixels] by class id, of an image that `_is_of_bytes`; and digest."""
+    """(256,) int64 [pixels] by class id, of 8 bits of RGB or RGBA, not interlaced; and digest."""
     from ingest.labels import (
         run_kernel,  # Numba takes half a second to import: only who counts needs it
     )
@@ -106,31 +112,52 @@ def _count_rows(
     header = chunks.header
     width, height = header.width, header.height
     counts = np.zeros(256, dtype=np.int64)
-    if (header.colour_type, header.bit_depth) == (2, 8) and _is_one_of_many():
+    table, channel = class_list.lookup_table, class_list.encoding.channel
+    if header.samples == 3 and channel is None and _is_one_of_many():
         from ingest.labels import stretch_rows
 
-        if stretch_rows.count(
-            chunks.pixels, height, width, class_list.lookup_table, counts, digest
-        ):
+        if stretch_rows.count(chunks.pixels, height, width, table, counts, digest):
             return counts
         counts[:] = 0
     raw = inflate(chunks.pixels, header.inflated_bytes)
-    several = header.samples >= 3
-    colours = _values_of_samples(chunks, class_list)
-    done = run_kernel.count_rows(
+    done = run_kernel.count_rows(raw, height, width, header.samples, channel, table, counts, digest)
+    _check_rows(done, height)
+    return counts
+
+
+def _count_samples(
+    chunks: PngChunks, class_list: ClassList, digest: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.int64]:
+    """(256,) int64 [pixels] by class id, of one sample a pixel, not interlaced; and digest.
+
+    16-bit samples are keys; narrower ones may stand for colours.
+    """
+    from ingest.labels import sample_kernel
+
+    header = chunks.header
+    raw = inflate(chunks.pixels, header.inflated_bytes)
+    counts = np.zeros(256, dtype=np.int64)
+    values = _values_of_samples(chunks, class_list)
+    value_of = np.zeros(256, np.uint32)
+    value_of[: len(values)] = values
+    done = sample_kernel.count(
         raw,
-        height,
-        width,
+        header.height,
+        header.width,
         header.samples,
         header.bit_depth,
         class_list.lookup_table,
+        value_of,
         counts,
-        np.resize(colours, 256),
         digest,
     )
+    _check_rows(done, header.height)
+    return counts if header.bit_depth == 16 else _classes_of_samples(counts, values, class_list)
+
+
+def _check_rows(done: int, height: int) -> None:
     if done < height:
         raise BadFile(f"PNG is damaged: row {done} has a filter that PNG does not know")
-    return counts if several else _classes_of_samples(counts, colours, class_list)
 
 
 def _is_one_of_many() -> bool:
@@ -144,20 +171,18 @@ def _is_one_of_many() -> bool:
 
 
 def _values_of_samples(chunks: PngChunks, class_list: ClassList) -> npt.NDArray[np.uint32]:
-    """(256 or fewer,) uint32 by grey level or palette index: itself, or its colour."""
-    if not class_list.encoding.is_colour:
-        values = 1 << chunks.header.bit_depth
-        if chunks.palette is not None and chunks.header.colour_type == 3:
-            values = min(values, len(chunks.palette) // 3)
-        return np.arange(values, dtype=np.uint32)
-    levels = np.arange(1 << chunks.header.bit_depth, dtype=np.uint32)
-    levels *= 255 // levels[-1]
-    colours = levels << 16 | levels << 8 | levels
+    """(256 or fewer,) uint32 by palette index, or level of grey of 8 bits or fewer.
+
+    The sample itself, or its colour.
+    """
+    levels = np.arange(min(256, 1 << chunks.header.bit_depth), dtype=np.uint32)
+    red = green = blue = levels * (255 // levels[-1])
     if chunks.palette is not None and chunks.header.colour_type == 3:
-        entries = np.frombuffer(chunks.palette, dtype=np.uint8)[: len(chunks.palette) // 3 * 3]
+        entries = np.frombuffer(chunks.palette, np.uint8)[: len(chunks.palette) // 3 * 3]
         red, green, blue = entries.reshape(-1, 3)[:256].astype(np.uint32).T
-        colours = red << 16 | green << 8 | blue
-    return colours.astype(np.uint32)
+        levels = levels[: len(red)]
+    colours: npt.NDArray[np.uint32] = red << 16 | green << 8 | blue
+    return colours if class_list.encoding.is_colour else levels
 
 
 def _classes_of_samples(
@@ -172,7 +197,7 @@ def _classes_of_samples(
     return counts
 
 
-def _count_colours(
+def _count_decoded(
     rgb: npt.NDArray[np.uint8], class_list: ClassList, digest: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.int64]:
     """(256,) int64 [pixels] by class id, of (H, W, 3) pixels [RGB]; and digest."""
@@ -183,9 +208,8 @@ def _count_colours(
     rows[:, 1:] = rgb.reshape(height, -1)
     counts = np.zeros(256, dtype=np.int64)
     run_kernel.count_rows(
-        rows.ravel(), height, width, 3, 8, class_list.lookup_table, counts,
-        np.zeros(256, np.uint32), digest,
-    )  # fmt: skip
+        rows.ravel(), height, width, 3, None, class_list.lookup_table, counts, digest
+    )
     return counts
 
 

@@ -6,7 +6,7 @@ is not zero. A row with filter None becomes the same after subtracting its left 
 filters Up, Average and Paeth zeros mean so as long as the row above stays in one run as well: of it
 only its runs are known. Zeros are skipped 96 bytes at a time.
 
-Samples of less than a byte come as bytes: a run of one byte is a run of its samples.
+`ingest.labels.sample_kernel` counts images of one sample a pixel.
 
 Compiled by Numba without Python's lock, so that threads count in parallel; the machine code is kept
 in Numba's cache.
@@ -245,7 +245,7 @@ def row_runs(
         raw: uint8, inflated rows with their filter bytes.
         at: Where the row's pixels begin.
         end: Where they end.
-        size: Bytes of a pixel; 1 where a byte holds several.
+        size: Bytes of a pixel.
         ends_above: int64, where the runs of the row above end, in pixels of ``size`` bytes; of a
             first row, its pixels.
         above: uint64, the pixels of these runs, the first byte lowest; of a first row, 0.
@@ -291,78 +291,39 @@ def _joined(mark: Any, last: Any, pending: int, colour: Any, pixels: int) -> Any
 
 @nb.njit(nogil=True)
 def _count_pixels(
-    ends: Any, values: Any, many: int, samples: int, class_of: Any, counts: Any, colour_of: Any,
-    mark: Any,
-) -> Any:  # fmt: skip
-    """Count a row's runs of samples of a byte; the digest."""
+    ends: Any, values: Any, many: int, channel: int, class_of: Any, counts: Any, mark: Any
+) -> Any:
+    """Count a row's runs; the digest."""
     last, pending = np.uint64(0), 0
     start = 0
+    shift = np.uint64(8 * channel)
     for run in range(many):
-        value = values[run]
         pixels = ends[run] - start
         start = ends[run]
-        if samples < 3:
-            sample = value & np.uint64(255)
-            counts[sample] += pixels
-            colour = np.uint64(colour_of[sample])
+        if channel < 0:
+            value = colour_of_pixel(values[run])
         else:
-            colour = colour_of_pixel(value)
-            counts[class_of[colour]] += pixels
-        mark, last, pending = _joined(mark, last, pending, colour, pixels)
-    return _mixed(mark, last, pending)
-
-
-@nb.njit(nogil=True)
-def _count_bits(
-    ends: Any, values: Any, many: int, width: int, depth: int, counts: Any, colour_of: Any,
-    mark: Any,
-) -> Any:  # fmt: skip
-    """Count a row's runs of bytes that hold several samples of ``depth`` bits; the digest."""
-    last, pending = np.uint64(0), 0
-    start, remaining = 0, width
-    mask = (1 << depth) - 1
-    for run in range(many):
-        value = np.int64(values[run])
-        size = ends[run] - start
-        start = ends[run]
-        times, each = size, 1
-        if value == (value & mask) * (255 // mask):
-            times, each = 1, size * (8 // depth)
-        for _ in range(times):
-            for shift in range(8 - depth, -1, -depth):
-                pixels = min(each, remaining)
-                if pixels == 0:
-                    break
-                sample = value >> shift & mask
-                counts[sample] += pixels
-                remaining -= pixels
-                mark, last, pending = _joined(
-                    mark, last, pending, np.uint64(colour_of[sample]), pixels
-                )
-                if each > 1:
-                    break
+            value = values[run] >> shift & np.uint64(255)
+        counts[class_of[value]] += pixels
+        mark, last, pending = _joined(mark, last, pending, value, pixels)
     return _mixed(mark, last, pending)
 
 
 @nb.njit(nogil=True, cache=True)
 def _count_rows(
-    raw: Any, height: int, width: int, samples: int, depth: int, class_of: Any, counts: Any,
-    colour_of: Any, digest: Any, ends: Any, values: Any, other_ends: Any, other_values: Any,
+    raw: Any, height: int, width: int, size: int, channel: int, class_of: Any, counts: Any,
+    digest: Any, ends: Any, values: Any, other_ends: Any, other_values: Any,
 ) -> Any:  # fmt: skip
     """See `count_rows`; the last four arrays are room for the runs of two rows."""
-    size = max(1, samples * depth // 8)
-    row_bytes = (width * samples * depth + 7) // 8
+    row_bytes = width * size
     mark = _mixed(np.uint64(0), height, width)
-    other_ends[0], other_values[0] = row_bytes // size, np.uint64(0)
+    other_ends[0], other_values[0] = width, np.uint64(0)
     for row in range(height):
         at = row * (1 + row_bytes) + 1
         many = row_runs(raw, at, at + row_bytes, size, other_ends, other_values, ends, values)
         if many < 0:
             return row
-        if depth == 8:
-            mark = _count_pixels(ends, values, many, samples, class_of, counts, colour_of, mark)
-        else:
-            mark = _count_bits(ends, values, many, width, depth, counts, colour_of, mark)
+        mark = _count_pixels(ends, values, many, channel, class_of, counts, mark)
         ends, other_ends = other_ends, ends
         values, other_values = other_values, values
     digest[0] = mark
@@ -374,23 +335,20 @@ def count_rows(
     height: int,
     width: int,
     samples: int,
-    depth: int,
+    channel: int | None,
     class_of: npt.NDArray[np.uint8],
     counts: npt.NDArray[np.int64],
-    colour_of: npt.NDArray[np.uint32],
     digest: npt.NDArray[np.uint64],
 ) -> int:
-    """Add the pixels of an image that is not interlaced to ``counts``.
+    """Add the pixels of an 8-bit image that is not interlaced to ``counts``.
 
     Args:
         raw: (height * (1 + bytes of a row),) uint8, inflated rows with their filter bytes.
-        samples: 3 or 4 for RGB and RGBA, 1 or 2 for palette or grey and grey with alpha; alpha is
-            ignored.
-        depth: Bits of a sample: 8, or 1, 2 or 4 where a pixel is one sample.
-        class_of: (2**24,) uint8 [class id] by colour, for three samples or four.
-        counts: (256,) int64 [pixels] by class id, or by sample, for one sample or two; added to.
-        colour_of: (256,) uint32 colour by sample, for one sample or two.
-        digest: (1,) uint64, set to the digest of the runs of colours.
+        samples: 3 or 4, for RGB and RGBA.
+        channel: The one whose samples are looked up and digested; None for colours, without alpha.
+        class_of: (2**24,) uint8 [class id] by colour, or (256 or more,) by sample of the channel.
+        counts: (256,) int64 [pixels] by class id; added to.
+        digest: (1,) uint64, set to the digest of the runs of colours or samples.
 
     Returns:
         Rows counted: ``height``, or the first row with a filter that PNG does not know.
@@ -398,8 +356,8 @@ def count_rows(
     room = width + 1
     return int(
         _count_rows(
-            raw, height, width, samples, depth, class_of, counts, colour_of, digest,
-            np.empty(room, np.int64), np.empty(room, np.uint64),
+            raw, height, width, samples, -1 if channel is None else channel, class_of, counts,
+            digest, np.empty(room, np.int64), np.empty(room, np.uint64),
             np.empty(room, np.int64), np.empty(room, np.uint64),
         )
     )  # fmt: skip

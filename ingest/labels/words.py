@@ -49,9 +49,14 @@ _CHECKED = bool(getattr(config, "BOUNDSCHECK"))  # noqa: B009
 _WORD = ir.IntType(64)
 
 
-def _pointer(context: Any, builder: Any, array_type: Any, array: Any, at: Any, bits: int) -> Any:
+def byte_address(context: Any, builder: Any, array_type: Any, array: Any, at: Any) -> Any:
+    """Code for an intrinsic: the address of an array's byte ``at``."""
     data = context.make_array(array_type)(context, builder, array).data
-    byte = builder.gep(builder.bitcast(data, ir.IntType(8).as_pointer()), [at])
+    return builder.gep(builder.bitcast(data, ir.IntType(8).as_pointer()), [at])
+
+
+def _pointer(context: Any, builder: Any, array_type: Any, array: Any, at: Any, bits: int) -> Any:
+    byte = byte_address(context, builder, array_type, array, at)
     return builder.bitcast(byte, ir.IntType(bits).as_pointer())
 
 

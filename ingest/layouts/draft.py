@@ -8,6 +8,20 @@ _LABELS = (".png",)
 _LABEL_WORDS = ("label", "mask", "sem", "gt", "ann", "seg", "ids", "class")
 _SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
 
+CLASSES_TO_FILL_IN = """
+# Your classes: the key is what a label's pixels hold.
+# [[classes]]
+# key = 0
+# name = "background"
+# ignore = true
+#
+# [[classes]]
+# key = 1
+# name = "car"
+# colour = "#0000ff"
+"""
+"""End of a layout file that has no classes yet."""
+
 
 def draft(names: Sequence[str]) -> str:
     """A layout file, TOML, that pairs some of these names; one to be filled in where none pair."""
@@ -18,6 +32,7 @@ def draft(names: Sequence[str]) -> str:
             f'labels = "{labels}"',
             'encoding = "index"  # index, colour, index//1000, index//256, channel:0',
             'camera = "front_center"',
+            '# classes = "cityscapes"  # in place of all [[classes]]: a known data set has them',
             "",
             "[[classes]]",
             "key = 0",
@@ -35,11 +50,18 @@ def draft(names: Sequence[str]) -> str:
 def _pair(names: Sequence[str]) -> tuple[str, str] | None:
     """Patterns of images and labels, of the two folders whose names share most stems."""
     kinds: dict[tuple[str, str], list[str]] = {}
+    trees: dict[tuple[str, str], list[str]] = {}
     for name in names:
         folder, _, file = name.rpartition("/")
         ending = "." + file.rpartition(".")[2].lower()
         kinds.setdefault((folder, ending), []).append(name)
-    stems = {kind: _stems(of_kind) for kind, of_kind in kinds.items()}
+        trees.setdefault((folder.partition("/")[0], ending), []).append(name)
+    stems = {
+        (folder, ending): _stems(
+            of_kind, of_kind if len(of_kind) > 1 else trees[folder.partition("/")[0], ending]
+        )
+        for (folder, ending), of_kind in kinds.items()
+    }
     pairs = [
         (of_images[min(shared)], of_labels[min(shared)], len(shared))
         for (image_kind, of_images), (label_kind, of_labels) in permutations(stems.items(), 2)
@@ -60,10 +82,11 @@ def _likeness(image: str, label: str, frames: int) -> tuple[object, ...]:
     return frames, bool(words), shared, image.lower().endswith((".jpg", ".jpeg")), image, label
 
 
-def _stems(names: Sequence[str]) -> dict[str, str]:
-    """Names by what of their files tells them apart: without what all end in."""
-    stems = [name.rpartition("/")[2].rpartition(".")[0] for name in names]
-    ending = _common(*(stem[::-1] for stem in stems))[::-1] if len(stems) > 1 else ""
+def _stems(names: Sequence[str], alike: Sequence[str]) -> dict[str, str]:
+    """Names by what of their files tells them apart: without what all that are alike end in."""
+    stems, others = ([name.rpartition("/")[2].rpartition(".")[0] for name in each]
+                     for each in (names, alike))  # fmt: skip
+    ending = _common(*(stem[::-1] for stem in others))[::-1] if len(others) > 1 else ""
     start = next((n for n, character in enumerate(ending) if character in "_-."), len(ending))
     ending = ending[start:]
     cut = len(ending) if any(character.isalpha() for character in ending) else 0

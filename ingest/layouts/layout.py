@@ -154,8 +154,20 @@ class Layout:
             {"encoding": self.encoding.text, "classes": self.document["classes"]}
         )
 
+    @property
+    def lacks_classes(self) -> bool:
+        """True where neither it nor a file of the data set says the classes."""
+        return (
+            self.classes is None
+            and "class_file" not in self.document
+            and (not self.encoding.is_colour)
+        )
+
     def match(self, key: str) -> tuple[str, Mapping[str, str]] | None:
-        """Kind and fields of a file, by its name; None where no pattern fits it."""
+        """Kind and fields of a file, by its name; None where no pattern fits it.
+
+        Of two patterns that fit, such as {frame}.png and {frame}_mask.png, the one that says more.
+        """
         for kind, pattern, ending in self._by_ending:
             if not key.endswith(ending):
                 continue
@@ -262,7 +274,8 @@ class Layout:
 
     @cached_property
     def _by_ending(self) -> tuple[tuple[str, Pattern, str], ...]:
-        return tuple((kind, pattern, pattern.ending) for kind, pattern in self.patterns)
+        said_most = sorted(self.patterns, key=lambda each: -each[1].letters)
+        return tuple((kind, pattern, pattern.ending) for kind, pattern in said_most)
 
     @cached_property
     def _label_marks(self) -> tuple[frozenset[str], str]:

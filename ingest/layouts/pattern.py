@@ -15,6 +15,7 @@ from catalog.errors import InvalidInput
 FOLDERS = "**"
 """Stands for any folders; as a field of a match, their path with a slash at its end, or ""."""
 
+_ANY_FIELD = re.compile(r"\{[^}]*\}|\*\*|[^A-Za-z0-9]")
 _FIELD = re.compile(r"\{(?P<name>[a-z][a-z0-9_]*)(?::(?P<form>[a-z0-9_]+))?\}")
 _CHOICE = re.compile(r"\{(?P<choices>[A-Za-z0-9.]+(?:,[A-Za-z0-9.]+)+)\}")
 _DIGITS = re.compile(r"[0-9]+(_[0-9]+)*")
@@ -92,6 +93,11 @@ class Pattern:
         return self.text.split("/")
 
     @property
+    def letters(self) -> int:
+        """Letters and digits that are no field: of two patterns that fit, more say more."""
+        return len(_ANY_FIELD.sub("", self.text))
+
+    @property
     def ending(self) -> str:
         """What follows the last field: every file of the pattern ends so; "" for a choice."""
         ending = self.text.rpartition("}")[2] if "{" in self.text else self.parts[-1]
@@ -115,6 +121,25 @@ class Pattern:
             except KeyError:
                 break
         return folder
+
+    @property
+    def forms(self) -> dict[str, str]:
+        """What each field is written as: "6" or "8_6" for digits, "" for any text; no folders."""
+        forms: dict[str, str] = {}
+        for match in _FIELD.finditer(self.text):
+            form = match["form"] or ""
+            forms.setdefault(match["name"], "" if form == _JOINED else form)
+        return forms
+
+    def path_with(self, fields: Mapping[str, str]) -> str:
+        """The path that has these fields; of several endings the first.
+
+        >>> Pattern("**/{scene:8_6}/{frame}.{jpg,png}").path_with(
+        ...     {"**": "a/", "scene": "20180807_145028", "frame": "7"})
+        'a/20180807_145028/7.jpg'
+        """
+        file = _FIELD.sub(lambda match: _written(match, fields), self.parts[-1])
+        return self.folder_with(fields) + _CHOICE.sub(lambda m: m["choices"].split(",")[0], file)
 
 
 def _written(match: re.Match[str], fields: Mapping[str, str]) -> str:

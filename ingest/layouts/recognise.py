@@ -1,6 +1,5 @@
 """Which layout a source has, by its names."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -8,6 +7,9 @@ from itertools import islice
 from ingest.layouts.draft import draft
 from ingest.layouts.layout import FrameName, Layout
 from ingest.layouts.read_layout import presets
+
+LAYOUT_FILE = "layout.toml"
+"""A source's own layout, at its root."""
 
 LOOKED_AT = 2_000
 """Names that tell which layout a source has."""
@@ -18,7 +20,6 @@ _PARTNERS = 500
 _NEAR = 0.05
 """Shares of names that differ by less say the same."""
 
-_ANY_FIELD = re.compile(r"\{[^}]*\}|\*\*|[^A-Za-z0-9]")
 _OTHER_ENDINGS = (".txt", ".md", ".csv", ".pdf", ".toml", ".yaml", ".yml")
 
 ListNames = Callable[[str], Iterable[str]]
@@ -52,6 +53,8 @@ class Recognition:
     """Best first."""
     names: Sequence[str]
     """Names looked at."""
+    own: Layout | None = None
+    """The source's own layout, the only one that was looked at; None where it has none."""
 
     @property
     def layout(self) -> Layout | None:
@@ -68,24 +71,34 @@ class Recognition:
         Args:
             root: What to call the source.
         """
+        if self.own and self.fits:
+            return f"has its own layout: {self.fits[0]}"
         if self.layout is not None:
             others = ", ".join(map(str, self.fits[1:]))
-            return f"looks like {self.fits[0]}" + (f"; others fit, too: {others}" if others else "")
+            lacks = f"; {how_to_say_classes(self.layout)}" if self.layout.lacks_classes else ""
+            also = f"; others fit, too: {others}" if others else ""
+            return f"looks like {self.fits[0]}{also}{lacks}"
         if self.fits:
             some = ", ".join(map(str, self.fits))
             return f"several layouts fit: {some}; choose one by --layout NAME"
         if not self.names:
             return f"{root}: no file is there"
+        if self.own:
+            return (
+                f"{root}: its {LAYOUT_FILE} pairs no image with a label, of {len(self.names):,} "
+                f"names such as {', '.join(self.names[:3])}; framesift layout check ROOT says "
+                "which pattern each fails"
+            )
         return (
             f"{root}: no preset pairs its images with labels, of {len(self.names):,} names such as "
-            f"{', '.join(self.names[:3])}; write a layout file (docs/layouts.md) and give it by "
-            "--layout FILE"
+            f"{', '.join(self.names[:3])}; write a layout file (docs/own-labels.md) and give it by "
+            "--layout FILE to source add or source set"
         )
 
     @property
     def draft(self) -> str:
-        """A layout file to begin with where none fits; empty where one does."""
-        return "" if self.fits or not self.names else draft(self.names)
+        """A layout file to begin with where none fits; empty where one does, or is there."""
+        return "" if self.fits or self.own or not self.names else draft(self.names)
 
 
 def recognised(
@@ -114,9 +127,19 @@ def recognised(
     return Recognition(fits, names)
 
 
+def how_to_say_classes(layout: Layout) -> str:
+    """What to do where a layout says no classes, and the data set has no file of them."""
+    return (
+        f"layout {layout.name} has no classes: write them into a layout file, as [[classes]] with "
+        f"key and name (framesift layout show {layout.name} --toml > layout.toml makes one to "
+        "begin with); lay it at the source's root, or give it by --layout layout.toml to "
+        "source add or source set"
+    )
+
+
 def _letters(layout: Layout) -> int:
     """Letters and digits of its patterns that are no field: of two that fit, more say more."""
-    return sum(len(_ANY_FIELD.sub("", pattern.text)) for _, pattern in layout.patterns)
+    return sum(pattern.letters for _, pattern in layout.patterns)
 
 
 def _paired_names(layout: Layout, names: Sequence[str], list_names: ListNames) -> int:

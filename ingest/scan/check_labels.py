@@ -38,11 +38,7 @@ def check_labels(
     Raises:
         InvalidInput: The source was never scanned.
     """
-    if not source.class_list:
-        raise InvalidInput(
-            f"source {source.name}: was never scanned; scan it first: framesift ingest "
-            f"{source.name}"
-        )
+    check_scanned(source)
     class_list = ClassList.from_json(source.class_list)
     check, unread = LabelCheck(class_list), list[str]()
     with store.reading() as cursor:
@@ -64,6 +60,19 @@ def check_labels(
                     check.add(key, decoded)
                 progress(check.labels + len(unread), len(keys))
     return check, unread
+
+
+def check_scanned(source: Source) -> None:
+    """Refuse a source without the class list of a scan.
+
+    Raises:
+        InvalidInput: The source was never scanned.
+    """
+    if not source.class_list:
+        raise InvalidInput(
+            f"source {source.name}: was never scanned; scan it first: framesift ingest "
+            f"{source.name}"
+        )
 
 
 def _parts(keys: list[str]) -> Iterator[list[str]]:

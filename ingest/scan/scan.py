@@ -31,7 +31,12 @@ from ingest.scan.removal_guard import MOST_REMOVED, RemovalGuard
 from ingest.scan.scan_commits import ScanCommits
 from ingest.scan.scan_counts import Progress, ScanCounts
 from ingest.scan.scan_lock import scan_lock
-from ingest.scan.source_layout import classes_of_source, layout_of_source, scanned_layout
+from ingest.scan.source_layout import (
+    check_still_fits,
+    classes_of_source,
+    layout_of_source,
+    scanned_layout,
+)
 from ingest.scan.thread_engine import ThreadEngine
 from ingest.sources.exclude import Excluded
 from ingest.sources.partial import FolderSelection
@@ -164,6 +169,7 @@ class Scan:
             files = open_recorded(source, options.index_folder)
             current = scan_record.current_source(records, source)
             layout = layout_of_source(records, current, files)
+            check_still_fits(current, files, layout)
             class_list = classes_of_source(records, source, files, layout, options.class_list)
             add_class_tags(store, class_list.tags)
             define_class_tags(records, dict(zip(class_list.tags, class_list.classes, strict=True)))

@@ -3,8 +3,8 @@
 import json
 import tomllib
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,13 @@ from ingest.labels.class_list import ClassList
 from ingest.labels.class_list_file import CLASS_LIST, read_class_list, source_content
 from ingest.layouts.layout import Layout
 from ingest.layouts.read_layout import layout_of, preset
-from ingest.layouts.recognise import Recognition, recognised
+from ingest.layouts.recognise import (
+    LAYOUT_FILE,
+    LOOKED_AT,
+    Recognition,
+    how_to_say_classes,
+    recognised,
+)
 from ingest.sources.recorded import data_set_of, other_sources_of_data_set
 from ingest.sources.schemes import open_source
 from ingest.sources.source_options import SourceOptions
@@ -22,9 +28,6 @@ if TYPE_CHECKING:
     from catalog.records.store import RecordStore
     from catalog.records.tables import Source
     from ingest.sources.source_files import SourceFiles
-
-LAYOUT_FILE = "layout.toml"
-"""A source's own layout, at its root."""
 
 DEFAULT = "a2d2"
 """Preset of a source whose names tell none, such as one with lidar files alone."""
@@ -40,7 +43,7 @@ def layout_of_source(records: "RecordStore", source: "Source", files: "SourceFil
     that its names tell; else that of the data set's other sources; else A2D2's.
 
     Raises:
-        InvalidInput: Its layout.toml is no layout.
+        InvalidInput: Its layout.toml is no layout, or several presets fit its names alike.
     """
     if source.layout:
         return Layout.of(source.layout)
@@ -49,12 +52,16 @@ def layout_of_source(records: "RecordStore", source: "Source", files: "SourceFil
         return at_root
     if source.scanned_layout:
         return Layout.of(source.scanned_layout)
-    told = recognised_in(files).layout
-    if told is not None:
-        return told
+    recognition = recognised_in(files)
+    if recognition.layout is not None:
+        return recognition.layout
     for other in _other_sources(records, source):
         if document := other.layout or other.scanned_layout:
             return Layout.of(document)
+    if recognition.fits:
+        raise InvalidInput(
+            f"{recognition.summary(source.name)}: framesift source set {source.name} --layout NAME"
+        )
     return preset(DEFAULT)
 
 
@@ -72,17 +79,62 @@ def recognised_in(files: "SourceFiles") -> Recognition:
     return recognised(names)
 
 
+def own_or_recognised_in(files: "SourceFiles") -> Recognition:
+    """How the names of a source that is open fit its own layout file; where it has none, presets.
+
+    Raises:
+        InvalidInput: Its layout.toml is no layout.
+    """
+    own = _at_root(files)
+    if own is None:
+        return recognised_in(files)
+
+    def names(below: str) -> Iterator[str]:
+        return (file.key for file in files.list(below, lambda _key, _reason: None))
+
+    return replace(recognised(names, [(LAYOUT_FILE, own)]), own=own)
+
+
+def check_still_fits(source: "Source", files: "SourceFiles", layout: Layout) -> None:
+    """Refuse a new layout that fits no name of a source whose last one fits some.
+
+    All frames of the source would go from the catalog, and each label be read again once it is
+    corrected.
+
+    Raises:
+        InvalidInput: It is so.
+    """
+    before = scanned_layout(source)
+    if not source.scanned_layout or before.naming == layout.naming:
+        return
+    names = [file.key for file in islice(files.list("", lambda _key, _reason: None), LOOKED_AT)]
+    known = [name for name in names if before.match(name)]
+    if known and not any(layout.match(name) for name in names):
+        raise InvalidInput(
+            f"layout {layout.name} fits none of the first {len(names):,} names of {source.name}, "
+            f"such as {known[0]}; {before.name}, of the last scan, fits {len(known):,}. Nothing "
+            f"was changed: framesift layout check {files.root} --layout FILE says why they do not "
+            f"fit, framesift source set {source.name} --layout FILE gives another"
+        )
+
+
 def looked_at(uri: str, options: SourceOptions) -> Recognition | None:
-    """The presets that fit the names of a source that is added; None where it cannot be listed now.
+    """The layouts that fit the names of a source that is added; None where it cannot be listed now.
 
     An archive is not looked at: its index would be made while its user waits.
+
+    Raises:
+        InvalidInput: Its layout.toml is no layout.
     """
     if uri.lower().endswith(".tar"):
         return None
-    with suppress(FramesiftError):
-        wait = min(options.give_up_after, _GIVE_UP_AFTER_S)
-        return recognised_in(open_source(uri, replace(options, give_up_after=wait)))
-    return None
+    wait = min(options.give_up_after, _GIVE_UP_AFTER_S)
+    try:
+        return own_or_recognised_in(open_source(uri, replace(options, give_up_after=wait)))
+    except InvalidInput:
+        raise
+    except FramesiftError:
+        return None
 
 
 def classes_of_source(
@@ -123,11 +175,7 @@ def _own_classes(files: "SourceFiles", layout: Layout, chosen: Path | None) -> C
     if layout.encoding.is_colour:
         keys = layout.document.get("class_list_files", [CLASS_LIST])
         return read_class_list(files, chosen, keys)
-    raise ClassListMissing(
-        f"layout {layout.name} has no classes: write them into a layout file, as [[classes]] with "
-        f"key and name (framesift layout show {layout.name} --toml > layout.toml makes one to "
-        "begin with), and give it by --layout layout.toml"
-    )
+    raise ClassListMissing(how_to_say_classes(layout))
 
 
 def _configured_classes(files: "SourceFiles", layout: Layout) -> ClassList:
@@ -139,7 +187,11 @@ def _configured_classes(files: "SourceFiles", layout: Layout) -> ClassList:
     text = source_content(files, key)
     where = f"{files.root}/{key}"
     if text is None:
-        raise ClassListMissing(f"{where}: is not there; it says which number is which class")
+        raise ClassListMissing(
+            f"{where}: is not there; it says which number is which class: lay it there, or write "
+            f"the classes into a layout file in place of class_file (framesift layout show "
+            f"{layout.name} --toml > mine.toml makes one to begin with) and give it by --layout"
+        )
     try:
         labels = json.loads(text)["labels"]
         readable = [label["readable"] for label in labels]

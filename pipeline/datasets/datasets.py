@@ -14,7 +14,7 @@ from catalog.errors import InvalidInput
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from catalog.values import NOBODY, Owner
-from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.datasets.division import Division, divide
 from pipeline.datasets.row_counts import RowCounts
 from pipeline.datasets.rows_file import RowsFile, StoredRows
@@ -57,12 +57,8 @@ class Content:
     rows: pa.Table | RowsFile
     """One row per frame, schema FRAMES_SCHEMA."""
     splits: Sequence[str]
-    tags: Sequence[str]
-    """Class tag of each entry of class_pixels."""
-    classes: tuple[str, ...]
-    """Class names in the same order."""
-    class_list: ClassList
-    """The sources' class list, in the same order."""
+    classes: DatasetClasses
+    """The classes of the labels; class_pixels has an entry for each."""
     source_locations: SourceLocations
     counts: RowCounts | None = None
     """Of the rows, where they were counted while they were written."""
@@ -71,7 +67,7 @@ class Content:
         """Counts of the rows, and the dataset's id."""
         if self.counts is not None:
             return self.counts
-        counts = RowCounts(self.question, self.snapshot, len(self.tags))
+        counts = RowCounts(self.question, self.snapshot, len(self.classes))
         counts.add(self.table())
         return counts
 
@@ -126,9 +122,7 @@ def content_of(
             snapshot=selection.snapshot,
             rows=made.rows,
             splits=splits,
-            tags=made.class_list.tags,
-            classes=made.class_list.classes,
-            class_list=made.class_list,
+            classes=made.classes,
             source_locations=made.source_locations,
             counts=made.counts,
         )
@@ -137,15 +131,13 @@ def content_of(
         raise _no_frames(name, provenance.report)
     sides, report = _sides(selection, division)
     of_rows = pa.array(splits).take(pa.array(sides))
-    rows, class_list, source_locations = rows_of(records, name, selection, of_rows)
+    rows, classes, source_locations = rows_of(records, name, selection, of_rows)
     content = Content(
         question=question,
         snapshot=selection.snapshot,
         rows=rows,
         splits=splits,
-        tags=class_list.tags,
-        classes=class_list.classes,
-        class_list=class_list,
+        classes=classes,
         source_locations=source_locations,
     )
     return content, report
@@ -252,8 +244,8 @@ def _dataset_of(
         snapshot=content.snapshot,
         frames=counts.frames,
         splits=dict(header.splits),
-        class_pixels=dict(zip(content.tags, counts.class_pixels.tolist(), strict=True)),
-        class_frames=dict(zip(content.tags, counts.class_frames.tolist(), strict=True)),
+        class_pixels=dict(zip(content.classes.tags, counts.class_pixels.tolist(), strict=True)),
+        class_frames=dict(zip(content.classes.tags, counts.class_frames.tolist(), strict=True)),
         seed=str(provenance.seed),
         parents=parents,
         report=dict(provenance.report),
@@ -273,12 +265,14 @@ def header_of(
         id=id_,
         question=content.question,
         snapshot=content.snapshot,
-        class_list=content.class_list,
-        classes=content.classes,
+        class_list=content.classes.lists[0],
+        class_lists=content.classes.further,
+        classes=content.classes.names,
         splits={split: counts.splits[split] for split in content.splits},
         roots=content.source_locations.roots,
         datasources=content.source_locations.datasources,
         within=content.source_locations.within,
+        layouts=content.source_locations.layouts,
     )
 
 

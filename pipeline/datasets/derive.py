@@ -75,9 +75,7 @@ def split_content(
         snapshot=dataset.snapshot,
         rows=_with_splits(manifest.frames, pa.array(splits).take(pa.array(sides))),
         splits=splits,
-        tags=tags,
-        classes=manifest.header.classes,
-        class_list=manifest.header.class_list,
+        classes=manifest.header.dataset_classes,
         source_locations=SourceLocations.in_header(manifest.header),
     )
     return content, report
@@ -173,7 +171,7 @@ def grown_content(
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     of_split = np.asarray(pc.equal(manifest.frames["split"], split))
     with stores.catalog.reading(at) as snapshot:
-        pool = of_alike_sources(stores.records, manifest.header.class_list)
+        pool = of_alike_sources(stores.records, manifest.header.dataset_classes)
         candidates, covers = _candidates(snapshot, pool, gap.demands)
         hashes = np.asarray(candidates[FKEY_HASH])
         here = np.isin(hashes, old[of_split])
@@ -224,7 +222,7 @@ def _candidates(
     frames = Frames(snapshot, relation, pool)
     columns = [*demand_columns(demands), *guard_columns(snapshot, relation)]
     rows = frames.fetch_all(columns, [demand.question for demand in demands])
-    return rows, covers_of(rows, demands, snapshot.classes)
+    return rows, covers_of(rows, demands, snapshot.classes_and_groups)
 
 
 def one_of_each(
@@ -317,15 +315,16 @@ def grown_by(
         InvalidInput: Its classes are other ones by now.
     """
     header = manifest.header
-    new, class_list, source_locations = rows_of(
+    new, its_classes, source_locations = rows_of(
         stores.records, dataset.name, added, pa.array([entry["split"]] * len(added))
     )
-    if class_list.meaning != header.class_list.meaning:
+    known = header.dataset_classes
+    classes = known.joined([*header.roots], its_classes, [*source_locations.roots])
+    if classes is None:
         raise InvalidInput(
             f"dataset {dataset.name}: its source has another class list by now; make it again"
         )
-    tags = tags_of(manifest)
-    new = _with_classes(new, class_list.tags, tags)
+    new = _with_classes(new, its_classes.tags, known.tags)
     question = {
         **dataset.question,
         "extended": [*dataset.question.get("extended", []), dict(entry)],
@@ -335,9 +334,7 @@ def grown_by(
         snapshot=added.snapshot,
         rows=pa.concat_tables([manifest.frames, new]),
         splits=tuple(header.splits),
-        tags=tags,
-        classes=header.classes,
-        class_list=header.class_list,
+        classes=classes,
         source_locations=SourceLocations.in_header(header).and_of(source_locations),
     )
 
@@ -347,7 +344,8 @@ def _with_classes(rows: pa.Table, old: Sequence[str], new: Sequence[str]) -> pa.
     if list(old) == list(new):
         return rows
     matrix = class_matrix(rows, len(old)).astype(np.int32)
-    ordered = matrix[:, [list(old).index(tag) for tag in new]]
+    ordered = np.zeros((rows.num_rows, len(new)), np.int32)  # others' classes have no pixel here
+    ordered[:, [list(new).index(tag) for tag in old]] = matrix
     ends = np.arange(rows.num_rows + 1, dtype=np.int32) * len(new)
     pixels = pa.ListArray.from_arrays(pa.array(ends), pa.array(ordered.ravel()))
     labelled = rows["class_pixels"].is_valid().combine_chunks()

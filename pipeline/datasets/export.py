@@ -14,8 +14,12 @@ import pyarrow.parquet as pq
 
 from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_path
+from ingest.labels.class_list import ClassList
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
 from pipeline.manifest import Manifest
+
+_GROUND_TRUTH = "ground_truth"
+"""Field of FiftyOne with the labels of the dataset's first class list; then _2, _3..."""
 
 _ROWS = 1_000
 """Rows that are texts in memory at once."""
@@ -137,8 +141,9 @@ def _write_lines(path: Path, lines: Iterator[str]) -> None:
 def fiftyone_metadata(manifest: Manifest, tags: Sequence[str]) -> dict[str, Any]:
     """metadata.json: classes, and which colour of a label image is which."""
     header = manifest.header
-    class_list = header.class_list
-    names = {class_list.encoding.key_text(key.key): key.listed_name for key in class_list.keys}
+    targets = dict(
+        zip(_mask_fields(manifest), map(_mask_targets, header.dataset_classes.lists), strict=True)
+    )
     return {
         "name": f"{header.name}-v{header.version}",
         "media_type": "image",
@@ -150,21 +155,38 @@ def fiftyone_metadata(manifest: Manifest, tags: Sequence[str]) -> dict[str, Any]
                 "snapshot": header.snapshot,
                 "class_tags": list(tags),
             },
-            "classes": {"ground_truth": list(dict.fromkeys(names.values()))},
-            "mask_targets": {"ground_truth": names},
+            "classes": {
+                name: list(dict.fromkeys(target.values())) for name, target in targets.items()
+            },
+            "mask_targets": targets,
         },
     }
 
 
+def _mask_fields(manifest: Manifest) -> list[str]:
+    """For each class list the field of its labels: FiftyOne has mask targets by field."""
+    numbers = range(1, len(manifest.header.dataset_classes.lists) + 1)
+    return [_GROUND_TRUTH if n == 1 else f"{_GROUND_TRUTH}_{n}" for n in numbers]
+
+
+def _mask_targets(class_list: ClassList) -> dict[str, str]:
+    """Name of each key of a label's pixels."""
+    return {class_list.encoding.key_text(key.key): key.listed_name for key in class_list.keys}
+
+
 def fiftyone_samples(manifest: Manifest, tags: Sequence[str]) -> Iterator[dict[str, Any]]:
     """One sample per frame: the image, its split as a tag, the label image as its segmentation."""
+    classes = manifest.header.dataset_classes
+    field_of = dict(zip(classes.lists, _mask_fields(manifest), strict=True))
     for start in range(0, len(manifest), _ROWS):
         portion = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
-        for row in export_table(portion, tags).to_pylist():
+        sources = portion.frames["label_source"].to_pylist()
+        for row, source in zip(export_table(portion, tags).to_pylist(), sources, strict=True):
+            label = row["label"]
             yield {
                 "filepath": row["image"],
                 "tags": [row["split"]],
-                **({"ground_truth": _segmentation(row["label"])} if row["label"] else {}),
+                **({field_of[classes.list_of(source)]: _segmentation(label)} if label else {}),
                 "fkey": row["fkey"],
                 "scene": row["scene"],
                 "camera": row["camera"],

@@ -108,7 +108,7 @@ def improved_content(
     away = _held_out_guard(stores, dataset, split, held_splits, improvement.min_gap_s)
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     with stores.catalog.reading(at) as snapshot:
-        alike = of_alike_sources(stores.records, manifest.header.class_list)
+        alike = of_alike_sources(stores.records, manifest.header.dataset_classes)
         frames = Frames(snapshot, snapshot.relation, alike)
         pool, left_out = _pool(frames, improvement, away, old)
         chosen = _chosen(pool, snapshot, improvement)
@@ -247,9 +247,9 @@ def _expects(
 ) -> list[dict[str, Any]]:
     """The weak classes, weakest first: in how many frames of the split they were, and come."""
     grown = content.table().filter(pc.equal(content.table()["split"], split))
-    frames = (class_matrix(grown, len(content.tags)) > 0).sum(axis=0).tolist()
+    frames = (class_matrix(grown, len(content.classes.tags)) > 0).sum(axis=0).tolist()
     rows = []
-    for tag, count in zip(content.tags, frames, strict=True):
+    for tag, count in zip(content.classes.tags, frames, strict=True):
         if tag in improvement.weak_classes:
             come = int(pc.sum(pc.greater(added.frames[tag], 0)).as_py() or 0)
             weakness = round(improvement.weak_classes[tag], 4)

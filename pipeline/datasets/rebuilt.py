@@ -18,7 +18,7 @@ def restore_manifest(records: RecordStore, dataset: Dataset, content: Content) -
         InvalidInput: The content is not the dataset's; nothing was written.
     """
     name, rows = f"{dataset.name}@{dataset.version}", content.table()
-    counts = RowCounts(dataset.question, dataset.snapshot, len(content.tags))
+    counts = RowCounts(dataset.question, dataset.snapshot, len(content.classes.tags))
     counts.add(rows)
     digest = counts.id
     if dataset.content_id != digest:
@@ -30,7 +30,9 @@ def restore_manifest(records: RecordStore, dataset: Dataset, content: Content) -
     pixels = counts.class_pixels.tolist()
     # Classes without a pixel may be others by now.
     before = {tag: count for tag, count in dataset.class_pixels.items() if count}
-    if {tag: count for tag, count in zip(content.tags, pixels, strict=True) if count} != before:
+    if {
+        tag: count for tag, count in zip(content.classes.tags, pixels, strict=True) if count
+    } != before:
         raise InvalidInput(
             f"dataset {name}: made again, its frames are the same, and their pixels of classes are "
             "not. Nothing was written: restore it from a backup"

@@ -93,9 +93,7 @@ def reduced_content(
         snapshot=dataset.snapshot,
         rows=manifest.frames.filter(pa.array(rows)),
         splits=tuple(manifest.header.splits),
-        tags=tags,
-        classes=manifest.header.classes,
-        class_list=manifest.header.class_list,
+        classes=manifest.header.dataset_classes,
         source_locations=SourceLocations.in_header(manifest.header),
     )
     counts = zip(

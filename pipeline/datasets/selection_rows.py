@@ -13,8 +13,8 @@ from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
-from ingest.labels.class_list import ClassList
-from pipeline.datasets.class_lists import class_list_of
+from ingest.labels.dataset_classes import DatasetClasses
+from pipeline.datasets.class_lists import classes_of
 from pipeline.datasets.division import Division, divide
 from pipeline.datasets.row_counts import RowCounts
 from pipeline.datasets.rows_file import RowsFile
@@ -35,7 +35,7 @@ class WrittenRows:
 
     rows: RowsFile
     counts: RowCounts
-    class_list: ClassList
+    classes: DatasetClasses
     source_locations: SourceLocations
     report: dict[str, Any]
     """What is to be said of the division."""
@@ -43,15 +43,15 @@ class WrittenRows:
 
 def rows_of(
     records: RecordStore, name: str, selection: Selection, splits: pa.Array
-) -> tuple[pa.Table, ClassList, SourceLocations]:
-    """A selection as a manifest's rows; its class list, and its sources' places."""
+) -> tuple[pa.Table, DatasetClasses, SourceLocations]:
+    """A selection as a manifest's rows; its classes, and its sources' places."""
     _refuse_labels_alone(name, _labels_alone(selection), len(selection))
     pairs = selection.frames.select(["cluster", "datasource"]).group_by(["cluster", "datasource"])
     named = sorted(tuple(row.values()) for row in pairs.aggregate([]).to_pylist())
     sources = _recorded(records, named)
-    class_list = class_list_of(records, sources.values())
-    rows = _rows(selection, splits, sources, class_list.tags)
-    return rows, class_list, SourceLocations.of(sources.values())
+    classes = classes_of(records, sources.values())
+    rows = _rows(selection, splits, sources, classes.tags)
+    return rows, classes, SourceLocations.of(sources.values())
 
 
 def portioned_rows(
@@ -73,9 +73,9 @@ def portioned_rows(
     if not portions.sources:
         return None
     sources = _recorded(records, portions.sources)
-    class_list = class_list_of(records, sources.values())
-    writing = _Writing(portions, sources, class_list.tags)
-    counts = RowCounts(question, portions.snapshot, len(class_list.tags))
+    classes = classes_of(records, sources.values())
+    writing = _Writing(portions, sources, classes.tags)
+    counts = RowCounts(question, portions.snapshot, len(classes))
     report: dict[str, Any] = {}
     if not division.is_divided:
         rows = RowsFile(_counted(writing.rows(splits[0]), counts))
@@ -87,13 +87,13 @@ def portioned_rows(
         if not writing.frames:
             return None
         frames = pa.concat_tables(writing.kept)
-        classes = dict.fromkeys(portions.classes, "")
-        sides, report = divide(frames, np.asarray(frames[FKEY_HASH]), division, classes)
+        known = dict.fromkeys(portions.classes, "")
+        sides, report = divide(frames, np.asarray(frames[FKEY_HASH]), division, known)
         of_rows = pa.array(splits).take(pa.array(sides))
         rows = RowsFile(_counted(_with_splits(undivided, of_rows), counts))
     if not counts.frames:
         return None
-    return WrittenRows(rows, counts, class_list, SourceLocations.of(sources.values()), report)
+    return WrittenRows(rows, counts, classes, SourceLocations.of(sources.values()), report)
 
 
 class _Writing:

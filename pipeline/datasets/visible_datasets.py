@@ -170,7 +170,7 @@ class VisibleDatasets:
         """The visible part of a dataset, unwritten; None without a frame."""
         full = self._read(dataset)
         rows = self._visible_rows(full.frames, full.header.datasources, snapshot)
-        return _visible_part(full, rows) if rows.num_rows else None
+        return visible_part(full, rows) if rows.num_rows else None
 
     def _visible_rows(
         self, rows: pa.Table, datasources: Mapping[str, str], snapshot: int
@@ -247,7 +247,7 @@ def _label_fkeys(rows: pa.Table, datasources: Mapping[str, str]) -> pa.Array:
     )
 
 
-def _visible_part(manifest: Manifest, rows: pa.Table) -> Manifest:
+def visible_part(manifest: Manifest, rows: pa.Table) -> Manifest:
     """A manifest of some of the frames, which tells of no other, nor of how they were chosen."""
     header = manifest.header
     counts = Counter(rows["split"].to_pylist())
@@ -266,6 +266,11 @@ def _visible_part(manifest: Manifest, rows: pa.Table) -> Manifest:
         splits={split: counts[split] for split in header.splits if counts[split]},
         roots={name: root for name, root in header.roots.items() if name in sources},
         datasources={n: names for n, names in header.datasources.items() if n in sources},
+        layouts={name: of for name, of in header.layouts.items() if name in sources},
+        class_lists=tuple(
+            (tuple(name for name in its_sources if name in sources), class_list)
+            for its_sources, class_list in header.class_lists
+        ),
         within={name: folder for name, folder in header.within.items() if name in sources},
         seed=0,
         parents=(),

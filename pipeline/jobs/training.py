@@ -65,10 +65,11 @@ def training_work(
     frames = job_input(home, order, dataset, manifest, order.start_after)
     split = chosen_split(frames.whole, order.split, "train")
     frames.whole.split(split).need_labels()
-    classes = chosen_classes(order.classes)
+    classes, labels = chosen_classes(order.classes), frames.whole.header.dataset_classes
     if classes is not None:
-        header = frames.whole.header
-        classes.ids_of(header.classes, header.name, header.class_list.left_out)
+        classes.ids_in(labels, dataset.name)
+    else:
+        labels.need_same_classes(dataset.name)
     if order.evaluate_every is not None:
         _check_evaluated(frames, split, order.evaluate_split or "validation")
     prepares = to_be_prepared(frames, split, order)
@@ -77,8 +78,7 @@ def training_work(
     parent = None
     if order.continue_from is not None:
         parent = _parent(home.records, str(order.continue_from))
-        learned = frames.whole.header.class_list.learned
-        _check_parent(parent, classes.classes if classes else learned)
+        _check_parent(parent, classes.classes if classes else labels.learned)
     shown = {"model_dir": str(paths.model), **frames.shown}
     parent_folder = None if parent is None else parent.folder_in(paths)
     if parent_folder is not None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from catalog.errors import AlreadyExists, InvalidInput
 from catalog.lake.catalog import Catalog, WritableCatalog
 from catalog.lake.cursor import Cursor
-from catalog.lake.schema import FRAME_TAGS
+from catalog.lake.schema import NOBODY_SETS
 from catalog.lake.views import tag_columns
 from catalog.tags import tag_kinds, tags
 from catalog.tags.as_type import text_as
@@ -26,7 +26,7 @@ def settable(cursor: Cursor) -> dict[str, tuple[str, str]]:
     return {
         column.tag: (column.table.removeprefix(_FAMILY), column.type)
         for column in tag_columns(cursor)
-        if column.table.startswith(_FAMILY) and column.table != FRAME_TAGS
+        if column.table not in NOBODY_SETS
     }
 
 
@@ -41,7 +41,8 @@ def check_settable(cursor: Cursor, names: Iterable[str]) -> None:
     for name in names:
         if name in counted:
             raise InvalidInput(
-                f"tag '{name}' is what scans read from labels and file names; a policy sets others"
+                f"tag '{name}' is what scans read from labels and file names, or a class group of "
+                "that; a policy sets others"
             )
         if name not in known:
             check_tag_name(name)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import UInt8, nearest, small_image
 from pipeline.prepared.form import (
@@ -31,7 +31,7 @@ class Arrays:
     images: UInt8
     labels: UInt8
     frames: npt.NDArray[Any]
-    class_list: ClassList
+    classes: DatasetClasses
     """That labels are decoded with for `put`."""
 
     @classmethod
@@ -56,7 +56,7 @@ class Arrays:
             np.load(folder / name, mmap_mode="r+", allow_pickle=False)
             for name in PreparedForm.FILES
         )
-        return cls(images, labels, frames, manifest.header.class_list)
+        return cls(images, labels, frames, manifest.header.dataset_classes)
 
     def put(self, position: int, image: UInt8, label: UInt8 | None) -> None:
         """Write a frame, made small.

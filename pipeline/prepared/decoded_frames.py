@@ -15,8 +15,8 @@ from catalog.storage.beneath import open_beneath, real_path, status_beneath
 from catalog.storage.file_version import fits, version_of, version_text
 from ingest.images.camera_image import decode_image, image_size
 from ingest.images.jpeg_segments import SEGMENT_BYTES
-from ingest.labels.class_list import ClassList
-from ingest.labels.label_image import decode_label
+from ingest.labels.dataset_classes import DatasetClasses
+from ingest.labels.label_image import decode_ids
 from pipeline.manifest import FrameFile, Manifest, ManifestHeader
 from pipeline.runs.size import Size
 
@@ -37,8 +37,8 @@ class StoredFrames(Protocol):
         """A frame's image; None where they lack it."""
         ...
 
-    def label(self, row: int, class_list: ClassList) -> UInt8 | None:
-        """A frame's label with the class ids of a class list; None where they lack it."""
+    def label(self, row: int, classes: DatasetClasses) -> UInt8 | None:
+        """A frame's label with the class ids of ``classes``; None where they lack it."""
         ...
 
 
@@ -48,12 +48,12 @@ class DecodedFrames:
     def __init__(
         self,
         frames: Manifest,
-        class_list: ClassList,
+        classes: DatasetClasses,
         wait_for: Callable[[str], bool] = lambda _: False,
         stored: StoredFrames | None = None,
         lacking: Callable[[], None] = lambda: None,
     ) -> None:
-        """Prepare to decode frames whose labels have that class list.
+        """Prepare to decode frames whose labels have these classes.
 
         Args:
             wait_for: Waits until a missing file is there, for frames that a staging fetches
@@ -70,7 +70,7 @@ class DecodedFrames:
         self._repair = _repair(frames.header)
         self._images = frames.images()
         self._labels = frames.labels()
-        self._class_list = class_list
+        self._classes = classes
         self._wait_for = wait_for
         self._stored, self._lacking = stored, lacking
 
@@ -130,7 +130,7 @@ class DecodedFrames:
             raise self._damaged(error, file) from error
 
     def label(self, row: int, size_px: tuple[int, int]) -> UInt8:
-        """A frame's label, (H, W) uint8 [class id], UNKNOWN_CLASS where the colour is unknown.
+        """A frame's label, (H, W) uint8 [class id], UNKNOWN_CLASS of pixels of no class.
 
         Args:
             size_px: (H, W) of its image.
@@ -142,12 +142,16 @@ class DecodedFrames:
         if file is None:
             raise BadFile("the frame has no label", self._images[row].path)
         if self._stored is not None:
-            stored = self._stored.label(row, self._class_list)
+            stored = self._stored.label(row, self._classes)
             if stored is not None:
                 return stored
             self._lacking()
         try:
-            label = decode_label(self._read(file), self._class_list)
+            label = decode_ids(
+                self._read(file),
+                self._classes.list_of(file.source).encoding,
+                self._classes.table_of(file.source),
+            )
         except BadFile as error:
             raise self._damaged(error, file) from error
         if label.shape != size_px:

@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.storage.bounded_file import parsed_json
+from ingest.labels.dataset_classes import further_lists
 from pipeline.entry_name import FORMS as FOLDER
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import RESIZING, UInt8
@@ -171,6 +172,7 @@ def form_key(manifest: Manifest, size: FormSize) -> str | None:
     ):
         return None
     about = [FORMAT, RESIZING, str(size), header.class_list.to_json()]
+    about += further_lists(header.dataset_classes).values()
     sources = {name: header.datasources.get(name, name) for name in header.roots}
     digest = hashlib.sha256(json.dumps([*about, sources]).encode())
     columns = (rows[name].to_pylist() for name in ("fkey", *_FILES, *_LABELS))

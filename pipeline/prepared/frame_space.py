@@ -19,7 +19,7 @@ class FrameSpace:
     def __init__(self, manifest: Manifest, reservation: "Reservation | None") -> None:
         """For frames of a manifest on disk; without a reservation nothing is reserved."""
         self._reservation = reservation
-        self._frames = DecodedFrames(manifest, manifest.header.class_list)
+        self._frames = DecodedFrames(manifest, manifest.header.dataset_classes)
 
     @contextmanager
     def of(self, rows: Sequence[int]) -> Iterator[None]:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.numbered_colours import NumberedColours
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import (
@@ -65,7 +65,7 @@ class FullForm:
     """(N,) FULL_FRAME."""
     fkeys: dict[str, int]
     """Position of each frame by fkey."""
-    class_list: ClassList
+    classes: DatasetClasses
     """Of its class ids."""
     numbered: NumberedColours | None
     """Of its colours; None where none of them numbers objects."""
@@ -79,16 +79,16 @@ class FullForm:
         packed = self.part(position, "image")
         return None if packed is None else image_of(packed, self._size_px(position))
 
-    def label(self, position: int, class_list: ClassList) -> UInt8 | None:
-        """A frame's label (H, W) with the ids of a class list; None where the form lacks it.
+    def label(self, position: int, classes: DatasetClasses) -> UInt8 | None:
+        """A frame's label (H, W) with the ids of ``classes``; None where the form lacks it.
 
         Args:
-            class_list: The form's own, or that of its numbered colours; it has no other label.
+            classes: The form's own, or those of its numbered colours; it has no other label.
         """
         part = "label"
-        if self.numbered is not None and class_list == self.numbered.class_list:
+        if self.numbered is not None and classes == self.numbered.classes:
             part = "colours"
-        elif class_list != self.class_list:
+        elif classes != self.classes:
             return None
         packed = self.part(position, part)
         return None if packed is None else label_of(packed, self._size_px(position))
@@ -129,9 +129,9 @@ class FullRows:
         """As FullForm's, by row."""
         return self.form.image(int(self.positions[row]))
 
-    def label(self, row: int, class_list: ClassList) -> UInt8 | None:
+    def label(self, row: int, classes: DatasetClasses) -> UInt8 | None:
         """As FullForm's, by row."""
-        return self.form.label(int(self.positions[row]), class_list)
+        return self.form.label(int(self.positions[row]), classes)
 
 
 def open_full_form(manifest: Manifest, folder: Path | None = None) -> FullForm | None:
@@ -156,9 +156,9 @@ def open_full_form(manifest: Manifest, folder: Path | None = None) -> FullForm |
     if checksum(frames.view(np.uint8)) != about.frames_crc or packed_bytes(frames) > size:
         return None
     note_use(path)
-    class_list = manifest.header.class_list
-    numbered = NumberedColours.of(class_list)
-    return FullForm(path, packed, frames, positions(manifest), class_list, numbered)
+    classes = manifest.header.dataset_classes
+    numbered = NumberedColours.of(classes)
+    return FullForm(path, packed, frames, positions(manifest), classes, numbered)
 
 
 def full_rows(frames: Manifest) -> FullRows | None:

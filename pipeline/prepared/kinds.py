@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
-from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.manifest import Manifest
 from pipeline.prepared.arrays import Arrays
 from pipeline.prepared.decoded_frames import UInt8
@@ -30,7 +30,7 @@ class FormFiles(Protocol):
         ...
 
     @property
-    def class_list(self) -> ClassList:
+    def classes(self) -> DatasetClasses:
         """That labels are decoded with for `put`."""
         ...
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.numbered_colours import NumberedColours
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import FRAMES_FILE, HAS_IMAGE, HAS_LABEL, checksum
@@ -24,7 +24,7 @@ class PackedFrames:
 
     folder: Path
     frames: npt.NDArray[Any]
-    class_list: ClassList
+    classes: DatasetClasses
     """That labels are decoded with for `put`."""
     numbered: NumberedColours | None
 
@@ -43,10 +43,10 @@ class PackedFrames:
     @classmethod
     def open(cls, folder: Path, manifest: Manifest) -> "PackedFrames":
         """Files that another process created, for the frames of a manifest."""
-        numbered = NumberedColours.of(manifest.header.class_list)
-        class_list = manifest.header.class_list if numbered is None else numbered.class_list
+        numbered = NumberedColours.of(manifest.header.dataset_classes)
+        classes = manifest.header.dataset_classes if numbered is None else numbered.classes
         frames = np.load(folder / FRAMES_FILE, mmap_mode="r+", allow_pickle=False)
-        return cls(folder, frames, class_list, numbered)
+        return cls(folder, frames, classes, numbered)
 
     def put(self, position: int, image: UInt8, label: UInt8 | None) -> None:
         """Write a frame.
@@ -54,7 +54,7 @@ class PackedFrames:
         Args:
             position: Of the frame in its dataset.
             image: (H, W, 3) uint8 [RGB].
-            label: (H, W) uint8 [class id of ``class_list``]; None where it has none.
+            label: (H, W) uint8 [class id of ``classes``]; None where it has none.
         """
         parts = [packed_image(image)]
         if label is not None and self.numbered is not None:

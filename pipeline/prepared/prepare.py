@@ -124,7 +124,7 @@ def prepare(
     target = form_path(folder, key, size)
     earlier = opened_form(manifest, size, folder)
     missing = _missing(manifest, earlier)
-    classes = class_text(header.class_list)
+    classes = class_text(header.dataset_classes)
     if earlier is not None and not missing:
         taken = made_bytes(earlier.frames, size)
         return Prepared(target, size, len(manifest), 0, taken, ())

@@ -36,7 +36,7 @@ class Decoder:
         some = replace(self._manifest, frames=self._manifest.frames.take(list(rows)))
         fkeys = some.frames["fkey"].to_pylist()
         full = None if self._full is None else self._full.rows(fkeys)
-        frames = DecodedFrames(some, self._files.class_list, stored=full)
+        frames = DecodedFrames(some, self._files.classes, stored=full)
         bad: BadFrames = {}
         for row, position in enumerate(rows):
             try:

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from catalog.errors import BadFile, InvalidInput, UnknownName
 from catalog.storage.bounded_file import parsed_json, read_bounded
 from pipeline.runs.score_thresholds import WHOLE_SCORES
+
+if TYPE_CHECKING:  # which imports NumPy
+    from ingest.labels.dataset_classes import DatasetClasses
 
 ALL = "all"
 """The name of no map: each label class is a class of the network."""
@@ -155,6 +158,31 @@ class ClassMap:
                 "at least, or nothing can be learned"
             )
         return result
+
+    def ids_in(self, classes: "DatasetClasses", dataset: str) -> list[int | None]:
+        """For each class of a dataset the id of its class in the network; None where it is ignored.
+
+        Each class list's classes go where the map puts their names.
+
+        Raises:
+            InvalidInput: As `ids_of`, or the map parts classes of several lists that share a tag.
+        """
+        ids: dict[str, int | None] = {}
+        names: dict[str, str] = {}
+        for class_list in classes.lists:
+            words = classes.words(dataset, class_list)
+            of_list = self.ids_of(class_list.classes, words, class_list.left_out)
+            for tag, name, class_id in zip(
+                class_list.tags, class_list.classes, of_list, strict=True
+            ):
+                if ids.setdefault(tag, class_id) != class_id:
+                    raise InvalidInput(
+                        f"class map {self.name}: dataset {words} has {name}, which shares the tag "
+                        f"{tag} with {names[tag]} of another source, and the map does not put both "
+                        "into one class; merge or ignore both"
+                    )
+                names.setdefault(tag, name)
+        return [ids[tag] for tag in classes.tags]
 
     def as_json(self) -> dict[str, Any]:
         """The map as `from_json` reads it."""

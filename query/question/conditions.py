@@ -101,7 +101,7 @@ def _everything(snapshot: Snapshot, relation: FramesRelation) -> _Named:
 def vocabulary_of(snapshot: Snapshot) -> Vocabulary:
     """The names that a question may use of a snapshot's frames."""
     columns = snapshot.relation.columns
-    return Vocabulary(columns, frozenset(snapshot.tags), snapshot.classes)
+    return Vocabulary(columns, frozenset(snapshot.tags), snapshot.classes_and_groups)
 
 
 def _check_names(conditions: Iterable[Leaf | Group], snapshot: Snapshot) -> None:

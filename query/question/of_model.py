@@ -136,7 +136,10 @@ class _Names:
         return _SCORE.sub(lambda match: self._tag(match[1]), sql)
 
     def _pixels(self, match: re.Match[str]) -> str:
-        """Pixels of a cell in Db2's SQL; 0 for a validated frame without it, none for another."""
+        """Pixels of a cell in Db2's SQL; 0 for a validated frame without it, none for another.
+
+        None, too, where the frame's data set does not have the class that is the truth.
+        """
         # Of validations: a prediction compares with no truth.
         accuracy = f"{self.scored.prefix}_accuracy"
         if accuracy not in self.snapshot.tags:
@@ -149,8 +152,11 @@ class _Names:
             f"model = {quoted(self.scored.model)} and truth = {quoted(truth)} "
             f"and predicted = {quoted(predicted)}"
         )
+        known = f"{accuracy} is not null"
+        if truth in self.snapshot.classes:
+            known += f' and "{truth}" is not null'
         return (
-            f"case when {accuracy} is not null then coalesce((select "
+            f"case when {known} then coalesce((select "
             f"sum(pixels) from {CONFUSION_CELLS} where frame = fkey and {of_cell}), 0) end"
         )
 

@@ -43,7 +43,7 @@ class Vocabulary:
     tags: frozenset[str]
     """Those of them that are tags."""
     class_names: Mapping[str, str]
-    """Class name of each class tag."""
+    """Class name of each class tag; a class group is called as its tag is."""
 
     def class_tag(self, name: str) -> Column:
         """The class of that tag or title.

@@ -23,10 +23,9 @@ def distribution(
     """
     with store.reading(at) as snapshot:
         relation = snapshot.relation
-        classes = snapshot.classes
-        by = list(stratifiers) or ["camera", *classes]
+        by = list(stratifiers) or ["camera", *snapshot.classes]
         tags = [Stratifier.parse(text).tag for text in by]
         rows = columns_of(snapshot, relation, hashes_of(fkeys), tags).rows
         if not rows.num_rows:
             raise InvalidInput(f"none of the {len(fkeys):,} frames is in snapshot {at}")
-        return shares_of(rows, by, classes)
+        return shares_of(rows, by, snapshot.classes_and_groups)

@@ -130,7 +130,7 @@ def draw_set(frames: Frames, method: Method, seed: int) -> Drawn:
 def _sample(frames: Frames, method: Sample, seed: int) -> Drawn:
     stratifiers = [Stratifier.parse(text) for text in method.stratify]
     rows, left_out = frames.fetch([one.tag for one in stratifiers])
-    strata = strata_of(rows, stratifiers, frames.snapshot.classes)
+    strata = strata_of(rows, stratifiers, frames.snapshot.classes_and_groups)
     allocation = method.allocation
     shares = fractions_of(allocation) if isinstance(allocation, dict) else allocation
     hashes = hashes_of(rows)
@@ -184,7 +184,7 @@ def _match(frames: Frames, method: Match, seed: int) -> Drawn:
     rows, left_out = frames.fetch(tags)
     hashes = hashes_of(rows)
     marginals = [
-        marginal_of(rows, text, method.targets[text], frames.snapshot.classes)
+        marginal_of(rows, text, method.targets[text], frames.snapshot.classes_and_groups)
         for text in sorted(method.targets)
     ]
     report: Report = {
@@ -244,7 +244,7 @@ def covers_of(rows: pa.Table, demands: Sequence[Demand], classes: Mapping[str, s
 def _cover(frames: Frames, method: Cover, seed: int) -> Drawn:
     demands = method.demands
     rows, left_out = frames.fetch(demand_columns(demands), [one.question for one in demands])
-    covers = covers_of(rows, demands, frames.snapshot.classes)
+    covers = covers_of(rows, demands, frames.snapshot.classes_and_groups)
     hashes = hashes_of(rows)
     covered = cover(packed(covers.members(), len(hashes)), hashes, covers.targets, seed)
     return Drawn(
@@ -312,15 +312,19 @@ def _uncertain(frames: Frames, method: Uncertain, seed: int) -> Drawn:
 
 
 def _class_shares(frames: Frames, hashes: Hashes) -> npt.NDArray[np.float64]:
-    """Standardised shares of the classes in each frame, in the order of the hashes."""
+    """Standardised shares of the classes in each frame, in the order of the hashes.
+
+    A class that a frame's data set does not have brings it no nearer to any other.
+    """
     classes = list(frames.snapshot.classes)
     rows = columns_of(frames.snapshot, frames.relation, hashes, classes).rows
+    classes = [tag for tag in classes if rows[tag].null_count < len(rows)]
     fetched = hashes_of(rows)
     order = np.argsort(fetched)[np.argsort(np.argsort(hashes))]
     pixels = np.array(
-        [pc.fill_null(rows[tag].cast(pa.float64()), 0).to_numpy() for tag in classes]
-    ).reshape(len(classes), -1)
-    total = np.maximum(pixels.sum(axis=0), 1)
+        [pc.fill_null(rows[tag].cast(pa.float64()), np.nan).to_numpy() for tag in classes]
+    ).reshape(len(classes), len(rows))
+    total = np.maximum(np.nansum(pixels, axis=0), 1)
     return standardised((pixels / total)[:, order].T)
 
 

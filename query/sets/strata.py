@@ -52,7 +52,7 @@ def strata_of(
 
     Args:
         rows: One row per frame, with the stratifiers' columns.
-        classes: The class tags: without edges they are divided by presence.
+        classes: The tags of classes and class groups: without edges they are divided by presence.
     """
     if not stratifiers:
         return Strata(np.zeros(rows.num_rows, np.int64), ((),) if rows.num_rows else ())

@@ -43,9 +43,14 @@ def _rank_within(groups: Codes) -> Positions:
 
 
 def standardised(vectors: Reals) -> Reals:
-    """Columns shifted and scaled to mean 0 and deviation 1; constant ones to 0."""
-    deviation = vectors.std(axis=0)
-    centred = vectors - vectors.mean(axis=0)
+    """Columns shifted and scaled to mean 0 and deviation 1; constant ones to 0.
+
+    What is not known (NaN) becomes 0, and each column has a value that is.
+    """
+    unknown = np.isnan(vectors)
+    known = ~unknown if unknown.any() else True
+    deviation = vectors.std(axis=0, where=known)
+    centred = np.where(unknown, 0.0, vectors - vectors.mean(axis=0, where=known))
     return cast(Reals, np.divide(centred, deviation, where=deviation > 0, out=0 * centred))
 
 

@@ -64,7 +64,9 @@ class ClassTotals(BaseModel):
 
     frames: int = Field(description="How many frames.", examples=[884])
     pixels: int = Field(description="Their pixels, those of no class included.")
-    classes: tuple[ClassStatistics, ...] = Field(description="In catalog order.")
+    classes: tuple[ClassStatistics, ...] = Field(
+        description="In catalog order; behind them class groups, whose pixels are their classes'."
+    )
 
 
 class ClassGroup(ClassTotals):
@@ -74,7 +76,10 @@ class ClassGroup(ClassTotals):
 
 
 class ClassesAnswer(BaseModel):
-    """Classes in class order. All but `classes` only where something else than all was asked."""
+    """Classes in class order, then class groups.
+
+    All but `classes` only where something else than all was asked.
+    """
 
     model_config = ConfigDict(frozen=True)
 

@@ -32,7 +32,7 @@ def class_report(
     by: Grouping | None = None,
     quantiles: bool = False,
 ) -> ClassReport:
-    """Frames, pixels and shares of every class; asked for, by group, and with quantiles.
+    """Frames, pixels and shares of every class and class group, by group, and with quantiles.
 
     Args:
         frames: Which frames; all of the newest snapshot when None.
@@ -40,7 +40,7 @@ def class_report(
     """
     with population(store, frames or Frames()) as members:
         refuse_unlabelled(members, (frames or Frames()).question, "class statistics")
-        names = members.classes
+        names = members.classes_and_groups
         rows = partial(_rows, members, list(names), by, quantiles)
         if not by and not quantiles:
             rows = partial(members.once, f"class measures {', '.join(names)}", rows)
@@ -110,11 +110,13 @@ def _sums(
 def _sized(members: Population, by: Grouping | None) -> str:
     """The frames' counts of pixels, the number of all pixels of each, and what they are grouped by.
 
-    These are the pixels of its classes and those of none. No tag has a blank in its name.
+    These are the pixels of its classes and those of none; those of a class group are its classes'.
+    No tag has a blank in its name.
     """
     counted = [_quoted(tag) for tag in members.pixel_tags]
     pixels = " + ".join(["0::BIGINT", *(f"coalesce({tag}, 0)" for tag in counted)])
-    columns = ", ".join([*counted, *([_quoted(by)] if by else [])])
+    groups = map(_quoted, members.group_tags)
+    columns = ", ".join([*counted, *groups, *([_quoted(by)] if by else [])])
     return f"(SELECT {columns}, {pixels} AS {_PIXELS} FROM {POPULATION})"
 
 

@@ -40,5 +40,6 @@ class FacetReport(BaseModel):
         examples=["snapshot 3 is older than the one in memory"],
     )
     facets: tuple[Facet, ...] = Field(
-        description="Camera and scene, the classes in class order, then the other tags."
+        description="Camera and scene, the classes in class order and the class groups, then the "
+        "other tags."
     )

@@ -16,6 +16,7 @@ import pyarrow as pa
 from catalog.errors import InvalidInput, SqlError, UnknownName
 from catalog.lake.catalog import Catalog
 from catalog.lake.frames_relation import FramesRelation
+from catalog.lake.group_tags import read_from
 from catalog.lake.schema import FRAME_TAGS_COLUMNS
 from catalog.lake.snapshot import Facts, Snapshot
 from catalog.lake.statement_watch import Cancellation, cancelled_by, current
@@ -163,14 +164,15 @@ def _facet_tags(
     """The facets' tags: camera and scene, the classes in class order, then the others."""
     present = [tag for tag in snapshot.tags if tag not in _WITHOUT]
     first = [tag for tag in ("camera", "scene") if tag in present]
-    every = tuple(dict.fromkeys([*first, *snapshot.classes, *present]))
+    classes = snapshot.classes_and_groups
+    every = tuple(dict.fromkeys([*first, *classes, *present]))
     if tags is None:
         return every
-    titles = {title.lower(): tag for tag, title in snapshot.classes.items()}
+    titles = {title.lower(): tag for tag, title in classes.items()}
     requested = {titles.get(tag.lower(), tag.lower()): tag for tag in tags}
     for tag, name in requested.items():
         if tag not in every:
-            raise UnknownName("tag", name, {*every, *snapshot.classes.values()})
+            raise UnknownName("tag", name, {*every, *classes.values()})
     return tuple(tag for tag in every if tag in requested)
 
 
@@ -283,7 +285,7 @@ class _Reading:
         tags = relation_for(self.snapshot, self.question).tags
         groups: dict[str, list[Of]] = {}
         for one in each:
-            groups.setdefault(tags[tag(one)].table, []).append(one)
+            groups.setdefault(read_from(tags[tag(one)]), []).append(one)
         return [*groups.values()]
 
     def columns_of(self, tags: Sequence[str], ended_by: Cancellation) -> FacetColumns:
@@ -307,7 +309,7 @@ class _Reading:
     def axes(self, tags: Sequence[str]) -> list[Axis]:
         """The bins of those tags; a number that spreads too far for bins has no facet."""
         kinds = relation_for(self.snapshot, self.question).columns
-        counted = frozenset(self.snapshot.pixel_tags)
+        counted = frozenset((*self.snapshot.pixel_tags, *self.snapshot.groups))
         requests = [AxisRequest(tag=tag, bins=_BINS, top=_TOP, log=tag in counted) for tag in tags]
         extents = self._extents([one for one in requests if is_number(kinds[one.tag])])
         axes = []

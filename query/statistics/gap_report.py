@@ -47,3 +47,9 @@ class GapReport(BaseModel):
     frames: int = Field(description="Frames of the dataset, or of its split.")
     snapshot: int = Field(description="The catalog snapshot it is compared with.", examples=[12])
     gaps: tuple[Gap, ...]
+    not_compared: tuple[str, ...] = Field(
+        default=(),
+        description="Tags of classes that the catalog has and the dataset's labels do not: how "
+        "many frames show them is not known, so that they are no gaps.",
+        examples=[["trailer"]],
+    )

@@ -25,7 +25,9 @@ class Content:
     fkeys: pa.ChunkedArray
     """Every frame of the dataset, those of other splits included."""
     counts: Mapping[GapKind, Mapping[str, int]]
-    """Frames by value, of each kind: class tags, cameras, scenes."""
+    """Frames by value, of each kind: tags of the classes and class groups that the dataset's labels
+    have, cameras, scenes.
+    """
 
 
 def find_gaps(
@@ -51,6 +53,11 @@ def find_gaps(
             frames=content.frames,
             snapshot=members.snapshot,
             gaps=tuple(gaps),
+            not_compared=tuple(
+                tag
+                for tag in (members.classes_and_groups if "class" in kinds else ())
+                if tag not in content.counts["class"]
+            ),
         )
 
 
@@ -62,12 +69,17 @@ def _gaps(
 ) -> Iterator[Gap]:
     contained = content.counts[kind]
     with members.with_fkeys(content.fkeys) as listed:
-        known = _classes(members, listed) if kind == "class" else _groups(members, kind, listed)
+        if kind == "class":
+            # A class that the dataset's labels do not have is unknown in them, and no gap.
+            compared = [tag for tag in members.classes_and_groups if tag in contained]
+            known = _classes(members, listed, compared)
+        else:
+            known = _groups(members, kind, listed)
     for value in {**known, **contained}:
         frames, (catalog_frames, new_frames) = contained.get(value, 0), known.get(value, (0, 0))
         if frames >= at_least:
             continue
-        name = members.classes.get(value, value) if kind == "class" else value
+        name = members.classes_and_groups.get(value, value) if kind == "class" else value
         gap = Gap(
             kind=kind,
             value=value,
@@ -101,8 +113,7 @@ _Known = dict[str, tuple[int, int]]
 """Value -> frames of the catalog, and those of them that are not in the dataset."""
 
 
-def _classes(members: Population, listed: str) -> _Known:
-    tags = list(members.classes)
+def _classes(members: Population, listed: str, tags: Sequence[str]) -> _Known:
     columns = "".join(f', "{tag}"' for tag in tags)
     counts = "".join(
         f', coalesce(sum(("{tag}" > 0)::INTEGER), 0)::BIGINT AS frames_{index}'

@@ -52,6 +52,16 @@ class Population:
         return self._asked.classes
 
     @property
+    def classes_and_groups(self) -> Mapping[str, str]:
+        """`classes`, and behind them the class groups: see Snapshot."""
+        return self._asked.classes_and_groups
+
+    @property
+    def group_tags(self) -> tuple[str, ...]:
+        """The tags of class groups."""
+        return tuple(self._asked.groups)
+
+    @property
     def pixel_tags(self) -> tuple[str, ...]:
         """Tags that are numbers of pixels: see Snapshot."""
         return self._asked.pixel_tags

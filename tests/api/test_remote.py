@@ -191,7 +191,8 @@ ASKED = {
     "train": ["d"], "validate": ["m", "d"], "predict": ["m", "d"],
     "improve": ["m"], "audit": [],
     "source add": ["s", "/"], "source list": [], "source remove": ["s", "--yes"],
-    "tags list": [], "tags add": ["t"], "tags set": ["t", "--kind", "Open"],
+    "tags list": [], "tags add": ["t"], "tags group": ["t = a + b"],
+    "tags set": ["t", "--kind", "Open"],
     "tags extract": ["a2d2", "image"], "tags import": ["FILE.csv", "--family", "f"],
     "tags import-map": ["FILE.geojson", "--family", "f", "--within", "5"], "tags families": [],
     "tags import-scores": ["j"], "tags drop": ["f"], "tags remove": ["t"],
@@ -212,7 +213,7 @@ ASKED = {
     "token create": ["t", "--user", "u"], "token list": [], "token revoke": ["1"],
     "collection add": ["c", "size > 1"], "collection list": [], "collection assign": ["c", "u"],
     "collection remove": ["c"],
-    "policy list": [], "policy run": ["p"], "policy due": [],
+    "labels check": ["a2d2"], "policy list": [], "policy run": ["p"], "policy due": [],
     "trigger add": ["t", "--when", "car > 0", "--then", "train"], "trigger list": [],
     "trigger show": ["t"], "trigger remove": ["t"], "trigger enable": ["t"],
     "trigger disable": ["t"],
@@ -225,6 +226,7 @@ DRIVE_JOBS = {"jobs daemon", "jobs run-once"}
 """What a server does by itself; the command refuses to ask one."""
 OF_NO_HOME = {
     "login", "logout", "context", "sample-data", "layout list", "layout show", "layout check",
+    "labels convert",
 }  # fmt: skip
 
 

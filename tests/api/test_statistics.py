@@ -65,12 +65,16 @@ def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def a_report(manifest: Path, model_dir: Path) -> dict[str, Any]:
     """A validation's report as training writes it, of a made-up confusion matrix."""
-    classes = Manifest.read(manifest).header.classes
+    header = Manifest.read(manifest).header
+    classes, tags = header.classes, header.class_list.tags
     random = np.random.default_rng(3)
     matrix = random.integers(0, 1000, (len(classes), len(classes)))
     matrix += np.diag(random.integers(0, 100_000, len(classes)))
     matrix[-1, :] = matrix[:, -1] = 0  # a class in neither truth nor prediction
-    about = About("a" * 64, str(model_dir), 300, classes, "city", 1, "d", "validation", 0, 0, 1)
+    about = About(
+        "a" * 64, str(model_dir), 300, classes, tags, tuple((tag,) for tag in tags), "city", 1, "d",
+        "validation", 0, 0, 1,
+    )  # fmt: skip
     metrics = {name: metric.empty(len(classes)) for name, metric in METRICS.items()}
     metrics["scores"] = Confusion(matrix, np.ones(len(classes), np.int64))
     with tempfile.TemporaryDirectory() as folder:

@@ -78,7 +78,7 @@ def test_staging_and_training(catalogued: Path, tmp_path: Path) -> None:
         for path in (tmp_path / "cache").rglob("*")
         if path.is_file()
     )  # fmt: skip
-    palette = manifest.header.class_list
+    palette = manifest.header.dataset_classes
     reader = FrameReader(manifest, palette, Size(8, 8))
     with pytest.raises(BadFile, match="leads out of the source"):
         reader.image(0)
@@ -102,7 +102,7 @@ def test_a_folder_that_is_replaced(catalogued: Path, tmp_path: Path) -> None:
             source.uri, source.options = str(folder), {"within": str(within)}
     dataset = make(workspace, split="train=0.75,validation=0.25")
     divided = divide_dataset(workspace, dataset.name, NewSplit(split="train=0.5,validation=0.5"))
-    palette = Manifest.read(Path(dataset.manifest)).header.class_list
+    palette = Manifest.read(Path(dataset.manifest)).header.dataset_classes
 
     def readers() -> list[FrameReader]:
         manifests = (Manifest.read(Path(record.manifest)) for record in (dataset, divided))

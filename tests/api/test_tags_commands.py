@@ -230,3 +230,48 @@ def test_help_and_usage(home: Path) -> None:
         assert f"Usage: framesift tags {name}" in out.replace("root ", "framesift ")
     run = framesift(home, "tags", "import", "x.csv", "--family", "f", "--key", "colour")
     assert run.returncode == 2
+
+
+@pytest.mark.wide
+def test_groups(home: Path) -> None:
+    """A group is defined, listed, asked as a class is, and removed; errors say what to do."""
+    answers = several(
+        home,
+        ["tags", "group", "wheeled", "=", "car", "+", "Bicycle", "--json"],
+        ["tags", "group", "--json"],
+        ["tags", "group"],
+        ["select", "--range", "wheeled=1:", "--columns", "car,bicycle,wheeled", "--json"],
+        ["dataset", "create", "few", "--range", "wheeled=1:", "--limit", "3"],
+        ["gaps", "few", "--at-least", "4", "--json"],
+        ["tags", "group", "wheeled = car"],
+        ["tags", "group", "more = wheeled + bicycle"],
+        ["tags", "group", "more = carr"],
+        ["tags", "group", "more"],
+        ["tags", "remove", "wheeled", "--json"],
+        ["tags", "group", "--json"],
+        ["select", "--range", "wheeled=1:"],
+    )
+    defined, listed, table, asked = answers[:4]
+    assert json.loads(defined[1])["classes"] == ["car", "bicycle"]
+    (group,) = json.loads(listed[1])
+    assert (group["tag"], group["family"], group["type"]) == (
+        "wheeled", "tags_class_groups", "integer",
+    )  # fmt: skip
+    assert "wheeled" in table[1]
+    assert "car + bicycle" in table[1]
+    frames = json.loads(asked[1])["frames"]
+    assert frames
+    assert all(f["wheeled"] == f["car"] + f["bicycle"] > 0 for f in frames)
+    lacks = {gap["value"]: gap for gap in json.loads(answers[5][1])["gaps"]}
+    assert lacks["wheeled"]["frames"] == 3
+    assert lacks["wheeled"]["catalog_frames"] == len(frames)
+    assert lacks["wheeled"]["command"].startswith("framesift select --range wheeled=1: --at ")
+    taken, nested, unknown, unfinished = answers[6:10]
+    assert "tag 'wheeled' already exists" in taken[2]
+    assert "wheeled is a group itself; name its classes instead: car + bicycle" in nested[2]
+    assert "unknown class 'carr': did you mean car?" in unknown[2]
+    assert "expected a tag and its classes, such as vehicle = car + truck + bus" in unfinished[2]
+    removed, none, gone = answers[10:]
+    assert json.loads(removed[1]) == {"tag": "wheeled", "files": FRAMES}
+    assert json.loads(none[1]) == []
+    assert "unknown class 'wheeled'" in gone[2]

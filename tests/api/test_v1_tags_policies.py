@@ -1,4 +1,4 @@
-"""Tags, families, extractions, maps and policies over /v1."""
+"""Tags, families, extractions, checks of labels, maps and policies over /v1."""
 
 import json
 import time
@@ -61,6 +61,8 @@ def served(shared_home: Path) -> Iterator[Served]:
         scope: tokens.create(records, "dora", scope, scope, timedelta(days=1))[1]
         for scope in ("read", "write")
     }
+    users.add(records, "ede", ["datauser"], None)
+    secrets["limited"] = tokens.create(records, "ede", "read", "read", timedelta(days=1))[1]
     with TestClient(create_app(Settings(home=shared_home, cache=None))) as client:
         yield Served(client, records, secrets)
 
@@ -161,6 +163,64 @@ def test_a_tag_is_removed(served: Served) -> None:
     assert len(sql("select fkey from metaocean_view where label_file is not null").json())
 
 
+@pytest.mark.wide
+def test_a_class_group(served: Served) -> None:
+    """Defined by writers, listed with its classes, used by a policy's condition, and removed."""
+    path, body = "/v1/tags/groups", {"tag": "wheeled", "classes": ["Car", "bicycle"]}
+    assert served.ask("POST", path, "read", json=body).status_code == 403
+    key = {"Idempotency-Key": "g1"}
+    made = served.ask("POST", path, json=body, headers=key)
+    assert made.status_code == 201, made.text
+    assert served.ask("POST", path, json=body, headers=key).headers["idempotency-replayed"]
+    assert made.headers["location"] == "/v1/tags/wheeled"
+    assert made.json()["classes"] == ["car", "bicycle"]
+    listed = served.ask("GET", "/v1/tags?family=tags_class_groups", "read").json()["tags"]
+    assert listed == [made.json()]
+    assert served.ask("GET", "/v1/tags/car").json()["classes"] == []
+    for wrong, status in (
+        (body, 409), ({**body, "tag": "w", "classes": ["carr"]}, 400),
+        ({**body, "tag": "w", "classes": ["wheeled"]}, 400),
+        ({**body, "tag": "w", "classes": []}, 422), ({**body, "tag": "W!"}, 400),
+    ):  # fmt: skip
+        assert served.ask("POST", path, json=wrong).status_code == status, wrong
+
+    def frames() -> Any:
+        question = {"ranges": [{"tag": "wheeled", "lowest": 1}]}
+        return served.ask("POST", "/v1/selections", "read", json=question)
+
+    count = frames().json()["count"]
+    assert count > 0
+    shares = served.ask("GET", "/v1/classes", "read").json()
+    of_group, of_car, of_bicycle = (
+        next(one for one in shares["classes"] if one["tag"] == tag)
+        for tag in ("wheeled", "car", "bicycle")
+    )
+    assert shares["classes"][-1] == of_group
+    assert of_group["pixels"] == of_car["pixels"] + of_bicycle["pixels"]
+    policy = {**POLICY, "name": "w", "condition": "wheeled >= 1 and labelled = 1"}
+    assert served.ask("POST", "/v1/policies", json=policy).status_code == 201
+    sets_it = {**POLICY, "name": "x", "parameters": {"tags": {"wheeled": "1"}}}
+    refused = served.ask("POST", "/v1/policies", json=sets_it)
+    assert refused.status_code == 400
+    assert "or a class group of that; a policy sets others" in refused.json()["detail"]
+    marked = {"fkeys": [frames().json()["frames"][0]["fkey"]], "values": {"wheeled": "1"}}
+    assert served.ask("POST", "/v1/tags/marks", json=marked).status_code == 400
+    tag = served.ask("GET", "/v1/tags/wheeled")
+    etag = {"If-Match": tag.headers["etag"]}
+    assert served.ask("DELETE", "/v1/tags/wheeled", headers=etag).status_code == 200
+    again = {**body, "classes": ["car"]}
+    assert served.ask("POST", path, json=again).status_code == 201
+    # Of the same name and type, and yet another tag.
+    assert served.ask("DELETE", "/v1/tags/wheeled", headers=etag).status_code == 412
+    assert served.ask("DELETE", "/v1/tags/wheeled").status_code == 200
+    assert frames().status_code == 400
+    assert "unknown class 'wheeled'" in frames().json()["detail"]
+    run = served.ended(served.ask("POST", "/v1/policies/w/runs"))
+    assert run["state"] == "failed"
+    assert "WHEELED" in run["error"].upper()
+    assert served.ask("DELETE", "/v1/policies/w").status_code == 204
+
+
 def test_a_tag_that_is_read_from_files_stays(served: Served) -> None:
     """Those of classes and frames here; of extractors in test_tags_are_extracted_by_a_job."""
     for tag, why in (("car", "a class's pixels"), ("scene", "scans give it")):
@@ -171,6 +231,27 @@ def test_a_tag_that_is_read_from_files_stays(served: Served) -> None:
         assert why in refused.json()["detail"]
         assert served.last() == ("DELETE", f"/v1/tags/{tag}", "409")
         assert served.ask("GET", f"/v1/tags/{tag}").status_code == 200
+
+
+@pytest.mark.wide
+def test_labels_are_checked_by_a_job(served: Served) -> None:
+    """For whoever reads every row; of others, and of what is no scanned source, there is no job."""
+    request = {"source": "a2d2", "labels": 5}
+    key = {"Idempotency-Key": "l1"}
+    begun = served.ask("POST", "/v1/label-checks", "read", json=request, headers=key)
+    again = served.ask("POST", "/v1/label-checks", "read", json=request, headers=key)
+    assert again.json()["name"] == begun.json()["name"]
+    job = served.ended(begun)
+    assert (job["kind"], job["state"], job["error"]) == ("labels", "done", "")
+    found = served.ask("GET", f"{begun.headers['location']}/files/result.json", "read").json()
+    assert (found["labels"], found["unknown_keys"], found["labels_unread"]) == (5, [], [])
+    assert job["metrics"]["labels"] == 5
+    for wrong, who, status in (
+        (request, "limited", 403), ({**request, "source": "nope"}, "read", 404),
+        ({**request, "labels": 0}, "read", 422), ({**request, "most": 1}, "read", 422),
+    ):  # fmt: skip
+        assert served.ask("POST", "/v1/label-checks", who, json=wrong).status_code == status, wrong
+    assert len(served.ask("GET", "/v1/jobs?kind=labels").json()["jobs"]) == 1
 
 
 @pytest.mark.wide

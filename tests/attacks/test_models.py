@@ -15,6 +15,7 @@ import pytest
 
 from catalog.errors import BadFile, InvalidInput
 from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.jobs.request import read_json
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from tests.api.servers import framesift
@@ -32,7 +33,7 @@ ABOUT = AboutModel(
     network="small_unet",
     step=40,
     classes=CLASSES,
-    class_list=ClassList.from_colours(CLASS_LIST),
+    labels=DatasetClasses.of(ClassList.from_colours(CLASS_LIST)),
     height_px=HEIGHT_PX,
     width_px=WIDTH_PX,
     workers=1,

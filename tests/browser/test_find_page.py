@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from catalog.accounts import users
 from catalog.records.store import RecordStore
@@ -101,7 +101,20 @@ def test_a_range_is_dragged_and_everything_follows(
 
         # SQL is edited in its place.
         tab.get_by_text("SQL, and copies for programs").click()
-        tab.locator("textarea[name=where]").fill("car >= 100000 and scene like '2026%'")
+        condition = tab.locator("textarea[name=where]")
+        asked: list[Route] = []
+        tab.route(re.compile("/facets"), lambda route: asked.append(route))
+        field.fill("6")
+        with tab.expect_request(re.compile("/facets")):
+            field.press("Enter")
+        condition.fill("car >= 100000")
+        tab.route(re.compile("/facets"), lambda route: route.continue_())
+        for each in asked:
+            each.continue_()
+        expect(tab.locator("#sql")).to_contain_text("car >= 6")
+        expect(condition).to_be_focused()
+        condition.press_sequentially(" and scene like '2026%'")
+        expect(condition).to_have_value("car >= 100000 and scene like '2026%'")
         tab.get_by_role("button", name="Ask by SQL").click()
         expect(tab.locator("#sql")).to_contain_text("scene like '2026%'")
 

@@ -20,6 +20,7 @@ from framesift.data.frames import UInt8
 from framesift.data.manifest import versioned_key
 from ingest.labels import label_image
 from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline import entry_name
 from pipeline.datasets.export import export_text
 from pipeline.manifest import Manifest
@@ -35,7 +36,7 @@ from tests.training.drawn_frames import CLASS_LIST, draw_frames, every_fourth, w
 
 __all__ = ["workspace"]
 
-PALETTE = ClassList.from_colours(CLASS_LIST)
+PALETTE = DatasetClasses.of(ClassList.from_colours(CLASS_LIST))
 
 
 def dated(base: Path, folder: Path, unlabelled: int | None = None) -> Manifest:
@@ -59,11 +60,11 @@ def same(ids: UInt8 | None, others: UInt8 | None) -> bool:
 
 
 def test_a_manifest_gives_what_training_decodes(tmp_path: Path) -> None:
-    """Proves images and class ids bit for bit, unknown colours, splits, shards, slices, pickles."""
+    """Proves images and class ids bit for bit, unknown pixels, splits, shards, slices, pickles."""
     manifest = dated(tmp_path, tmp_path / "m", unlabelled=2)
     frames = open_frames(tmp_path / "m")
     assert (len(frames), frames.dataset) == (9, "drawn@1")
-    assert frames.classes.names == PALETTE.classes
+    assert frames.classes.names == PALETTE.names
     assert frames.classes.palette.tolist() == PALETTE.class_colours.tolist()
     decoded = DecodedFrames(manifest, PALETTE)
     for row, (image, ids) in enumerate(frames):
@@ -203,7 +204,7 @@ def test_what_it_knows_of_the_rest_is_so() -> None:
     names = ["Car 1", " Car 2", "Zone 10", "Zone 1 0", "Zone 3", "Sky"]
     class_list = {f"#0000{n:02X}": name for n, name in enumerate(names)}
     known = ClassList.from_colours(class_list)
-    classes = Classes.of_manifest({"classes": known.classes, "class_list": known.to_json()})
+    classes = Classes.of_manifest({"classes": known.classes, "class_list": known.to_json()}, {})
     assert (classes.names, classes.keys) == (known.classes, known.class_of_key)
     for key in ("a/b/c.png", "c.png", "a.b/c"):
         assert versioned_key(key, 7, "etag:x") == entry_name.versioned_key(key, 7, "etag:x")

@@ -1,6 +1,8 @@
 """Labels whose samples are ids: counted and decoded as slow counting does, in each form."""
 
+import zlib
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -13,6 +15,7 @@ from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.encoding import Encoding
 from ingest.labels.label_image import decode_label
 from ingest.labels.pixel_count import count_pixels
+from ingest.labels.png_chunks import take_apart
 from tests.ingest.png_writer import Picture, encode
 
 CLASSES = [
@@ -72,7 +75,74 @@ def test_every_form_counts_as_slow_counting_does(
     assert ids.tolist() == expected
     (tmp_path / "label.png").write_bytes(png)
     header = {"classes": class_list.classes, "class_list": class_list.to_json()}
-    assert Classes.of_manifest(header).read_label(str(tmp_path / "label.png")).tolist() == expected
+    assert (
+        Classes.of_manifest(header, {}).read_label(str(tmp_path / "label.png")).tolist() == expected
+    )
+
+
+def _areas(rng: Random, width: int, height: int, most: int) -> list[list[tuple[int, ...]]]:
+    """Rows of areas, many of which go on from the row above; now and then a ramp or noise."""
+    rows: list[list[tuple[int, ...]]] = []
+    for _ in range(height):
+        if rows and rng.random() < 0.5:
+            row = list(rows[-1])
+            moved, size = rng.randrange(width), rng.choice([1, 3, 70])
+            row[moved : moved + size] = [(rng.randrange(most + 1),)] * size
+            rows.append(row[:width])
+            continue
+        row = []
+        while len(row) < width:
+            size = rng.choice([1, 1, 2, 5, 63, 64, 65, 300])
+            step = rng.choice([0, 0, 0, 0, 1, 7])
+            first = rng.choice([0, 1, 3, 7, most, rng.randrange(most + 1)])
+            row += [((first + step * x) % (most + 1),) for x in range(size)]
+        rows.append(row[:width])
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_rows_of_any_width_and_filter(seed: int) -> None:
+    """As bincount counts them; the digest is that of the same label interlaced, which is slow."""
+    rng = Random(seed)
+    colour_type, depth = [(0, 8), (3, 8), (0, 16), (0, 4), (3, 1), (0, 2)][seed % 6]
+    width = rng.choice([1, 2, 63, 64, 65, 66, 129, 400])
+    rows = _areas(rng, width, rng.choice([1, 2, 12]), (1 << depth) - 1)
+    filters = rng.choice([(0,), (1,), (2,), (3,), (4,), (2, 4), (0, 1, 2, 3, 4)])
+    palette = ((9, 9, 9),) * (1 << depth) if colour_type == 3 else ()
+    encoding = rng.choice(["index", "index//1000", "index//256"])
+    class_list = listed(encoding)
+    values = np.array(rows)[..., 0]
+    keys = Encoding(encoding).keys(values)
+    pixels = np.bincount(keys.ravel(), minlength=8)
+    counts = count_pixels(
+        encode(Picture(rows, colour_type, depth, filters, False, palette)), class_list
+    )
+    assert counts.counts.tolist() == [pixels[7], pixels[0] + pixels[1], pixels[3]]
+    assert counts.unknown == values.size - counts.counts.sum()
+    slow = count_pixels(encode(Picture(rows, colour_type, depth, (0,), True, palette)), class_list)
+    assert (slow.digest, slow.unknown_keys) == (counts.digest, counts.unknown_keys)
+
+
+def test_damaged_labels_of_16_bits_and_of_channels() -> None:
+    """Refused with the words of the decoder, as they are where a frame is opened."""
+    for encoding, picture in (
+        ("index//1000", Picture([[(7000,)] * 90] * 9, 0, 16)),
+        ("channel:1", Picture([[(7, 7, 7)] * 90] * 9)),
+    ):
+        parts = take_apart(encode(picture))
+        raw = zlib.decompress(parts.pixels)
+        wrong_filter = b"\x09" + raw[1:]
+        for pixels in (
+            zlib.compress(raw[:-200]), zlib.compress(wrong_filter), parts.pixels[:-9],
+            parts.pixels[:20] + b"\xff" + parts.pixels[21:],
+        ):  # fmt: skip
+            png = replace(parts, pixels=pixels).bare()
+            messages = []
+            for work in (count_pixels, decode_label):
+                with pytest.raises(BadFile) as error:
+                    work(png, listed(encoding))
+                messages.append(str(error.value))
+            assert messages[0] == messages[1]
 
 
 def test_the_digest_is_of_the_values() -> None:
@@ -105,6 +175,11 @@ def test_the_digest_is_of_the_values() -> None:
             "8 bits of RGB; the layout's encoding index needs grey or",
         ),
         ("channel:3", Picture([[(1, 2, 3)]]), "encoding channel:3 needs 8 bits of RGBA"),
+        (
+            "channel:0",
+            Picture([[(1, 2, 3)]], 2, 16),
+            "16 bits of RGB; the layout's encoding channel:0",
+        ),
         ("channel:0", Picture([[(1,)]], 0, 8), "8 bits of grey; the layout's encoding channel:0"),
         (
             "index",

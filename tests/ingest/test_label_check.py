@@ -9,7 +9,7 @@ import pytest
 from ingest.labels.class_list import ClassList
 from ingest.labels.label_check import LabelCheck
 from ingest.layouts.read_layout import preset
-from tests.api.servers import framesift
+from tests.api.servers import framesift, serving
 from tests.ingest.label_sets import CAR, ROAD, city_keys, make_city, png
 from tests.ingest.scene_folders import put
 
@@ -70,6 +70,21 @@ def test_ids_taken_for_others(name: str, keys: list[int], words: str) -> None:
     assert [words in sentence for sentence in suspicions] == ([True] if words else [])
 
 
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ([7, 26_001, 24_000], 'encoding = "index//1000"'),
+        ([26 << 8 | 1, 7 << 8, 23 << 8], 'encoding = "index//256"'),
+        ([7, 26_001, 50_001], ""),
+        ([7, 26, 200], ""),
+    ],
+)
+def test_ids_of_objects(keys: list[int], words: str) -> None:
+    """16-bit ids are told where every large key has a class once it is divided."""
+    suspicions = checked(classes("cityscapes"), [keys]).suspicions
+    assert [words in sentence for sentence in suspicions] == ([True] if words else [])
+
+
 @pytest.mark.wide
 def test_the_command(tmp_path: Path) -> None:
     """The labels of a scanned source, those that are gone by now, and the problems of its scan."""
@@ -90,6 +105,9 @@ def test_the_command(tmp_path: Path) -> None:
     seen = {CAR, ROAD}
     named = [key.name for key in classes("cityscapes").keys if key.key not in seen]
     assert found["classes_never_seen"] == list(dict.fromkeys(named))
+    with serving(home) as (url, _):
+        at_server = framesift(home, "--server", url, "labels", "check", "city", "--json")
+    assert json.loads(at_server.stdout) == found
     (root / city_keys(1)[1]).unlink()
     printed = framesift(home, "labels", "check", "city", "--labels", "10").stdout
     assert "3 labels read, 12 pixels" in printed

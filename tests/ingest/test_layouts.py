@@ -83,6 +83,7 @@ def test_what_is_no_pattern(pattern: str, words: str) -> None:
     [
         ({"image": "x"}, "no such key 'image'; did you mean images?"),
         ({"encoding": "rgb"}, "encoding 'rgb': expected one of index, colour"),
+        ({"encoding": "panoptic"}, "which class an id is stands in a JSON file"),
         ({"labels": "l/{name}.png"}, "share no field"),
         ({"classes": [{"key": 7, "name": "a"}, {"key": 7, "name": "b"}]}, "key 7 is listed twice"),
         ({"classes": [{"key": "#ffffff", "name": "a"}]}, "key '#ffffff': expected a whole number"),
@@ -137,6 +138,20 @@ EXAMPLES = {
     "ultralytics": ("images/train/x.jpg", "masks/train/x.png"),
 }  # fmt: skip
 """An image and its label, as each data set names them."""
+
+
+def test_a_label_is_no_image_of_any_folder() -> None:
+    """A pattern that begins with a folder goes before one of any folders, whichever kind it is."""
+    beside = Layout.of({"images": "**/{frame}.{jpg,png}", "labels": "labels/**/{frame}.png"})
+    keys = ("labels/cam/a.png", "cam/a.png", "cam/labels/a.png", "labels/a.jpg")
+    names = [beside.parse(key) for key in keys]
+    assert [name and (name.kind, name.frame.group) for name in names] == [
+        ("label", "cam/cam"), ("image", "cam/cam"), ("image", "cam/labels/cam/labels"),
+        ("image", "labels/labels"),
+    ]  # fmt: skip
+    assert names[0]
+    assert names[1]
+    assert names[0].frame == names[1].frame
 
 
 def test_every_preset_pairs_its_data_set() -> None:
@@ -212,6 +227,24 @@ def test_a_layout_to_begin_with(image: str, label: str, patterns: tuple[str, str
     assert (document["images"], document["labels"]) == patterns
     assert check_names(Layout.of(document), names).paired == 4
     assert Layout.of(tomllib.loads(draft(["x/readme.txt"]))).identity == ("frame",)
+
+
+def test_a_layout_to_begin_with_of_single_files() -> None:
+    """A folder with one file has the ending that the rest of its tree has."""
+    names = [f"{kind}/{drive}/{drive}_{n}_{kind}.png" for drive, n in (("a", 17), ("b", 28))
+             for kind in ("photo", "mask")]  # fmt: skip
+    document = tomllib.loads(draft(names))
+    assert document["images"] == "photo/{scene}/{frame}_photo.png"
+    assert document["labels"] == "mask/{scene}/{frame}_mask.png"
+
+
+def test_a_name_that_fits_two_patterns() -> None:
+    """It is the file of the one that says more, in whichever order they stand."""
+    for one, other in (("images", "labels"), ("labels", "images")):
+        layout = Layout.of({one: "**/{frame}.png", other: "**/{frame}_x.png"})
+        kinds = [match[0] for name in ("a/7.png", "a/7_x.png") if (match := layout.match(name))]
+        assert kinds == [one.removesuffix("s"), other.removesuffix("s")]
+        assert check_names(layout, ["a/7.png", "a/7_x.png", "8.png", "8_x.png"]).paired == 2
 
 
 def test_a_layout_to_begin_with_of_one_drive() -> None:

@@ -14,14 +14,24 @@ from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.records.sources import recorded_source
 from catalog.records.tables import Dataset
+from framesift.data.classes import Classes
+from framesift.data.manifest import read_manifest as read_manifest_of_client
+from framesift.errors import BadFile as ClientBadFile
+from ingest.labels.class_list import UNKNOWN_CLASS
+from ingest.layouts.read_layout import preset
 from ingest.scan.scan import scan_source
+from pipeline.datasets.export import write_export
 from pipeline.manifest import Manifest
+from pipeline.prepared.class_file import write_class_file
+from pipeline.prepared.decoded_frames import DecodedFrames
+from pipeline.runs.class_map import ClassMap
 from query.question.question import Question
 from query.sets.methods import Demand
 from tests.ingest.scene_folders import BICYCLE, CAR, CLASS_LIST, SKY, add_frame, make_tree
 from tests.pipeline.homes import add_source, open_home
 from tests.templates import Templates
 from training.input.dataset import open_split
+from training.input.label_classes import LabelClasses
 
 FRAMES = 2
 HALVES = NewSplit(split="train=0.5,validation=0.5", split_by="frame", allow_leakage=True)
@@ -85,26 +95,134 @@ def test_a_dataset_of_one_source(home: Workspace, source: str, classes: tuple[st
     assert divided.class_pixels == dataset.class_pixels
     for made, frames in ((dataset, FRAMES), (divided, FRAMES // 2)):
         split, _, palette = open_split(Path(made.manifest), None, "train")
-        assert (len(split), palette.classes, split.header.classes) == (frames, classes, classes)
+        assert (len(split), palette.names, split.header.classes) == (frames, classes, classes)
         for path, pixels in zip(
             split.label_paths(), split.frames["class_pixels"].to_pylist(), strict=True
         ):
             rgb = np.asarray(Image.open(str(path)), np.int64)
-            ids = palette.lookup_table[rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2]]
+            ids = palette.lists[0].lookup_table[rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2]]
             assert [int((ids == number).sum()) for number in range(len(classes))] == pixels
     assert list(dataset.class_pixels) == [name.lower() for name in classes]
 
 
 def test_sources_together(home: Workspace) -> None:
-    """Alike ones make one dataset, whose labels mean the same; others are refused by both names."""
+    """Alike ones make one dataset, whose labels mean the same."""
     dataset = of(home, "a", "a2", "turned", name="alike")
     split, _, palette = open_split(Path(dataset.manifest), None, "train")
-    assert (len(split), palette.classes) == (3 * FRAMES, ("Car", "Bicycle", "Sky"))
+    assert (len(split), palette.names) == (3 * FRAMES, ("Car", "Bicycle", "Sky"))
     pixels = sorted(split.frames["class_pixels"].to_pylist())
     assert pixels == [[cars, 1, number] for cars in (1, 2) for number in (1, 2, 3)]
-    for odd in ("part", "more", "small", "other"):
-        with pytest.raises(InvalidInput, match=f"sources a and {odd} have different class lists"):
-            of(home, "a", odd, name="mixed")
+    assert split.header.class_lists == ()
+    layout = {name: value for name, value in preset("a2d2").document.items() if name != "classes"}
+    assert split.header.layouts == dict.fromkeys(("a", "a2", "turned"), layout)
+    written = json.loads((Path(dataset.manifest) / "manifest.json").read_text())
+    assert [row["sources"] for row in written["layouts"]] == [["a", "a2", "turned"]]
+
+
+def test_class_lists_together(home: Workspace) -> None:
+    """Labels of each source are decoded by its own list, to ids that are one for each tag.
+
+    Training without a class map is refused where the classes differ.
+    """
+    made = of(home, "a", "more", "other", "part", "small", name="mixed")
+    split, _, classes = open_split(Path(made.manifest), None, "train")
+    assert classes.names == split.header.classes == ("Car", "Bicycle", "Sky", "Tree")
+    assert classes.tags == tuple(made.class_pixels) == ("car", "bicycle", "sky", "tree")
+    assert classes.sources == (
+        ("a",), ("more",), ("other",), ("part",), ("small",)
+    )  # fmt: skip
+    decoded = DecodedFrames(split, classes)
+    sources, pixels = (split.frames[name].to_pylist() for name in ("label_source", "class_pixels"))
+    of_source = {}
+    for row, (source, counts) in enumerate(zip(sources, pixels, strict=True)):
+        ids = decoded.label(row, decoded.size_px(row))
+        assert np.bincount(ids.ravel(), minlength=256)[:4].tolist() == counts
+        if (ids == UNKNOWN_CLASS).any():
+            assert source == "part"  # which has no bicycle
+        of_source[source] = counts[:3]
+    assert of_source["other"] == [1, 7, 2]  # its sky is red, its car green
+    assert Manifest.read(Path(made.manifest)).header == split.header
+    folder = read_manifest_of_client(Path(made.manifest))
+    for row in range(len(split)):
+        read = folder.read(row)[1]
+        assert read is not None
+        assert np.array_equal(read, decoded.label(row, decoded.size_px(row)))
+    with pytest.raises(InvalidInput, match=r"mixed \(of a\) and mixed \(of more\) have different"):
+        LabelClasses.of(classes, None, "mixed")
+    alike = of(home, "a", "other", "small", name="same-classes")
+    split, _, classes = open_split(Path(alike.manifest), None, "train")
+    assert LabelClasses.of(classes, None, "x").names == ("Car", "Bicycle", "Sky")
+
+
+def test_exports_of_class_lists_together(home: Workspace, tmp_path: Path) -> None:
+    """FiftyOne has a field for each list; a program finds the list of a label by its folder."""
+    manifest = Manifest.read(Path(of(home, "a", "small", "other", name="mixed").manifest))
+    classes, roots = manifest.header.dataset_classes, manifest.header.roots
+    write_export(manifest, classes.tags, "fiftyone", tmp_path / "export")
+    targets = json.loads((tmp_path / "export" / "metadata.json").read_text())["info"][
+        "mask_targets"
+    ]
+    assert [*targets] == ["ground_truth", "ground_truth_2", "ground_truth_3"]
+    assert (targets["ground_truth_2"]["#ff0000"], targets["ground_truth_3"]["#ff0000"]) == (
+        "Sky", "car"
+    )  # fmt: skip
+    samples = json.loads((tmp_path / "export" / "samples.json").read_text())["samples"]
+    fields = {
+        row["fkey"].split(":")[1]: [name for name in row if name.startswith("ground_truth")]
+        for row in samples
+    }
+    assert fields == {
+        "a": ["ground_truth"], "other": ["ground_truth_2"], "small": ["ground_truth_3"]
+    }  # fmt: skip
+    listed = Classes.read(write_class_file(tmp_path, classes, roots))
+    decoded = DecodedFrames(manifest, classes)
+    for row, path in enumerate(manifest.label_paths()):
+        assert np.array_equal(
+            listed.read_label(str(path)), decoded.label(row, decoded.size_px(row))
+        )
+    with pytest.raises(ClientBadFile, match="lies below no folder of the dataset"):
+        listed.read_label(str(tmp_path / "label.png"))
+    (tmp_path / "form").mkdir()
+    small = Classes.read(write_class_file(tmp_path / "form", classes))
+    assert (small.names, small.below, small.ignored) == (classes.names, {}, frozenset())
+
+
+def test_a_class_map_names_the_classes_of_each_list(home: Workspace) -> None:
+    """Names of each list go where the map puts them; what it lacks is told with its sources."""
+    made = of(home, "a", "more", "small", name="mixed")
+    classes = Manifest.read(Path(made.manifest)).header.dataset_classes
+    merged = {"Thing": ["Car", "car", "Bicycle", "bicycle"], "Sky": ["Sky", "sky"]}
+    whole = ClassMap.from_json({"classes": merged, "ignored": ["Tree"]})
+    its = LabelClasses.of(classes, whole, "mixed")
+    assert its.of_label[:5].tolist() == [0, 0, 1, UNKNOWN_CLASS, UNKNOWN_CLASS]
+    assert its.label_tags == (("car", "bicycle"), ("sky",))
+    lacking = ClassMap.from_json({"classes": {"Sky": ["Sky", "sky"]}, "ignored": ["Car", "Tree"]})
+    with pytest.raises(InvalidInput, match=r"dataset mixed \(of a\) has the label class Bicycle, "):
+        lacking.ids_in(classes, "mixed")
+    upper = ClassMap.from_json({"classes": {"Thing": ["Car", "Bicycle", "Tree"], "Sky": ["Sky"]}})
+    with pytest.raises(InvalidInput, match=r"mixed \(of small\) has the label classes car, bicy"):
+        upper.ids_in(classes, "mixed")
+    parted = ClassMap.from_json(
+        {"classes": {"A": ["Car", "Bicycle", "bicycle"], "B": ["car", "Sky", "sky", "Tree"]}}
+    )
+    with pytest.raises(InvalidInput, match=r"\(of small\) has car, which shares the tag car wi"):
+        parted.ids_in(classes, "mixed")
+
+
+def test_a_mixed_dataset_grows_by_sources_of_its_lists(home: Workspace) -> None:
+    """By those of each list that means the same; divided and made again it keeps its lists."""
+    of(home, "a", "more", name="mixed")
+    grown = grow_dataset(home, "mixed", NewExtension(demands=(Demand.parse("car=99"),)))
+    manifest = Manifest.read(Path(grown.manifest))
+    assert set(manifest.frames["image_source"].to_pylist()) == {"a", "a2", "turned", "more"}
+    classes = manifest.header.dataset_classes
+    assert classes.sources == (("a", "a2", "turned"), ("more",))
+    assert {len(row) for row in manifest.frames["class_pixels"].to_pylist()} == {4}
+    divided = divide_dataset(home, "mixed@2", HALVES)
+    assert Manifest.read(Path(divided.manifest)).header.dataset_classes == classes
+    (Path(grown.manifest) / "manifest.json").unlink()
+    rebuild_dataset(home, "mixed@2")
+    assert Manifest.read(Path(grown.manifest)).header == manifest.header
 
 
 def test_an_extension_takes_frames_of_alike_sources_only(home: Workspace) -> None:
@@ -138,5 +256,5 @@ def test_a_class_list_that_grows(tmp_path: Path) -> None:
         (of(workspace, "a", name="now"), ("Car", "Bicycle", "Sky", "Tree")),
         (of_then, ("Car", "Bicycle", "Sky", "Tree")),
     ):
-        assert open_split(Path(dataset.manifest), None, "train")[2].classes == classes
+        assert open_split(Path(dataset.manifest), None, "train")[2].names == classes
     assert of_then.class_pixels == {"car": 3, "bicycle": 2, "sky": 2, "tree": 0}

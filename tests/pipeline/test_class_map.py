@@ -9,6 +9,7 @@ import pytest
 
 from catalog.errors import BadFile, InvalidInput, UnknownName
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassList, tag_name
+from ingest.labels.dataset_classes import DatasetClasses
 from ingest.layouts.read_layout import preset
 from pipeline.runs.class_map import A2D2_8, MAPS, ClassMap, chosen_classes, classes_in
 from sample_data.regenerate import COMMITTED_SET
@@ -46,7 +47,11 @@ def test_the_nineteen_classes_of_cityscapes() -> None:
     for name in ("cityscapes", "cityscapes-trainids", "bdd100k", "kitti-360"):
         classes = preset(name).classes
         assert classes is not None
-        ids = LabelClasses.of(classes, map_, name).of_label[: len(classes)].tolist()
+        ids = (
+            LabelClasses.of(DatasetClasses.of(classes), map_, name)
+            .of_label[: len(classes)]
+            .tolist()
+        )
         learned[name] = [class_id for class_id in ids if class_id != UNKNOWN_CLASS]
     assert learned["cityscapes"] == learned["cityscapes-trainids"] == [*range(19)]
     assert learned["bdd100k"] == [*range(19)]
@@ -62,22 +67,27 @@ def test_the_nineteen_classes_of_cityscapes() -> None:
 def test_labels_are_merged() -> None:
     """Proves ids, pixels and colours; unknown and ignored pixels do not count."""
     map_ = ClassMap.from_json(TWO | {"ignored": ["Sky"], "name": "two"})
-    classes = LabelClasses.of(ClassList.from_colours(CLASS_LIST), map_, "drawn")
+    drawn = DatasetClasses.of(ClassList.from_colours(CLASS_LIST))
+    classes = LabelClasses.of(drawn, map_, "drawn")
     label = np.array([[0, 1, 2, 3, UNKNOWN_CLASS]], np.uint8)  # sky, street, car, bicycle
     assert classes.merged(label).tolist() == [[UNKNOWN_CLASS, 0, 1, 1, UNKNOWN_CLASS]]
+    assert (classes.tags, classes.label_tags) == (
+        ("ground", "moving_thing"),
+        (("rd_normal_street",), ("car", "bicycle")),
+    )
     assert classes.merged_pixels(np.array([5, 7, 11, 13])).tolist() == [7, 24]
     assert classes.colours.tolist() == [[0xFF, 0, 0xFF], [0xFF, 0, 0]]
-    every = LabelClasses.of(ClassList.from_colours(CLASS_LIST), None, "drawn")
+    every = LabelClasses.of(drawn, None, "drawn")
     assert every.merged(label) is label
     assert every.merged_pixels(np.array([5, 7, 11, 13])).tolist() == [5, 7, 11, 13]
     with pytest.raises(InvalidInput, match="dataset drawn has the label class Sky, which it neit"):
-        LabelClasses.of(ClassList.from_colours(CLASS_LIST), ClassMap.from_json(TWO), "drawn")
+        LabelClasses.of(drawn, ClassMap.from_json(TWO), "drawn")
     mistaken = ClassMap.from_json({"classes": {"A": ["Car", "Bycicle"]}, "ignored": ["Sky"]})
     with pytest.raises(InvalidInput, match=r"; does Bycicle mean Bicycle\?"):
         mistaken.ids_of(["Sky", "Car", "Bicycle"], "drawn")
     blind = ClassMap.from_json({"classes": {"A": ["Tram"]}, "ignored": [*every.names]})
     with pytest.raises(InvalidInput, match="ignores every label class of dataset drawn"):
-        LabelClasses.of(ClassList.from_colours(CLASS_LIST), blind, "drawn")
+        LabelClasses.of(drawn, blind, "drawn")
 
 
 @pytest.mark.parametrize(

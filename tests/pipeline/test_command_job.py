@@ -9,6 +9,7 @@ from pydantic import SecretStr
 from api.schemas.home_orders import (
     Extraction,
     HomeOrder,
+    LabelCheck,
     PolicyRun,
     Scan,
     Staging,
@@ -90,6 +91,7 @@ def test_a_job_can_be_cancelled(own_source: Workspace, tmp_path: Path) -> None:
         Staging(dataset="streets@1", workers=2, to=("afm:fs1/a",)),
         Scan(source="a2d2", max_removed=1.0, folders=("a/",)),
         Extraction(source="a2d2", extractors=("bus", "image")),
+        LabelCheck(source="a2d2", labels=7),
         PolicyRun(policy="bikes", run="0f1c"),
     ],
 )

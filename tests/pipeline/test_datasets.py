@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from api.schemas.new_datasets import NewDataset
@@ -26,6 +27,7 @@ from pipeline.datasets.changes import remove_dataset, rename_dataset
 from pipeline.datasets.content_digest import ContentDigest
 from pipeline.datasets.datasets import create_dataset
 from pipeline.datasets.row_counts import RowCounts
+from pipeline.datasets.visible_datasets import visible_part
 from pipeline.manifest import Manifest
 from query.frames import frame_portions
 from query.frames.select_frames import select_frames
@@ -314,10 +316,8 @@ def test_two_sources_with_one_class_list_make_one_dataset(
     assert all(Path(str(path)).is_file() for path in paths)
 
 
-def test_sources_with_different_class_lists_are_refused(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    """A colour that means two things cannot be trained on."""
+def test_a_source_with_another_class_list(workspace: Workspace, tmp_path: Path) -> None:
+    """It keeps its own in the manifest; a part that users see tells of no other source."""
     root = tmp_path / "second"
     shutil.copytree(SAMPLE, root)
     listed = root / "camera_lidar_semantic" / "class_list.json"
@@ -325,9 +325,18 @@ def test_sources_with_different_class_lists_are_refused(
     classes["#010203"] = "Unicorn"
     listed.write_text(json.dumps(classes))
     add_source(workspace, "second", root)
-    with pytest.raises(InvalidInput, match="a2d2 and second have different class lists"):
-        make(workspace)
-    assert recorded_datasets(workspace.records) == []
+    header = Manifest.read(Path(make(workspace).manifest)).header
+    assert [sources for sources, _ in header.class_lists] == [("second",)]
+    assert (len(header.class_list), len(header.classes)) == (38, 39)
+    assert header.dataset_classes.tags[38] == "unicorn"
+    rows = Manifest.read(Path(make(workspace).manifest)).frames
+    of_first = rows.filter(pc.equal(rows["image_source"], "a2d2"))
+    assert 0 < len(of_first) < len(rows)
+    visible = visible_part(Manifest(header, of_first), of_first).write(tmp_path / "seen")
+    seen = Manifest.read(tmp_path / "seen").header
+    assert seen == visible.header
+    assert "second" not in (tmp_path / "seen" / "manifest.json").read_text()
+    assert seen.dataset_classes.names == seen.classes == header.classes
 
 
 def test_a_removed_source_is_named(workspace: Workspace) -> None:

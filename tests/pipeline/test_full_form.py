@@ -13,6 +13,7 @@ from api.services.session import Session
 from catalog.errors import BadFile, CacheFull, InvalidInput
 from framesift.data import open_frames
 from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.numbered_colours import NumberedColours
 from pipeline.cache.lease import Holder, leased
 from pipeline.cache.limits import Limits, write_limits
@@ -31,7 +32,7 @@ from tests.pipeline.test_prepared import PALETTE, SIZE, damage, staged
 from tests.training.drawn_frames import CLASS_LIST, CLASSES, FrameFiles, draw_frames
 from training.input.frame_reader import FrameReader
 
-NUMBERED = NumberedColours.of(CLASSES)
+NUMBERED = NumberedColours.of(DatasetClasses.of(CLASSES))
 
 
 def drawn(root: Path, frames: int) -> list[FrameFiles]:
@@ -209,7 +210,7 @@ def test_another_class_list_reads_no_label_of_it(tmp_path: Path) -> None:
     folder = staged(tmp_path, {"train": files})
     prepare(folder, FULL, processes=1)
     frames, full = opened(folder, "train")
-    backwards = ClassList.from_colours(dict(reversed(CLASS_LIST.items())))
+    backwards = DatasetClasses.of(ClassList.from_colours(dict(reversed(CLASS_LIST.items()))))
     ours = FrameReader(frames, backwards, SIZE, full=full).frame(0).label
     assert (ours == FrameReader(frames, backwards, SIZE).frame(0).label).all()
     assert (ours != FrameReader(frames, PALETTE, SIZE).frame(0).label).any()

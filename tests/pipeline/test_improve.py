@@ -130,12 +130,16 @@ def test_label_classes_are_as_weak_as_what_they_are_merged_into(workspace: Works
     report = {
         "class_map": {"name": "own", "classes": classes, "ignored": ["Ego car"]},
         "per_class": [
-            {"class": "Vehicle", "tag": "vehicle", "iou": 0.25, "truth_pixels": 9},
-            {"class": "Sky", "tag": "sky", "iou": None, "truth_pixels": 0},
+            {"class": "Vehicle", "tag": "vehicle", "label_tags": ["auto", "utility_vehicle"],
+             "iou": 0.25, "truth_pixels": 9},
+            {"class": "Sky", "tag": "sky", "label_tags": ["sky"], "iou": None, "truth_pixels": 0},
         ],
-    }
+    }  # fmt: skip
     known = known_of(workspace, "first", report)
-    assert known.weak_classes == {"car": 0.75, "utility_vehicle": 0.75, "sky": 1.0}
+    assert known.weak_classes == {"auto": 0.75, "utility_vehicle": 0.75, "sky": 1.0}
+    of_another = {"per_class": [{"class": "Sky", "tag": "sky", "iou": 0.5, "truth_pixels": 9}]}
+    with pytest.raises(InvalidInput, match="validate it again: framesift validate first DATASET"):
+        known_of(workspace, "first", of_another)
 
 
 def test_frames_are_worth_as_much_as_their_slices_are_weak() -> None:
@@ -183,7 +187,12 @@ def validated(many: Workspace) -> Validated:
     )
     report = record(many, "v-1", "validate", held, "all").report
     per_class = [
-        {"tag": tag, "iou": None if tag == "bicycle" else 0.9, "truth_pixels": tag != "bicycle"}
+        {
+            "tag": tag,
+            "label_tags": [tag],
+            "iou": None if tag == "bicycle" else 0.9,
+            "truth_pixels": tag != "bicycle",
+        }
         for tag in ("bicycle", "car", "sky")
     ]
     cameras = [

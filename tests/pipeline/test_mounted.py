@@ -91,7 +91,7 @@ def test_frames_are_read_where_they_are_mounted(home: Workspace, mounted: Path) 
     folder = recorded_source(home.records, "folder").uri
     assert manifest.header.roots == {"cos": str(mounted), "folder": folder}
     assert (manifest.header.id, manifest.header.staged) == (dataset.content_id, False)
-    palette = manifest.header.class_list
+    palette = manifest.header.dataset_classes
     frames = DecodedFrames(manifest, palette)
     for row in range(len(manifest)):
         image = frames.image(row)
@@ -120,7 +120,7 @@ def test_a_file_that_changed_at_the_mount(home: Workspace, mounted: Path, tmp_pa
     with Path(file.path).open("ab") as longer:
         longer.write(b"x")
     with pytest.raises(BadFile, match="has changed since the dataset was made"):
-        DecodedFrames(manifest, manifest.header.class_list).image(row)
+        DecodedFrames(manifest, manifest.header.dataset_classes).image(row)
 
 
 def test_jobs_in_containers_read_the_folder_there(home: Workspace, mounted: Path) -> None:

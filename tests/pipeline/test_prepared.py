@@ -15,6 +15,7 @@ from api.services.session import Session
 from catalog.errors import BadFile, CacheFull, InvalidInput, StorageError
 from catalog.storage.file_version import version_of
 from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.cache.beat import Watch
 from pipeline.cache.lease import Holder, held_leases, leased
 from pipeline.cache.limits import Limits, write_limits
@@ -32,7 +33,7 @@ from tests.pipeline.test_datasets import make
 from tests.training.drawn_frames import CLASS_LIST, FrameFiles, draw_frames, write_manifest
 from training.input.frame_reader import FrameReader
 
-PALETTE = ClassList.from_colours(CLASS_LIST)
+PALETTE = DatasetClasses.of(ClassList.from_colours(CLASS_LIST))
 SIZE = Size(height_px=32, width_px=40)
 
 
@@ -302,7 +303,7 @@ def test_a_staging_names_the_frames_that_cannot_be_decoded(
 def test_a_form_takes_room_in_its_cache(tmp_path: Path) -> None:
     """Proves it counts, is held with its dataset, and goes when it was used least recently."""
     folder = staged(tmp_path, {"train": draw_frames(tmp_path, 2)})
-    headers = 4096 + len(class_text(ClassList.from_colours(CLASS_LIST)))
+    headers = 4096 + len(class_text(PALETTE))
     space = form_bytes(len(Manifest.read(folder)), SIZE) + headers
     with leased(tmp_path, folder.name, Holder("drawn@1")) as lease:
         reservation = Reservation(tmp_path, lease)

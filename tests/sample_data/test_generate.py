@@ -11,8 +11,9 @@ import pytest
 from PIL import Image
 
 from catalog.errors import InvalidInput, StorageError
-from sample_data.classes import PALETTE, count_classes
+from sample_data.classes import PALETTE
 from sample_data.draw import draw_frame
+from sample_data.drawn_layout import drawn_layout
 from sample_data.generate import MANIFEST_FILE, write_sample_data
 from sample_data.plan import plan_frame
 from tests.api.servers import wait_until
@@ -36,10 +37,11 @@ def test_committed_frames_can_be_made_again(committed: Path, index: int) -> None
     picture, ids = draw_frame(
         frame.spec, np.random.default_rng(np.random.SeedSequence(frame.entropy))
     )
-    assert (np.array(Image.open(committed / frame.name.path("camera", ".png"))) == picture).all()
-    assert (
-        np.array(Image.open(committed / frame.name.path("label", ".png"))) == PALETTE[ids]
-    ).all()
+    image, label = (
+        committed / drawn_layout("a2d2").path(frame, kind) for kind in ("image", "label")
+    )
+    assert (np.array(Image.open(image)) == picture).all()
+    assert (np.array(Image.open(label)) == PALETTE[ids]).all()
 
 
 @pytest.mark.wide
@@ -114,7 +116,7 @@ def test_numbers_out_of_range_are_refused(
 def test_a_larger_set_begins_with_the_smaller(committed: Path) -> None:
     """Frames do not depend on how many there are: names of the first ones stay the same."""
     manifest = json.loads((committed / MANIFEST_FILE).read_text())
-    planned = [plan_frame(index, 2026).name.file("label", ".png") for index in range(24)]
+    planned = [drawn_layout("a2d2").label_name(plan_frame(index, 2026)) for index in range(24)]
     assert list(manifest["counts"]["frames"]) == planned
 
 
@@ -125,7 +127,7 @@ def test_the_example_query_is_answered_for_any_seed(seed: int, index: int) -> No
     frame = plan_frame(index, seed)
     assert frame.name.camera == "front_center"
     _, ids = draw_frame(frame.spec, np.random.default_rng(np.random.SeedSequence(frame.entropy)))
-    counts = count_classes(ids)
+    counts = drawn_layout("a2d2").count(ids)
     assert 10_000 <= counts["Car"] <= 20_000
     assert 3_000 <= counts["Bicycle"] <= 5_000
     assert 5_000 <= counts["Pedestrian"] <= 6_000

@@ -7,6 +7,7 @@ import pytest
 
 from catalog.errors import BadFile
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.example_order import examples
 from pipeline.runs.size import Size
 from tests.training.commands import TINY, horovodrun, run, run_several
@@ -19,7 +20,7 @@ from training.input.skipped_frames import (
 )
 from training.run.checkpoint import Checkpoint
 
-PALETTE = ClassList.from_colours(CLASS_LIST)
+PALETTE = DatasetClasses.of(ClassList.from_colours(CLASS_LIST))
 
 
 def damage(root: Path, *frames: FrameFiles) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from catalog.errors import BadFile
 from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.example_order import examples
 from pipeline.runs.size import Size
 from tests.training.commands import run
@@ -15,7 +16,7 @@ from training.input.augmentation import is_mirrored
 from training.input.batches import Batches
 from training.input.frame_reader import FrameReader
 
-PALETTE = ClassList.from_colours(CLASS_LIST)
+PALETTE = DatasetClasses.of(ClassList.from_colours(CLASS_LIST))
 
 _ALIVE = """
 import sys
@@ -27,7 +28,7 @@ from ingest.labels.class_list import ClassList
 from training.input.batches import Batches
 from training.input.frame_reader import FrameReader
 frames = Manifest.read(Path(sys.argv[1]))
-palette = frames.header.class_list
+palette = frames.header.dataset_classes
 reader = FrameReader(frames, palette, Size(64, 96))
 alive = Batches(reader, examples(len(frames), 0, 2), batch_size=2, seed=0, threads=4)
 print(next(alive)[0].shape)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 from PIL import Image
 
 from ingest.layouts.read_layout import preset
+from pipeline.manifest import Manifest
 from tests.api.servers import framesift
+from tests.ingest.test_own_labels_page import example
 
 pytestmark = [
     pytest.mark.training,
@@ -27,8 +30,11 @@ def counted_by_itself(root: Path) -> dict[str, list[int]]:
     }
 
 
-def test_camvid_from_names_to_scores(tmp_path: Path) -> None:
-    """Every count is NumPy's; drives stay apart; a network learns and is scored on 11 classes."""
+def test_camvid_from_names_to_the_next_set(tmp_path: Path) -> None:
+    """The page's commands, with a shorter training: every count is NumPy's, and drives stay apart.
+
+    A network is scored on 11 classes; its set grows by frames of drives that it is not scored on.
+    """
     root, home = Path(os.environ["CAMVID_ROOT"]), tmp_path / "home"
 
     def run(*arguments: str) -> str:
@@ -36,8 +42,13 @@ def test_camvid_from_names_to_scores(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    run("source", "add", "camvid", str(root), "--layout", "camvid")
-    assert "counted 468 frames" in run("ingest", "camvid")
+    page = example("camvid").replace("/data/camvid", str(root))
+    commands = [shlex.split(line)[1:] for line in page.splitlines()]
+    added, ingested, _, created, _, _, improved = (
+        run(*(["3" if word == "200" else word for word in command])) for command in commands
+    )
+    assert "added source camvid" in added
+    assert "counted 468 frames" in ingested
     classes = preset("camvid").classes
     assert classes is not None
     columns = ", ".join(f"t_{tag}.value" for tag in classes.tags)
@@ -49,17 +60,19 @@ def test_camvid_from_names_to_scores(tmp_path: Path) -> None:
         for fields in (line.split(",") for line in lines.splitlines() if line)
     }
     assert counts == counted_by_itself(root)
-    created = run("dataset", "create", "bikes", "--range", "bicyclist=1:",
-                  "--split", "train=0.8,validation=0.2", "--split-by", "scene")  # fmt: skip
     assert "302 frames (train 241, validation 61)" in created
     assert "splits share 0 scenes" in created
-    run("train", "bikes", "--max-steps", "3", "--batch-size", "2", "--height", "64", "--width",
-        "96", "--workers", "1", "--name", "learned")  # fmt: skip
-    run("validate", "learned", "bikes", "--workers", "1", "--name", "scored")
-    report = json.loads((home / "jobs" / "scored" / "report" / "report.json").read_text())
+    report = json.loads((home / "jobs" / "first-scores" / "report" / "report.json").read_text())
     names = [row["class"] for row in report["per_class"]]
     assert names == [name for name in classes.classes if name != "Unlabelled"]
     assert report["ignored_pixels"] > 0
     assert sum(row["truth_pixels"] for row in report["per_class"]) + report["ignored_pixels"] == (
         61 * 480 * 360
     )
+    assert "riders@2: 40 frames more" in improved
+    rows = Manifest.read(home / "datasets" / "riders" / "v2").frames.to_pylist()
+    assert len(rows) == 302 + 40
+    train, validation = (
+        {row["scene"] for row in rows if row["split"] == split} for split in ("train", "validation")
+    )
+    assert (len(train), len(validation), train & validation) == (1, 2, set())

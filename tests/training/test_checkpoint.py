@@ -7,8 +7,7 @@ import pytest
 
 from catalog.errors import BadFile, NotFound
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
-from tests.training.drawn_frames import CLASSES
-from tests.training.test_run_identity import IDENTITY
+from tests.training.test_run_identity import IDENTITY, LABELS
 from training.network.about_model import AboutModel
 from training.run.checkpoint import Array, Checkpoint
 from training.run.metrics_log import read_metrics
@@ -18,7 +17,7 @@ def checkpoint() -> Checkpoint:
     """A checkpoint with a few arrays, more than ten so that their order is put to the test."""
     weights: list[Array] = [np.full((2, 3), i, np.float32) for i in range(12)]
     optimizer: list[Array] = [np.array(7, np.int64), np.array([1, 2], np.float32)]
-    return Checkpoint(40, CLASSES, IDENTITY, weights, optimizer, 320)
+    return Checkpoint(40, LABELS, IDENTITY, weights, optimizer, 320)
 
 
 def test_checkpoint_comes_back(tmp_path: Path) -> None:
@@ -27,7 +26,7 @@ def test_checkpoint_comes_back(tmp_path: Path) -> None:
     written.write(tmp_path)
     read = Checkpoint.read(tmp_path)
     assert read
-    assert (read.step, read.class_list, read.identity) == (40, CLASSES, IDENTITY)
+    assert (read.step, read.labels, read.identity) == (40, LABELS, IDENTITY)
     for ours, theirs in zip(
         [*written.weights, *written.optimizer], [*read.weights, *read.optimizer], strict=True
     ):
@@ -71,7 +70,7 @@ def test_the_last_ones_are_kept(tmp_path: Path) -> None:
     """Proves so many stay, and that the newest whole one is found and takes the place."""
     said: list[str] = []
     for step in range(10, 60, 10):
-        Checkpoint(step, CLASSES, IDENTITY, [np.zeros(2, np.float32)], [], 8 * step).write(
+        Checkpoint(step, LABELS, IDENTITY, [np.zeros(2, np.float32)], [], 8 * step).write(
             tmp_path, 3
         )
     names = ("checkpoint.npz", "checkpoint-1.npz", "checkpoint-2.npz")
@@ -97,7 +96,7 @@ def test_the_last_ones_are_kept(tmp_path: Path) -> None:
 def test_a_newest_that_is_missing_or_of_other_arrays(tmp_path: Path) -> None:
     """Proves the one before takes its place, and that none of those kept is lost by it."""
     for step in (10, 20, 30):
-        Checkpoint(step, CLASSES, IDENTITY, [np.zeros(2, np.float32)], [], 8 * step).write(
+        Checkpoint(step, LABELS, IDENTITY, [np.zeros(2, np.float32)], [], 8 * step).write(
             tmp_path, 3
         )
     said: list[str] = []

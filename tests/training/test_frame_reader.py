@@ -11,6 +11,7 @@ from PIL import Image
 from catalog.errors import BadFile
 from catalog.storage.file_version import version_of
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.label_image import decode_label
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
@@ -20,7 +21,7 @@ from tests.training.drawn_frames import CLASS_LIST, draw_frames, write_manifest
 from training.input.class_weights import WEIGHT_RANGE, catalogued_pixels, class_weights
 from training.input.frame_reader import FrameReader
 
-PALETTE = ClassList.from_colours(CLASS_LIST)
+PALETTE = DatasetClasses.of(ClassList.from_colours(CLASS_LIST))
 
 
 def reader(root: Path, cache_bytes: int = 1 << 20, size: tuple[int, int] = (32, 48)) -> FrameReader:
@@ -38,7 +39,7 @@ def test_image_is_averaged_and_label_nearest(tmp_path: Path) -> None:
     assert image.shape == (32, 48, 3)
     # Pillow rounds after each direction.
     assert np.abs(image - averaged).max() <= 1.01
-    ids = decode_label((tmp_path / "scene/label/001.png").read_bytes(), PALETTE)
+    ids = decode_label((tmp_path / "scene/label/001.png").read_bytes(), PALETTE.lists[0])
     assert label.tolist() == ids[1::2, 1::2].tolist()
     assert set(np.unique(label)) == {0, 1, 2, UNKNOWN_CLASS}
 

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.label_image import decode_label
 from ingest.labels.pixel_count import count_pixels
 from pipeline.example_order import examples
@@ -49,7 +50,7 @@ def check_labels(root: Path, frames: int, folder: Path) -> None:
     manifest = write_manifest(folder / "manifest", root, {"train": files}, class_list)
     with Image.open(root / files[0].label) as first:
         size = Size(first.height, first.width)
-    reader = FrameReader(manifest, palette, size)
+    reader = FrameReader(manifest, DatasetClasses.of(palette), size)
     order = [*islice(examples(frames, SEED, 1), frames)]
     batches = Batches(reader, iter(order), batch_size=1, seed=SEED, threads=2)
     assert {example.row for example in order} == {*range(frames)}

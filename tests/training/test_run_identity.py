@@ -8,6 +8,7 @@ import pytest
 
 from catalog.errors import BadFile, InvalidInput, NotFound
 from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from tests.training.drawn_frames import CLASSES, draw_frames, write_manifest
 from training.input.trained_frames import (
@@ -21,6 +22,8 @@ from training.input.trained_frames import (
 from training.run.checkpoint import Checkpoint
 from training.run.parent import read_parent
 from training.run.run_identity import RunIdentity
+
+LABELS = DatasetClasses.of(CLASSES)
 
 IDENTITY = RunIdentity(
     dataset_id="drawn-1",
@@ -57,17 +60,17 @@ OTHERS = {
 
 def checkpoint() -> Checkpoint:
     """A checkpoint of the run."""
-    return Checkpoint(40, CLASSES, IDENTITY, [np.zeros(2, np.float32)], [], 320)
+    return Checkpoint(40, LABELS, IDENTITY, [np.zeros(2, np.float32)], [], 320)
 
 
 def test_every_part_that_differs_is_named() -> None:
     """Proves no part of the identity can change without being refused by its flag."""
     assert OTHERS.keys() == {field.name for field in fields(RunIdentity)}
-    checkpoint().check_same_run(CLASSES, IDENTITY, Path("model"))
+    checkpoint().check_same_run(LABELS, IDENTITY, Path("model"))
     for field, (value, told) in OTHERS.items():
         other = RunIdentity.from_json(IDENTITY.as_json() | {field: value})
         with pytest.raises(InvalidInput) as refused:
-            checkpoint().check_same_run(CLASSES, other, Path("model"))
+            checkpoint().check_same_run(LABELS, other, Path("model"))
         assert f"step 40 of another run: {told}; give the flags of that run" in str(refused.value)
         assert "--continue_from model to begin with its weights" in str(refused.value)
 
@@ -76,7 +79,7 @@ def test_all_differences_are_named_at_once() -> None:
     """Proves that a run with split, seed and learning rate of another hears all of them."""
     other = replace(IDENTITY, split="train", seed=77, learning_rate=0.01)
     with pytest.raises(InvalidInput, match=r"--split .*; --seed .*; --learning_rate .*; give"):
-        checkpoint().check_same_run(CLASSES, other, Path("model"))
+        checkpoint().check_same_run(LABELS, other, Path("model"))
 
 
 def test_another_class_list_is_refused() -> None:
@@ -84,7 +87,7 @@ def test_another_class_list_is_refused() -> None:
     others = ClassList.from_colours({"#000000": "Void"}), replace(CLASSES, keys=CLASSES.keys[::-1])
     for other in others:
         with pytest.raises(InvalidInput, match="class list of 5 keys and 4 classes there"):
-            checkpoint().check_same_run(other, IDENTITY, Path("model"))
+            checkpoint().check_same_run(DatasetClasses.of(other), IDENTITY, Path("model"))
 
 
 def test_an_unfinished_training_is_a_parent(tmp_path: Path) -> None:

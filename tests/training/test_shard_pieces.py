@@ -36,7 +36,23 @@ from training.validation.shard_pieces import (
 )
 
 CLASSES = ("Sky", "Street", "Car")
-ABOUT = About("a" * 64, "runs/night", 300, CLASSES, "munich", 2, "d", "validation", 400, 1, 2)
+TAGS = ("sky", "street", "car")
+LABEL_TAGS = tuple((tag,) for tag in TAGS)
+ABOUT = About(
+    "a" * 64,
+    "runs/night",
+    300,
+    CLASSES,
+    TAGS,
+    LABEL_TAGS,
+    "munich",
+    2,
+    "d",
+    "validation",
+    400,
+    1,
+    2,
+)
 ROWS = list(range(1, 400, 2))
 
 _WORKER = """

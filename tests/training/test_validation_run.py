@@ -186,7 +186,7 @@ def test_an_empty_shard_is_zeros(validated: Path) -> None:
 def test_matrix_is_what_the_pictures_show(validated: Path) -> None:
     """Proves the matrix, pixel by pixel at full size, against the predicted PNGs and the labels.
 
-    Pixels of unknown colour are in no row, and are counted.
+    Pixels of no class are in no row, and are counted.
     """
     palette = ClassList.from_colours(CLASS_LIST)
     frames = Manifest.read(validated / "manifest").split("validation")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from catalog.errors import InvalidInput
-from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.numbered_colours import NumberedColours
 from pipeline.datasets.chosen_split import chosen_split
 from pipeline.manifest import Manifest
@@ -16,15 +16,15 @@ from training.input.label_classes import LabelClasses
 from training.input.skipped_frames import SkippedFrames
 
 
-def open_split(path: Path, split: str | None, usual: str) -> tuple[Manifest, str, ClassList]:
-    """One split of a manifest on disk, its name, and the class list of its labels.
+def open_split(path: Path, split: str | None, usual: str) -> tuple[Manifest, str, DatasetClasses]:
+    """One split of a manifest on disk, its name, and the classes of its labels.
 
     Args:
         split: The split; None for the usual one, or for all frames of a dataset not divided.
         usual: "train" or "validation".
 
     Raises:
-        InvalidInput: Its files are not on this machine, or its classes and class list differ.
+        InvalidInput: Its files are not on this machine, or its classes and class lists differ.
     """
     manifest = Manifest.read(path)
     header = manifest.header
@@ -34,16 +34,16 @@ def open_split(path: Path, split: str | None, usual: str) -> tuple[Manifest, str
                 f"source '{source}' of {header.name} lies at {root}; training reads local files: "
                 "stage the dataset first (framesift stage)"
             )
-    class_list = header.class_list
-    if class_list.classes != header.classes:
+    classes = header.dataset_classes
+    if classes.names != header.classes:
         raise InvalidInput(f"manifest of {header.name}: its classes are not its class list's")
     name = chosen_split(manifest, split, usual)
-    return manifest.split(name), name, class_list
+    return manifest.split(name), name, classes
 
 
 def open_reader(
     frames: Manifest,
-    class_list: ClassList,
+    dataset_classes: DatasetClasses,
     height_px: int,
     width_px: int,
     cache_bytes: int = 0,
@@ -64,7 +64,7 @@ def open_reader(
     prepared, full = prepared_rows(frames, size), full_rows(frames)
     reader = FrameReader(
         frames,
-        class_list,
+        dataset_classes,
         size,
         cache_bytes=cache_bytes,
         prepared=prepared,

@@ -8,7 +8,8 @@ from threading import Lock
 import numpy as np
 
 from catalog.errors import BadFile
-from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
+from ingest.labels.class_list import UNKNOWN_CLASS
+from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.numbered_colours import NumberedColours
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import DecodedFrames, UInt8, nearest, small_image
@@ -30,8 +31,8 @@ class Frame:
     image: UInt8
     """(h, w, 3) uint8 [RGB] at the network's input size, averaged over area."""
     label: UInt8
-    """(H, W) uint8 [class id] at its own size, UNKNOWN_CLASS where the colour is unknown or its
-    class ignored.
+    """(H, W) uint8 [class id] at its own size, UNKNOWN_CLASS of pixels of no class or of
+    an ignored one.
     """
     colours: UInt8 | None = None
     """(H, W) uint8 [number of the label's colour]; None where they are not kept apart."""
@@ -70,7 +71,7 @@ class FrameReader:
     def __init__(
         self,
         frames: Manifest,
-        class_list: ClassList,
+        dataset_classes: DatasetClasses,
         size: Size,
         *,
         cache_bytes: int = 0,
@@ -87,13 +88,13 @@ class FrameReader:
             cache_bytes: What `small` may keep of decoded frames; beyond it they are decoded again.
             prepared: The same frames at that size; what it lacks is made of the next.
             full: The same frames at full size; what it lacks is decoded.
-            classes: To which labels are merged; None for those of the class list.
+            classes: To which labels are merged; None for the dataset's.
             bad: Is told of frames that cannot be read, in whose place `small` gives black without
                 a label; None where they raise.
             numbered: The labels' colours, which `frame` keeps apart, too; None where it need not.
         """
         self._numbered = numbered
-        decoded_by = class_list if numbered is None else numbered.class_list
+        decoded_by = dataset_classes if numbered is None else numbered.classes
         self._full = full
         self._decoded = DecodedFrames(frames, decoded_by, wait_for, full, self._report_lacking)
         self._frames = len(frames)

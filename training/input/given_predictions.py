@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassKey, ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.encoding import Encoding
 from ingest.labels.label_image import decode_keys, decode_label
 from ingest.sources.schemes import open_reader, open_source
@@ -243,20 +244,20 @@ class PredictionDecoder:
     """Makes class ids of predictions' files."""
 
     def __init__(
-        self, given: PredictionSet, classes: LabelClasses, class_list: ClassList, dataset: str
+        self, given: PredictionSet, classes: LabelClasses, labels: DatasetClasses, dataset: str
     ) -> None:
         """Prepare for the predictions of a dataset's frames.
 
         Args:
             given: The predictions.
             classes: The model's classes.
-            class_list: The labels'.
+            labels: The dataset's.
             dataset: Its name, for errors.
 
         Raises:
             InvalidInput: Their class list has other classes.
         """
-        self._list, of_key = _class_list_of(given, classes, class_list, dataset)
+        self._list, of_key = _class_list_of(given, classes, labels, dataset)
         self._of_list = np.full(256, UNKNOWN_CLASS, np.uint8)
         self._of_list[: len(of_key)] = of_key
         self._keeps_ids = of_key.tolist() == [*range(len(of_key))]
@@ -322,7 +323,7 @@ class PredictionDecoder:
 
 
 def _class_list_of(
-    given: PredictionSet, classes: LabelClasses, labels: ClassList, dataset: str
+    given: PredictionSet, classes: LabelClasses, labels: DatasetClasses, dataset: str
 ) -> tuple[ClassList, UInt8]:
     """The class list of predictions, and the model's class of each of its ids."""
     if given.encoding == IDS:
@@ -333,20 +334,26 @@ def _class_list_of(
             of_id if classes.map is not None else classes.of_label[:number]
         )
     if given.encoding == LABELS:
-        return labels, classes.of_label[: len(labels)]
+        first, *others = labels.lists
+        if others:
+            raise InvalidInput(
+                f"predictions of {given.model}: dataset {dataset} has labels of several class "
+                "lists; give them by ids, or with a class list of their own"
+            )
+        return first, classes.of_label[labels.ids(first)[: len(first)]]
     own = ClassList.from_json(given.encoding)
     return own, np.array([*_ids_by_name(own, classes, labels, dataset)], np.uint8)
 
 
 def _ids_by_name(
-    own: ClassList, classes: LabelClasses, labels: ClassList, dataset: str
+    own: ClassList, classes: LabelClasses, labels: DatasetClasses, dataset: str
 ) -> Iterator[int]:
     """For each class of predictions' own list the model's class id, UNKNOWN_CLASS if left out.
 
     Raises:
         InvalidInput: A class is neither the model's nor the labels'.
     """
-    of_name = {name: int(classes.of_label[n]) for n, name in enumerate(labels.classes)}
+    of_name = {name: int(classes.of_label[n]) for n, name in enumerate(labels.names)}
     of_name |= {name: n for n, name in enumerate(classes.names)}
     for n, name in enumerate(own.classes):
         if n in own.ignored:

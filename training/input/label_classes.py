@@ -7,7 +7,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
+from ingest.labels.class_list import UNKNOWN_CLASS
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.prepared.decoded_frames import UInt8
 from pipeline.runs.class_map import ClassMap
 
@@ -18,6 +19,10 @@ class LabelClasses:
 
     names: tuple[str, ...]
     """The network's classes; a class id is a position here."""
+    tags: tuple[str, ...]
+    """Tag of each."""
+    label_tags: tuple[tuple[str, ...], ...]
+    """Tags of the label classes that each is made of."""
     of_label: UInt8
     """(256,) uint8 [class id] by a label's class id; UNKNOWN_CLASS where pixels do not count."""
     colours: UInt8
@@ -28,23 +33,39 @@ class LabelClasses:
     """Whether each label class is a class of the network, with the same id."""
 
     @classmethod
-    def of(cls, class_list: ClassList, map_: ClassMap | None, dataset: str) -> "LabelClasses":
-        """The classes that a network learns of a dataset's labels: without those to be ignored."""
+    def of(cls, classes: DatasetClasses, map_: ClassMap | None, dataset: str) -> "LabelClasses":
+        """The classes that a network learns of a dataset's labels: without those to be ignored.
+
+        Raises:
+            InvalidInput: The map has no place for a class, or the dataset's class lists differ and
+                there is no map.
+        """
         of_label = np.full(256, UNKNOWN_CLASS, np.uint8)
         if map_ is None:
-            learned = [*filter(lambda i: i not in class_list.ignored, range(len(class_list)))]
+            classes.need_same_classes(dataset)
+            learned = [*filter(lambda i: i not in classes.ignored, range(len(classes)))]
             of_label[learned] = np.arange(len(learned))
-            colours = class_list.class_colours[learned]
+            tags = tuple(classes.tags[label_id] for label_id in learned)
             return cls(
-                class_list.learned, of_label, colours, None, keeps_ids=not class_list.ignored
+                names=tuple(classes.names[label_id] for label_id in learned),
+                tags=tags,
+                label_tags=tuple((tag,) for tag in tags),
+                of_label=of_label,
+                colours=classes.class_colours[learned],
+                map=None,
+                keeps_ids=not classes.ignored,
             )
-        ids = map_.ids_of(class_list.classes, dataset, class_list.left_out)
+        ids = map_.ids_in(classes, dataset)
         colours = np.zeros((len(map_.classes), 3), np.uint8)
         for label_id, class_id in reversed([*enumerate(ids)]):  # the first label class's stays
             if class_id is not None:
                 of_label[label_id] = class_id
-                colours[class_id] = class_list.class_colours[label_id]
-        return cls(map_.classes, of_label, colours, map_)
+                colours[class_id] = classes.class_colours[label_id]
+        label_tags = tuple(
+            tuple(tag for tag, of in zip(classes.tags, ids, strict=True) if of == class_id)
+            for class_id in range(len(map_.classes))
+        )
+        return cls(map_.classes, map_.tags, label_tags, of_label, colours, map_)
 
     def __len__(self) -> int:
         """Number of classes."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.numbered_colours import NumberedColours
 from pipeline.manifest import Manifest
 
@@ -30,7 +30,7 @@ class Split:
     """The manifest's rows of the split."""
     name: str
     """The split's name."""
-    class_list: ClassList
+    classes: DatasetClasses
     """Of their labels."""
     numbered: NumberedColours | None
     """The labels' colours, where some number objects."""

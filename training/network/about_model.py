@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.storage.bounded_file import parsed_json
-from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from pipeline.runs.class_map import ClassMap
 from pipeline.runs.size import LONGEST_SIDE_PX
@@ -36,8 +36,8 @@ class AboutModel:
     """Steps it was trained for."""
     classes: tuple[str, ...]
     """Names; a class id is a position in this list."""
-    class_list: ClassList
-    """The labels'."""
+    labels: DatasetClasses
+    """Classes of the labels; ``class_list`` and, of several, ``class_lists`` of model.json."""
     height_px: int
     """Network input, pixels."""
     width_px: int
@@ -102,12 +102,14 @@ class AboutModel:
 
     def to_json(self) -> dict[str, Any]:
         """The content of model.json."""
-        return asdict(self) | {"class_list": self.class_list.to_json()}
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        del content["labels"]
+        return content | self.labels.to_json()
 
-    def label_classes(self, class_list: ClassList, dataset: str) -> LabelClasses:
+    def label_classes(self, labels: DatasetClasses, dataset: str) -> LabelClasses:
         """The model's classes, and where the labels of a dataset that it is run on go."""
         map_ = None if self.class_map is None else ClassMap.from_json(self.class_map)
-        classes = LabelClasses.of(class_list, map_, dataset)
+        classes = LabelClasses.of(labels, map_, dataset)
         check_same_classes("the model", self.classes, classes.names, dataset)
         return classes
 
@@ -140,8 +142,8 @@ def _checked(data: Any) -> AboutModel:
     written = data.get("format", "none")
     if type(written) is not int or written != FORMAT:
         raise ValueError(f"format {str(written)[:20]}; this version reads {FORMAT}")
-    known = [field.name for field in fields(AboutModel)]
-    if odd := sorted(data.keys() ^ set(known)):
+    known = [*({field.name for field in fields(AboutModel)} - {"labels"}), "class_list"]
+    if odd := sorted((data.keys() - {"class_lists"}) ^ set(known)):
         raise ValueError(f"'{odd[0][:40]}' is {'missing' if odd[0] in known else 'unknown'}")
     for name in ("step", "workers"):
         _check(name, data[name], type(data[name]) is int and 1 <= data[name] < 2**63)
@@ -158,18 +160,30 @@ def _checked(data: Any) -> AboutModel:
         _check(f"dataset.{name}", data["dataset"].get(name), _is_name(data["dataset"].get(name)))
     _check("parent", data["parent"], isinstance(data["parent"], dict | None))
     _check("class_map", data["class_map"], isinstance(data["class_map"], dict | None))
-    class_list = ClassList.from_json(data["class_list"])
-    return AboutModel(**(data | {"classes": _classes(data, class_list), "class_list": class_list}))
+    lists = data.get("class_lists", [])
+    _check("class_lists", lists, isinstance(lists, list) and all(map(_is_of_sources, lists)))
+    labels = DatasetClasses.from_json(data)
+    rest = {
+        name: value for name, value in data.items() if name not in ("class_list", "class_lists")
+    }
+    return AboutModel(**(rest | {"classes": _classes(data, labels), "labels": labels}))
 
 
-def _classes(data: Mapping[str, Any], class_list: ClassList) -> tuple[str, ...]:
+def _classes(data: Mapping[str, Any], labels: DatasetClasses) -> tuple[str, ...]:
     classes = data["classes"]
     _check("classes", classes, isinstance(classes, list) and all(map(_is_name, classes)))
-    _check("class_list", class_list.classes, len(class_list.keys) <= _MOST_KEYS)
+    for each in labels.lists:
+        _check("class_list", each.classes, len(each.keys) <= _MOST_KEYS)
     map_ = None if data["class_map"] is None else ClassMap.from_json(data["class_map"])
-    if LabelClasses.of(class_list, map_, data["dataset"]["name"]).names != tuple(classes):
+    if LabelClasses.of(labels, map_, data["dataset"]["name"]).names != tuple(classes):
         raise ValueError(f"classes: are not the {'class_list' if map_ is None else 'class_map'}'s")
     return tuple(classes)
+
+
+def _is_of_sources(value: Any) -> bool:
+    """True of a class list with the names of its sources."""
+    sources = value.get("sources") if isinstance(value, dict) else None
+    return isinstance(sources, list) and all(map(_is_name, sources))
 
 
 def _is_name(value: Any) -> bool:

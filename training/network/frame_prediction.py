@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.prepared.decoded_frames import UInt8, nearest
 from pipeline.runs.class_map import ClassMap
 from pipeline.runs.prediction_set import PredictionSet
@@ -155,13 +155,13 @@ class AboutPredictions:
             },
         }
 
-    def label_classes(self, class_list: ClassList, dataset: str) -> LabelClasses:
+    def label_classes(self, labels: DatasetClasses, dataset: str) -> LabelClasses:
         """The model's classes, and where the labels of a dataset go.
 
         Raises:
             InvalidInput: The dataset has other classes.
         """
         map_ = None if self.class_map is None else ClassMap.from_json(self.class_map)
-        classes = LabelClasses.of(class_list, map_, dataset)
+        classes = LabelClasses.of(labels, map_, dataset)
         check_same_classes(f"model {self.given.model}", self.classes, classes.names, dataset)
         return classes

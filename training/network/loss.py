@@ -10,7 +10,7 @@ import tensorflow as tf
 def weight_of_class_id(weights: npt.NDArray[np.float32]) -> Any:
     """Weights (n_classes,) float32 as a (256,) float32 tensor; 0 for ids that are no class.
 
-    UNKNOWN_CLASS (255) is no class, so pixels of unknown colour do not count.
+    UNKNOWN_CLASS (255) is no class, so pixels of no class do not count.
     """
     table = np.zeros(256, dtype=np.float32)
     table[: len(weights)] = weights

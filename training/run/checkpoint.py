@@ -21,7 +21,7 @@ import numpy.typing as npt
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path
 from catalog.storage.bounded_file import parsed_json
-from ingest.labels.class_list import ClassList
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from pipeline.runs.class_map import ClassMap
 from training.network.stored_arrays import stored_arrays
@@ -38,8 +38,8 @@ class Checkpoint:
 
     step: int
     """Steps made."""
-    class_list: ClassList
-    """The labels'."""
+    labels: DatasetClasses
+    """Classes of the labels."""
     identity: RunIdentity
     """Of the run that wrote it."""
     weights: Sequence[Array]
@@ -60,9 +60,9 @@ class Checkpoint:
         about = {
             "step": self.step,
             "examples": self.examples,
-            "class_list": self.class_list.to_json(),
             "class_map": self.class_map.as_json() if self.class_map else None,
             "identity": self.identity.as_json(),
+            **self.labels.to_json(),
         }
         arrays = {f"weight_{i:04d}": array for i, array in enumerate(self.weights)}
         arrays |= {f"optimizer_{i:04d}": array for i, array in enumerate(self.optimizer)}
@@ -86,7 +86,7 @@ class Checkpoint:
             return cls(
                 step=int(about["step"]),
                 examples=int(about["examples"]),
-                class_list=ClassList.from_json(about["class_list"]),
+                labels=DatasetClasses.from_json(about),
                 identity=RunIdentity.from_json(about["identity"]),
                 class_map=ClassMap.from_json(class_map) if class_map else None,
                 weights=[stored[n] for n in sorted(stored) if n.startswith("weight_")],
@@ -137,21 +137,22 @@ class Checkpoint:
             damage.file,
         )
 
-    def check_same_run(self, class_list: ClassList, identity: RunIdentity, model_dir: Path) -> None:
+    def check_same_run(
+        self, labels: DatasetClasses, identity: RunIdentity, model_dir: Path
+    ) -> None:
         """Accept the run that wants to go on from here: the one that wrote it.
 
         Args:
-            class_list: Of the run's dataset.
+            labels: Classes of the run's dataset.
 
         Raises:
             InvalidInput: It is another run; the message names every difference.
         """
         differences = self.identity.differences(identity)
-        if self.class_list != class_list:
+        if self.labels.lists != labels.lists:
             differences.append(
-                f"class list of {len(self.class_list.keys)} keys and "
-                f"{len(self.class_list)} classes there, another of {len(class_list.keys)} "
-                f"and {len(class_list)} here"
+                f"class list of {_keys(self.labels)} keys and {len(self.labels)} classes there, "
+                f"another of {_keys(labels)} and {len(labels)} here"
             )
         if differences:
             raise InvalidInput(
@@ -159,6 +160,10 @@ class Checkpoint:
                 f"{'; '.join(differences)}; give the flags of that run, or another --model_dir, "
                 f"there with --continue_from {model_dir} to begin with its weights"
             )
+
+
+def _keys(labels: DatasetClasses) -> int:
+    return sum(len(class_list.keys) for class_list in labels.lists)
 
 
 def listed_checkpoints(model_dir: Path) -> list[dict[str, Any]]:

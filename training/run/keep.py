@@ -53,7 +53,7 @@ def save(run: Run, progress: Progress, rate: float) -> None:
         Checkpoint(
             step=progress.step,
             examples=progress.examples,
-            class_list=run.frames.header.class_list,
+            labels=run.frames.header.dataset_classes,
             class_map=run.classes.map,
             identity=run.identity,
             weights=weights,

@@ -73,7 +73,7 @@ def read_parent(folder: Path) -> Parent:
         checkpoint.step,
         checkpoint.identity.dataset_id,
         checkpoint.identity.split,
-        LabelClasses.of(checkpoint.class_list, checkpoint.class_map, where).names,
+        LabelClasses.of(checkpoint.labels, checkpoint.class_map, where).names,
     )
 
 

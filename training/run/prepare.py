@@ -40,13 +40,13 @@ CLIP_NORM = 1.0
 def prepare(settings: RunSettings) -> Run:
     """The run of these settings, from its last checkpoint if there is one; nothing lacks."""
     through = ReadsThrough.at(settings.manifest, settings.staging)
-    frames, split, class_list = open_split(through.manifest, settings.split, "train")
+    frames, split, dataset_classes = open_split(through.manifest, settings.split, "train")
     frames.need_labels()
     header = frames.header
     if not len(frames):
         raise InvalidInput(f"split '{split}' of {header.name} has no frames")
     class_map = chosen_classes(settings.classes)
-    classes = LabelClasses.of(header.class_list, class_map, header.name)
+    classes = LabelClasses.of(dataset_classes, class_map, header.name)
     workers = join_workers(settings.num_workers, settings.exchange)
     use_threads(threads := threads_of_process(settings.threads, workers.local_size))
     length = run_length(
@@ -57,7 +57,7 @@ def prepare(settings: RunSettings) -> Run:
     bad = skipped_of(settings, frames, len(frames), split)
     reader, prepared = open_reader(
         frames,
-        class_list,
+        dataset_classes,
         settings.height,
         settings.width,
         settings.cache_bytes,

@@ -89,7 +89,7 @@ def _load(run: Run, checkpoint: Checkpoint) -> None:
     """
     model_dir = run.settings.model_dir
     identity = _with_plan(run, checkpoint.identity.workers).identity
-    checkpoint.check_same_run(run.frames.header.class_list, identity, model_dir)
+    checkpoint.check_same_run(run.frames.header.dataset_classes, identity, model_dir)
     try:
         run.model.set_weights(checkpoint.weights)
         for variable, value in zip(run.state, checkpoint.optimizer, strict=True):

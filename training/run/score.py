@@ -35,7 +35,7 @@ def scoring_of(
     """The validation in between, where that was asked for."""
     if settings.exec_mode != "train_and_evaluate":
         return None
-    split, _, class_list = open_split(manifest, settings.evaluate_split, "validation")
+    split, _, dataset_classes = open_split(manifest, settings.evaluate_split, "validation")
     if not len(split.need_labels()) or split.frames.equals(frames.frames):
         raise InvalidInput(
             f"--evaluate_split {settings.evaluate_split} of {frames.header.name}: expected a split "
@@ -45,7 +45,7 @@ def scoring_of(
     bad = skipped_of(settings, share, len(split), settings.evaluate_split)
     reader, _ = open_reader(
         share,
-        class_list,
+        dataset_classes,
         settings.height,
         settings.width,
         settings.cache_bytes // 4,

@@ -96,7 +96,7 @@ class Run:
             network=settings.model,
             step=self.length.max_steps,
             classes=self.classes.names,
-            class_list=header.class_list,
+            labels=header.dataset_classes,
             class_map=self.classes.map.as_json() if self.classes.map else None,
             height_px=settings.height,
             width_px=settings.width,
@@ -106,6 +106,9 @@ class Run:
                 "version": header.version,
                 "id": header.id,
                 "split": settings.split,
+                "layouts": {
+                    source: str(layout.get("name", "")) for source, layout in header.layouts.items()
+                },
                 "frames": len(self.frames),
                 "bad_frames": len(self.bad.listed()) if self.bad else 0,
             },

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ingest.labels.class_list import tag_name
 from pipeline.runs.score_thresholds import WHOLE_SCORES
 from training.validation.comparison import compared
 from training.validation.frame_summary import FrameSummary
@@ -116,7 +115,8 @@ def build_report(
         "per_class": [
             {
                 "class": name,
-                "tag": tag_name(name),
+                "tag": about.tags[c],
+                "label_tags": list(about.label_tags[c]),
                 "truth_pixels": truth[c],
                 "predicted_pixels": predicted[c],
                 "iou": _at(ious, c),
@@ -141,7 +141,7 @@ def build_report(
             (dict(one) for shard in shards for one in shard.skipped), key=lambda one: one["row"]
         ),
         "share_correlation": _share_correlation(ious, truth),
-        "largest_confusions": _confusions(about.classes, matrix),
+        "largest_confusions": _confusions(about, matrix),
         "worst_frames": [_without_shard(row) for row in summary.worst()],
         "most_uncertain_frames": [_without_shard(row) for row in summary.most_uncertain()],
         "shards": len(shards),
@@ -224,19 +224,19 @@ def _warnings(model: str, frames: int, shards: Sequence[StoredShard]) -> list[st
 _MOST_CONFUSIONS = 12
 
 
-def _confusions(classes: Sequence[str], matrix: Int64) -> list[dict[str, Any]]:
+def _confusions(about: About, matrix: Int64) -> list[dict[str, Any]]:
     """The pairs of classes that most pixels were confused in."""
     wrong = matrix.copy()
     np.fill_diagonal(wrong, 0)
     truth = matrix.sum(axis=1)
     order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_CONFUSIONS]
-    pairs = ((*divmod(int(cell), len(classes)), int(wrong.flat[cell])) for cell in order)
+    pairs = ((*divmod(int(cell), len(matrix)), int(wrong.flat[cell])) for cell in order)
     return [
         {
-            "truth": classes[true],
-            "predicted": classes[predicted],
-            "truth_tag": tag_name(classes[true]),
-            "predicted_tag": tag_name(classes[predicted]),
+            "truth": about.classes[true],
+            "predicted": about.classes[predicted],
+            "truth_tag": about.tags[true],
+            "predicted_tag": about.tags[predicted],
             "pixels": pixels,
             "share_of_truth": pixels / int(truth[true]),
         }

@@ -50,6 +50,10 @@ class About:
     """Steps it was trained for."""
     classes: tuple[str, ...]
     """Names; a class id is a position in this list."""
+    tags: tuple[str, ...]
+    """Tag of each class."""
+    label_tags: tuple[tuple[str, ...], ...]
+    """Tags of the label classes that each is made of."""
     dataset: str
     """The dataset's name."""
     version: int
@@ -253,7 +257,8 @@ def _common(text: bytes) -> Mapping[str, Any]:
     """The attributes of About that the shards of a validation have in common: the same objects."""
     header = json.loads(text)
     about: dict[str, Any] = header["about"]
-    about["classes"] = tuple(about["classes"])
+    about["classes"], about["tags"] = tuple(about["classes"]), tuple(about["tags"])
+    about["label_tags"] = tuple(map(tuple, about["label_tags"]))
     layout = [[name, list(shape)] for name, shape in _layout(len(about["classes"]))]
     _need(header["sums"] == layout, "its metrics are another release's")
     return about

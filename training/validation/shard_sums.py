@@ -42,7 +42,7 @@ class ShardSums:
         if not draws:
             sums.selection = None
         if numbered is not None:
-            sums.numbered = numbered.classes(classes.of_label)
+            sums.numbered = numbered.merged_classes(classes.of_label)
         return sums
 
     def add(

@@ -260,7 +260,7 @@ class ShardWork:
         if key not in readers:
             readers[key], prepared = open_reader(
                 shard.frames,
-                shard.split.class_list,
+                shard.split.classes,
                 about.height_px,
                 about.width_px,
                 wait_for=self._through.wait_for,

@@ -216,7 +216,7 @@ def _show_result(source: str, counts: ScanCounts, problems: Sequence[Problem]) -
     if problems:
         stdout.print(
             f"{counts.bad_files:,} bad files, {counts.orphans:,} orphans, "
-            f"{counts.unknown_pixels:,} pixels of unknown colour:"
+            f"{counts.unknown_pixels:,} pixels of no class:"
         )
         for problem in problems[:_SHOWN_PROBLEMS]:
             stdout.print(visible(f"  {problem.kind}: {problem.key}: {problem.reason}"))
@@ -258,10 +258,12 @@ def sample_data(
     out: Annotated[Path, typer.Option(help="Folder to write into.")],
     frames: Annotated[int, typer.Option(min=1, help="Frames to draw.")] = 24,
     seed: Annotated[int, typer.Option(min=0, help="Seed; another one draws other scenes.")] = 2026,
+    layout: Annotated[str, typer.Option(help="A preset's name, or a layout file (TOML).")] = "a2d2",
+    reduce: Annotated[int, typer.Option(help="Divide width and height by this: 1, 2, 4 or 8.")] = 1,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     as_json: JsonFlag = False,
 ) -> None:
-    """Draw road scenes with labels, in A2D2's layout."""
+    """Draw road scenes with labels, 1920 x 1208, in the layout of any data set."""
     from sample_data.generate import write_sample_data
 
     with progress_bar("drawing", quiet=as_json) as bar:
@@ -269,6 +271,8 @@ def sample_data(
             out,
             frames=frames,
             seed=seed,
+            layout=layout,
+            reduced=reduce,
             workers=workers,
             progress=lambda done, total: bar.show(done, total, f"{done} of {total} frames"),
         )

@@ -1,80 +1,55 @@
-"""framesift labels check."""
+"""framesift labels check, convert."""
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.options.common import open_workspace
+from api.cli.exit_codes import ExitCode, StrictFlag, end
+from api.cli.json_report import JsonReport
+from api.cli.long_work import check_labels
+from api.cli.options.order_options import argument_of, option_of
 from api.cli.progress_bar import progress_bar
 from api.cli.terminal import JsonFlag, emit_json, stdout
+from api.schemas.home_orders import LabelCheck
 from catalog.text.visible_text import visible
 
 if TYPE_CHECKING:
-    from catalog.values import Problem
+    from ingest.conversion.convert import Conversion
 
-labels_app = typer.Typer(no_args_is_help=True, help="Label images of a source.")
+labels_app = typer.Typer(no_args_is_help=True, help="Label images.")
 
 _SHOWN = 10
 
 
 @labels_app.callback()
 def labels() -> None:
-    """Label images of a source."""
+    """Label images."""
 
 
 @labels_app.command("check")
 def check(
-    source: Annotated[str, typer.Argument(help="The source; it has been scanned.")],
-    most: Annotated[
-        int | None,
-        typer.Option("--labels", min=1, help="Read so many, spread over all; all by default."),
-    ] = None,
+    source: Annotated[str, argument_of(LabelCheck, "source")],
+    labels: Annotated[int | None, option_of(LabelCheck, "labels")] = LabelCheck.labels,
     as_json: JsonFlag = False,
 ) -> None:
     """Say what is odd about a source's labels: keys of no class, classes that none has, pairs.
 
     Reads labels again; changes nothing.
     """
-    from catalog.records.scans import recorded_problems
-    from catalog.records.sources import recorded_source
-    from ingest.scan.check_labels import check_labels
-
-    workspace = open_workspace()
-    recorded = recorded_source(workspace.records, source)
+    order = LabelCheck(source=source, labels=labels)
     with progress_bar(f"labels of {source}", quiet=as_json) as bar:
-        checked, unread = check_labels(
-            workspace.catalog,
-            recorded,
-            most=most,
-            index_folder=workspace.indexes,
-            progress=lambda done, of: bar.show(done, of, ""),
-        )
-    problems = recorded_problems(workspace.records, source_id=recorded.id)
-    found = {
-        **checked.to_json(),
-        "labels_unread": unread,
-        "problems": [
-            {"kind": problem.kind, "file": problem.key, "reason": problem.reason}
-            for problem in problems
-            if problem.kind != "unknown_colours"
-        ],
-    }
+        found = check_labels(order, bar.show)
     if as_json:
         emit_json(found)
     else:
-        _print(found, problems)
+        _print(found)
 
 
-def _print(found: dict[str, Any], problems: "list[Problem]") -> None:
+def _print(found: Mapping[str, Any]) -> None:
     stdout.print(f"{found['labels']:,} labels read, {found['pixels']:,} pixels")
-    unknown = found["unknown_keys"]
-    if unknown:
-        stdout.print(f"{len(unknown):,} keys that no class has:")
-        for row in unknown[:_SHOWN]:
-            stdout.print(visible(
-                f"  {row['key']}: {row['pixels']:,} pixels in {row['labels']:,} labels, such as "
-                f"{row['examples'][0]}"
-            ))  # fmt: skip
+    _print_unknown(found["unknown_keys"])
     for sentence in found["suspicions"]:
         stdout.print(visible(sentence))
     if found["classes_never_seen"]:
@@ -85,10 +60,91 @@ def _print(found: dict[str, Any], problems: "list[Problem]") -> None:
     ):
         if found[name]:
             stdout.print(visible(f"{len(found[name]):,} {what}, such as {found[name][0]}"))
-    listed = [problem for problem in problems if problem.kind != "unknown_colours"]
-    if listed:
+    if listed := found["problems"]:
         stdout.print(f"{len(listed):,} problems of the last scans, about pairs and files:")
-        for problem in listed[:_SHOWN]:
-            stdout.print(visible(f"  {problem.kind}: {problem.key}: {problem.reason}"))
-    if not (unknown or found["suspicions"] or listed or found["labels_unread"]):
+        for row in listed[:_SHOWN]:
+            stdout.print(visible(f"  {row['kind']}: {row['file']}: {row['reason']}"))
+    if not (found["unknown_keys"] or found["suspicions"] or listed or found["labels_unread"]):
         stdout.print("nothing is odd about them")
+
+
+def _print_unknown(unknown: Sequence[Mapping[str, Any]]) -> None:
+    if not unknown:
+        return
+    stdout.print(f"{len(unknown):,} keys that no class has:")
+    for row in unknown[:_SHOWN]:
+        stdout.print(visible(
+            f"  {row['key']}: {row['pixels']:,} pixels in {row['labels']:,} labels, such as "
+            f"{row['examples'][0]}"
+        ))  # fmt: skip
+    if len(unknown) > _SHOWN:
+        stdout.print(f"  and {len(unknown) - _SHOWN:,} more (--json)")
+
+
+@labels_app.command("convert")
+def convert(
+    format_name: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMAT",
+            help="coco, coco-panoptic, cityscapes-polygons, cvat, labelme, scalabel or rle-json.",
+        ),
+    ],
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="Files of annotations; of labelme and Cityscapes folders, too."),
+    ],
+    to: Annotated[
+        Path, typer.Option(help="The data set's root: labels/ and layout.toml are written there.")
+    ],
+    images: Annotated[
+        Path | None,
+        typer.Option(help="Folder that the annotations name images below; --to by default."),
+    ] = None,
+    strict: StrictFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make label images of polygons, run lengths or panoptic images, and a layout for source add.
+
+    Images stay where they are. A frame whose annotations cannot be used is listed and gets no
+    label. Repeated, it writes what is missing or has changed.
+    """
+    from ingest.conversion.convert import convert as convert_annotations
+
+    report = JsonReport()
+    with progress_bar(f"convert {format_name}", quiet=as_json) as bar:
+
+        def show(done: "Conversion") -> None:
+            if as_json:
+                counts = {"frames": done.done, "expected": done.expected, "written": done.written}
+                report.progress(counts)
+            bar.show(done.done, done.expected, f"{done.done:,} of {done.expected:,} frames")
+
+        done = convert_annotations(format_name, sources, to, images, progress=show)
+    if as_json:
+        emit_json(done.to_json())
+    else:
+        _print_conversion(done, to)
+    end(ExitCode.BAD_FILES, when=strict and bool(done.problems))
+    end(ExitCode.NOTHING_FOUND, when=strict and not done.expected)
+
+
+def _print_conversion(done: "Conversion", to: Path) -> None:
+    stdout.print(
+        f"{done.expected:,} frames: {done.written:,} labels written, {done.unchanged:,} were there "
+        "already"
+    )
+    if done.images_missing:
+        stdout.print(
+            f"{done.images_missing:,} labels have no image where the annotations say, and their "
+            "size is unchecked: --images names the images' folder"
+        )
+    for what, number in sorted(done.left_out.items()):
+        stdout.print(visible(f"left out: {number:,} {what}"))
+    if done.problems:
+        stdout.print(f"{len(done.problems):,} frames without label, for what is wrong with them:")
+        for problem in done.problems[:_SHOWN]:
+            stdout.print(visible(f"  {problem.kind}: {problem.key}: {problem.reason}"))
+        if len(done.problems) > _SHOWN:
+            stdout.print(f"  and {len(done.problems) - _SHOWN:,} more: --json lists all")
+    stdout.print(visible(f"next: framesift source add NAME {to}"))

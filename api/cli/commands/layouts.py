@@ -59,12 +59,13 @@ def show_layout(
     as_json: JsonFlag = False,
 ) -> None:
     """Show a layout: its patterns, encoding, tags and classes."""
+    from ingest.layouts.draft import CLASSES_TO_FILL_IN
     from ingest.layouts.read_layout import layout_text, read_layout
 
-    if toml:
-        emit_text(layout_text(layout))
-        return
     shown = read_layout(layout)
+    if toml:
+        emit_text(layout_text(layout) + (CLASSES_TO_FILL_IN if shown.lacks_classes else ""))
+        return
     if as_json:
         emit_json(dict(shown.document))
         return
@@ -102,17 +103,18 @@ def check_layout(
     """Say how a source's names map to frames by a layout; nothing is catalogued."""
     from ingest.layouts.check_names import check_names
     from ingest.layouts.read_layout import read_layout
-    from ingest.scan.source_layout import recognised_in
+    from ingest.scan.source_layout import own_or_recognised_in
     from ingest.sources.schemes import open_source
 
     files = open_source(root)
-    recognition = None if layout else recognised_in(files)
-    if recognition is not None and not recognition.fits:
+    recognition = None if layout else own_or_recognised_in(files)
+    own = None if recognition is None else recognition.own
+    if recognition is not None and not recognition.fits and own is None:
         if recognition.draft:
-            emit_text(f"A layout file to begin with:\n\n{recognition.draft}\n\n")
+            emit_text(f"# A layout file to begin with:\n\n{recognition.draft}\n")
         raise InvalidInput(recognition.summary(root))
     fits = [] if recognition is None else recognition.fits
-    checked = read_layout(layout) if layout else fits[0].layout
+    checked = read_layout(layout) if layout else own or fits[0].layout
     check = check_names(checked, (file.key for file in islice(files.list(""), names)))
     if as_json:
         emit_json({"layout": checked.name, "fitting": [[fit.name, fit.share] for fit in fits],

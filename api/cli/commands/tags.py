@@ -1,4 +1,4 @@
-"""framesift tags list, add, set, extract, import, import-map, remove, families, drop."""
+"""framesift tags list, add, group, set, extract, import, import-map, remove, families, drop."""
 
 from collections.abc import Mapping, Sequence
 from csv import reader as csv_lines
@@ -21,6 +21,7 @@ from api.cli.terminal import JsonFlag, emit_json, stdout
 from api.schemas.home_orders import Extraction
 from catalog.errors import InvalidInput, StorageError
 from catalog.storage.atomic_write import atomic_path
+from catalog.tags.group_text import parse_group
 from catalog.tags.tag_rules import DEFAULT, LONGEST, OWN_FAMILY, TYPES
 from ingest.imports.options import LATITUDE, LONGITUDE, Key
 
@@ -71,6 +72,36 @@ def tags_add(
     """Add a tag with its type and kind; tags import then gives it values."""
     tag = target().tags.add(name, type_, kind=kind, values=_values(values), family=family)
     _emit_kind(f"added tag {name} to family {family}: {type_}", tag, as_json)
+
+
+@tags_app.command("group")
+def tags_group(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TAG = CLASS + CLASS...]", help="The group, as tags or names."),
+    ] = None,
+    at: AtOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Define a tag that is the sum of the pixels of classes, or list those that there are.
+
+    framesift tags group vehicle = car + truck + bus; framesift tags remove vehicle removes it.
+    """
+    if not words:
+        listed: list[Record] = list(target().tags.groups(at=at))
+        if as_json:
+            emit_json(listed)
+        else:
+            rows = [(row["tag"], " + ".join(row["classes"])) for row in listed]
+            emit_table(("tag", "classes"), rows)
+        return
+    if at is not None:
+        raise InvalidInput("tags group: a group is defined in the newest snapshot; leave out --at")
+    group = target().tags.group(*parse_group(" ".join(words)))
+    if as_json:
+        emit_json(group)
+    else:
+        stdout.print(f"{group['tag']} = {' + '.join(group['classes'])}")
 
 
 @tags_app.command("set")

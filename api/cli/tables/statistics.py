@@ -186,6 +186,11 @@ def emit_correlation(correlation: Correlation) -> None:
 def emit_gaps(report: GapReport) -> None:
     """Print the gaps and the commands that find frames for them."""
     where = f"split {report.split} of {report.dataset}" if report.split else report.dataset
+    if report.not_compared:
+        stdout.print(
+            f"not compared, as the labels of {report.dataset} have no such class: "
+            f"{', '.join(report.not_compared)}"
+        )
     if not report.gaps:
         stdout.print(
             f"{where}: at least {report.at_least:,} frames of everything that was compared"

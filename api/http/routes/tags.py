@@ -19,6 +19,7 @@ from api.schemas.tags import (
     ImportBody,
     Kind,
     Marks,
+    NewGroup,
     NewScores,
     NewTag,
     ScoresBody,
@@ -93,6 +94,22 @@ def post_tag(body: NewTag, session: CurrentSession, response: Response) -> TagBo
     tag = session.tags.add(body.tag, body.type, **more)
     response.headers["Location"] = f"/v1/tags/{body.tag}"
     return tag
+
+
+@router.post(
+    "/groups",
+    rule=WRITE_ALL_ROWS.but(idempotency_key="takes"),
+    status_code=201,
+    example={"tag": "two_wheelers", "classes": ["bicycle", "motorcycle"]},
+)
+def post_group(body: NewGroup, session: CurrentSession, response: Response) -> TagBody:
+    """Define a class group, a tag that is the sum of the pixels of classes.
+
+    ``DELETE /v1/tags/{tag}`` removes it; older snapshots keep it.
+    """
+    group = session.tags.group(body.tag, body.classes)
+    response.headers["Location"] = f"/v1/tags/{body.tag}"
+    return group
 
 
 class TableQuery(BaseModel):

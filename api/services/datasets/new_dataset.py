@@ -21,7 +21,7 @@ from pipeline.datasets.datasets import (
     save_content,
 )
 from pipeline.datasets.derive import Gap, Stores, extend_dataset, split_dataset
-from pipeline.datasets.division import FRAME, Division
+from pipeline.datasets.division import FRAME, GIVEN, Division
 from pipeline.datasets.leakage_guard import guard_of, union
 from pipeline.datasets.naming import naming
 from pipeline.datasets.split import parse_split
@@ -76,6 +76,8 @@ def _chosen(
 ) -> Iterator[tuple[Selection | FramePortions, Provenance]]:
     """The frames that a dataset is asked to have, and how they were come by."""
     division = _division(request)
+    if division.given:
+        _need_given_splits(workspace, request.question.snapshot if at is None else at)
     leakage_guard, disjoint = _leakage_guard(workspace, request)
     method, like = _with_targets(workspace, request.method)
     built: dict[str, Any] = {}
@@ -123,6 +125,21 @@ def _division(request: Divided) -> Division:
         request.seed,
         given,
     )
+
+
+def _need_given_splits(workspace: Workspace, at: int | None) -> None:
+    """Accept a catalog that has the splits of a data set's makers.
+
+    Raises:
+        InvalidInput: No frame has one.
+    """
+    with workspace.catalog.reading(at) as snapshot:
+        if GIVEN not in snapshot.tags:
+            raise InvalidInput(
+                f"split_given: no frame has the tag {GIVEN}, which says its makers' split: no "
+                "source's layout has a field {split} (framesift source show NAME shows it); "
+                "divide by shares, such as --split train=0.8,validation=0.2"
+            )
 
 
 def _columns(division: Division) -> list[str]:

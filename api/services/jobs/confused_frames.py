@@ -46,7 +46,7 @@ class ConfusedFrames:
 def confused_frames(
     workspace: Workspace,
     file: Path,
-    classes: Sequence[str],
+    classes: Mapping[str, str],
     cell: tuple[str, str],
     begin: int,
     most: int,
@@ -56,7 +56,7 @@ def confused_frames(
     Args:
         workspace: The home, as the caller may see it.
         file: The validation's frame_cells.parquet.
-        classes: Names of the validation's classes.
+        classes: Tag and name of each of the validation's classes.
         cell: The true class and the one that the model took it for, by name or tag.
         begin: The first frame, from 0.
         most: At most this many.
@@ -65,8 +65,7 @@ def confused_frames(
         UnknownName: The validation has no such class.
         StorageError: The file cannot be read.
     """
-    names = {tag_name(name): name for name in classes}
-    truth, predicted = (_tag(names, each) for each in cell)
+    truth, predicted = (_tag(classes, each) for each in cell)
     filters = [("truth", "=", truth), ("predicted", "=", predicted)]
     try:
         rows = pq.read_table(file, columns=["fkey", "pixels"], filters=filters)
@@ -78,7 +77,7 @@ def confused_frames(
     known = _known(workspace, pixels)
     end = begin + len(pixels)
     return ConfusedFrames(
-        classes=(names[truth], names[predicted]),
+        classes=(classes[truth], classes[predicted]),
         tags=(truth, predicted),
         frames=[{**known[fkey], "pixels": pixels[fkey]} for fkey in pixels if fkey in known],
         missing=len(pixels) - len(known),
@@ -88,12 +87,14 @@ def confused_frames(
     )
 
 
-def _tag(names: Mapping[str, str], name: str) -> str:
-    """The tag of a class by its tag or name, as the keys of ``names`` are."""
-    tag = name if name in names else tag_name(name)
-    if tag not in names:
-        raise UnknownName("class", name, names)
-    return tag
+def _tag(classes: Mapping[str, str], name: str) -> str:
+    """The tag of a class by its tag or name, as the keys of ``classes`` are."""
+    if name in classes:
+        return name
+    of_name = {tag_name(each): tag for tag, each in classes.items()}
+    if tag_name(name) not in of_name:
+        raise UnknownName("class", name, classes)
+    return of_name[tag_name(name)]
 
 
 def _known(workspace: Workspace, fkeys: Mapping[str, int]) -> dict[str, dict[str, Any]]:

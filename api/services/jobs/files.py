@@ -15,7 +15,7 @@ _OUTPUT = "output/"
 _RESULT = {"result.json": "application/json"}
 
 _FILES = {
-    **dict.fromkeys(("scan", "stage", "extract", "policy", "run"), _RESULT),
+    **dict.fromkeys(("scan", "stage", "extract", "labels", "policy", "run"), _RESULT),
     "validate": {
         **_RESULT,
         "report.html": "text/html; charset=utf-8",

@@ -15,7 +15,6 @@ from catalog.records.datasets import own_dataset
 from catalog.records.tables import Job
 from catalog.tags.confusion_cells import scored_models
 from catalog.values import Owner
-from ingest.labels.class_list import tag_name
 from pipeline.datasets.frame_worth import Worth
 from pipeline.datasets.improve import Improvement, frames_to_label, improve_dataset
 from pipeline.jobs.request import JobPaths, read_json
@@ -104,7 +103,7 @@ def known_of(workspace: Workspace, model: str, report: Mapping[str, Any]) -> Wor
     weak_classes = {
         tag: 1.0 - (row["iou"] or 0.0) if row["truth_pixels"] else 1.0
         for row in report.get("per_class", ())
-        for tag in _label_tags(report, row)
+        for tag in _label_tags(model, row)
     }
     weak_slices = {
         by: {
@@ -118,12 +117,19 @@ def known_of(workspace: Workspace, model: str, report: Mapping[str, Any]) -> Wor
     return Worth(weak_classes, weak_slices, uncertainty)
 
 
-def _label_tags(report: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
-    """The tags of a class of the model: frames are labelled with those that it merges."""
-    class_map = report.get("class_map")
-    if class_map is None:
-        return [row["tag"]]
-    return [tag_name(label) for label in class_map["classes"][row["class"]]]
+def _label_tags(model: str, row: Mapping[str, Any]) -> list[str]:
+    """The tags of a class of the model: frames are labelled with those that it merges.
+
+    Raises:
+        InvalidInput: The report is of a version that did not say.
+    """
+    try:
+        return [*row["label_tags"]]
+    except KeyError as error:
+        raise InvalidInput(
+            f"model {model}: another version of Framesift wrote the report of its "
+            "validation; validate it again: framesift validate " + model + " DATASET"
+        ) from error
 
 
 def newest_report(validations: Sequence[Job]) -> Mapping[str, Any]:

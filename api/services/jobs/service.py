@@ -311,7 +311,8 @@ class Jobs(Service):
         """
         from api.services.jobs.confused_frames import confused_frames  # with DuckDB, as below
 
-        classes, path = self.report(name)["classes"], self.file(name, "frame_cells.parquet").path
+        path = self.file(name, "frame_cells.parquet").path
+        classes = {row["tag"]: row["class"] for row in self.report(name)["per_class"]}
         cell = (truth, predicted)
         return confused_frames(self._workspace, path, classes, cell, begin, most)
 

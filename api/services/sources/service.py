@@ -78,8 +78,9 @@ class Sources(Service):
         recognition = looked_at(uri, options)
         if recognition is None or not recognition.names:
             return body, []
-        if recognition.layout is not None:
-            body = body.model_copy(update={"layout": dict(recognition.layout.document)})
+        told = recognition.layout
+        if told is not None and not recognition.own and not told.lacks_classes:
+            body = body.model_copy(update={"layout": dict(told.document)})
         return body, [*filter(None, (recognition.summary(body.name), recognition.draft))]
 
     def reach(self, uri: str, options: SourceOptions) -> tuple[str, SourceOptions]:

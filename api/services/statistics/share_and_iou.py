@@ -48,7 +48,7 @@ def share_and_iou(
         )
     record = recorded_dataset(workspace.records, dataset) if dataset else None
     return Correlation(
-        **correlate(report.classes, iou).model_dump(),
+        **correlate([one for one in report.classes if one.tag in names], iou).model_dump(),
         validation=scored.name,
         dataset=f"{record.name}@{record.version}" if record else None,
         split=split,

@@ -47,7 +47,7 @@ def get_datasets_page(request: Request, session: CurrentSession) -> Response:
 def get_new_dataset(request: Request, session: CurrentSession) -> Response:
     """The form that saves the question of Find's URL."""
     search = UrlQuestion.of(request.query_params.multi_items())
-    question = search.question(session.tags.class_names())
+    question = search.question(session.tags.classes_and_groups())
     _refuse_dataset(search)
     report = session.statistics.facets("camera", question=question, at=search.at)
     described = session.selections.describe(question, at=report.snapshot)
@@ -63,7 +63,7 @@ async def post_new_dataset(request: Request, session: CurrentSession) -> Respons
     def answer() -> Response:
         search = UrlQuestion.of(parse_qsl(form.get("asked"), keep_blank_values=True))
         _refuse_dataset(search)
-        question = search.question(session.tags.class_names())
+        question = search.question(session.tags.classes_and_groups())
         dataset = session.datasets.create(
             form.get("name"), at=search.at, question=question, **new_dataset(form)
         )

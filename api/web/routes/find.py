@@ -59,7 +59,7 @@ def get_facets(request: Request, session: CurrentSession) -> Response:
 def get_drag(request: Request, session: CurrentSession) -> Response:
     """The values that change while a slider moves: see `moved_of`."""
     search = UrlQuestion.of(request.query_params.multi_items())
-    moved = moved_of(_report(session, search, session.tags.class_names()), search)
+    moved = moved_of(_report(session, search, session.tags.classes_and_groups()), search)
     return JSONResponse(moved, headers=HEADERS)
 
 
@@ -67,7 +67,7 @@ def get_drag(request: Request, session: CurrentSession) -> Response:
 def get_map(request: Request, session: CurrentSession) -> Response:
     """Where the frames of a question were taken: a part of the page."""
     search = UrlQuestion.of(request.query_params.multi_items())
-    which = search.which(session.tags.class_names())
+    which = search.which(session.tags.classes_and_groups())
     histogram = session.statistics.histogram(LONGITUDE, LATITUDE, bins=_CELLS, **which)
     return page(request, "_map.html", {"map": map_of(histogram, search)})
 
@@ -80,7 +80,7 @@ def get_gallery(request: Request, session: CurrentSession) -> Response:
     search = UrlQuestion.of((name, value) for name, value in pairs if name != "cursor")
     frame_page, follows = session.frames.page(
         search.query, columns=_columns(session, search), limit=_FRAMES, cursor=cursor,
-        **search.which(session.tags.class_names()),
+        **search.which(session.tags.classes_and_groups()),
     )  # fmt: skip
     context = {"asked": search, "frames": frame_page.frames, "follows": follows}
     return page(request, "_gallery.html", context | {"first": not cursor})
@@ -88,7 +88,7 @@ def get_gallery(request: Request, session: CurrentSession) -> Response:
 
 def _answered(session: Session, search: UrlQuestion) -> dict[str, Any]:
     """The answer to a question, as templates take it: numbers and plots."""
-    classes = session.tags.class_names()
+    classes = session.tags.classes_and_groups()
     report = _report(session, search, classes)
     return {"asked": search, "report": report, "groups": groups_of(report, search, classes)}
 
@@ -107,7 +107,7 @@ def _told(
     session: Session, search: UrlQuestion, report: FacetReport, server: str
 ) -> dict[str, Any]:
     """The question in words, in SQL and for programs."""
-    question = search.question(session.tags.class_names())
+    question = search.question(session.tags.classes_and_groups())
     described = session.selections.describe(question, at=report.snapshot)
     return {
         "has_positions": {LATITUDE, LONGITUDE} <= {facet.tag for facet in report.facets},

@@ -79,7 +79,7 @@ def get_new_job(
     """The form; with a question of Find, its frames are saved as a dataset for the job."""
     pairs = request.query_params.multi_items()
     search = UrlQuestion.of(pair for pair in pairs if pair[0] not in ("dataset", "model"))
-    question = search.question(session.tags.class_names())
+    question = search.question(session.tags.classes_and_groups())
     context = {
         "datasets": dataset_choices(session, chosen=dataset),
         "models": model_choices(session, chosen=model),
@@ -143,7 +143,7 @@ def _job_of(session: Session, form: Form) -> NewTraining | NewValidation:
     if not form.get("asked"):
         return new_job(form)
     search = UrlQuestion.of(parse_qsl(form.get("asked")))
-    question = search.question(session.tags.class_names())
+    question = search.question(session.tags.classes_and_groups())
     if search.at is not None:
         question = question.model_copy(update={"snapshot": search.at})
     return new_job(form, question)

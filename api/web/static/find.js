@@ -151,6 +151,21 @@ form.addEventListener("input", (event) => {
   if (event.target.id !== "filter") asks.move();
 });
 
+// What somebody types as SQL stays, with the cursor, when an answer brings the copies anew.
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  const { target, fragment } = event.detail;
+  const typed = target.id === "copies" && target.querySelector("textarea");
+  if (!typed || typed.value === typed.defaultValue) return;
+  const anew = fragment.querySelector("textarea");
+  anew.value = typed.value;
+  if (document.activeElement !== typed) return;
+  const { selectionStart, selectionEnd } = typed;
+  document.addEventListener("htmx:oobAfterSwap", () => {
+    anew.focus();
+    anew.setSelectionRange(selectionStart, selectionEnd);
+  }, { once: true });
+});
+
 // The gallery: which frames are chosen, and keys to move, choose and mark.
 const marks = document.getElementById("marks");
 
@@ -207,13 +222,6 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   event.preventDefault();
-});
-
-// SQL that is being written stays: a later answer does not take it away.
-document.addEventListener("htmx:oobBeforeSwap", (event) => {
-  if (event.detail.target.id !== "copies") return;
-  const written = event.detail.target.querySelector("textarea");
-  if (written.value !== written.defaultValue) event.detail.shouldSwap = false;
 });
 
 // The map is fetched when it is opened, and stays open from answer to answer.

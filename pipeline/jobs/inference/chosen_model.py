@@ -9,6 +9,7 @@ from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
 from catalog.storage.bounded_file import parsed_json
+from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.jobs.request import PYTHON, JobPaths, Stage, read_json
 from pipeline.runs.checkpoint_steps import BEST, checkpoint_steps, named_checkpoint
 from pipeline.runs.class_map import ClassMap
@@ -91,12 +92,8 @@ class ChosenModel:
         except (ValueError, AttributeError, InvalidInput) as error:
             raise BadFile(f"is damaged: {error}", str(self.folder / "model.json")) from error
 
-    def check_classes(self, learned: Sequence[str], left_out: Sequence[str], dataset: str) -> None:
+    def check_classes(self, classes: DatasetClasses, dataset: str) -> None:
         """Accept a dataset whose label classes the model knows, as far as its description says.
-
-        Args:
-            learned: Its label classes but those that are ignored.
-            left_out: Those that are ignored.
 
         Raises:
             InvalidInput: They are not the model's, or its map lacks one of them.
@@ -104,8 +101,11 @@ class ChosenModel:
         """
         class_map, known = self.class_map(), self.description().get("classes")
         if class_map is not None:
-            class_map.ids_of((*learned, *left_out), dataset, left_out)
-        elif known and list(known) != list(learned):
+            class_map.ids_in(classes, dataset)
+            return
+        classes.need_same_classes(dataset)
+        learned = classes.learned
+        if known and list(known) != list(learned):
             differing = [*sorted(set(known) ^ set(learned))[:3]] or ["their order"]
             raise InvalidInput(
                 f"model {self.name} knows {len(known)} classes, dataset {dataset} has "

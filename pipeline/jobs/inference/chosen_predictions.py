@@ -83,13 +83,15 @@ def chosen_predictions(
         UnknownName: There is no such class map.
         NotFound: What the model was trained on is gone.
     """
-    class_map, class_list = chosen_classes(order.classes), header.class_list
-    if class_map is not None:
-        class_map.ids_of(class_list.classes, header.name, class_list.left_out)
+    class_map, classes = chosen_classes(order.classes), header.dataset_classes
+    if class_map is None:
+        classes.need_same_classes(header.name)
+    else:
+        class_map.ids_in(classes, header.name)
     given = PredictionSet(
         model=order.model_name or "",
         place=order.predictions or "",
-        classes=class_list.learned if class_map is None else class_map.classes,
+        classes=classes.learned if class_map is None else class_map.classes,
         info=dict(order.model_info or {}),
         encoding=IDS if order.encoding is None else order.encoding,
         named_by=order.named_by or BY_NAME,

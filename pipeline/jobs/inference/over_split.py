@@ -101,6 +101,5 @@ def model_over_split(
     trained = chosen_model(home.records, order.model, trusts=order.trust_model)
     frames = job_input(home, order, dataset, manifest, order.start_after)
     split = chosen_split(frames.whole, order.split, "validation")
-    class_list = frames.whole.header.class_list
-    trained.check_classes(class_list.learned, class_list.left_out, dataset.name)
+    trained.check_classes(frames.whole.header.dataset_classes, dataset.name)
     return ModelOverSplit(order, trained, frames, split)

@@ -61,7 +61,7 @@ def _hand_over(options: argparse.Namespace) -> None:
             atomic_write(paths.files(split or None), text)
         elif name == MANIFEST:
             manifest.write(paths.manifest)
-    write_class_file(paths.input, manifest.header.class_list)
+    write_class_file(paths.input, manifest.header.dataset_classes, manifest.header.roots)
     if options.prepare is not None:
         size = form_size(options.prepare)
         prepare_or_report(folder, size, options.job, options.user)
@@ -113,7 +113,7 @@ def hand_over_form(folder: Path, form: Form, frames: Manifest) -> None:
     folder.mkdir()
     for name in form.FILES:
         (folder / name).symlink_to(form.folder / name)
-    write_class_file(folder, frames.header.class_list)
+    write_class_file(folder, frames.header.dataset_classes)
     np.save(folder / ROWS_FILE, rows, allow_pickle=False)
     names = "".join(f"{split}\t{fkey}\n" for split, fkey in zip(splits, fkeys, strict=True))
     atomic_write(folder / NAMES_FILE, names)

@@ -5,6 +5,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 from pathlib import Path
@@ -29,10 +30,11 @@ from catalog.errors import InvalidInput
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
 from framesift import connect
+from ingest.labels.label_image import decode_label
 from pipeline.jobs.request import JobPaths
 from tests.api.servers import framesift, serving
-from tests.api.web.predicted import home_with_prediction
-from tests.pipeline.homes import copy_home, open_home
+from tests.api.web.predicted import CAR, CLASSES, home_with_prediction
+from tests.pipeline.homes import SAMPLE, copy_home, open_home
 
 HERE = {"Sec-Fetch-Site": "same-origin"}
 JSON = {"Accept": "application/json"}
@@ -342,6 +344,20 @@ def test_a_models_predictions_and_errors_are_seen(catalogued: Path, tmp_path: Pa
         other_model = client.get(f"{rest}&model=second", headers=JSON)
         assert (other_model.status_code, "first" in other_model.text) == (404, True)
         assert client.get(f"{rest}&model=first&job=p-1", headers=JSON).status_code == 400
+        # Without a map: a model's classes have the order of its dataset, and not of the source.
+        keys = sorted(CLASSES.keys, key=lambda key: (key.name != "Car", key.name != "Sky"))
+        turned = replace(CLASSES, keys=tuple(keys))
+        about = {"class_map": None, "class_list": turned.to_json()}
+        (home / "jobs" / "first" / "model" / "model.json").write_text(json.dumps(about))
+        label = decode_label((SAMPLE / str(frame.label)).read_bytes(), CLASSES)
+        ids = np.array([turned.tags.index(tag) for tag in CLASSES.tags])
+        model_ids = (predicted != CAR).any(axis=2)
+        known = label < len(CLASSES)
+        differing = np.zeros(label.shape, bool)
+        differing[known] = ids[label[known]] != model_ids[known]
+        different = pixels(client.get(url + "p-1&errors=true").content)
+        assert ((different == (255, 0, 200)).all(axis=2) == differing).all()
+        assert 0 < differing[label == CLASSES.tags.index("sky")].mean() < 1  # but for the corner
         other = client.get("/v1/frames?limit=2", headers=JSON).json()["frames"][1]["fkey"]
         assert "Prediction of" not in client.get(f"/frames/{other}").text
         gone = client.get(f"/pictures/predictions/{other}?job=p-1&format=png")

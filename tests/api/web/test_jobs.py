@@ -12,9 +12,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.app import create_app
+from api.services.jobs.confused_frames import confused_frames
 from api.services.session import Session
 from api.settings import Settings
 from api.web.run.curves import curves_of, plots_of
+from catalog.errors import UnknownName
 from catalog.records.tables import Job
 from pipeline.jobs.request import JobPaths
 from tests.api.web.jobs import HOSTILE, home_with_jobs
@@ -198,4 +200,10 @@ def test_scores_of_a_prediction_answer_no_cell(catalogued: Path, tmp_path: Path)
         session.query(Job).filter_by(name="p-1").update({"kind": "validate"})
     tags.import_scores("p-1")
     assert tags.validated_models() == ["first"]
+    cells = report / "frame_cells.parquet"  # a layout may give a class a tag of its own
+    classes = {"auto": "Car", "sky": "Sky"}
+    named = confused_frames(workspace, cells, classes, ("Car", "sky"), 0, 9)
+    assert (named.tags, named.classes) == (("auto", "sky"), ("Car", "Sky"))
+    with pytest.raises(UnknownName, match="'car'"):
+        confused_frames(workspace, cells, {"auto": "Vehicle"}, ("car", "auto"), 0, 9)
     workspace.close()

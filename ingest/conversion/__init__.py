@@ -1,0 +1,1 @@
+"""Annotations of other tools (polygons, run lengths, panoptic images) made into label images."""
