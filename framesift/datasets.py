@@ -225,8 +225,8 @@ class Dataset(Record):
         """Train on it; the job. Options as of `Jobs.train`."""
         return Jobs(self._transport).train(self, **options)
 
-    def validate(self, model: str | Job, **options: Any) -> Job:
-        """Validate a model on it; the job. Options as of `Jobs.validate`."""
+    def validate(self, model: str | Job | None = None, **options: Any) -> Job:
+        """Validate a model on it, or predictions; the job. Options as of `Jobs.validate`."""
         return Jobs(self._transport).validate(model, self, **options)
 
     def run(self, command: str | Sequence[str], **options: Any) -> Job:

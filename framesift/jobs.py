@@ -370,7 +370,7 @@ class Jobs:
 
     def validate(
         self,
-        model: str | Job,
+        model: str | Job | None = None,
         dataset: str | Mapping[str, Any] | None = None,
         *,
         question: Asked | None = None,
@@ -380,7 +380,8 @@ class Jobs:
 
         Args:
             model: The training job that made it, or NAME@STEP, its checkpoint of
-                then, or NAME@best, the best model that its evaluate_every found.
+                then, or NAME@best, the best model that its evaluate_every found; None to score
+                predictions that another program made.
             dataset: NAME, NAME@VERSION or a Dataset.
             question: In its place, as of `train`.
             **options: Of `framesift validate`: workers, split, name, backend, stage (False: read
@@ -388,18 +389,23 @@ class Jobs:
                 staged before it begins), attempts, fail_below ({"miou": 0.4}: the job's metrics
                 say what was not reached, "below"), bad_frames ("fail", "skip" or "skip:20": frames
                 that cannot be read are left out, and named),
-                compare (another training job, whose model is put through the same frames: the
-                report's "comparison" and the job's metrics say where this one is worse), slices
+                compare (another training job, whose model is put through the same frames, or a
+                validation of predictions: the report's "comparison" and the job's metrics say where
+                this one is worse), slices
                 (tags by whose values the report scores parts, ["weather"], or ["all"]),
                 augment_test ("mirror": how many pixels change in the mirrored image), save_as,
-                evict, migrate.
+                evict, migrate. Of predictions: predictions (their folder or .tar, on the server's
+                machine), model_name, model_info ({"commit": "4f2a91c"}), encoding ("ids",
+                "labels", or a class list), named_by ("name", "fkey", or the path of a CSV file),
+                classes ("cityscapes-19", or a class map), trained_on (a dataset).
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        name = model if isinstance(model, str) else model.name
+        name = model.name if isinstance(model, Job) else model
         frames = _frames(dataset, question)
-        return self.submit({"kind": "validate", "model": name, **frames, **options})
+        named = {} if name is None else {"model": name}
+        return self.submit({"kind": "validate", **named, **frames, **options})
 
     def predict(
         self,

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path, atomic_write
 from pipeline.runs.bad_frames import FAIL, BadFrames
+from pipeline.runs.prediction_set import MOST_NAMED
 from pipeline.runs.score_thresholds import parse_thresholds
 from training.command import OneLineParser, exit_status, positive_int, say
 from training.run.metrics_log import read_metrics
@@ -50,9 +51,10 @@ FRAME_SCORES_SCHEMA = pa.schema(
         pa.field("ignored_pixels", pa.int64(), nullable=False),
         # Null where every pixel of the label is unknown.
         pa.field("accuracy", pa.float64()),
+        # Null where the model's probabilities are not known.
         pa.field("loss", pa.float64()),
-        pa.field("uncertainty", pa.float64(), nullable=False),
-        pa.field("margin", pa.float64(), nullable=False),
+        pa.field("uncertainty", pa.float64()),
+        pa.field("margin", pa.float64()),
         pa.field("miou", pa.float64()),
         # Null where it was not asked for.
         pa.field("disagreement", pa.float64()),
@@ -100,8 +102,7 @@ def merge(
     from training.validation.report_page import report_page
 
     results, metrics = open_shards(results_dir, shards)
-    left_out = sum(len(result.skipped) for result in results)
-    BadFrames.parse(bad_frames or FAIL).check(left_out, results[0].about.split_frames)
+    _check_left_out(results, BadFrames.parse(bad_frames or FAIL))
     compared = open_compared(results_dir, results) if compares else None
     parts = None if slices is None else read_slices(slices, results[0].about.split_frames)
     summary = _write_scores(results, out / FRAME_SCORES_FILE)
@@ -115,6 +116,21 @@ def merge(
     atomic_write(out / METRICS_FILE, strict_json(_headline(report)))
     atomic_write(out / REPORT_FILE, strict_json(report))
     return report
+
+
+def _check_left_out(results: Sequence[StoredShard], bad: BadFrames) -> None:
+    """Name the frames that were left out, the first MOST_NAMED, and accept so many.
+
+    Raises:
+        InvalidInput: They are too many.
+    """
+    every = sorted((one for result in results for one in result.skipped), key=lambda it: it["row"])
+    for frame in every[:MOST_NAMED]:
+        say(f"left out: {frame['fkey']}: {frame['reason']}")
+    if len(every) > MOST_NAMED:
+        say(f"left out: {len(every) - MOST_NAMED:,} more")
+    first = f"{every[0]['fkey']}: {every[0]['reason']}" if every else ""
+    bad.check(len(every), results[0].about.split_frames, first)
 
 
 def open_shards(results_dir: Path, shards: int) -> tuple[list[StoredShard], dict[str, Metric]]:
@@ -153,7 +169,7 @@ def open_compared(results_dir: Path, results: Sequence[StoredShard]) -> list[Sto
     """
     compared, _ = open_shards(compared_results(results_dir), len(results))
     for one, other in zip(results, compared, strict=True):
-        _check_same(one, other, but="model_sha256")
+        _check_same(one, other, but=_OF_MODEL)
         if not one.scores()["row"].equals(other.scores()["row"]):
             raise InvalidInput(
                 f"shard {one.about.shard}: the two models were put through other frames; remove "
@@ -191,12 +207,14 @@ _SAME = {
     "split": "another split",
     "split_frames": "a split of another length",
     "augment_test": "another --augment-test",
+    "predictions": "other predictions",
 }
+_OF_MODEL = ("model_sha256", "predictions")
 
 
-def _check_same(first: StoredShard, other: StoredShard, but: str = "") -> None:
+def _check_same(first: StoredShard, other: StoredShard, but: Sequence[str] = ()) -> None:
     for key, difference in _SAME.items():
-        if key == but:
+        if key in but:
             continue
         ours, theirs = getattr(first.about, key), getattr(other.about, key)
         if ours != theirs:
@@ -343,8 +361,6 @@ def main(arguments: Sequence[str]) -> int:
             f"{_percent(report['baseline']['miou'])}), pixel accuracy "
             f"{_percent(report['pixel_accuracy'])} on {report['frames']} frames"
         )
-        for frame in report["skipped_frames"]:
-            say(f"left out: {frame['fkey']}: {frame['reason']}")
         for warning in report["warnings"]:
             say(f"warning: {warning}")
         if (comparison := report["comparison"]) is not None:

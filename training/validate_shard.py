@@ -8,11 +8,20 @@ from catalog.errors import InvalidInput
 from ingest.labels.numbered_colours import NumberedColours
 from pipeline.cache.reading import Reading, ReadsThrough
 from pipeline.cores import threads_of_process
+from pipeline.runs.prediction_set import PredictionSet
 from training.input.dataset import open_split
+from training.input.frame_reader import Frame, LabelledFrame
+from training.input.given_predictions import PredictionDecoder, PredictionFiles, read_match
 from training.input.label_classes import LabelClasses
-from training.input.split_shards import Split
+from training.input.split_shards import FrameId, Split
 from training.library_pages import drop_library_pages
 from training.network.about_model import AboutModel
+from training.network.frame_prediction import (
+    AboutPredictions,
+    FramePrediction,
+    GivenClasses,
+    GivenPrediction,
+)
 from training.network.model_files import read_model
 from training.run_settings import RunSettings
 from training.validation.shard_file import About, compared_results
@@ -50,9 +59,10 @@ def validate_shard(settings: RunSettings) -> None:
             for model in models:  # of a worker that ended between the two
                 remove_pieces(model.results, shard.number, split.shards)
             return
-        from training.run.workers import use_threads  # with TensorFlow, which takes seconds
+        if any(isinstance(model.description, AboutModel) for model in lacking):
+            from training.run.workers import use_threads  # with TensorFlow, which takes seconds
 
-        use_threads(threads_of_process(settings.threads, 1))
+            use_threads(threads_of_process(settings.threads, 1))
         scorers = [_scorer(settings, model, split) for model in lacking]
         gc.freeze()  # TensorFlow stays: looking through it for garbage takes 0.15 s each time
         drop_library_pages()
@@ -64,23 +74,45 @@ def validate_shard(settings: RunSettings) -> None:
 
 
 def _model(settings: RunSettings, split: Split, folder: Path, network: str, results: Path) -> Model:
-    description = AboutModel.read(folder)
+    given = PredictionSet.read(folder)
+    description: AboutModel | AboutPredictions
+    if given is None:
+        description = AboutModel.read(folder)
+    else:
+        description = AboutPredictions(given, read_match(folder))
     classes = description.label_classes(split.classes, split.frames.header.name)
     about = _about(split, description, classes, folder, settings)
     return Model(folder, network, results, about, description)
 
 
 def _scorer(settings: RunSettings, model: Model, split: Split) -> Scorer:
+    if isinstance(model.description, AboutPredictions):
+        return _given(model, model.description, split)
     from training.network.predictor import Predictor
 
     built, about = read_model(model.folder, trust_model=settings.trust_model, network=model.network)
     classes = about.label_classes(split.classes, split.frames.header.name)
-    return Scorer(model, Predictor(built, mirrors=settings.augment_test == "mirror"), classes)
+    predictor = Predictor(built, mirrors=settings.augment_test == "mirror")
+    return Scorer(model, lambda _, frame: predictor.predict(frame.image), classes)
+
+
+def _given(model: Model, about: AboutPredictions, split: Split) -> Scorer:
+    """The scorer of predictions that another program made."""
+    name, given = split.frames.header.name, about.given
+    classes = about.label_classes(split.classes, name)
+    decoder = PredictionDecoder(given, classes, split.classes, name)
+    files = PredictionFiles(model.folder, given, decoder)
+
+    def predict(frame_id: FrameId, frame: Frame | LabelledFrame) -> FramePrediction:
+        ids = files.ids(frame_id.row, frame.label)
+        return GivenPrediction(GivenClasses(ids, frame.size))
+
+    return Scorer(model, predict, classes, needs_image=False)
 
 
 def _about(
     split: Split,
-    model: AboutModel,
+    model: AboutModel | AboutPredictions,
     classes: LabelClasses,
     folder: Path,
     settings: RunSettings,
@@ -91,10 +123,7 @@ def _about(
         "snapshot": header.snapshot,
         "seed": header.seed,
         "parents": [dict(parent) for parent in header.parents],
-        "network": model.network,
-        "input": [model.width_px, model.height_px],
-        "trained_on": dict(model.dataset),
-        "continued_from": model.parent,
+        **model.lineage(),
     }
     return About(
         model_sha256=model.sha256,
@@ -113,4 +142,5 @@ def _about(
         shards=settings.shards,
         lineage=lineage,
         augment_test=settings.augment_test,
+        predictions=model.digest,
     )

@@ -116,10 +116,13 @@ class NewTraining(_NewJob):
 
 @body_of(Validation)
 class NewValidation(_NewJob):
-    """A model to be validated on a dataset's split."""
+    """A model to be validated on a dataset's split, or predictions that another program made."""
 
     kind: Literal["validate"] = Field(examples=["validate"])
     model: Name
+    model_info: dict[Name, Annotated[str, Field(max_length=512)]] | None
+    encoding: Literal["ids", "labels"] | Content | None
+    classes: Literal["all", "a2d2-8", "cityscapes-19"] | Content | None
     fail_below: dict[Name, float] | None
     slices: Few[Name]
     augment_test: Literal["mirror"] | None

@@ -116,8 +116,16 @@ def decode_ids(png: bytes, encoding: Encoding, table: UInt8) -> UInt8:
     chunks = take_apart(png, crc32)
     header = chunks.header
     if not encoding.is_colour:
-        ids: UInt8 = table[decode_values(chunks, encoding)]
-        return ids
+        raw = _byte_rows(chunks, encoding)
+        if raw is not None:
+            from ingest.labels import rgb_rows
+
+            ids: UInt8 = np.empty((header.height, header.width), np.uint8)
+            values = 256 if chunks.palette is None else len(chunks.palette) // 3
+            if rgb_rows.class_ids_of_bytes(raw, table, values, ids) == header.height:
+                return ids
+        of_values: UInt8 = table[decode_values(chunks, encoding)]
+        return of_values
     raw = _rgb_rows(chunks)
     if raw is not None:
         from ingest.labels import rgb_rows
@@ -197,8 +205,21 @@ def _rgb_rows(chunks: PngChunks) -> UInt8 | None:
 
     `open_png` alone judges damage.
     """
+    if chunks.header.colour_type != 2:
+        return None
+    return _inflated(chunks)
+
+
+def _byte_rows(chunks: PngChunks, encoding: Encoding) -> UInt8 | None:
+    """Inflated rows of 8-bit grey samples or indices of a palette; None likewise."""
+    if encoding.channel is not None or chunks.header.colour_type not in (0, 3):
+        return None
+    return _inflated(chunks)
+
+
+def _inflated(chunks: PngChunks) -> UInt8 | None:
     header = chunks.header
-    if header.bit_depth != 8 or header.colour_type != 2 or header.interlaced:
+    if header.bit_depth != 8 or header.interlaced:
         return None
     try:
         return inflate(chunks.pixels, header.inflated_bytes)

@@ -8,6 +8,7 @@ from catalog.errors import InvalidInput
 from catalog.records.tables import Dataset
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.inference.chosen_model import chosen_model
+from pipeline.jobs.inference.chosen_predictions import predictions_of_job
 from pipeline.jobs.inference.prediction import prediction_work
 from pipeline.jobs.inference.validation import validation_work
 from pipeline.jobs.installed import training_packages
@@ -39,7 +40,7 @@ _HIDDEN = frozenset(
 )  # fmt: skip
 """Fields of an order that are no settings of its job."""
 
-_SHOWN_IF_GIVEN = ("stage", "trust_model", "slices")
+_SHOWN_IF_GIVEN = ("stage", "trust_model", "slices", "model")
 """Settings that the record of a job shows only where they are not the default."""
 
 
@@ -182,8 +183,10 @@ def _check_alone(home: JobHome, order: Order) -> None:
     if isinstance(order, Program):
         CommandLine.parse(order.command)
     if isinstance(order, ModelOrder):
-        compared = [order.compare] if isinstance(order, Validation) and order.compare else []
-        for model in (order.model, *compared):
+        compared = order.compare if isinstance(order, Validation) else None
+        if compared and predictions_of_job(home.records, compared) is not None:
+            compared = None
+        for model in filter(None, (order.model, compared)):
             chosen_model(home.records, model, trusts=order.trust_model)
 
 
@@ -191,6 +194,8 @@ def packages_of(order: Order) -> tuple[str, ...]:
     """The packages that an order's programs import, as far as it alone says."""
     if isinstance(order, Training):
         return training_packages(order.workers, order.model)
+    if isinstance(order, Validation) and order.predictions is not None:
+        return ("matplotlib",)  # and TensorFlow where they are compared with a network
     return ("tensorflow",) if order.is_of_model else ()
 
 

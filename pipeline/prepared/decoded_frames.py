@@ -96,6 +96,10 @@ class DecodedFrames:
         Raises:
             BadFile: It is missing, or no image.
         """
+        if self._stored is not None and self._stored.has(row):
+            stored = self._stored.image(row)
+            if stored is not None:
+                return stored.shape[0], stored.shape[1]
         file = self._images[row]
         try:
             with self._open(file) as opened:

@@ -41,8 +41,11 @@ class BadFrames:
             return 0
         return max(1, int(frames * _SHARE)) if self.most is None else self.most
 
-    def check(self, skipped: int, frames: int) -> None:
+    def check(self, skipped: int, frames: int, first: str = "") -> None:
         """Accept as many as were left out.
+
+        Args:
+            first: Name of the first of them, and what is wrong with it.
 
         Raises:
             InvalidInput: They are too many.
@@ -51,6 +54,7 @@ class BadFrames:
             raise InvalidInput(
                 f"{skipped:,} of {frames:,} frames cannot be read, and --bad-frames allows "
                 f"{limit:,}: put their files back, or allow more (skip:N)"
+                f"{f'; the first is {first}' if first else ''}"
             )
 
 

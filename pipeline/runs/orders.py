@@ -22,6 +22,18 @@ from pipeline.runs.class_map import ALL, chosen_classes, classes_in
 from pipeline.runs.exchange import Exchange, exchange_in
 from pipeline.runs.networks import NETWORKS, SMALL_UNET, check_backbone, check_network
 from pipeline.runs.precision import AUTO, PRECISIONS, check_precision
+from pipeline.runs.prediction_set import (
+    BY_NAME,
+    IDS,
+    check_encoding,
+    check_info,
+    check_model_name,
+    check_named_by,
+    check_place,
+    encoding_in,
+    info_in,
+    named_by_in,
+)
 from pipeline.runs.score_thresholds import parse_thresholds
 from pipeline.runs.setting import Setting, check_numbers, rows
 from pipeline.runs.size import LONGEST_SIDE_PX, form_size
@@ -562,7 +574,9 @@ class ModelOrder(NetworkOrder):
     is_of_model: ClassVar[bool] = True
 
     model: str
-    """A training job's name, or of a command a folder; maybe with @STEP or @best."""
+    """A training job's name, or of a command a folder; maybe with @STEP or @best; empty where
+    predictions are scored in its place.
+    """
     trust_model: bool = False
     """Whether a foreign model may run what its author put into it."""
 
@@ -574,11 +588,11 @@ class ModelOrder(NetworkOrder):
 
 @dataclass(frozen=True, kw_only=True)
 class Validation(ModelOrder):
-    """A model to be validated on a dataset's split."""
+    """A model to be validated on a dataset's split, or predictions that another program made."""
 
     kind: ClassVar[str] = "validate"
 
-    model: Annotated[str, _MODEL]
+    model: Annotated[str, _MODEL] = ""
     workers: Annotated[int, _SHARDS] = 2
     split: Annotated[
         str | None,
@@ -601,9 +615,11 @@ class Validation(ModelOrder):
     compare: Annotated[
         str | None,
         Setting(
-            help="Put the same frames through this model, too, and say where MODEL is worse.",
-            body="Name of another training job, whose model is validated on the same frames: the "
-            "report's comparison says where this one is worse.",
+            help="Put the same frames through this model, too, and say where MODEL is worse; of a "
+            "validation of predictions, score those.",
+            body="Name of another training job, whose model is validated on the same frames, or of "
+            "a validation of predictions, which are: the report's comparison says where this one "
+            "is worse.",
             examples=("train-bikes-6",),
             metavar="MODEL2",
         ),
@@ -631,12 +647,130 @@ class Validation(ModelOrder):
         ),
     ] = None
     bad_frames: Annotated[str | None, _bad_frames("The report names them.")] = None
+    predictions: Annotated[
+        str | None,
+        Setting(
+            help="Score these label images, which another program made, in the place of MODEL's "
+            "predictions: a folder or .tar with one PNG a frame.",
+            body="In the place of model: folder or .tar, on the server's machine, with one label "
+            "image a frame that another program predicted.",
+            max_length=4096,
+            examples=("/srv/predictions/night-3",),
+            metavar="DIR",
+            parse=_absolute,
+        ),
+    ] = None
+    model_name: Annotated[
+        str | None,
+        Setting(
+            help="Name of the model that made them: of its scores' tags, and in reports.",
+            body="Name of the model that made the predictions: of its scores' tags, and in "
+            "reports.",
+            examples=("night-3",),
+            metavar="NAME",
+        ),
+    ] = None
+    model_info: Annotated[
+        Mapping[str, str] | None,
+        Setting(
+            help="What else tells that model apart, and stands in the report: "
+            "version=3,commit=4f2a91c.",
+            body="What else tells the predictions' model apart, and stands in the report.",
+            examples=({"version": "3", "commit": "4f2a91c"},),
+            metavar="NAME=VALUE,...",
+            parse=info_in,
+        ),
+    ] = None
+    encoding: Annotated[
+        str | Mapping[str, Any] | None,
+        Setting(
+            help="Of the predictions: ids, the dataset's class ids (default); labels, as its "
+            "labels are; or the file of a class list or layout of their own.",
+            body="Of the predictions: ids, the dataset's class ids (default); labels, as its "
+            "labels are; or a class list of their own, with encoding and classes.",
+            examples=("labels",),
+            metavar="ids|labels|FILE",
+            parse=encoding_in,
+            usual=IDS,
+        ),
+    ] = None
+    named_by: Annotated[
+        str | None,
+        Setting(
+            help="Names of the predictions: name, that of the camera image below its source, "
+            "ending in .png (default); fkey; or a CSV file with the columns frame and prediction.",
+            max_length=4096,
+            examples=("fkey",),
+            metavar="name|fkey|FILE",
+            parse=named_by_in,
+            usual=BY_NAME,
+        ),
+    ] = None
+    classes: Annotated[
+        str | Mapping[str, Any] | None,
+        Setting(
+            help="What the predictions' model learned: all label classes (default), a set of "
+            "merged ones, or a map in a JSON file.",
+            body='What the predictions\' model learned: "all" label classes, "a2d2-8", '
+            '"cityscapes-19", or a map of your own.',
+            examples=("cityscapes-19",),
+            metavar="all|a2d2-8|cityscapes-19|FILE",
+            parse=classes_in,
+            usual=ALL,
+        ),
+    ] = None
+
+    trained_on: Annotated[
+        str | None,
+        Setting(
+            help="The dataset whose split train the predictions' model was trained on: NAME, or "
+            "NAME@VERSION. The report counts frames that it knows, and improve adds to it.",
+            body="The dataset whose split train the predictions' model was trained on, NAME or "
+            "NAME@VERSION: the report counts the frames that it knows, and an improvement adds to "
+            "it.",
+            examples=("streets@2",),
+            metavar="DATASET",
+        ),
+    ] = None
 
     def check(self) -> None:
-        """As of every order; images are mirrored or stay."""
+        """As of every order; a model is scored, or predictions; images are mirrored or stay."""
         super().check()
         if self.augment_test not in (None, "mirror"):
             raise InvalidInput(f"augment test {self.augment_test}: expected mirror")
+        of_predictions = (
+            "model_name", "model_info", "encoding", "named_by", "classes", "trained_on",
+        )  # fmt: skip
+        if self.predictions is None:
+            if not self.model:
+                raise InvalidInput("validate: model is missing; give one, or predictions")
+            if given := [name for name in of_predictions if getattr(self, name) is not None]:
+                raise InvalidInput(f"{given[0].replace('_', ' ')}: goes with predictions")
+            return
+        self._check_predictions(self.predictions)
+
+    def _check_predictions(self, place: str) -> None:
+        if self.model:
+            raise InvalidInput(
+                f"model {self.model}: goes without predictions, which are another model's; give "
+                "one of the two"
+            )
+        if self.model_name is None:
+            raise InvalidInput(
+                f"predictions {place}: give model name, too, which reports and scores carry"
+            )
+        if self.augment_test is not None or self.trust_model:
+            raise InvalidInput(
+                "predictions: no network runs; leave out augment test and trust model"
+            )
+        check_place(place)
+        check_model_name(self.model_name)
+        check_info(self.model_info or {})
+        if self.encoding is not None:
+            check_encoding(self.encoding)
+        if self.named_by is not None:
+            check_named_by(self.named_by)
+        chosen_classes(self.classes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -126,7 +126,6 @@ def test_whatever_a_model_was_validated_with_is_held_apart(workspace: Workspace)
 
 def test_label_classes_are_as_weak_as_what_they_are_merged_into(workspace: Workspace) -> None:
     """Each label class of a merged class has its weakness; those that the map ignores have none."""
-    training = Job(name="first")
     classes = {"Vehicle": ["Car", "Utility vehicle"], "Sky": ["Sky"]}
     report = {
         "class_map": {"name": "own", "classes": classes, "ignored": ["Ego car"]},
@@ -136,11 +135,11 @@ def test_label_classes_are_as_weak_as_what_they_are_merged_into(workspace: Works
             {"class": "Sky", "tag": "sky", "label_tags": ["sky"], "iou": None, "truth_pixels": 0},
         ],
     }  # fmt: skip
-    known = known_of(workspace, training, report)
+    known = known_of(workspace, "first", report)
     assert known.weak_classes == {"auto": 0.75, "utility_vehicle": 0.75, "sky": 1.0}
     of_another = {"per_class": [{"class": "Sky", "tag": "sky", "iou": 0.5, "truth_pixels": 9}]}
     with pytest.raises(InvalidInput, match="validate it again: framesift validate first DATASET"):
-        known_of(workspace, training, of_another)
+        known_of(workspace, "first", of_another)
 
 
 def test_frames_are_worth_as_much_as_their_slices_are_weak() -> None:

@@ -120,6 +120,7 @@ def test_calibration_pixel_by_pixel() -> None:
         for at in product(range(30), range(40)):
             if frame.truth[at] == UNKNOWN_CLASS:
                 continue
+            assert frame.confidence is not None
             confidence = float(frame.confidence[at])
             edges = [n for n in range(BINS) if n / BINS < confidence <= (n + 1) / BINS]
             right = bool(frame.truth[at] == frame.prediction[at])

@@ -37,6 +37,33 @@ class Frame:
     colours: UInt8 | None = None
     """(H, W) uint8 [number of the label's colour]; None where they are not kept apart."""
 
+    @property
+    def size(self) -> Size:
+        """The network's input size."""
+        return Size(*self.image.shape[:2])
+
+
+@dataclass(frozen=True)
+class LabelledFrame:
+    """A frame whose image is decoded only when it is asked for."""
+
+    label: UInt8
+    """As Frame's."""
+    colours: UInt8 | None
+    """As Frame's."""
+    size: Size
+    """That the image has."""
+    read_image: Callable[[], UInt8]
+
+    @property
+    def image(self) -> UInt8:
+        """(h, w, 3) uint8 [RGB], averaged over area; black where it cannot be decoded."""
+        try:
+            return self.read_image()
+        except BadFile as error:
+            say(f"warning: a picture is black: {error}")
+            return np.zeros((self.size.height_px, self.size.width_px, 3), np.uint8)
+
 
 class FrameReader:
     """Reads the frames of a manifest, whose rows count from 0 in their order."""
@@ -112,10 +139,25 @@ class FrameReader:
     def frame(self, row: int) -> Frame:
         """A frame with its label at full size."""
         image, size_px = self.image(row)
+        return Frame(image, *self._label(row, size_px))
+
+    def labelled(self, row: int) -> LabelledFrame:
+        """A frame with its label at full size, for what does without its image."""
+        stored = None if self._prepared is None else self._prepared.image(row)
+        size_px = self._decoded.size_px(row) if stored is None else stored[1]
+        label, colours = self._label(row, size_px)
+        return LabelledFrame(label, colours, self._size, lambda: self.image(row)[0])
+
+    def _label(self, row: int, size_px: tuple[int, int]) -> tuple[UInt8, UInt8 | None]:
+        """A frame's label as class ids, and the numbers of its colours where they are kept apart.
+
+        Args:
+            size_px: (H, W) of its image.
+        """
         label = self._decoded.label(row, size_px)
         if self._numbered is None:
-            return Frame(image, self._merged(label))
-        return Frame(image, self._merged(renumbered(label, self._numbered.label_class)), label)
+            return self._merged(label), None
+        return self._merged(renumbered(label, self._numbered.label_class)), label
 
     def small(self, row: int) -> tuple[UInt8, UInt8]:
         """A frame at network size.

@@ -86,6 +86,20 @@ class AboutModel:
         except ValueError as error:
             raise InvalidInput(f"a model cannot be made of this dataset: {error}") from error
 
+    @property
+    def digest(self) -> str:
+        """Of what was predicted before; empty, as the model itself predicts."""
+        return ""
+
+    def lineage(self) -> dict[str, Any]:
+        """What a report says of the model."""
+        return {
+            "network": self.network,
+            "input": [self.width_px, self.height_px],
+            "trained_on": dict(self.dataset),
+            "continued_from": self.parent,
+        }
+
     def to_json(self) -> dict[str, Any]:
         """The content of model.json."""
         content = {field.name: getattr(self, field.name) for field in fields(self)}

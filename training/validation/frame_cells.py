@@ -35,9 +35,11 @@ class FrameScore:
     """Share of the known pixels that is right, 0 to 1."""
     loss: float | None
     """Mean cross-entropy at the network's size [nats]."""
-    uncertainty: float
-    """Mean entropy of the prediction at the network's size, 0 (sure) to 1."""
-    margin: float
+    uncertainty: float | None
+    """Mean entropy of the prediction at the network's size, 0 (sure) to 1; None where no
+    probabilities are known, as of loss and margin.
+    """
+    margin: float | None
     """Mean distance between the two best classes' probabilities at the network's size, 0
     (undecided) to 1.
     """

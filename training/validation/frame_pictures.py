@@ -95,16 +95,22 @@ class PictureSelection:
     _pictures: dict[int, FramePictures] = field(default_factory=dict)
 
     def add(
-        self, row: int, miou: float | None, uncertainty: float, make: Callable[[], FramePictures]
+        self,
+        row: int,
+        miou: float | None,
+        uncertainty: float | None,
+        make: Callable[[], FramePictures],
     ) -> None:
         """Keep a frame's pictures, which are made only then, where it is one of them.
 
         Args:
             row: The frame's position in the split.
             miou: 0 to 1; None where no pixel of it is known.
-            uncertainty: 0 to 1.
+            uncertainty: 0 to 1; None where no probabilities are known.
         """
-        selected = [_insert(self._unsure, (uncertainty, -row))]
+        selected = []
+        if uncertainty is not None:
+            selected.append(_insert(self._unsure, (uncertainty, -row)))
         if miou is not None:
             selected.append(_insert(self._worst, (-miou, -row)))
         if any(selected):

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from pipeline.runs.prediction_set import MOST_NAMED
 from training.validation.frame_pictures import FramePictures
 from training.validation.report_plots import percent
 
@@ -31,8 +32,10 @@ def frame_sections(report: Mapping[str, Any], pictures: Mapping[int, FramePictur
         '<p class="quiet">Of each: the image, the truth, the prediction, and the errors in red. '
         f"{_LINKS}</p>"
     )
-    return (
-        f"<h2>Worst frames</h2>\n<p>By their own mean IoU, lowest first.</p>\n{keys}\n{worst}\n"
+    html = f"<h2>Worst frames</h2>\n<p>By their own mean IoU, lowest first.</p>\n{keys}\n{worst}\n"
+    if not unsure:  # of predictions without probabilities
+        return html
+    return html + (
         "<h2>Most uncertain frames</h2>\n<p>By the entropy of the prediction, highest first: "
         f"these are worth a look before others, also where nobody has labelled them.</p>\n{unsure}"
     )
@@ -59,9 +62,13 @@ def _frame(row: Mapping[str, Any], pictures: FramePictures | None) -> str:
     return (
         f'<figure class="frame"><div class="panels">{panels}</div><figcaption>'
         f'<a href="/frames/{escape(quote(row["fkey"], safe="/:"))}">{escape(row["fkey"])}</a><br>'
-        f"mean IoU {percent(row['miou'])}, uncertainty {percent(row['uncertainty'])}, "
+        f"mean IoU {percent(row['miou'])}, {_uncertainty(row['uncertainty'])}"
         f"{escape(row['camera'])}, scene {escape(row['scene'])}</figcaption></figure>"
     )
+
+
+def _uncertainty(share: float | None) -> str:
+    return "" if share is None else f"uncertainty {percent(share)}, "
 
 
 def confusions(report: Mapping[str, Any], job: str | None) -> str:
@@ -143,16 +150,12 @@ def lineage(report: Mapping[str, Any]) -> str:
     record, dataset, model = report["lineage"], report["dataset"], report["model"]
     if not record:
         return ""
-    trained, continued = record["trained_on"], record["continued_from"]
     facts = [
         ("Dataset", f"{dataset['name']} v{dataset['version']}, id {dataset['id']}"),
         ("Question", json.dumps(record["question"], ensure_ascii=False)),
         ("Catalog snapshot, seed", f"{record['snapshot']}, {record['seed']}"),
         ("Made of", ", ".join(_named(parent) for parent in record["parents"])),
-        ("Model", f"{model['name']}, step {model['step']:,}, SHA-256 {model['sha256']}"),
-        ("Network", f"{record['network']}, input {record['input'][0]}x{record['input'][1]}"),
-        ("Trained on", _named(trained)),
-        ("Continued from", "" if continued is None else _named(continued)),
+        *(_of_predictions if "predictions" in record else _of_network)(record, model),
     ]
     rows = "".join(
         f'<tr><th scope="row">{name}</th><td class="left wrap">{escape(value)}</td></tr>'
@@ -160,6 +163,30 @@ def lineage(report: Mapping[str, Any]) -> str:
         if value
     )
     return f"<h2>Where it comes from</h2>\n<table><tbody>{rows}</tbody></table>"
+
+
+def _of_network(record: Mapping[str, Any], model: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    continued = record["continued_from"]
+    return (
+        ("Model", f"{model['name']}, step {model['step']:,}, SHA-256 {model['sha256']}"),
+        ("Network", f"{record['network']}, input {record['input'][0]}x{record['input'][1]}"),
+        ("Trained on", _named(record["trained_on"])),
+        ("Continued from", "" if continued is None else _named(continued)),
+    )
+
+
+def _of_predictions(
+    record: Mapping[str, Any], model: Mapping[str, Any]
+) -> Sequence[tuple[str, str]]:
+    """Of a model whose predictions another program made."""
+    given = record["predictions"]
+    names = [*given["extra_names"], *(["..."] if given["extra"] > MOST_NAMED else [])]
+    return (
+        ("Model", ", ".join(filter(None, (model["name"], _named(record["info"]))))),
+        ("Predictions", f"{given['place']}, encoding {given['encoding']}"),
+        ("Missing", f"{given['missing']:,}"),
+        ("Of no frame", f"{given['extra']:,}: {', '.join(names)}" if names else ""),
+    )
 
 
 def _named(thing: Mapping[str, Any]) -> str:

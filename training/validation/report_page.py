@@ -166,7 +166,9 @@ def _numbers(report: Mapping[str, Any]) -> str:
         (
             "Calibration error",
             percent(report["calibration"]["ece"]),
-            "between what the model says and what is right",
+            "between what the model says and what is right"
+            if report["uncertainty"] is not None
+            else "needs probabilities, and none are known",
         ),
         *_disagreement(report),
         (

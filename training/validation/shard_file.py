@@ -74,6 +74,8 @@ class About:
     """What dataset and model were made of, for people: see `lineage_of`."""
     augment_test: str = ""
     """How each image was changed to be put through the model again; empty for none."""
+    predictions: str = ""
+    """Digest of the listing of predictions that another program made; empty for none."""
 
 
 @dataclass(frozen=True)

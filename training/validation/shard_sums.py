@@ -2,26 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ingest.labels.class_list import UNKNOWN_CLASS
 from ingest.labels.numbered_colours import NumberedColours
 from pipeline.prepared.decoded_frames import UInt8, nearest
-from pipeline.runs.size import Size
-from training.input.frame_reader import Frame
+from training.input.frame_reader import Frame, LabelledFrame
 from training.input.label_classes import LabelClasses
 from training.input.split_shards import FrameId
+from training.network.frame_prediction import FramePrediction
 from training.validation.frame_cells import FrameScore, Int32, cells_of
 from training.validation.frame_pictures import PictureSelection, pictures_of
 from training.validation.metrics.metric import Metric, ScoredFrame
 from training.validation.metrics.table import METRICS
 from training.validation.scores import confusion_matrix, mean_iou, pixel_accuracy
-
-if TYPE_CHECKING:  # a shard that is there already does without TensorFlow
-    from training.network.predictor import Prediction
 
 
 @dataclass
@@ -32,46 +28,51 @@ class ShardSums:
     frames: list[FrameScore] = field(default_factory=list)
     cells: list[tuple[Int32, Int32]] = field(default_factory=list)
     skipped: list[Mapping[str, Any]] = field(default_factory=list)
-    selection: PictureSelection = field(default_factory=PictureSelection)
+    selection: PictureSelection | None = field(default_factory=PictureSelection)
+    """None where pictures are drawn afterwards, as no image was decoded."""
     numbered: UInt8 = field(default_factory=lambda: np.full(256, UNKNOWN_CLASS, np.uint8))
     """(256,) uint8 [class id] of each of the labels' colours that numbers objects, else 255."""
 
     @classmethod
-    def empty(cls, classes: LabelClasses, numbered: NumberedColours | None) -> "ShardSums":
-        """Those of no frame; of labels with these numbered colours."""
+    def empty(
+        cls, classes: LabelClasses, numbered: NumberedColours | None, *, draws: bool = True
+    ) -> "ShardSums":
+        """Those of no frame; of labels with these numbered colours, with pictures if it draws."""
         sums = cls({name: metric.empty(len(classes)) for name, metric in METRICS.items()})
+        if not draws:
+            sums.selection = None
         if numbered is not None:
             sums.numbered = numbered.merged_classes(classes.of_label)
         return sums
 
     def add(
-        self, frame_id: FrameId, frame: Frame, prediction: "Prediction", classes: LabelClasses
+        self,
+        frame_id: FrameId,
+        frame: Frame | LabelledFrame,
+        prediction: FramePrediction,
+        classes: LabelClasses,
     ) -> None:
         """Compare a prediction with its frame's label, at the label's own size."""
         label, best = frame.label, prediction.best
         ids = best.at_size(*label.shape)
         matrix, ignored = confusion_matrix(label, ids, len(classes))
-        small = nearest(label, Size(*frame.image.shape[:2]))
+        small, small_ids = nearest(label, frame.size), best.ids
         miou = mean_iou(matrix) if matrix.any() else None
-        self.selection.add(
-            frame_id.row,
-            miou,
-            prediction.uncertainty,
-            partial(
-                pictures_of,
+        if self.selection is not None:
+            self.selection.add(
                 frame_id.row,
-                frame.image,
-                small,
-                best.ids.astype(np.uint8),
-                classes.colours,
-            ),
-        )
+                miou,
+                prediction.uncertainty,
+                lambda: pictures_of(
+                    frame_id.row, frame.image, small, small_ids.astype(np.uint8), classes.colours
+                ),
+            )
         scored = ScoredFrame(
             label,
             ids,
             matrix,
             small,
-            best.ids,
+            small_ids,
             prediction.confidence,
             prediction.uncertainty,
             prediction.margin,

@@ -2,23 +2,30 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from heapq import nsmallest
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from catalog.errors import BadFile, StorageError
 from pipeline.cache.reading import ReadsThrough
+from pipeline.prepared.decoded_frames import nearest
 from pipeline.runs.bad_frames import BadFrames
 from training.command import say
 from training.input.dataset import open_reader
-from training.input.frame_reader import Frame, FrameReader
+from training.input.frame_reader import Frame, FrameReader, LabelledFrame
+from training.input.given_predictions import BadPrediction
 from training.input.label_classes import LabelClasses
-from training.input.split_shards import Shard, Split
+from training.input.split_shards import FrameId, Shard, Split
 from training.input.trained_frames import frames_trained_on, scenes_trained_on
 from training.network.about_model import AboutModel
+from training.network.frame_prediction import AboutPredictions, FramePrediction
 from training.run_settings import RunSettings
-from training.validation.frame_cells import FrameCells
+from training.validation.frame_cells import FrameCells, FrameScore
+from training.validation.frame_pictures import SHOWN, FramePictures, pictures_of
 from training.validation.shard_file import (
     About,
     ShardResult,
@@ -37,9 +44,6 @@ from training.validation.shard_pieces import (
 )
 from training.validation.shard_sums import ShardSums
 
-if TYPE_CHECKING:
-    from training.network.predictor import Predictor
-
 _LOOK_S = 0.2
 """Between two looks at what others do of one's own shard."""
 
@@ -56,7 +60,7 @@ class Model:
     """Folder of its results."""
     about: About
     """What the result of one of the shards is of."""
-    description: AboutModel
+    description: AboutModel | AboutPredictions
     """The model's."""
 
     def about_shard(self, shard: Shard) -> About:
@@ -70,10 +74,12 @@ class Scorer:
 
     model: Model
     """Which one."""
-    predictor: "Predictor"
-    """It, built."""
+    predict: Callable[[FrameId, Frame | LabelledFrame], FramePrediction]
+    """Gives its prediction of a frame."""
     classes: LabelClasses
     """Of it."""
+    needs_image: bool = True
+    """Whether it looks at the image; else pictures alone do."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,10 @@ def has_result(settings: RunSettings, model: Model, shard: Shard) -> bool:
     of = "" if model.results == settings.results_dir else f" of {model.folder}"
     say(f"{shard}{of} is there already")
     return True
+
+
+class _ModelFailed(BadFile):
+    """A model cannot predict a frame that was read."""
 
 
 class _Progress:
@@ -169,15 +179,21 @@ class ShardWork:
         with locks.worker():
             if all(has_result(self._settings, one.model, shard) for one in self._scorers):
                 return  # by another worker, whose end this one waited for
-            self._score_all(shard, pieces, locks)
-            for scorer in self._scorers:
-                self._join(shard, scorer.model, pieces)
+            scorings = self._scorings(shard)
+            self._score_all(shard, scorings, pieces, locks)
+            for scoring in scorings:
+                self._join(shard, scoring, pieces)
             for folder in {self._results_dir, *(one.model.results for one in self._scorers)}:
                 remove_pieces(folder, shard.number, shard.split.shards)
 
-    def _score_all(self, shard: Shard, pieces: Sequence[Piece], locks: ShardLocks) -> None:
+    def _score_all(
+        self,
+        shard: Shard,
+        scorings: Sequence[_Scoring],
+        pieces: Sequence[Piece],
+        locks: ShardLocks,
+    ) -> None:
         """Have a result of each piece, waiting for those that others score."""
-        scorings = self._scorings(shard)
         progress = _Progress(len(shard.frame_ids), self._settings.log_every_steps, self._through)
         remaining, skipped = pieces, 0
         while remaining:
@@ -282,29 +298,31 @@ class ShardWork:
             skipped: Frames of the shard that were left out before.
             done: Called after each frame, with its position in the shard.
         """
-        sums = [ShardSums.empty(one.scorer.classes, shard.split.numbered) for one in scorings]
+        numbered = shard.split.numbered
+        sums = [
+            ShardSums.empty(one.scorer.classes, numbered, draws=one.scorer.needs_image)
+            for one in scorings
+        ]
         for index in range(piece.begin, piece.end):
             frame_id = shard.frame_ids[index]
             try:
                 frames = _read(index, scorings)
+                predictions = [_predicted(one, frame_id, frames) for one in scorings]
             except BadFile as error:
-                if not self._bad.skips:
+                # All bad predictions are counted and named: the merge says whether they may be.
+                is_prediction = isinstance(error, BadPrediction)
+                if isinstance(error, _ModelFailed) or not (self._bad.skips or is_prediction):
                     raise
                 left_out = {"fkey": frame_id.fkey, "row": frame_id.row, "reason": str(error)}
                 for one in sums:
                     one.skipped.append(left_out)
-                say(f"left out: {error}")
-                self._bad.check(skipped + len(sums[0].skipped), len(shard.split.frames))
+                if not is_prediction:
+                    say(f"left out: {error}")
+                    self._bad.check(skipped + len(sums[0].skipped), len(shard.split.frames))
                 done(index)
                 continue
-            for scoring, one in zip(scorings, sums, strict=True):
-                frame = frames[scoring.reader]
-                try:
-                    prediction = scoring.scorer.predictor.predict(frame.image)
-                except BadFile as error:  # of the model, whatever is done with bad frames
-                    reason = f"{error.reason} for frame {frame_id.fkey}"
-                    raise BadFile(reason, str(scoring.scorer.model.folder)) from error
-                one.add(frame_id, frame, prediction, scoring.scorer.classes)
+            for scoring, one, prediction in zip(scorings, sums, predictions, strict=True):
+                one.add(frame_id, frames[scoring.reader], prediction, scoring.scorer.classes)
             done(index)
         for scoring, one in zip(scorings, sums, strict=True):
             model = scoring.scorer.model
@@ -312,19 +330,46 @@ class ShardWork:
             _result(model.about_shard(shard), scoring, one).write_to(path)
         return len(sums[0].skipped)
 
-    def _join(self, shard: Shard, model: Model, pieces: Sequence[Piece]) -> None:
+    def _join(self, shard: Shard, scoring: _Scoring, pieces: Sequence[Piece]) -> None:
         """Join the results of a shard's pieces, and write them as the shard's."""
+        model = scoring.scorer.model
         of = shard.number, shard.split.shards
         paths = [piece_path(model.results, *of, piece) for piece in pieces]
         rows = [frame_id.row for frame_id in shard.frame_ids]
         result = joined_pieces([read_shard(path) for path in paths], rows, paths[0].parent)
+        if not scoring.scorer.needs_image:
+            result = replace(result, pictures=[*_drawn(shard, scoring, result.frames)])
         path = replace(result, about=model.about_shard(shard)).write(model.results)
         say(f"{shard} written to {path}")
 
 
-def _read(index: int, scorings: Sequence[_Scoring]) -> Mapping[FrameReader, Frame]:
-    """A frame as each reader reads it."""
-    return {reader: reader.frame(index) for reader in {one.reader: None for one in scorings}}
+def _read(index: int, scorings: Sequence[_Scoring]) -> Mapping[FrameReader, Frame | LabelledFrame]:
+    """A frame as each reader reads it, with its image where a model looks at that."""
+    needs_image = {one.reader: False for one in scorings}
+    for one in scorings:
+        needs_image[one.reader] |= one.scorer.needs_image
+    return {
+        reader: reader.frame(index) if needs else reader.labelled(index)
+        for reader, needs in needs_image.items()
+    }
+
+
+def _predicted(
+    scoring: _Scoring, frame_id: FrameId, frames: Mapping[FrameReader, Frame | LabelledFrame]
+) -> FramePrediction:
+    """A model's prediction of a frame.
+
+    Raises:
+        BadPrediction: Another program made it, and it cannot be compared.
+        _ModelFailed: The model fails, whatever is done with bad frames.
+    """
+    try:
+        return scoring.scorer.predict(frame_id, frames[scoring.reader])
+    except BadPrediction:
+        raise
+    except BadFile as error:
+        reason = f"{error.reason} for frame {frame_id.fkey}"
+        raise _ModelFailed(reason, str(scoring.scorer.model.folder)) from error
 
 
 def _result(about: About, scoring: _Scoring, sums: ShardSums) -> ShardResult:
@@ -337,5 +382,23 @@ def _result(about: About, scoring: _Scoring, sums: ShardSums) -> ShardResult:
         None if trained is None else sum(one.fkey in trained for one in sums.frames),
         sum(one.scene in scenes and one.fkey not in (trained or ()) for one in sums.frames),
         sums.skipped,
-        sums.selection.pictures(),
+        () if sums.selection is None else sums.selection.pictures(),
     )
+
+
+def _drawn(
+    shard: Shard, scoring: _Scoring, frames: Sequence[FrameScore]
+) -> Iterator[FramePictures]:
+    """The pictures of a shard's worst frames, for which alone images are decoded."""
+    index_of = {frame_id.row: index for index, frame_id in enumerate(shard.frame_ids)}
+    worst = nsmallest(SHOWN, ((one.miou, one.row) for one in frames if one.miou is not None))
+    classes = scoring.scorer.classes
+    for row in sorted(row for _, row in worst):
+        index = index_of[row]
+        with suppress(BadFile):  # it has just changed
+            frame = scoring.reader.labelled(index)
+            prediction = scoring.scorer.predict(shard.frame_ids[index], frame)
+            ids = prediction.best.ids.astype(np.uint8)
+            yield pictures_of(
+                row, frame.image, nearest(frame.label, frame.size), ids, classes.colours
+            )

@@ -2,12 +2,8 @@
 
 from api.schemas.new_datasets import NewReduction
 from api.services.datasets.new_dataset import stores_of
-from api.services.jobs.improve import (
-    finished_validations,
-    known_of,
-    newest_report,
-    trained_model,
-)
+from api.services.jobs.improve import known_of, newest_report
+from api.services.jobs.improved_model import improved_model
 from api.workspace import Workspace
 from catalog.records.datasets import own_dataset, recorded_dataset
 from catalog.records.tables import Dataset
@@ -23,10 +19,8 @@ def make_smaller(
     dataset = own_dataset(workspace.records, name)
     known = Worth({}, {}, None)
     if request.model is not None:
-        training = trained_model(workspace, request.model)
-        known = known_of(
-            workspace, training, newest_report(finished_validations(workspace, training))
-        )
+        model = improved_model(workspace, request.model)
+        known = known_of(workspace, model.name, newest_report(model.validations))
     reduction = Reduction(
         request.frames,
         known.weak_classes,

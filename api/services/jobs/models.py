@@ -96,11 +96,10 @@ class Models(Service):
             seed: Decides between frames that are worth the same.
             at: The catalog snapshot that they are of; the newest when None.
         """
-        from api.services.jobs.improve import Asked, improve, trained_model  # with numpy, pyarrow
+        from api.services.jobs.improve import Asked, improve  # with numpy, pyarrow
 
         request = Asked(frames, label, per_scene, min_gap_s, seed, at)
-        model = self.get(trained_model(self._workspace, name).name)
-        return improve(self._workspace, model.name, request)
+        return improve(self._workspace, name, request)
 
 
 _OF_EVALUATIONS = ("evaluate_every", "evaluate_split")

@@ -18,6 +18,7 @@ from catalog.records.tables import Dataset, Job
 from pipeline.archive.migrate import check_migration
 from pipeline.jobs.changes import changed_order
 from pipeline.jobs.follow import refresh
+from pipeline.jobs.inference.chosen_predictions import predictions_of_job
 from pipeline.jobs.plan import plan, work_of
 from pipeline.jobs.request import JobPaths
 from pipeline.jobs.submit import Described, check_resumable, describe, record_work, resume, submit
@@ -143,7 +144,7 @@ def checked_order(call: "Call", order: Order) -> Checked:
     name, notes = str(order.dataset), []
     dataset = complete_dataset(call.records, name)  # before anything is said of a model
     order = _with_models(call, order)
-    if isinstance(order, ModelOrder):
+    if isinstance(order, ModelOrder) and order.model:
         # With pyarrow, which those who list jobs do without.
         from api.services.jobs.trained_frames import notes_on, version_for
 
@@ -210,10 +211,36 @@ def _with_models(call: "Call", order: Order) -> Order:
     if isinstance(order, Training) and order.continue_from is not None:
         return replace(order, continue_from=_model(call, str(order.continue_from)))
     if isinstance(order, Validation) and order.compare is not None:
-        order = replace(order, compare=_model(call, order.compare))
+        scores_predictions = predictions_of_job(call.records, order.compare) is not None
+        if not scores_predictions:
+            order = replace(order, compare=_model(call, order.compare))
+    if isinstance(order, Validation) and order.predictions is not None:
+        _check_predictions(call, order)
+        if order.trained_on is None:
+            return order
+        trained = complete_dataset(call.records, order.trained_on)
+        return replace(order, trained_on=f"{trained.name}@{trained.version}")
     return (
         replace(order, model=_model(call, order.model)) if isinstance(order, ModelOrder) else order
     )
+
+
+def _check_predictions(call: "Call", order: Validation) -> None:
+    """Accept predictions, and a list of them, that may be named over REST, as sources may.
+
+    Raises:
+        NotAllowed: They may not.
+    """
+    if call.is_command:
+        return
+    from api.services.sources.places import allowed_place
+    from ingest.sources.source_options import NO_OPTIONS
+    from pipeline.runs.prediction_set import BY_FKEY, BY_NAME
+
+    places = [order.predictions, order.named_by]
+    for place in places:
+        if place not in (None, BY_NAME, BY_FKEY):
+            allowed_place(call.workspace.settings, str(place), NO_OPTIONS, call.caller)
 
 
 def _model(call: "Call", name: str) -> str:

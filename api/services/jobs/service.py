@@ -147,7 +147,9 @@ class Jobs(Service):
         """Submit pipeline.runs.orders.Training."""
         return self.submit({"kind": "train", "dataset": dataset, **settings})
 
-    def validate(self, model: str, dataset: str | None = None, **settings: Any) -> JobBody:
+    def validate(
+        self, model: str | None = None, dataset: str | None = None, **settings: Any
+    ) -> JobBody:
         """Submit pipeline.runs.orders.Validation."""
         return self.submit({"kind": "validate", "model": model, "dataset": dataset, **settings})
 

@@ -14,10 +14,16 @@ _BODIES: Mapping[str, type[NewTraining] | type[NewValidation]] = {
     "train": NewTraining, "validate": NewValidation,
 }  # fmt: skip
 
-_LAID_OUT = {
+_ALL = {
     "dataset", "name", "split", "workers", "backend", "start_after", "attempts", "stage", "save_as",
-    "batch_size", "max_steps", "epochs", "learning_rate", "height", "width", "seed", "augment",
-    "continue_from", "model", "classes", "evaluate_every", "evaluate_split", "checkpoint_every",
+    "model",
+}  # fmt: skip
+_LAID_OUT = {
+    "train": _ALL | {
+        "batch_size", "max_steps", "epochs", "learning_rate", "height", "width", "seed", "augment",
+        "continue_from", "classes", "evaluate_every", "evaluate_split", "checkpoint_every",
+    },
+    "validate": _ALL,
 }  # fmt: skip
 """Settings whose fields the template places and labels itself."""
 
@@ -28,7 +34,7 @@ _RESOURCES = (
 
 def further_fields(kind: str) -> list[SimpleField]:
     """The fields of further settings of a kind of job, which the template does not place itself."""
-    return [field for field in simple_fields(_BODIES[kind]) if field.name not in _LAID_OUT]
+    return [field for field in simple_fields(_BODIES[kind]) if field.name not in _LAID_OUT[kind]]
 
 
 def new_job(form: Form, question: Question | None = None) -> NewTraining | NewValidation:

@@ -1,12 +1,14 @@
 """A trained model over the frames of a split: what a validation and a prediction have in common."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from catalog.records.tables import Dataset
 from pipeline.datasets.chosen_split import chosen_split
 from pipeline.jobs.inference.chosen_model import ChosenModel, chosen_model
+from pipeline.jobs.inference.chosen_predictions import ChosenPredictions, chosen_predictions
 from pipeline.jobs.installed import package_of
 from pipeline.jobs.job_input import JobInput, job_input
 from pipeline.jobs.request import JobPaths, Stage
@@ -14,7 +16,7 @@ from pipeline.jobs.resources import asked_resources
 from pipeline.jobs.training import training_program
 from pipeline.jobs.work import JobHome, Work
 from pipeline.manifest import Manifest
-from pipeline.runs.orders import ModelOrder
+from pipeline.runs.orders import ModelOrder, Validation
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class ModelOverSplit:
     """A trained model and the frames of a split that it is run over, fanned out over workers."""
 
     order: ModelOrder
-    model: ChosenModel
+    model: ChosenModel | ChosenPredictions
     frames: JobInput
     split: str
 
@@ -45,7 +47,7 @@ class ModelOverSplit:
         stages: tuple[Stage, ...],
         results: dict[str, str],
         more_settings: dict[str, Any],
-        models: Sequence[ChosenModel],
+        models: Sequence[ChosenModel | ChosenPredictions],
     ) -> Work:
         """The job's work, of its stages and the paths of its results.
 
@@ -58,21 +60,24 @@ class ModelOverSplit:
         """
         order = self.order
         settings: dict[str, Any] = {
-            "model": order.model, "workers": order.workers, "split": self.split,
-            **self.frames.settings,
+            **({"model": order.model} if order.model else {}), "workers": order.workers,
+            "split": self.split, **self.frames.settings,
         }  # fmt: skip
         own = {"trust_model": order.trust_model, "bad_frames": order.bad_frames, **more_settings}
         settings |= {name: value for name, value in own.items() if value}
         networks = [package for model in models for package in package_of(model.network)]
+        given = [model for model in models if isinstance(model, ChosenPredictions)]
+        packages = ("matplotlib",) if len(given) == len(models) else ("tensorflow", *networks)
+        writes: list[Callable[[], object]] = [partial(model.write, paths) for model in given]
         return Work(
             stages,
-            asked_resources(order, ("tensorflow", *networks)),
+            asked_resources(order, packages),
             {"model_dir": str(self.model.folder_in(paths)), **self.frames.shown, **results},
             order.workers,
             settings=settings,
             reads=self.frames.reads,
             staging=self.frames.beside(paths, self.split, order.workers),
-            writes=self.frames.writes,
+            writes=(*self.frames.writes, *writes),
         )
 
 
@@ -88,6 +93,11 @@ def model_over_split(
         NotFound: There is no such model.
         UnknownName: The dataset has no such split.
     """
+    if isinstance(order, Validation) and order.predictions is not None:
+        frames = job_input(home, order, dataset, manifest, order.start_after)
+        split = chosen_split(frames.whole, order.split, "validation")
+        given = chosen_predictions(home.records, order, frames.whole.header)
+        return ModelOverSplit(order, given, frames, split)
     trained = chosen_model(home.records, order.model, trusts=order.trust_model)
     frames = job_input(home, order, dataset, manifest, order.start_after)
     split = chosen_split(frames.whole, order.split, "validation")

@@ -1,7 +1,7 @@
 """Prediction as a job: what a model says of frames, with or without labels."""
 
 from catalog.records.tables import Dataset
-from pipeline.jobs.inference.chosen_model import export_stage
+from pipeline.jobs.inference.chosen_model import ChosenModel, export_stage
 from pipeline.jobs.inference.fan_out import prediction_stages
 from pipeline.jobs.inference.over_split import model_over_split
 from pipeline.jobs.request import JobPaths
@@ -15,6 +15,7 @@ def prediction_work(
 ) -> Work:
     """The work of a prediction, fanned out over workers; see pipeline.jobs.plan.work_of."""
     over = model_over_split(home, order, dataset, manifest)
+    assert isinstance(over.model, ChosenModel)
     each = over.command("predict", paths)
     results = {
         "pictures": str(paths.results),

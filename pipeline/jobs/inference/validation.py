@@ -9,8 +9,14 @@ from catalog.errors import InvalidInput
 from catalog.records.tables import Dataset
 from catalog.storage.atomic_write import atomic_path
 from pipeline.jobs.inference.chosen_model import ChosenModel, chosen_model, export_stage
+from pipeline.jobs.inference.chosen_predictions import (
+    ChosenPredictions,
+    chosen_predictions,
+    match_stage,
+    predictions_of_job,
+)
 from pipeline.jobs.inference.fan_out import validation_stages
-from pipeline.jobs.inference.over_split import model_over_split
+from pipeline.jobs.inference.over_split import ModelOverSplit, model_over_split
 from pipeline.jobs.request import JobPaths
 from pipeline.jobs.work import JobHome, Work
 from pipeline.manifest import Manifest
@@ -36,9 +42,9 @@ def validation_work(
     merged = over.model.class_map()
     class_tags = dataset.class_pixels if merged is None else merged.tags
     check_thresholds(order.fail_below or {}, class_tags)
-    other = None
+    other: ChosenModel | ChosenPredictions | None = None
     if order.compare is not None:
-        other = chosen_model(home.records, order.compare, trusts=order.trust_model)
+        other = _compared(home, order, over)
         _check_comparable(over.model, other)
     slices_file, slices = None, None
     if order.slices:
@@ -66,12 +72,38 @@ def validation_work(
         "compare": order.compare,
         "augment_test": order.augment_test,
         "slices": None if slices is None else slices.column_names,
+        **{name: getattr(order, name) for name in _OF_PREDICTIONS},
     }
     models = [over.model] if other is None else [over.model, other]
-    work = over.work(paths, (*export_stage(models, paths), *stages), results, settings, models)
+    networks = [model for model in models if isinstance(model, ChosenModel)]
+    matches = [
+        model.match(paths, over.frames.flags(paths), over.split)
+        for model in models
+        if isinstance(model, ChosenPredictions)
+    ]
+    if not networks:
+        stages = tuple(replace(stage, uses_gpus=False) for stage in stages)
+    before = (*export_stage(networks, paths), *match_stage(matches))
+    work = over.work(paths, (*before, *stages), results, settings, models)
     if slices is None or slices_file is None:
         return work
     return replace(work, writes=(*work.writes, partial(_write_slices, slices, slices_file)))
+
+
+_OF_PREDICTIONS = (
+    "predictions", "model_name", "model_info", "encoding", "named_by", "classes", "trained_on",
+)  # fmt: skip
+
+
+def _compared(
+    home: JobHome, order: Validation, over: ModelOverSplit
+) -> ChosenModel | ChosenPredictions:
+    """The model that an order compares with, or the predictions of an earlier validation."""
+    name = order.compare or ""
+    earlier = predictions_of_job(home.records, name)
+    if earlier is None:
+        return chosen_model(home.records, name, trusts=order.trust_model)
+    return chosen_predictions(home.records, earlier, over.frames.whole.header, "compared")
 
 
 def _write_slices(slices: "pa.Table", file: Path) -> None:
@@ -81,7 +113,9 @@ def _write_slices(slices: "pa.Table", file: Path) -> None:
         pq.write_table(slices, partial_path)
 
 
-def _check_comparable(model: ChosenModel, other: ChosenModel) -> None:
+def _check_comparable(
+    model: ChosenModel | ChosenPredictions, other: ChosenModel | ChosenPredictions
+) -> None:
     """Accept two models that tell the same classes apart, as far as their descriptions say.
 
     Raises:
@@ -97,7 +131,7 @@ def _check_comparable(model: ChosenModel, other: ChosenModel) -> None:
         )
 
 
-def _compared_flags(other: ChosenModel | None, paths: JobPaths) -> list[str]:
+def _compared_flags(other: ChosenModel | ChosenPredictions | None, paths: JobPaths) -> list[str]:
     if other is None:
         return []
     own = ["--compare_network", other.network] if other.network else []

@@ -37,7 +37,9 @@ class Calibration:
         return cls(*(checked(state, name, (BINS,)) for name in ("pixels", "right", "probability")))
 
     def update(self, frame: ScoredFrame) -> None:
-        """Add a frame's pixels of a known class."""
+        """Add a frame's pixels of a known class, where their probabilities are known."""
+        if frame.confidence is None:
+            return
         known = frame.small_truth < len(frame.matrix)
         confidence = frame.confidence[known].astype(np.float64)
         right = (frame.small_truth == frame.small_prediction)[known]

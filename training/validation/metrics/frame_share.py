@@ -69,8 +69,8 @@ class Entropy(FrameShare):
     """
 
     @staticmethod
-    def share(frame: ScoredFrame) -> float:
-        """The score of a frame, 0 to 1."""
+    def share(frame: ScoredFrame) -> float | None:
+        """The score of a frame, 0 to 1; None where no probabilities are known."""
         return frame.uncertainty
 
 
@@ -84,8 +84,8 @@ class Margin(FrameShare):
     """
 
     @staticmethod
-    def share(frame: ScoredFrame) -> float:
-        """The score of a frame, 0 to 1."""
+    def share(frame: ScoredFrame) -> float | None:
+        """The score of a frame, 0 to 1; None where no probabilities are known."""
         return frame.margin
 
 

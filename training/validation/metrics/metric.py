@@ -26,11 +26,13 @@ class ScoredFrame:
     """(h, w) uint8 [class id], the label at the network's size."""
     small_prediction: Int64
     """(h, w) int64 [class id], the best class at the network's size."""
-    confidence: Float32
-    """(h, w) float32, the probability of the best class, 0 to 1."""
-    uncertainty: float = 0.0
+    confidence: Float32 | None
+    """(h, w) float32, the probability of the best class, 0 to 1; None where no probabilities are
+    known, as of uncertainty and margin.
+    """
+    uncertainty: float | None = 0.0
     """Mean entropy of the prediction at the network's size, 0 (sure) to 1."""
-    margin: float = 0.0
+    margin: float | None = 0.0
     """Mean distance between the two best classes' probabilities there, 0 to 1."""
     disagreement: float | None = None
     """Share of the pixels there that get another class in the mirrored image; None where nobody

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numba as nb
 import numpy as np
 
+from ingest.labels.words import load64
 from training.validation.metrics.metric import Int64, ScoredFrame, checked
 
 SIZES = ("tiny", "small", "medium", "large")
@@ -99,7 +100,7 @@ def components(colours: Any, right: Any, numbered: Any) -> tuple[Int64, Int64]:
     Returns:
         (n, 2) int64, of each component its colour and pixels; and (n,) int64, how many are right.
     """
-    runs, parent = _runs(colours, right, numbered)
+    runs, parent = _runs(np.ascontiguousarray(colours), right, numbered)
     if not len(runs):
         return np.empty((0, 2), np.int64), np.empty(0, np.int64)
     _, first, component = np.unique(parent, return_index=True, return_inverse=True)
@@ -121,11 +122,12 @@ def _runs(colours, right, numbered):  # type: ignore[no-untyped-def]
         first = n
         x = 0
         while x < width:
-            colour, start, hits = colours[y, x], x, 0
-            while x < width and colours[y, x] == colour:
-                hits += right[y, x]
-                x += 1
+            colour, start = colours[y, x], x
+            x = _run_end(colours[y], x)
             if numbered[colour] != 255:
+                hits = 0
+                for at in range(start, x):
+                    hits += right[y, at]
                 runs[n, 0], runs[n, 1], runs[n, 2] = colour, x - start, hits
                 begin[n] = start
                 above = _touch(runs, begin, parent, n, above, first)
@@ -140,10 +142,24 @@ def _runs(colours, right, numbered):  # type: ignore[no-untyped-def]
 def _number_of_runs(colours, numbered):  # type: ignore[no-untyped-def]
     number = 0
     for y in range(colours.shape[0]):
-        for x in range(colours.shape[1]):
-            if numbered[colours[y, x]] != 255 and (x == 0 or colours[y, x] != colours[y, x - 1]):
-                number += 1
+        x = 0
+        while x < colours.shape[1]:
+            number += numbered[colours[y, x]] != 255
+            x = _run_end(colours[y], x)
     return number
+
+
+@nb.njit(nogil=True, cache=True)
+def _run_end(row, x):  # type: ignore[no-untyped-def]
+    """Where the run of a colour ends that begins at a pixel: eight pixels are compared at once."""
+    colour, width = row[x], len(row)
+    eight = np.uint64(colour) * np.uint64(0x0101010101010101)
+    x += 1
+    while x + 8 <= width and load64(row, x) == eight:
+        x += 8
+    while x < width and row[x] == colour:
+        x += 1
+    return x
 
 
 @nb.njit(nogil=True, cache=True)

@@ -10,7 +10,7 @@ from api.cli.commands.jobs.again import training_again, validation_again
 from api.cli.commands.jobs.follow import check_scores, followed, show_job
 from api.cli.options.common import AtOption
 from api.cli.tables.table import emit_table
-from api.cli.target import Record, target
+from api.cli.target import Record, Target, target
 from api.cli.terminal import JsonFlag, document, emit_json, stdout
 from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_write
@@ -55,7 +55,7 @@ def improve(
         raise InvalidInput("--train: goes with --frames, which it trains on; give 1 or more")
     if out is not None and not label:
         raise InvalidInput(f"--out {out}: goes with --label, which lists frames")
-    here = target()
+    here = _target_of(model, train=train)
     improved = here.models.improve(
         model,
         frames=frames,
@@ -80,6 +80,18 @@ def improve(
             emit_json(document(improved) | ended)
     for job in ended.values():
         check_scores(job)
+
+
+def _target_of(model: str, *, train: bool) -> Target:
+    """The home or server, where a training repeats one that it has.
+
+    Raises:
+        NotFound: Another program trained the model: there is no training to repeat.
+    """
+    here = target()
+    if train:
+        here.jobs.get(model)
+    return here
 
 
 def _show(improved: Record, label: int, out: Path | None) -> None:

@@ -24,7 +24,9 @@ from pipeline.runs.setting import rows
 _DryRunFlag = Annotated[
     bool, typer.Option("--dry-run", help="Print what the backend would be handed, and end.")
 ]
-_MODEL = "model"
+_MODEL, _PREDICTIONS = "model", "predictions"
+_ARGUMENT = "model_name"
+"""Parameter of the argument MODEL."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class JobOptions:
         self._shared = OrderOptions(order, shared.__contains__)
         self._frames = TrainFrameOptions if "seed" in own else FrameOptions
         frame_options = [field.name for field in fields(self._frames)]
-        self._own = OrderOptions(order, own.__contains__, frame_options)
+        self._own = OrderOptions(order, own.__contains__, [*frame_options, _ARGUMENT])
 
     def command(self, begin: Begin) -> Callable[..., None]:
         """The command that hands the orders to a function, by whose docstring it is described."""
@@ -104,17 +106,28 @@ class JobOptions:
             **frames,
             "resources": resources_of(parameters["backend"], *needs),
         }
-        if self.order.is_of_model:
-            values[_MODEL] = parameters["model_name"]
         dataset = parameters["dataset"]
-        datasets = (dataset or [None]) if self._several else [dataset]
+        datasets = [*(dataset or ())] if self._several else [dataset]
+        if self.order.is_of_model:
+            model = parameters[_ARGUMENT]
+            if values.get(_PREDICTIONS) is not None:
+                datasets = [*([model] if model else []), *datasets]  # the first is none's
+            elif model is None:
+                raise typer.BadParameter("give MODEL, or --predictions", param_hint="MODEL")
+            else:
+                values[_MODEL] = model
+        datasets = datasets or [None]
         return [self._adjust(self.order(**values, dataset=each)) for each in datasets]
 
     def _parameters(self) -> Iterator[inspect.Parameter]:
         yield from option_parameters(self._frames)
         yield from self._shared.parameters("save_as", "evict", "migrate")
         if self.order.is_of_model:
-            yield _parameter("model_name", Annotated[str, _model_argument()])
+            takes_predictions = any(row.name == _PREDICTIONS for row in rows(self.order))
+            if takes_predictions:
+                yield _parameter(_ARGUMENT, Annotated[str | None, _model_argument()], None)
+            else:
+                yield _parameter(_ARGUMENT, Annotated[str, _model_argument()])
         dataset = typer.Argument(help=self._dataset_help)
         if self._several:
             several = typer.Argument(metavar="[DATASET]...", help=self._dataset_help)

@@ -1,0 +1,214 @@
+"""Predictions that another program made: validated, compared, asked for, at home and over REST."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from PIL import Image
+
+from api.app import create_app
+from api.settings import Settings
+from catalog.accounts import tokens, users
+from catalog.records.store import RecordStore
+from ingest.labels.class_list import UNKNOWN_CLASS
+from ingest.labels.label_image import decode_label
+from pipeline.runs.prediction_set import prediction_name
+from tests.api.servers import framesift
+from tests.pipeline.homes import copy_home
+from tests.training.drawn_frames import CLASSES
+from tests.training.drawn_home import ask, drawn_home
+
+pytestmark = pytest.mark.wide
+
+FRAMES = 4
+CAR, STREET = CLASSES.classes.index("Car"), CLASSES.classes.index("RD normal street")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the dataset few, and the predictions `good`, `bad` and `short` of its frames."""
+    base = tmp_path_factory.mktemp("predicted")
+    drawn_home(base, FRAMES)
+    for place, ids in ((p, ids) for p in ("good", "bad", "short") for ids in _labels(base).items()):
+        name, truth = ids
+        if (place, name[-5]) == ("short", "2"):
+            continue
+        predicted = np.roll(truth, 1, axis=1) if place == "good" else _without_cars(name, truth)
+        path = base / place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(predicted).save(path)
+    return base
+
+
+def _labels(base: Path) -> dict[str, Any]:
+    """Each frame's label as class ids, by its image's name below the source."""
+    root = base / "source"
+    return {
+        path.relative_to(root).as_posix().replace("label", "camera"): decode_label(
+            path.read_bytes(), CLASSES
+        )
+        for path in sorted(root.rglob("*_label_*.png"))
+    }
+
+
+def _without_cars(name: str, truth: Any) -> Any:
+    """In frames of an odd number cars are taken for street."""
+    is_odd = int(name[-5]) % 2 == 1
+    return np.where((truth == CAR) & is_odd, STREET, truth).astype(np.uint8)
+
+
+def _report(base: Path, job: str) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(
+        (base / "home" / "jobs" / job / "report" / "report.json").read_text()
+    )
+    return report
+
+
+def test_predictions_go_the_way_of_a_model(base: Path) -> None:
+    """Validated, compared with others, their scores imported, and asked for by confusion."""
+    home, labels = base / "home", _labels(base)
+    options = ["--model-info", "commit=4f2a91c,version=3", "--workers", "2"]
+    first = ask(
+        home, "validate", "few", "--predictions", str(base / "bad"), "--model-name", "night-1",
+        "--name", "first", *options,
+    )  # fmt: skip
+    assert first["settings"] == {
+        "predictions": str(base / "bad"), "model_name": "night-1", "workers": 2, "split": "all",
+        "model_info": {"commit": "4f2a91c", "version": "3"},
+    }  # fmt: skip
+    matrix = np.zeros((len(CLASSES),) * 2, int)
+    confused = []
+    for name, truth in labels.items():
+        predicted, known = _without_cars(name, truth), truth != UNKNOWN_CLASS
+        np.add.at(matrix, (truth[known], predicted[known]), 1)
+        confused += [name] if ((truth == CAR) & (predicted == STREET)).any() else []
+    assert 0 < len(confused) < FRAMES
+    report = _report(base, "first")
+    assert report["confusion_matrix"] == matrix.tolist()
+    assert (report["model"]["name"], report["uncertainty"]) == ("night-1", None)
+    second = ask(
+        home, "validate", "few", "--predictions", str(base / "good"), "--model-name", "night-2",
+        "--name", "second", "--compare", "first",
+    )  # fmt: skip
+    other = _report(base, "second")
+    assert second["metrics"]["compared_with"] == "night-1"
+    assert other["comparison"]["scores"][0]["other"] == report["miou"]
+    written = ask(home, "tags", "import-scores", "first")
+    assert (written["model"], written["frames"]) == ("night-1", FRAMES)
+    where = "confusion(car, rd_normal_street) >= 1"
+    asked = ask(home, "select", "--model", "night-1", "--where", where)
+    assert sorted(row["fkey"] for row in asked["frames"]) == sorted(
+        row["fkey"] for row in ask(home, "select")["frames"] if row["fkey"].endswith((*confused,))
+    )
+    families = {one["name"]: one["columns"] for one in ask(home, "tags", "families")}
+    assert sorted(families["scores_night_1"]) == ["night_1_accuracy", "night_1_miou"]
+
+
+def test_a_model_is_improved_by_what_its_predictions_lack(catalogued: Path, tmp_path: Path) -> None:
+    """What it was trained on grows by frames of other scenes; the report knows what it knows."""
+    home, place = copy_home(catalogued, tmp_path), tmp_path / "out"
+    ask(home, "select", "--scene", "20260311_130314", "--save", "taught")
+    ask(home, "select", "--scene", "20260507_155109", "--save", "held")
+    frames = ask(home, "select", "--scene", "20260507_155109")["frames"]
+    for frame in frames:
+        path = place / prediction_name(frame["fkey"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.zeros((1208, 1920), np.uint8)).save(path)
+    command = ["validate", "--predictions", str(place), "--model-name"]
+    more = ["--named-by", "fkey"]
+    ask(home, *command, "untold", "held", *more)
+    run = framesift(home, "improve", "untold", "--frames", "3")
+    assert "no validation says what it was trained on" in run.stderr
+    job = ask(home, *command, "told", "held", *more, "--trained-on", "taught")
+    assert job["settings"]["trained_on"] == "taught@1"
+    assert job["metrics"]["trained_frames"] == 0
+    remembered = ask(home, *command, "told-2", "held", *more, "--trained-on", "held")
+    assert remembered["metrics"]["trained_frames"] == len(frames)
+    improved = ask(home, "improve", "told", "--frames", "3")
+    assert (improved["model"], improved["validation"]) == ("told", job["name"])
+    assert (improved["dataset"]["version"], improved["dataset"]["report"]["added"]) == (2, 3)
+    run = framesift(home, "improve", "told", "--frames", "3", "--train")
+    assert run.returncode == 1
+    assert "told" in run.stderr
+    run = framesift(home, "improve", "toll", "--frames", "3")
+    assert "expected the name of a training job" in run.stderr
+
+
+def test_what_is_missing_is_named_and_may_be_left_out(base: Path) -> None:
+    """The job fails and names the frame; resumed with --bad-frames it leaves that out."""
+    home = base / "home"
+    command = ["validate", "few", "--predictions", str(base / "short"), "--model-name", "night-1"]
+    failed = framesift(home, *command, "--name", "lacking")
+    assert failed.returncode == 1
+    assert "1 of 4 frames cannot be read" in failed.stderr
+    assert "has no prediction" in failed.stderr
+    resumed = framesift(home, "jobs", "resume", "lacking", "--bad-frames", "skip")
+    assert resumed.returncode == 0, resumed.stderr
+    (row,) = _report(base, "lacking")["skipped_frames"]
+    assert row["fkey"].endswith("2.png")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["few"], "give a dataset, or the question"),
+        (["few", "--predictions", "p"], "give model name, too"),
+        (["first", "few", "--model-name", "x"], "model name: goes with predictions"),
+        (["few", "--predictions", "p", "--model-name", "a b"], "model name 'a b': expected"),
+        (
+            ["few", "--predictions", "p", "--model-name", "x", "--augment-test", "mirror"],
+            "no network runs",
+        ),
+        (["few", "--predictions", "p", "--model-name", "x", "--encoding", "q"], "--encoding q"),
+        (["--predictions", "p", "--model-name", "x"], "give a dataset, or the question"),
+    ],
+)
+def test_what_a_command_refuses(base: Path, options: list[str], message: str) -> None:
+    """Each wrong combination says what goes with what, and no job begins."""
+    ended = framesift(base / "home", "validate", *options)
+    assert ended.returncode in (1, 2)
+    assert message in " ".join(ended.stderr.split())
+
+
+@pytest.fixture(scope="module")
+def served(base: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
+    """The home, served, whose users may name `good`; tokens of an admin and of a user."""
+    home = base / "home"
+    records, secrets = RecordStore(home / "records" / "records.sqlite"), {}
+    for name, role in (("root", "admin"), ("dora", "dataadmin")):
+        users.add(records, name, [role], None)
+        secrets[name] = tokens.create(records, name, "t", "admin", timedelta(days=1))[1]
+    settings = Settings(home=home, cache=base / "cache", source_roots=(base / "good",))
+    with TestClient(create_app(settings)) as client:
+        yield client, secrets
+
+
+@pytest.mark.parametrize(
+    ("user", "place", "status"),
+    [
+        ("dora", "good", 200),
+        ("dora", "bad", 403),
+        ("dora", "good/../bad", 403),
+        ("root", "bad", 200),
+    ],
+)
+def test_a_server_reads_predictions_only_where_it_lets_sources_be(
+    base: Path, served: tuple[TestClient, dict[str, str]], user: str, place: str, status: int
+) -> None:
+    """Users name places below the server's roots; an admin names any; a list is one, too."""
+    client, secrets = served
+    headers = {"authorization": f"Bearer {secrets[user]}"}
+    body = {
+        "kind": "validate", "dataset": "few", "predictions": str(base / place),
+        "model_name": "night-3",
+    }  # fmt: skip
+    answer = client.post("/v1/jobs/dry-run", json=body, headers=headers)
+    assert answer.status_code == status, answer.text
+    listed = {**body, "predictions": str(base / "good"), "named_by": str(base / place / "l.csv")}
+    answer = client.post("/v1/jobs/dry-run", json=listed, headers=headers)
+    assert answer.status_code == status, answer.text

@@ -1,0 +1,367 @@
+"""Predictions that another program made, matched with a split's frames and read one by one."""
+
+import csv
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from catalog.errors import BadFile, InvalidInput
+from catalog.storage.atomic_write import atomic_path
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassKey, ClassList
+from ingest.labels.dataset_classes import DatasetClasses
+from ingest.labels.encoding import Encoding
+from ingest.labels.label_image import decode_keys, decode_label
+from ingest.sources.schemes import open_reader, open_source
+from ingest.sources.source_options import NO_OPTIONS
+from pipeline.manifest import Manifest
+from pipeline.prepared.decoded_frames import UInt8
+from pipeline.runs.prediction_set import (
+    BY_FKEY,
+    BY_NAME,
+    IDS,
+    LABELS,
+    MATCHED_FILE,
+    MOST_NAMED,
+    PredictionSet,
+    prediction_name,
+)
+from training.input.label_classes import LabelClasses, renumbered
+
+_SCHEMA = pa.schema(
+    [
+        ("key", pa.string()),
+        ("size", pa.int64()),
+        ("start", pa.int64()),
+        ("length", pa.int64()),
+    ]
+)
+_ABOUT = b"framesift"
+_LISTED = ["frame", "prediction"]
+_MOST_KEYS_SHOWN = 3
+
+
+class BadPrediction(BadFile):
+    """A prediction that cannot be compared with its frame's label."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """The predictions of a split's frames, as a listing had them."""
+
+    digest: str
+    """Of names, sizes and times of the predictions that are there."""
+    frames: int
+    """Frames of the split."""
+    missing: int
+    """Those without a prediction."""
+    extra: int
+    """Predictions of no frame of the dataset."""
+    extra_names: Sequence[str]
+    """The first MOST_NAMED of these."""
+
+
+def match_predictions(given: PredictionSet, whole: Manifest, split: str, folder: Path) -> Match:
+    """Find the predictions of a split's frames, and write which is whose to ``folder``.
+
+    Args:
+        given: The predictions.
+        whole: The dataset, with all its splits.
+        split: The split's name.
+        folder: Of predictions.json.
+
+    Raises:
+        InvalidInput: No prediction is of a frame of the split, or two frames have the same name.
+        StorageError: The place is not there.
+    """
+    frames = whole.split(split)
+    files = open_source(given.place)
+    listed = {file.key: file for file in files.list()}
+    keys = _keys_of(frames, given, listed)
+    there = [key for key in keys if key in listed]
+    known = {*there, *_keys_of(whole, given, listed)}
+    extra = sorted(key for key in listed if key.lower().endswith(".png") and key not in known)
+    if not there:
+        present = f", and found {extra[0]}" if extra else ""
+        raise InvalidInput(
+            f"predictions {given.place}: none of its {len(listed):,} files is named as a frame of "
+            f"{whole.header.name}@{whole.header.version}, split {split}: expected names such as "
+            f"{keys[0]}{present}; they may be another dataset's"
+        )
+    spans = files.spans(there)
+    rows = [
+        {
+            "key": key if key in listed else None,
+            "size": listed[key].size if key in listed else None,
+            "start": spans[key][0] if key in spans else None,
+            "length": spans[key][1] if key in spans else None,
+        }
+        for key in keys
+    ]
+    digest = hashlib.sha256()
+    for key in there:
+        digest.update(f"{key}\n{listed[key].size} {listed[key].mtime.isoformat()}\n".encode())
+    match = Match(
+        digest.hexdigest(), len(keys), len(keys) - len(there), len(extra), extra[:MOST_NAMED]
+    )
+    table = pa.Table.from_pylist(rows, _SCHEMA)
+    table = table.replace_schema_metadata({_ABOUT: json.dumps(asdict(match)).encode()})
+    with atomic_path(folder / MATCHED_FILE) as partial_path:
+        pq.write_table(table, partial_path, compression="zstd")
+    return match
+
+
+def _keys_of(frames: Manifest, given: PredictionSet, listed: Mapping[str, Any]) -> list[str]:
+    """The key that the prediction of each frame has, below the place.
+
+    Raises:
+        InvalidInput: Two frames would have the same one.
+    """
+    columns = (frames.frames[name].to_pylist() for name in ("fkey", "image_source", "image"))
+    rows = list(zip(*columns, strict=True))
+    if given.named_by == BY_FKEY:
+        return [prediction_name(fkey) for fkey, _, _ in rows]
+    if given.named_by != BY_NAME:
+        of_frame = _listed_names(Path(given.named_by))
+        return [
+            of_frame.get(fkey) or of_frame.get(image, "")  # a frame that is not listed has none
+            for fkey, _, image in rows
+        ]
+    names = [prediction_name(image) for _, _, image in rows]
+    in_source = [f"{source}/{name}" for (_, source, _), name in zip(rows, names, strict=True)]
+    keys = [
+        longer if longer in listed else name for longer, name in zip(in_source, names, strict=True)
+    ]
+    images = {(source, image): key for (_, source, image), key in zip(rows, keys, strict=True)}
+    for key, times in Counter(images.values()).items():
+        if times > 1 and key in listed:
+            first = in_source[keys.index(key)]
+            raise InvalidInput(
+                f"predictions {given.place}: {key} is the name of {times} images: expected a "
+                f"folder for each source, such as {first}, or a list (--named-by FILE)"
+            )
+    return keys
+
+
+def _listed_names(path: Path) -> dict[str, str]:
+    """The prediction of each frame by a CSV file.
+
+    Raises:
+        BadFile: It is none, or names a frame twice.
+    """
+    names: dict[str, str] = {}
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            lines = csv.reader(file)
+            if next(lines, None) != _LISTED:
+                raise BadFile(f"expected the columns {' and '.join(_LISTED)}", str(path))
+            for line in lines:
+                if len(line) != len(_LISTED) or line[0] in names:
+                    raise BadFile(
+                        f"line {lines.line_num}: expected a frame that no line before names, and "
+                        "its prediction",
+                        str(path),
+                    )
+                names[line[0]] = line[1]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadFile(f"cannot be read: {error}", str(path)) from error
+    return names
+
+
+def read_match(folder: Path) -> Match:
+    """What `match_predictions` found.
+
+    Raises:
+        BadFile: It is missing or damaged.
+    """
+    return _match_and_rows(folder)[0]
+
+
+def _match_and_rows(folder: Path) -> tuple[Match, pa.Table]:
+    path = folder / MATCHED_FILE
+    try:
+        table = pq.read_table(path)
+        return Match(**json.loads(table.schema.metadata[_ABOUT])), table
+    except (OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
+        raise BadFile(
+            f"cannot be read: {' '.join(str(error).split())}; run python -m "
+            "training.match_predictions",
+            str(path),
+        ) from error
+
+
+class PredictionFiles:
+    """Reads the predictions of a split's frames, as class ids of the model."""
+
+    def __init__(self, folder: Path, given: PredictionSet, decoder: "PredictionDecoder") -> None:
+        """Open what `match_predictions` wrote to ``folder``."""
+        _, table = _match_and_rows(folder)
+        self._keys: list[str | None] = table["key"].to_pylist()
+        self._sizes: list[int | None] = table["size"].to_pylist()
+        self._place, self._decoder = given.place, decoder
+        spans = {
+            row["key"]: (row["start"], row["length"])
+            for row in table.to_pylist()
+            if row["start"] is not None
+        }
+        self._files = open_reader(given.place, NO_OPTIONS, spans)
+
+    def ids(self, row: int, truth: UInt8) -> UInt8:
+        """The prediction of a frame, (H, W) uint8 [class id].
+
+        Args:
+            row: The frame's position in the split.
+            truth: (H, W) uint8 [class id], its label.
+
+        Raises:
+            BadPrediction: It is missing, damaged, of another size, or of pixels that are no class.
+        """
+        key = self._keys[row]
+        if key is None:
+            raise BadPrediction("has no prediction", self._place)
+        path = f"{self._place}/{key}"
+        try:
+            content = self._files.read(key)
+            if len(content) == self._sizes[row]:
+                return self._decoder.ids(content, truth)
+        except BadFile as error:
+            raise BadPrediction(error.reason, path) from error
+        raise BadPrediction(
+            f"has changed since the validation began: {len(content):,} bytes, not "
+            f"{self._sizes[row]:,}",
+            path,
+        )
+
+
+class PredictionDecoder:
+    """Makes class ids of predictions' files."""
+
+    def __init__(
+        self, given: PredictionSet, classes: LabelClasses, labels: DatasetClasses, dataset: str
+    ) -> None:
+        """Prepare for the predictions of a dataset's frames.
+
+        Args:
+            given: The predictions.
+            classes: The model's classes.
+            labels: The dataset's.
+            dataset: Its name, for errors.
+
+        Raises:
+            InvalidInput: Their class list has other classes.
+        """
+        self._list, of_key = _class_list_of(given, classes, labels, dataset)
+        self._of_list = np.full(256, UNKNOWN_CLASS, np.uint8)
+        self._of_list[: len(of_key)] = of_key
+        self._keeps_ids = of_key.tolist() == [*range(len(of_key))]
+        self._classes = len(classes)
+        if self._list.encoding.is_colour:
+            self._left_out = frozenset[int]()
+        else:  # what trainings write where nothing counts
+            self._left_out = frozenset({UNKNOWN_CLASS}) - {*self._list.class_of_key}
+        self._left_out |= {
+            key.key
+            for key, of in zip(self._list.keys, self._list.class_ids, strict=True)
+            if self._of_list[of] == UNKNOWN_CLASS
+        }
+
+    def ids(self, png: bytes, truth: UInt8) -> UInt8:
+        """(H, W) uint8 [class id]; UNKNOWN_CLASS where neither it nor the label has a class.
+
+        Args:
+            png: The prediction.
+            truth: (H, W) uint8 [class id], the frame's label.
+
+        Raises:
+            BadFile: It is damaged, of another size, or has pixels without a class.
+        """
+        ids = decode_label(png, self._list)
+        if not self._keeps_ids:
+            ids = renumbered(ids, self._of_list)
+        if ids.shape != truth.shape:
+            raise BadFile(
+                f"has {ids.shape[1]}x{ids.shape[0]} pixels, and the label "
+                f"{truth.shape[1]}x{truth.shape[0]}: write predictions at the label's size"
+            )
+        if ids.max(initial=0) == UNKNOWN_CLASS:
+            self._check_unknown(png, ids, truth)
+        return ids
+
+    def _check_unknown(self, png: bytes, ids: UInt8, truth: UInt8) -> None:
+        """Refuse keys of no class, and pixels left out that the label has a class for."""
+        keys = decode_keys(png, self._list.encoding)
+        unknown = ids == UNKNOWN_CLASS
+        off_list = unknown & ~np.isin(keys, [*self._left_out])
+        if off_list.any():
+            values, counts = np.unique(keys[off_list], return_counts=True)
+            most = np.argsort(-counts, kind="stable")[:_MOST_KEYS_SHOWN]
+            text = self._list.encoding.key_text
+            shown = ", ".join(f"{text(int(values[n]))} ({counts[n]:,})" for n in most)
+            raise BadFile(
+                f"{int(off_list.sum()):,} pixels of {len(values):,} values are no class: {shown}; "
+                f"expected {self._expected()}"
+            )
+        without = int((unknown & (truth < self._classes)).sum())
+        if without:
+            raise BadFile(
+                f"{without:,} pixels have no class, and the label has one there: every pixel that "
+                "the label knows needs a class that scores count"
+            )
+
+    def _expected(self) -> str:
+        keys = sorted(key.key for key in self._list.keys)
+        if self._list.encoding.is_colour:
+            return f"the {len(keys):,} colours of its class list"
+        return f"{keys[0]} to {keys[-1]}"
+
+
+def _class_list_of(
+    given: PredictionSet, classes: LabelClasses, labels: DatasetClasses, dataset: str
+) -> tuple[ClassList, UInt8]:
+    """The class list of predictions, and the model's class of each of its ids."""
+    if given.encoding == IDS:
+        number = len(classes) if classes.map is not None else len(labels)
+        keys = tuple(ClassKey(n, str(n), n) for n in range(number))
+        of_id = np.arange(number, dtype=np.uint8)
+        return ClassList(Encoding("index"), keys), (
+            of_id if classes.map is not None else classes.of_label[:number]
+        )
+    if given.encoding == LABELS:
+        first, *others = labels.lists
+        if others:
+            raise InvalidInput(
+                f"predictions of {given.model}: dataset {dataset} has labels of several class "
+                "lists; give them by ids, or with a class list of their own"
+            )
+        return first, classes.of_label[labels.ids(first)[: len(first)]]
+    own = ClassList.from_json(given.encoding)
+    return own, np.array([*_ids_by_name(own, classes, labels, dataset)], np.uint8)
+
+
+def _ids_by_name(
+    own: ClassList, classes: LabelClasses, labels: DatasetClasses, dataset: str
+) -> Iterator[int]:
+    """For each class of predictions' own list the model's class id, UNKNOWN_CLASS if left out.
+
+    Raises:
+        InvalidInput: A class is neither the model's nor the labels'.
+    """
+    of_name = {name: int(classes.of_label[n]) for n, name in enumerate(labels.names)}
+    of_name |= {name: n for n, name in enumerate(classes.names)}
+    for n, name in enumerate(own.classes):
+        if n in own.ignored:
+            yield UNKNOWN_CLASS
+        elif name in of_name:
+            yield of_name[name]
+        else:
+            raise InvalidInput(
+                f"predictions' class list: {name} is no class of dataset {dataset}; it has "
+                f"{', '.join([*of_name][:8])}..."
+            )

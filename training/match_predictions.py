@@ -1,0 +1,79 @@
+"""Finds the prediction of each frame of a split: ``python -m training.match_predictions``.
+
+Lists the predictions once, for all shards. Needs no TensorFlow.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from catalog.errors import NotFound
+from pipeline.cache.reading import ReadsThrough
+from pipeline.datasets.chosen_split import chosen_split
+from pipeline.manifest import Manifest
+from pipeline.runs.prediction_set import PREDICTIONS_FILE, PredictionSet
+from training.command import OneLineParser, exit_status, say
+from training.input.given_predictions import match_predictions
+from training.input.trained_frames import write_trained_frames, write_trained_scenes
+
+
+def match(
+    folder: Path,
+    manifest: Path,
+    staging: Path | None,
+    split: str | None,
+    trained: tuple[Path, str] | None = None,
+) -> None:
+    """Match the predictions that ``folder`` describes with a manifest's frames, and say how.
+
+    Args:
+        trained: Manifest and split that the model was trained on, whose frames ``folder`` lists
+            then as a model's does.
+    """
+    given = PredictionSet.read(folder)
+    if given is None:
+        raise NotFound("predictions", str(folder), f"expected {PREDICTIONS_FILE} there")
+    whole = Manifest.read(ReadsThrough.at(manifest, staging).manifest)
+    name = chosen_split(whole, split, "validation")
+    found = match_predictions(given, whole, name, folder)
+    say(
+        f"predictions of {given.model}: {found.frames - found.missing:,} of the {found.frames:,} "
+        f"frames of split {name}, {found.missing:,} missing, {found.extra:,} of no frame"
+    )
+    if trained is not None:
+        frames = Manifest.read(trained[0]).split(trained[1]).frames
+        write_trained_frames(folder, frames["fkey"].to_pylist(), None)
+        write_trained_scenes(folder, frames["scene"].to_pylist(), None)
+    for extra in found.extra_names:
+        say(f"of no frame: {extra}")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run with command line arguments; the exit status."""
+    parser: argparse.ArgumentParser = OneLineParser(
+        prog="python -m training.match_predictions",
+        description="Find the prediction of each frame of a split.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--predictions_dir", type=Path, required=True, help=f"folder of {PREDICTIONS_FILE}"
+    )
+    parser.add_argument("--manifest", type=Path, required=True, help="manifest of the dataset")
+    parser.add_argument("--staging", type=Path, help="staging.json of a staging beside the job")
+    parser.add_argument("--split", help="of the dataset")
+    parser.add_argument("--trained_manifest", type=Path, help="what the model was trained on")
+    parser.add_argument("--trained_split", help="the split of that")
+    flags = parser.parse_args(arguments)
+    if (flags.trained_manifest is None) != (flags.trained_split is None):
+        parser.error("--trained_manifest and --trained_split: give both, or none")
+    trained = None
+    if flags.trained_manifest is not None:
+        trained = (flags.trained_manifest, flags.trained_split)
+    return exit_status(
+        lambda: match(flags.predictions_dir, flags.manifest, flags.staging, flags.split, trained)
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
