@@ -744,8 +744,8 @@ class Validation(ModelOrder):
         if self.predictions is None:
             if not self.model:
                 raise InvalidInput("validate: model is missing; give one, or predictions")
-            if given := [name for name in of_predictions if getattr(self, name) is not None]:
-                raise InvalidInput(f"{given[0].replace('_', ' ')}: goes with predictions")
+            if settings := [name for name in of_predictions if getattr(self, name) is not None]:
+                raise InvalidInput(f"{settings[0].replace('_', ' ')}: goes with predictions")
             return
         self._check_predictions(self.predictions)
 
