@@ -241,7 +241,7 @@ def test_tags(served: Served) -> None:
     assert answer.headers["location"] == "/v1/tags/weather"
     assert answer.json() == {
         "tag": "weather", "family": "tags_sky", "type": "varchar", "kind": "Restricted",
-        "values": ["sun", "fog"], "title": "",
+        "values": ["sun", "fog"], "title": "", "classes": [],
     }  # fmt: skip
     assert served.ask("GET", "/v1/tags/weather").json() == answer.json()
     assert served.ask("POST", "/v1/tags", json=body).status_code == 409
