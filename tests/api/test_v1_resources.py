@@ -233,6 +233,7 @@ def test_settings_of_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.source_roots == (Path("/data"), Path("/nfs"))
 
 
+@pytest.mark.wide
 def test_tags(served: Served) -> None:
     """Added with type and kind, shown, listed by name, family and kind."""
     body = {"tag": "weather", "kind": "Restricted", "values": ["sun", "fog"], "family": "sky"}
@@ -273,6 +274,7 @@ def names_of(served: Served) -> list[str]:
     return [row["filename"] for row in rows if row["filename"].endswith(".png")][:4]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["text/csv", "application/vnd.apache.parquet"])
 def test_values_of_tags(served: Served, kind: str) -> None:
     """A table's columns become tags; rows that name no file are told."""
