@@ -112,7 +112,7 @@ def scan_source(
     """
     options = options or ScanOptions()
     with Scan.started(store, records, source, options) as scan:
-        if options.selection is None:
+        if options.selection is None or scan.rereads_all:
             scan.run(engine or ThreadEngine(2), progress=progress)
         else:
             portion = options.selection.with_partners(scan.layout.folders_around)
