@@ -194,7 +194,7 @@ def packages_of(order: Order) -> tuple[str, ...]:
     """The packages that an order's programs import, as far as it alone says."""
     if isinstance(order, Training):
         return training_packages(order.workers, order.model)
-    if isinstance(order, Validation) and order.predictions is not None:
+    if isinstance(order, Validation) and order.scores_predictions:
         return ("matplotlib",)  # and TensorFlow where they are compared with a network
     return ("tensorflow",) if order.is_of_model else ()
 

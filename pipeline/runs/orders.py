@@ -33,6 +33,7 @@ from pipeline.runs.prediction_set import (
     check_place,
     encoding_in,
     info_in,
+    job_or_folder,
     named_by_in,
 )
 from pipeline.runs.score_thresholds import parse_thresholds
@@ -661,6 +662,19 @@ class Validation(ModelOrder):
             parse=_absolute,
         ),
     ] = None
+    scores: Annotated[
+        str | None,
+        Setting(
+            help="Score what an evaluation of your own wrote by framesift.data.Scores, in the "
+            "place of MODEL's predictions: the name of its job of framesift run, or its folder.",
+            body="In the place of model: what an evaluation wrote by framesift.data.Scores; the "
+            "name of its job of kind run, or its folder on the server's machine.",
+            max_length=4096,
+            examples=("run-streets-1",),
+            metavar="JOB|FOLDER",
+            parse=job_or_folder,
+        ),
+    ] = None
     model_name: Annotated[
         str | None,
         Setting(
@@ -743,29 +757,41 @@ class Validation(ModelOrder):
         of_predictions = (
             "model_name", "model_info", "encoding", "named_by", "classes", "trained_on",
         )  # fmt: skip
-        if self.predictions is None:
+        if not self.scores_predictions:
             if not self.model:
                 raise InvalidInput("validate: model is missing; give one, or predictions")
             if settings := [name for name in of_predictions if getattr(self, name) is not None]:
                 raise InvalidInput(f"{settings[0].replace('_', ' ')}: goes with predictions")
             return
-        self._check_predictions(self.predictions)
+        self._check_predictions()
 
-    def _check_predictions(self, place: str) -> None:
+    @property
+    def scores_predictions(self) -> bool:
+        """Whether it scores what another program predicted, and runs no network of its own."""
+        return self.predictions is not None or self.scores is not None
+
+    def _check_predictions(self) -> None:
+        what = "scores" if self.predictions is None else "predictions"
+        if self.predictions is not None and self.scores is not None:
+            raise InvalidInput("predictions and scores: give one of the two")
         if self.model:
             raise InvalidInput(
-                f"model {self.model}: goes without predictions, which are another model's; give "
+                f"model {self.model}: goes without {what}, which are another model's; give "
                 "one of the two"
             )
         if self.model_name is None:
+            place = self.predictions or self.scores
             raise InvalidInput(
-                f"predictions {place}: give model name, too, which reports and scores carry"
+                f"{what} {place}: give model name, too, which reports and scores carry"
             )
         if self.augment_test is not None or self.trust_model:
+            raise InvalidInput(f"{what}: no network runs; leave out augment test and trust model")
+        if self.predictions is not None:
+            check_place(self.predictions)
+        elif setting := next((s for s in ("encoding", "named_by") if getattr(self, s)), None):
             raise InvalidInput(
-                "predictions: no network runs; leave out augment test and trust model"
+                f"{setting.replace('_', ' ')}: goes with predictions; scores are class ids by fkey"
             )
-        check_place(place)
         check_model_name(self.model_name)
         check_info(self.model_info or {})
         if self.encoding is not None:

@@ -15,6 +15,11 @@ from catalog.storage.bounded_file import parsed_json, read_bounded
 PREDICTIONS_FILE = "predictions.json"
 MATCHED_FILE = "matched.parquet"
 
+SCORES_FILE = "scores.json"
+"""The description that framesift.data.Scores writes beside what is added to it."""
+
+_SCORES_FORMAT = 1
+
 IDS, LABELS = "ids", "labels"
 """Encodings without a class list of their own: class ids, or as the dataset's labels."""
 
@@ -49,6 +54,10 @@ class PredictionSet:
     """BY_NAME, BY_FKEY, or the path of a CSV file: a frame and its prediction a line."""
     class_map: Mapping[str, Any] | None = None
     """By which the model merges label classes; None where each is a class."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """How the place is opened, as JSON of ingest.sources.source_options."""
+    list_within: str = ""
+    """Folder that the list of names must lie below, links followed; empty for anywhere."""
 
     @property
     def sha256(self) -> str:
@@ -87,9 +96,53 @@ def prediction_name(name: str) -> str:
     return str(path.with_suffix(".png")) if path.suffix.lower() in _IMAGES else f"{name}.png"
 
 
+def confidence_names(name: str) -> tuple[str, str]:
+    """Names of what says how sure a prediction is: its probabilities, or those of the best class.
+
+    >>> confidence_names("front/000.png")
+    ('front/000.npz', 'front/000.confidence.png')
+    """
+    path = PurePosixPath(name)
+    return str(path.with_suffix(".npz")), str(path.with_suffix(".confidence.png"))
+
+
 def named_by_in(text: str) -> str:
     """Names of predictions by a word, or the absolute path of their list."""
     return text if text in (BY_NAME, BY_FKEY) else str(Path(text).absolute())
+
+
+def job_or_folder(text: str) -> str:
+    """The absolute path of a folder that is there, or a job's name as it is."""
+    path = Path(text)
+    return str(path.absolute()) if path.is_dir() or "/" in text else text
+
+
+def scores_in(folder: Path) -> Path:
+    """The folder of the scores of a job, by the job's folder; any other folder as it is."""
+    return folder / "scores" if (folder / "request.json").is_file() else folder
+
+
+def written_scores(folder: Path) -> tuple[str, ...]:
+    """Names of the classes of the scores that framesift.data.Scores wrote to a folder.
+
+    Raises:
+        InvalidInput: It wrote none there.
+        BadFile: Their description is damaged.
+    """
+    path = folder / SCORES_FILE
+    if not path.is_file():
+        raise InvalidInput(
+            f"scores {folder}: has no {SCORES_FILE}; expected the job of a program that adds to "
+            "framesift.data.Scores, or the folder that this wrote"
+        )
+    try:
+        data = parsed_json(read_bounded(path, _MOST_BYTES))
+        number, classes = data["format"], tuple(str(name) for name in data["classes"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise BadFile(f"is damaged: {error}", str(path)) from error
+    if number != _SCORES_FORMAT:
+        raise BadFile(f"has format {number}; this version reads {_SCORES_FORMAT}", str(path))
+    return classes
 
 
 def check_place(place: str) -> None:

@@ -15,6 +15,7 @@ from catalog.records.datasets import complete_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
+from ingest.sources.source_options import NO_OPTIONS, SourceOptions
 from pipeline.archive.migrate import check_migration
 from pipeline.jobs.changes import changed_order
 from pipeline.jobs.follow import refresh
@@ -22,10 +23,11 @@ from pipeline.jobs.inference.chosen_predictions import predictions_of_job
 from pipeline.jobs.plan import plan, work_of
 from pipeline.jobs.request import JobPaths
 from pipeline.jobs.submit import Described, check_resumable, describe, record_work, resume, submit
-from pipeline.jobs.work import JobHome, Work
+from pipeline.jobs.work import JobHome, PlaceFences, Work
 from pipeline.manifest import Manifest
 from pipeline.runs.checkpoint_steps import named_checkpoint
 from pipeline.runs.orders import ModelOrder, Order, Training, Validation
+from pipeline.runs.prediction_set import BY_FKEY, BY_NAME
 from pipeline.staging.stage import newest_manifest
 from query.question.question import Question
 from query.question.wrong_value import validation_message
@@ -194,7 +196,9 @@ def new_dataset(records: RecordStore, job: str, order: Order) -> NewDataset:
 
 def home_of(call: "Call") -> JobHome:
     """The caller's home, as jobs are planned for it."""
-    return JobHome(call.records, call.job_queue, partial(_slices, call.workspace))
+    return JobHome(
+        call.records, call.job_queue, partial(_slices, call.workspace), partial(_fences, call)
+    )
 
 
 def _work(call: "Call", job: Job, dataset: Dataset, order: Order) -> Work:
@@ -214,8 +218,8 @@ def _with_models(call: "Call", order: Order) -> Order:
         scores_predictions = predictions_of_job(call.records, order.compare) is not None
         if not scores_predictions:
             order = replace(order, compare=_model(call, order.compare))
-    if isinstance(order, Validation) and order.predictions is not None:
-        _check_predictions(call, order)
+    if isinstance(order, Validation) and order.scores_predictions:
+        _fences(call, order)  # before its steps are planned, too
         if order.trained_on is None:
             return order
         trained = complete_dataset(call.records, order.trained_on)
@@ -225,22 +229,36 @@ def _with_models(call: "Call", order: Order) -> Order:
     )
 
 
-def _check_predictions(call: "Call", order: Validation) -> None:
-    """Accept predictions, and a list of them, that may be named over REST, as sources may.
+def _fences(call: "Call", order: Validation) -> PlaceFences:
+    """How the predictions of an order are opened; over REST their places may be named as sources'.
+
+    A job's scores are the server's own files.
 
     Raises:
-        NotAllowed: They may not.
+        NotAllowed: They may not be named.
+    """
+    folder = order.scores if Path(order.scores or "").is_absolute() else None
+    named_by = order.named_by if order.named_by not in (None, BY_NAME, BY_FKEY) else None
+    options, of_list = (
+        NO_OPTIONS if place is None else _options_of(call, place)
+        for place in (order.predictions or folder, named_by)
+    )
+    return PlaceFences(options.to_json(), of_list.within)
+
+
+def _options_of(call: "Call", place: str) -> SourceOptions:
+    """Options that open a place of predictions, and keep it where the caller may name sources.
+
+    Raises:
+        NotAllowed: The caller may not name it.
     """
     if call.is_command:
-        return
-    from api.services.sources.places import allowed_place
-    from ingest.sources.source_options import NO_OPTIONS
-    from pipeline.runs.prediction_set import BY_FKEY, BY_NAME
+        return NO_OPTIONS
+    from api.services.sources.places import allowed_place, fenced
 
-    places = [order.predictions, order.named_by]
-    for place in places:
-        if place not in (None, BY_NAME, BY_FKEY):
-            allowed_place(call.workspace.settings, str(place), NO_OPTIONS, call.caller)
+    settings = call.workspace.settings
+    allowed = allowed_place(settings, place, NO_OPTIONS, call.caller)
+    return fenced(settings, allowed, NO_OPTIONS, call.caller)
 
 
 def _model(call: "Call", name: str) -> str:
