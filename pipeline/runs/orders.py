@@ -35,6 +35,7 @@ from pipeline.runs.prediction_set import (
     info_in,
     job_or_folder,
     named_by_in,
+    place_in,
 )
 from pipeline.runs.score_thresholds import parse_thresholds
 from pipeline.runs.setting import Setting, check_numbers, rows
@@ -653,13 +654,13 @@ class Validation(ModelOrder):
         str | None,
         Setting(
             help="Score these label images, which another program made, in the place of MODEL's "
-            "predictions: a folder or .tar with one PNG a frame.",
-            body="In the place of model: folder or .tar, on the server's machine, with one label "
-            "image a frame that another program predicted.",
+            "predictions: a folder or .tar with one PNG a frame, or s3://bucket/prefix.",
+            body="In the place of model: folder or .tar, on the server's machine or as "
+            "s3://bucket/prefix, with one label image a frame that another program predicted.",
             max_length=4096,
             examples=("/srv/predictions/night-3",),
             metavar="DIR",
-            parse=_absolute,
+            parse=place_in,
         ),
     ] = None
     scores: Annotated[
@@ -701,11 +702,13 @@ class Validation(ModelOrder):
         str | Mapping[str, Any] | None,
         Setting(
             help="Of the predictions: ids, the dataset's class ids (default); labels, as its "
-            "labels are; or the file of a class list or layout of their own.",
+            "labels are; a layout's name, such as cityscapes-trainids; or the file of a class list "
+            "or layout of their own.",
             body="Of the predictions: ids, the dataset's class ids (default); labels, as its "
-            "labels are; or a class list of their own, with encoding and classes.",
+            "labels are; a layout's name, such as cityscapes-trainids; or a class list of their "
+            "own, with encoding and classes.",
             examples=("labels",),
-            metavar="ids|labels|FILE",
+            metavar="ids|labels|LAYOUT|FILE",
             parse=encoding_in,
             usual=IDS,
         ),

@@ -1,6 +1,7 @@
 """Predictions that another program made: validated, compared, asked for, at home and over REST."""
 
 import json
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -153,6 +154,69 @@ def test_what_is_missing_is_named_and_may_be_left_out(base: Path) -> None:
     assert row["fkey"].endswith("2.png")
 
 
+_LOOP = """
+import json, os, sys
+from pathlib import Path
+import numpy as np
+from PIL import Image
+from framesift.data import Scores, open_frames
+
+frames = open_frames(sys.argv[1])
+scores = Scores(dataset=frames)
+rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+for number, name in [*enumerate(frames.names)][rank::ranks]:
+    _, label = frames[number]
+    odd = int(name[-5]) % 2 == 1
+    scores.add(name, np.where((label == 2) & odd, 1, label))
+"""
+
+
+def test_a_program_s_scores_are_validated_by_its_job_s_name(base: Path, tmp_path: Path) -> None:
+    """Two ranks add to Scores; report, comparison and tags are those of the same predictions."""
+    home, program = base / "home", tmp_path / "loop.py"
+    program.write_text(_LOOP)
+    assert (CAR, STREET) == (2, 1)
+    command = f"{sys.executable} {program} {{manifest}}"
+    ask(home, "run", "few", "--ranks", "2", "--name", "loop", "--command", command)
+    options = ["--model-name", "night-5", "--slices", "camera"]
+    by_folder = ask(
+        home, "validate", "few", "--predictions", str(base / "bad"), "--name", "by-folder",
+        *options,
+    )  # fmt: skip
+    by_scores = ask(
+        home, "validate", "few", "--scores", "loop", "--name", "by-scores", *options,
+        "--compare", "by-folder",
+    )  # fmt: skip
+    assert by_scores["settings"]["scores"] == "loop"
+    one, other = (_report(base, name) for name in ("by-folder", "by-scores"))
+    comparison = other["comparison"]
+    assert (comparison["model"]["name"], comparison["scores"][0]["difference"]) == ("night-5", 0)
+    for report in (one, other):
+        assert len(report.pop("warnings")) == (2 if report["comparison"] else 1)
+        for differing in ("comparison", "lineage"):
+            report.pop(differing)
+        report["model"].pop("dir")
+    assert one == other
+    assert by_folder["metrics"]["miou"] == by_scores["metrics"]["miou"]
+    again = ask(
+        home, "validate", "few", "--predictions", str(base / "good"), "--name", "again",
+        "--model-name", "night-6", "--compare", "by-scores",
+    )  # fmt: skip
+    assert again["metrics"]["compared_with"] == "night-5"
+    for scores, message in (
+        ("by-scores", "is a job of kind validate, not run"),
+        ("lop", "lop"),
+        (str(base / "good"), "has no scores.json"),
+    ):
+        run = framesift(home, "validate", "few", "--scores", scores, "--model-name", "x")
+        assert run.returncode == 1
+        assert message in run.stderr
+    run = framesift(
+        home, "validate", "few", "--scores", "loop", "--model-name", "x", "--classes", "a2d2-8"
+    )
+    assert "are of 4 classes" in run.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -164,7 +228,12 @@ def test_what_is_missing_is_named_and_may_be_left_out(base: Path) -> None:
             ["few", "--predictions", "p", "--model-name", "x", "--augment-test", "mirror"],
             "no network runs",
         ),
-        (["few", "--predictions", "p", "--model-name", "x", "--encoding", "q"], "--encoding q"),
+        (["few", "--predictions", "p", "--model-name", "x", "--encoding", "q"], "encoding 'q'"),
+        (["few", "--predictions", "p", "--model-name", "x", "--encoding", "a2d2"], "to a file"),
+        (["few", "--predictions", "p", "--model-name", "x", "--encoding", "Q/q"], "--encoding Q/q"),
+        (["few", "--predictions", "p", "--scores", "q", "--model-name", "x"], "one of the two"),
+        (["few", "--scores", "q"], "scores q: give model name, too"),
+        (["few", "--scores", "q", "--model-name", "x", "--named-by", "fkey"], "goes with predict"),
         (["--predictions", "p", "--model-name", "x"], "give a dataset, or the question"),
     ],
 )

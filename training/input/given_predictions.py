@@ -101,7 +101,7 @@ def match_predictions(
         StorageError: The place is not there.
     """
     frames = manifest.split(split)
-    files = open_source(predictions.place, SourceOptions.from_json(predictions.options))
+    files = open_source(predictions.opened, SourceOptions.from_json(predictions.options))
     listed = {file.key: file for file in files.list()}
     keys = _keys_of(frames, predictions, listed)
     there = [key for key in keys if key in listed]
@@ -283,7 +283,7 @@ class PredictionFiles:
             if row[start] is not None
         }
         options = SourceOptions.from_json(predictions.options)
-        self._files = open_reader(predictions.place, options, spans)
+        self._files = open_reader(predictions.opened, options, spans)
 
     def ids(self, row: int, truth: UInt8) -> UInt8:
         """The prediction of a frame, (H, W) uint8 [class id].

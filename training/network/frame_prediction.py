@@ -163,12 +163,14 @@ class AboutPredictions:
     def lineage(self) -> dict[str, Any]:
         """What the report says of the model: its user's words, and what was read."""
         predictions, match = self.predictions, self.match
-        own = "a class list of their own"
+        encoding = predictions.encoding
+        if not isinstance(encoding, str):
+            encoding = encoding.get("layout", "a class list of their own")
         return {
             "info": dict(predictions.info),
             "predictions": {
                 "place": predictions.place,
-                "encoding": predictions.encoding if isinstance(predictions.encoding, str) else own,
+                "encoding": encoding,
                 "named_by": predictions.named_by,
                 "missing": match.missing,
                 "with_confidence": match.confident,

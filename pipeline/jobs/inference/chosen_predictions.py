@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,20 +12,25 @@ from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
 from catalog.storage.atomic_write import atomic_write
 from pipeline.datasets.chosen_split import chosen_split
+from pipeline.jobs.inference.fetched_predictions import fetched_folder
 from pipeline.jobs.request import PYTHON, JobPaths, Stage
 from pipeline.jobs.work import JobHome
 from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.runs.class_map import ClassMap, chosen_classes
-from pipeline.runs.orders import Validation, order_of
+from pipeline.runs.orders import Order, Validation, order_of
 from pipeline.runs.prediction_set import (
     BY_FKEY,
     BY_NAME,
     IDS,
     PREDICTIONS_FILE,
     PredictionSet,
+    is_on_server,
     scores_in,
     written_scores,
 )
+
+Below = Literal["predictions", "compared"]
+"""Folder of a job for the predictions that it scores, or for those that it compares with."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class ChosenPredictions:
 
     predictions: PredictionSet
     """The predictions."""
-    below: Literal["predictions", "compared"]
+    below: Below
     """Folder of the job in which they are described."""
     trained: tuple[str, str] | None = None
     """Manifest and split that the model was trained on; None where nobody said."""
@@ -67,8 +72,11 @@ class ChosenPredictions:
 
     def write(self, paths: JobPaths) -> None:
         """Write their description, which the job's programs read."""
-        path = self.folder_in(paths) / PREDICTIONS_FILE
-        atomic_write(path, json.dumps(self.predictions.as_json(), indent=2), parents=True)
+        path, described = self.folder_in(paths) / PREDICTIONS_FILE, self.predictions
+        if is_on_server(described.place):
+            folder = str(fetched_folder(paths, self.below))
+            described = replace(described, fetched=folder, options={})
+        atomic_write(path, json.dumps(described.as_json(), indent=2), parents=True)
 
     def description(self) -> Mapping[str, Any]:
         """What a model's description has, too."""
@@ -87,7 +95,7 @@ def chosen_predictions(
     home: JobHome,
     order: Validation,
     header: ManifestHeader,
-    below: Literal["predictions", "compared"] = "predictions",
+    below: Below = "predictions",
 ) -> ChosenPredictions:
     """The predictions of an order, of a dataset's frames.
 
@@ -175,6 +183,19 @@ def predictions_of_job(records: RecordStore, job: str) -> Validation | None:
         return None
     order = order_of(recorded.request["order"])
     return order if isinstance(order, Validation) and order.scores_predictions else None
+
+
+def on_server(records: RecordStore, order: Order) -> dict[Below, Validation]:
+    """The orders whose predictions a job fetches from a server: its own, and the compared one's."""
+    if not isinstance(order, Validation):
+        return {}
+    compared = None if order.compare is None else predictions_of_job(records, order.compare)
+    orders: dict[Below, Validation | None] = {"predictions": order, "compared": compared}
+    return {
+        below: one
+        for below, one in orders.items()
+        if one is not None and one.predictions is not None and is_on_server(one.predictions)
+    }
 
 
 def match_stage(commands: Sequence[tuple[str, ...]]) -> tuple[Stage, ...]:
