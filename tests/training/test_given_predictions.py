@@ -513,7 +513,8 @@ def test_large_probabilities_are_refused_before_they_are_unpacked(drawn: Drawn) 
         ({**header, "descr": "|O"}, "has numbers of type object"),
     ):
         with zipfile.ZipFile(path, "w") as archive, archive.open("p.npy", "w") as file:
-            np.lib.format.write_array_header_2_0(file, described)
+            form: Any = np.lib.format
+            form.write_array_header_2_0(file, described)
             file.write(bytes(1000))
         folder = drawn.describe()
         assert drawn.match(folder).status == 0

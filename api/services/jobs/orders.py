@@ -280,16 +280,16 @@ def _options_of(call: "Call", place: str) -> SourceOptions:
     Raises:
         NotAllowed: The caller may not name it.
     """
-    options = _source_options(call.records, place) if is_on_server(place) else None
-    if call.is_command:
-        return options or NO_OPTIONS
-    from api.services.sources.places import allowed_place, fenced
-
     if is_on_server(place) and not call.caller.sees_all:
         raise NotAllowed(
             f"predictions {place}: a place on a server is named by users who see every row; copy "
             "them to a folder of this server"
         )
+    options = _source_options(call.records, place) if is_on_server(place) else None
+    if call.is_command:
+        return options or NO_OPTIONS
+    from api.services.sources.places import allowed_place, fenced
+
     settings = call.workspace.settings
     allowed = allowed_place(settings, place, NO_OPTIONS, call.caller)
     return options or fenced(settings, allowed, NO_OPTIONS, call.caller)

@@ -95,10 +95,8 @@ def _fetch(session: Session, job: Job, report: Report) -> None:
     paths, home = JobPaths(Path(job.paths["folder"])), home_of(session)
     orders = on_server(session.records, order_of(job.request["order"]))
     for below, order in orders.items():
-        place, options = (
-            order.predictions or "",
-            SourceOptions.from_json(home.fences(order).options),
-        )
+        place = order.predictions or ""
+        options = SourceOptions.from_json(home.fences(order).options)
         fetched = fetch_predictions(place, options, fetched_folder(paths, below))
         report(f"{place}: {fetched.copied:,} of {fetched.files:,} files were fetched")
 
