@@ -396,7 +396,7 @@ def test_an_order_s_places_stay_fenced_when_its_job_runs(
         assert given is not None
         folder = tmp_path / user
         atomic_write(folder / PREDICTIONS_FILE, json.dumps(given.as_json()), parents=True)
-        flags = ["--predictions_dir", folder, "--manifest", manifest]
+        flags = ["--predictions_dir", str(folder), "--manifest", str(manifest)]
         ended = run_forked("-m", "training.match_predictions", *flags)
         assert (ended.status, "leads out of" in ended.err) == (status, status == 1), ended.err
     place.unlink()
