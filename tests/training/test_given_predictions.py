@@ -1,6 +1,7 @@
 """Validations of predictions that another program made: no network, no TensorFlow."""
 
 import csv
+import io
 import json
 import tarfile
 import zipfile
@@ -14,10 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from api.services.jobs.orders import encoding_of
+from catalog.errors import InvalidInput, UnknownName
 from catalog.storage.atomic_write import atomic_write
 from framesift.data import Scores
 from ingest.labels.class_list import UNKNOWN_CLASS
+from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.label_image import decode_label
+from ingest.layouts.read_layout import preset
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.runs.prediction_set import PREDICTIONS_FILE, PredictionSet
@@ -30,6 +35,8 @@ from tests.training.drawn_frames import (
     draw_frames,
     write_manifest,
 )
+from training.input.given_predictions import PredictionDecoder
+from training.input.label_classes import LabelClasses
 
 pytestmark = pytest.mark.wide
 
@@ -534,3 +541,28 @@ def test_two_fkeys_of_one_prediction_are_refused(drawn: Drawn) -> None:
     Manifest(manifest.header, table).write(drawn.root / "manifest")
     ended = drawn.match(drawn.describe(named_by="fkey"))
     assert "a.png is the name of frames a.png and a.jpg: expected a list" in ended.error
+
+
+def test_a_layout_s_name_is_its_class_list() -> None:
+    """Proves train ids of Cityscapes for labels with its other ids; what is no class is named."""
+    of_labels, of_ids = (preset(name).classes for name in ("cityscapes", "cityscapes-trainids"))
+    assert of_labels is not None
+    assert of_ids is not None
+    labels = DatasetClasses.of(of_labels)
+    classes = LabelClasses.of(labels, None, "city")
+    assert encoding_of("labels") == "labels"
+    encoding = encoding_of("cityscapes-trainids")
+    assert encoding == {"layout": "cityscapes-trainids", **of_ids.to_json()}
+    given = PredictionSet(model="m", place="/p", classes=classes.names, encoding=encoding or "")
+    decoder = PredictionDecoder(given, classes, labels, "city")
+    truth = np.array([[classes.names.index(name) for name in ("road", "car", "bicycle")]], np.uint8)
+    key_of = {key.name: key.key for key in of_ids.keys}
+    file = io.BytesIO()
+    keys = [[key_of[name] for name in ("car", "car", "bicycle")]]
+    Image.fromarray(np.array(keys, np.uint8)).save(file, "PNG")
+    ids = decoder.ids(file.getvalue(), truth)
+    assert [classes.names[n] for n in ids[0]] == ["car", "car", "bicycle"]
+    with pytest.raises(UnknownName, match="did you mean cityscapes"):
+        encoding_of("cityscape")
+    with pytest.raises(InvalidInput, match="leaves its classes to a file"):
+        encoding_of("a2d2")

@@ -221,7 +221,7 @@ def _with_models(call: "Call", order: Order) -> Order:
             order = replace(order, compare=_model(call, order.compare))
     if isinstance(order, Validation) and order.scores_predictions:
         _fences(call, order)  # before its steps are planned, too
-        order = replace(order, encoding=_encoding(order.encoding))
+        order = replace(order, encoding=encoding_of(order.encoding))
         if order.trained_on is None:
             return order
         trained = complete_dataset(call.records, order.trained_on)
@@ -248,7 +248,7 @@ def _fences(call: "Call", order: Validation) -> PlaceFences:
     return PlaceFences(options.to_json(), of_list.within)
 
 
-def _encoding(
+def encoding_of(
     encoding: str | Mapping[str, Any] | None,
 ) -> str | Mapping[str, Any] | None:
     """An encoding of predictions; of a layout's name the layout's class list.
