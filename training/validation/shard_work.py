@@ -13,12 +13,12 @@ import numpy as np
 from catalog.errors import BadFile, StorageError
 from pipeline.cache.reading import ReadsThrough
 from pipeline.prepared.decoded_frames import nearest
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.bad_frames import BadFrames
 from training.command import say
 from training.input.dataset import open_reader
 from training.input.frame_reader import Frame, FrameReader, LabelledFrame
 from training.input.given_predictions import BadPrediction
-from training.input.label_classes import LabelClasses
 from training.input.split_shards import FrameId, Shard, Split
 from training.input.trained_frames import frames_trained_on, scenes_trained_on
 from training.network.about_model import AboutModel
