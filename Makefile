@@ -33,6 +33,7 @@ help:
 	@echo "make bench             the generated tables of docs/measurements.md anew (ONLY=\"growth ...\": some)"
 	@echo "make bench-setup       .venv-bench, with the peers that benchmarks compare with"
 	@echo "make check             format, lint, types, imports, lock file"
+	@echo "make format            format the code, and mend what lint can mend"
 	@echo "make setup             build .venv only"
 
 setup: $(VENV)/.synced

@@ -173,7 +173,7 @@ class ShardWork:
         self._bad = BadFrames.parse(settings.bad_frames)
 
     def finish(self, shard: Shard) -> None:
-        """Be the worker of a shard: score it, with whoever helps, and write its results."""
+        """Score a shard as its worker, with other workers that help, and write its results."""
         locks = ShardLocks(self._results_dir, shard.number, shard.split.shards)
         pieces = pieces_of(len(shard.frame_ids))
         with locks.worker():
