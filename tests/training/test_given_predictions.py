@@ -25,6 +25,7 @@ from ingest.labels.label_image import decode_label
 from ingest.layouts.read_layout import preset
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.prediction_set import PREDICTIONS_FILE, PredictionSet
 from tests.training.commands import Ended, run_forked
 from tests.training.drawn_frames import (
@@ -36,7 +37,6 @@ from tests.training.drawn_frames import (
     write_manifest,
 )
 from training.input.given_predictions import PredictionDecoder
-from training.input.label_classes import LabelClasses
 
 pytestmark = pytest.mark.wide
 

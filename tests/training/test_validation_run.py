@@ -146,12 +146,11 @@ def test_a_network_and_predictions_on_the_same_frames(validated: Path) -> None:
     assert matched.status == 0, matched.err
     base = ["--exec_mode", "evaluate", *manifest, *ONE_THREAD, "--shards", "1"]
     models = [str(root / "model"), str(folder)]
-    ended, _ = run_several(
-        *(
-            [*base, "--model_dir", one, "--compare_dir", other, "--results_dir", root / name]
-            for name, one, other in (("net", *models), ("given-net", *reversed(models)))
-        )
-    )
+    runs: list[Sequence[str | Path]] = [
+        [*base, "--model_dir", one, "--compare_dir", other, "--results_dir", root / name]
+        for name, one, other in (("net", *models), ("given-net", *reversed(models)))
+    ]
+    ended, _ = run_several(*runs)
     assert [one.status for one in ended] == [0, 0], [one.err for one in ended]
     of_network = merge(root / "net", 1, root / "out-net", compares=True)
     of_given = merge(root / "given-net", 1, root / "out-given-net", compares=True)

@@ -26,6 +26,7 @@ from ingest.sources.schemes import open_reader, open_source
 from ingest.sources.source_options import SourceOptions
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import UInt8
+from pipeline.prepared.label_classes import LabelClasses, renumbered
 from pipeline.runs.prediction_set import (
     BY_FKEY,
     BY_NAME,
@@ -43,7 +44,6 @@ from training.input.confidence import (
     decoded_confidence,
     decoded_probabilities,
 )
-from training.input.label_classes import LabelClasses, renumbered
 
 _SCHEMA = pa.schema(
     [
