@@ -11,7 +11,8 @@ median of the rounds. The pictures of a shard's eight worst frames, whose images
 are in both and so in neither.
 
 `decode` is the prediction's own decoder, beside Pillow's with a look-up in NumPy. `one frame,
-least` is the least of 150 readings of one frame in one process, and `its scores` what all metrics take of it.
+least` is the least of 150 readings of one frame in one process, and `its scores` what all metrics
+take of it.
 """
 
 import io
