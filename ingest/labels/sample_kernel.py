@@ -128,25 +128,25 @@ def _marks(
     """
     marks[0] = 0
     many = np.uint64(1)
-    pixel = signed(1)
+    pixel: Any = signed(1)
     step = _BLOCK // size
     last = min(pixels - 1, (len(raw) - at) // size - step)  # a block from there on is in the array
     while pixel <= last:
         # 64 blocks, and then those of them that have marks.
         first = pixel
-        blocks = np.uint64(0)
-        behind: Any = np.uint64(min(_WORD_BITS, (last - first) // step + 1))
-        for block in range(behind):
+        blocks: Any = np.uint64(0)
+        many_blocks = np.uint64(min(_WORD_BITS, (last - first) // step + 1))
+        for block in range(many_blocks):
             mask = _mask(raw, at + pixel * size, size, compared)
             masks[block] = mask
             blocks |= np.uint64(mask != 0) << block
             pixel += step
         if pixel > pixels:
             # Of the last block some pixels are not of this row.
-            mask = masks[behind - np.uint64(1)]
+            mask = masks[many_blocks - np.uint64(1)]
             mask &= (np.uint64(1) << np.uint64(pixels + step - pixel)) - np.uint64(1)
-            masks[behind - np.uint64(1)] = mask
-            blocks &= ~(np.uint64(mask == 0) << (behind - np.uint64(1)))
+            masks[many_blocks - np.uint64(1)] = mask
+            blocks &= ~(np.uint64(mask == 0) << (many_blocks - np.uint64(1)))
         while blocks != 0:
             number = lowest_bit(blocks)
             blocks &= blocks - np.uint64(1)
