@@ -117,20 +117,27 @@ def show_diff(diff: Mapping[str, Any]) -> None:
         [
             (
                 change["value"],
-                f"{100 * change['before']:.3f}",
-                f"{100 * change['after']:.3f}",
-                f"{100 * frames[change['value']]['before']:.2f}",
-                f"{100 * frames[change['value']]['after']:.2f}",
+                *(_per_cent(change[side], 3) for side in ("before", "after")),
+                *(_per_cent(frames[change["value"]][side], 2) for side in ("before", "after")),
             )
             for change in diff["class_pixels"]["values"]
             if frames[change["value"]]["before"] or frames[change["value"]]["after"]
         ],
     )
+    for side in ("before", "after"):
+        absent = [name for name, change in frames.items() if change[side] is None]
+        if absent:
+            stdout.print(
+                visible(
+                    f"not compared, as the labels of {diff[side]} have no such class: "
+                    f"{', '.join(absent)}"
+                )
+            )
     measures = ("total_variation", "jensen_shannon", "largest_difference")
     emit_table(
         ("distance of", "total variation", "Jensen-Shannon", "largest difference"),
         [
-            (name, *(f"{diff[key]['distance'][measure]:.4f}" for measure in measures))
+            (name, *(_distance(diff[key]["distance"][measure]) for measure in measures))
             for name, key in (
                 ("class pixels", "class_pixels"),
                 ("frames with a class", "class_frames"),
@@ -139,3 +146,11 @@ def show_diff(diff: Mapping[str, Any]) -> None:
             )
         ],
     )
+
+
+def _per_cent(share: float | None, places: int) -> str:
+    return "-" if share is None else f"{100 * share:.{places}f}"
+
+
+def _distance(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
