@@ -68,7 +68,8 @@ def _compare(base: Path, name: str, frames: int, rounds: int) -> None:
             runs.append((cpu_s, grown_mb))
     ours, plain = (base / f"{way}-0" / "labels" for way in taken)
     for path in sorted(plain.iterdir()):
-        if not np.array_equal(Image.open(path), Image.open(ours / path.name)):
+        expected, label = (np.asarray(Image.open(each)) for each in (path, ours / path.name))
+        if not np.array_equal(expected, label):
             raise SystemExit(f"{name}: {path.name} differs from the plain loop's")
     (cpu_s, memory_mb), (plain_s, plain_mb) = (
         (min(cpu for cpu, _ in runs), max(grown for _, grown in runs)) for runs in taken.values()
@@ -83,7 +84,7 @@ def _draw(base: Path, frames: int, shapes: int) -> None:
     """Write the annotations of the frames in both formats."""
     draw = random.Random(1)
     names = [f"class {number}" for number in range(1, CLASSES + 1)]
-    annotations = []
+    annotations: list[dict[str, object]] = []
     (base / "coco").mkdir()
     (base / "labelme").mkdir()
     for frame in range(frames):

@@ -79,6 +79,24 @@ class DatasetBody(Schema):
         )
 
 
+class LayoutOfSources(Schema):
+    """A layout, and the sources of a dataset that were read by it."""
+
+    layout: str = Field(
+        description="A preset's name or that of its file; empty where it has none.",
+        examples=["cityscapes"],
+    )
+    sources: list[str] = Field(examples=[["streets"]])
+
+
+class DatasetAnswer(DatasetBody):
+    """A dataset's version, with what its manifest says beside its frames."""
+
+    layouts: list[LayoutOfSources] | None = Field(
+        description="By which its sources were read; null where the manifest cannot be read."
+    )
+
+
 class DatasetsAnswer(PageAnswer):
     """Versions of datasets, by name and version."""
 

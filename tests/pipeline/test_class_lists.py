@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from api.schemas.datasets import LayoutOfSources
 from api.schemas.new_datasets import NewDataset, NewExtension, NewSplit
 from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
 from api.services.datasets.rebuild_dataset import rebuild_dataset
+from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.records.sources import recorded_source
@@ -119,6 +121,26 @@ def test_sources_together(home: Workspace) -> None:
     assert split.header.layouts == dict.fromkeys(("a", "a2", "turned"), layout)
     written = json.loads((Path(dataset.manifest) / "manifest.json").read_text())
     assert [row["sources"] for row in written["layouts"]] == [["a", "a2", "turned"]]
+
+
+def test_layouts_are_named(home: Workspace) -> None:
+    """With the sources that they are of; none is said where the manifest is lost."""
+    session = Session(home)
+    dataset = of(home, "a", "a2", name="alike")
+    one = LayoutOfSources(layout="a2d2", sources=["a", "a2"])
+    assert session.datasets.get("alike").layouts == [one]
+    header = Path(dataset.manifest) / "manifest.json"
+    document = json.loads(header.read_text())
+    own = {"sources": ["a2"], "layout": {"images": "{frame}.png"}}
+    document["layouts"] = [document["layouts"][0] | {"sources": ["a"]}, own]
+    header.write_text(json.dumps(document))
+    assert session.datasets.get("alike").layouts == [
+        LayoutOfSources(layout="a2d2", sources=["a"]), LayoutOfSources(layout="", sources=["a2"]),
+    ]  # fmt: skip
+    header.write_text("{")
+    assert session.datasets.get("alike").layouts is None
+    header.unlink()
+    assert session.datasets.get("alike").layouts is None
 
 
 def test_diff(home: Workspace) -> None:

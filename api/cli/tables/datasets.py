@@ -27,6 +27,10 @@ def show_dataset(dataset: Record) -> None:
     if dataset["models"]:
         stdout.print(f"models {', '.join(dataset['models'])}")
     stdout.print(f"manifest {dataset['manifest']}")
+    for row in dataset.get("layouts") or ():
+        stdout.print(
+            visible(f"layout {row['layout'] or 'without a name'}: {', '.join(row['sources'])}")
+        )
     absent = [tag for tag, pixels in dataset["class_pixels"].items() if not pixels]
     if absent:
         stdout.print(f"classes without a pixel in it: {', '.join(absent)}")
