@@ -31,6 +31,10 @@ class FileList:
             DatedFile(self.names[row]), DatedFile(label) if label else None, self.classes
         )
 
+    def label_path(self, row: int) -> str | None:
+        """The file of a frame's label."""
+        return self.labels[row] or None
+
 
 def read_file_list(path: Path, classes: Path | None) -> FileList:
     """The frames of a list, as `framesift dataset export --format files --with-labels` writes one.
