@@ -150,6 +150,10 @@ class Workspace:
         from catalog.lake.metadata.own_tables import is_made
         from catalog.store import CatalogStore
 
+        if not self.serves:
+            from api.returned_memory import return_freed_memory
+
+            return_freed_memory()
         location, metadata = self.catalog_location, self.settings.catalog_metadata
         variable = "FRAMESIFT_CATALOG_METADATA" if metadata else _HOME
         is_there = self._is_there("catalog", location.metadata, variable, lambda: is_made(location))

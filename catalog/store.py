@@ -40,7 +40,7 @@ from catalog.lake.metadata.own_tables import holds_file, is_made, newest_snapsho
 from catalog.lake.newest import NewestSnapshot
 from catalog.lake.schema import FORMAT
 from catalog.lake.snapshot import FactsOfSnapshots, Snapshot
-from catalog.lake.snapshot_engines import SnapshotEngines
+from catalog.lake.snapshot_engines import SnapshotEngines, bytes_of
 from catalog.lake.sql_guard import SelectOnly
 from catalog.memory.no_memory import NoMemory
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
@@ -140,13 +140,21 @@ class CatalogStore:
                 yield cursor
 
     @contextmanager
-    def inspecting_alone(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def inspecting_alone(
+        self, most_bytes: int | None = None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         """`inspecting` the newest snapshot, by an engine of its own that is closed with the block.
 
         It computes in the thread that asks it, with that thread's priority.
+
+        Args:
+            most_bytes: Memory beyond which it spills; as all queries when None, or with less.
         """
+        limits = {**self._limits, "threads": "1"}
+        if most_bytes is not None and most_bytes < bytes_of(limits["memory_limit"]):
+            limits["memory_limit"] = f"{most_bytes}B"
         with translated(self.location):
-            lake = Lake(self.location, {**self._limits, "threads": "1"}, read_only=True)
+            lake = Lake(self.location, limits, read_only=True)
         try:
             with translated(self.location):
                 lake.connection.execute(f"USE {LAKE}.{DISCOVER}")

@@ -21,7 +21,7 @@ from catalog.storage.atomic_write import clear_parts, part_of
 from catalog.storage.own_folder import own_folder
 from catalog.storage.s3_prefix import S3Prefix
 from catalog.storage.spill_folder import user_folder
-from pipeline.manifest import HEADER_FILE, Manifest, ManifestHeader
+from pipeline.manifest import HEADER_FILE, Manifest, ManifestHeader, StoredManifest
 from pipeline.source_locations import SourceLocations
 
 
@@ -62,6 +62,12 @@ def read_manifest(records: RecordStore, dataset: Dataset) -> Manifest:
     Raises:
         BadFile: It is missing or damaged, or that of another dataset.
     """
+    manifest = open_manifest(records, dataset)
+    return manifest if isinstance(manifest, Manifest) else manifest.manifest()
+
+
+def open_manifest(records: RecordStore, dataset: Dataset) -> StoredManifest | Manifest:
+    """`read_manifest` without its rows, which are read portion by portion."""
     manifest = _as_written(records, dataset)
     if manifest.header.id != dataset.content_id:
         raise BadFile(
@@ -85,7 +91,7 @@ def manifest_folder(records: RecordStore, dataset: Dataset) -> Path:
     manifest = read_manifest(records, dataset)
     header = manifest.header
     if manifest.folder is not None:
-        written = Manifest.read(manifest.folder).header
+        written = StoredManifest.open(manifest.folder).header
         if (written.roots, written.within) == (header.roots, header.within):
             return manifest.folder
     return placed_manifest(records, dataset, manifest)
@@ -117,7 +123,7 @@ def placed_manifest(records: RecordStore, dataset: Dataset, manifest: Manifest, 
     return folder
 
 
-def _as_written(records: RecordStore, dataset: Dataset) -> Manifest:
+def _as_written(records: RecordStore, dataset: Dataset) -> StoredManifest | Manifest:
     """The manifest as it was written, or the part of it that the records' user sees."""
     if records.user and dataset.id:
         with records.reading() as session:
@@ -125,7 +131,7 @@ def _as_written(records: RecordStore, dataset: Dataset) -> Manifest:
         if unlimited is not None and unlimited.content_id != dataset.content_id:
             visible: Manifest = records.seen_manifest(unlimited)
             return visible
-    return Manifest.read(_folder(records, dataset))
+    return StoredManifest.open(_folder(records, dataset))
 
 
 def _folder(records: RecordStore, dataset: Dataset) -> Path:
@@ -173,7 +179,7 @@ def _fetched(records: RecordStore, dataset: Dataset, mark: str = "") -> Path:
 
 def _is_complete(folder: Path, dataset: Dataset) -> bool:
     try:
-        return Manifest.read(folder).header.id == dataset.content_id
+        return StoredManifest.open(folder).header.id == dataset.content_id
     except FramesiftError:
         return False
 

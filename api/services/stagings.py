@@ -270,14 +270,14 @@ class Stagings(Service):
             InvalidInput: A target is no fileset, or verify or prepare is asked for.
         """
         from pipeline.afm.target import filesets_of
-        from pipeline.manifest_store import read_manifest
+        from pipeline.manifest_store import open_manifest
 
         if not to:
             return
         if verify or prepare is not None:
             option = "verify" if verify else "prepare"
             raise InvalidInput(f"to {to[0]}: {option} goes with the cache, and not with AFM")
-        header = read_manifest(self._workspace.records, record).header
+        header = open_manifest(self._workspace.records, record).header
         filesets_of(to, sorted(header.roots))
 
 

@@ -192,17 +192,17 @@ class SnapshotEngines:
     def _shares(self) -> tuple[int, Limits]:
         """The number of engines that there may be, and the limits of each."""
         if self._places is None:
-            budget = _bytes(self._limits["memory_limit"])
+            budget = bytes_of(self._limits["memory_limit"])
             engines = min(KEPT_OPEN, max(2, budget // _LEAST_BYTES))
             shares = dict(self._limits)
             for name in ("memory_limit", "max_temp_directory_size"):
                 if name in shares:
-                    shares[name] = f"{_bytes(shares[name]) // engines}B"
+                    shares[name] = f"{bytes_of(shares[name]) // engines}B"
             self._places = engines, shares
         return self._places
 
 
-def _bytes(text: str) -> int:
+def bytes_of(text: str) -> int:
     """A size as DuckDB spells it ("2GB") in bytes."""
     with duckdb.connect(":memory:") as connection:
         row = connection.execute("SELECT parse_formatted_bytes(?)", [text]).fetchone()

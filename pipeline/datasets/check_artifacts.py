@@ -12,7 +12,8 @@ from catalog.records.home_layout import local_file, put_file
 from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
-from pipeline.manifest_store import read_manifest
+from pipeline.manifest_rows import FRAMES_SCHEMA
+from pipeline.manifest_store import open_manifest
 
 
 def check_artifacts(records: RecordStore, *, repair: bool = False) -> list[Finding]:
@@ -29,7 +30,8 @@ def _datasets(records: RecordStore, repair: bool) -> Iterator[Finding]:
         name = f"dataset {dataset.name}@{dataset.version}"
         rebuild = f"framesift dataset rebuild {dataset.name}@{dataset.version}, or a backup"
         try:
-            read_manifest(records, dataset)
+            for _ in open_manifest(records, dataset).portions(FRAMES_SCHEMA.names):
+                pass
         except BadFile as error:
             there = manifest_of(records.home_layout, dataset) if records.home_layout else None
             kind = "missing_manifest" if there is None else "damaged_manifest"

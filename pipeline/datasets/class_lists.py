@@ -15,7 +15,7 @@ from catalog.records.tag_definitions import recorded_class_names
 from catalog.text.quoting import literal
 from ingest.labels.class_list import ClassList
 from ingest.labels.dataset_classes import DatasetClasses
-from pipeline.manifest import Manifest
+from pipeline.manifest import Manifest, StoredManifest
 from query.question.question import Question
 
 
@@ -59,6 +59,6 @@ def of_alike_sources(records: RecordStore, classes: DatasetClasses) -> Question:
     return Question(where=" AND ".join(unlike) or None)
 
 
-def tags_of(manifest: Manifest) -> tuple[str, ...]:
+def tags_of(manifest: Manifest | StoredManifest) -> tuple[str, ...]:
     """Class tag of each entry of a manifest's class_pixels."""
     return manifest.header.dataset_classes.tags

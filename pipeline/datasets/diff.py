@@ -1,8 +1,8 @@
 """Two datasets compared: frames, splits, distributions."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,24 +14,15 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from pipeline.datasets.class_lists import tags_of
 from pipeline.datasets.row_counts import class_sums
-from pipeline.manifest import Manifest
-from pipeline.manifest_store import read_manifest
+from pipeline.manifest import Manifest, StoredManifest
+from pipeline.manifest_store import open_manifest
 from query.frames.sampling import hashes_of_column
 from query.sets.distances import Distance, distance
 
 _MEASURES = dict.fromkeys(each.name for each in fields(Distance))
 """The distances of what cannot be compared: None."""
 
-_ROWS = pa.schema([(name, pa.string()) for name in ("fkey", "change", "before", "after")])
-
-
-@dataclass(frozen=True)
-class Moved:
-    """A frame that both have, in other splits."""
-
-    fkey: str
-    before: str
-    after: str
+_Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -55,6 +46,16 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class Changed:
+    """Frames that changed in one way."""
+
+    frames: int
+    """Number of them."""
+    rows: pa.Table
+    """The first of them by fkey: fkey, and its split before and after, null where it has none."""
+
+
+@dataclass(frozen=True)
 class DatasetDiff:
     """Changes from one dataset to another."""
 
@@ -62,10 +63,12 @@ class DatasetDiff:
     """"name@version" of the first."""
     after: str
     frames: tuple[int, int]
-    added: Mapping[str, str]
-    """Frames that only the second has, and the split of each."""
-    removed: Mapping[str, str]
-    moved: tuple[Moved, ...]
+    added: Changed
+    """Frames that only the second has."""
+    removed: Changed
+    """Frames that only the first has."""
+    moved: Changed
+    """Frames that both have, in other splits."""
     pixels: Compared
     """Each class's share of all pixels of classes."""
     presence: Compared
@@ -74,59 +77,123 @@ class DatasetDiff:
     scenes: Compared
 
 
-def diff_datasets(records: RecordStore, before: Dataset, after: Dataset) -> DatasetDiff:
-    """Changes from ``before`` to ``after``."""
-    one, other = (read_manifest(records, dataset) for dataset in (before, after))
-    left, right = one.frames, other.frames
-    left_names, right_names = (hashes_of_column(rows["fkey"]) for rows in (left, right))
-    both, in_left, in_right = np.intersect1d(left_names, right_names, return_indices=True)
-    del both
-    old, new = left["split"].take(pa.array(in_left)), right["split"].take(pa.array(in_right))
-    differ = pc.not_equal(old, new)
-    fkeys = left["fkey"].take(pa.array(in_left).filter(differ.combine_chunks()))
-    columns = (fkeys, old.filter(differ), new.filter(differ))
-    moved = [Moved(*frame) for frame in zip(*(c.to_pylist() for c in columns), strict=True)]
-    sums = [class_sums(manifest.frames, len(manifest.header.classes)) for manifest in (one, other)]
+def diff_datasets(
+    records: RecordStore, before: Dataset, after: Dataset, most: int | None = None
+) -> DatasetDiff:
+    """Changes from ``before`` to ``after``.
+
+    Args:
+        most: Frames named of each kind of change; all when None.
+    """
+    one, other = (_Side(open_manifest(records, dataset)) for dataset in (before, after))
+    _, in_one, in_other = np.intersect1d(
+        one.hashes, other.hashes, assume_unique=True, return_indices=True
+    )
+    old, new = one.splits_of(in_one), other.splits_of(in_other)
+    moves = pc.not_equal(old, new)
+    moved = one.changed(in_one[np.asarray(moves)], old.filter(moves), new.filter(moves), most)
+    only_one, only_other = one.without(in_one), other.without(in_other)
     # A class is a tag: another class list may have another name of it.
-    names = {**_names(other), **_names(one)}
-    names = {tag: names[tag] for tag in dict.fromkeys([*tags_of(one), *tags_of(other)])}
+    names = {**other.classes, **one.classes}
+    names = {tag: names[tag] for tag in dict.fromkeys([*one.classes, *other.classes])}
     return DatasetDiff(
         f"{before.name}@{before.version}",
         f"{after.name}@{after.version}",
-        (len(one), len(other)),
-        _only(right, np.isin(right_names, left_names)),
-        _only(left, np.isin(left_names, right_names)),
-        tuple(sorted(moved, key=lambda frame: frame.fkey)),
-        _of_classes(
-            names,
-            *(_pixels(m, pixels) for m, (pixels, _) in zip((one, other), sums, strict=True)),
-        ),
-        _presence(
-            names,
-            *(_shares(m, frames) for m, (_, frames) in zip((one, other), sums, strict=True)),
-        ),
-        _by_column("camera", left, right),
-        _by_column("scene", left, right),
+        (one.frames, other.frames),
+        other.changed(only_other, _absent(only_other), other.splits_of(only_other), most),
+        one.changed(only_one, one.splits_of(only_one), _absent(only_one), most),
+        moved,
+        _of_classes(names, one.pixel_shares(), other.pixel_shares()),
+        _presence(names, one.frame_shares(), other.frame_shares()),
+        _by_value(one.cameras, other.cameras),
+        _by_value(one.scenes, other.scenes),
     )
 
 
-def _only(rows: pa.Table, shared: npt.NDArray[np.bool_]) -> dict[str, str]:
-    own = rows.select(["fkey", "split"]).filter(pa.array(~shared)).sort_by("fkey")
-    return dict(zip(own["fkey"].to_pylist(), own["split"].to_pylist(), strict=True))
+class _Side:
+    """One of the datasets: of each frame its hash and its split, and counts of all.
+
+    Attributes:
+        frames: Number of frames.
+        classes: Name of each class by its tag.
+        hashes: Each frame's fkey_hash.
+        cameras: Share of each camera.
+        scenes: Share of each scene.
+    """
+
+    def __init__(self, manifest: StoredManifest | Manifest) -> None:
+        """Read the manifest once."""
+        self._manifest, self.frames = manifest, len(manifest)
+        self.classes = dict(zip(tags_of(manifest), manifest.header.classes, strict=True))
+        self._pixels = np.zeros(len(self.classes), np.int64)
+        self._class_frames = np.zeros(len(self.classes), np.int64)
+        hashes, splits = [], []
+        values = {name: Counter[str]() for name in ("camera", "scene")}
+        for rows in manifest.portions(["fkey", "split", "class_pixels", *values]):
+            hashes.append(hashes_of_column(rows["fkey"]))
+            splits += rows["split"].dictionary_encode().chunks
+            pixels, frames = class_sums(rows, len(self.classes))
+            self._pixels += pixels
+            self._class_frames += frames
+            for name, counts in values.items():
+                for count in rows[name].value_counts().to_pylist():
+                    counts[count["values"]] += count["counts"]
+        self.hashes = np.concatenate([np.empty(0, np.uint64), *hashes])
+        self._splits = pa.chunked_array(splits, _SPLITS).unify_dictionaries().combine_chunks()
+        self.cameras, self.scenes = (
+            {value: count / self.frames for value, count in counts.items()}
+            for counts in values.values()
+        )
+
+    def pixel_shares(self) -> dict[str, float]:
+        """Each class's share of all pixels of classes."""
+        return self._by_class(self._pixels / max(int(self._pixels.sum()), 1))
+
+    def frame_shares(self) -> dict[str, float]:
+        """Each class's share of the frames."""
+        return self._by_class(self._class_frames / self.frames)
+
+    def splits_of(self, positions: _Positions) -> pa.Array:
+        """The splits of frames at these positions."""
+        return self._splits.take(pa.array(positions)).cast(pa.string())
+
+    def without(self, positions: _Positions) -> _Positions:
+        """The other positions, ascending."""
+        others = np.ones(self.frames, bool)
+        others[positions] = False
+        return np.flatnonzero(others)
+
+    def changed(
+        self, positions: _Positions, before: pa.Array, after: pa.Array, most: int | None
+    ) -> Changed:
+        """The frames at these positions, with their splits in each dataset; ``most`` named."""
+        order = np.argsort(positions)
+        ascending, start, first = positions[order], 0, _CHANGED.empty_table()
+        for rows in self._manifest.portions(["fkey"]) if len(positions) else ():
+            low, high = np.searchsorted(ascending, (start, start + rows.num_rows))
+            fkeys = rows["fkey"].take(pa.array(ascending[low:high] - start))
+            places = pa.array(order[low:high])
+            part = pa.table([fkeys, before.take(places), after.take(places)], _CHANGED)
+            first = pa.concat_tables([first, part])
+            if most is not None and len(first) > most + _UNSORTED:
+                first = first.sort_by("fkey").slice(0, most)
+            start += rows.num_rows
+        return Changed(len(positions), first.sort_by("fkey").slice(0, most))
+
+    def _by_class(self, shares: npt.NDArray[np.float64]) -> dict[str, float]:
+        return dict(zip(self.classes, shares.tolist(), strict=True))
 
 
-def _names(manifest: Manifest) -> dict[str, str]:
-    """Name of each class by its tag."""
-    return dict(zip(tags_of(manifest), manifest.header.classes, strict=True))
+_SPLITS = pa.dictionary(pa.int32(), pa.string())
+
+_CHANGED = pa.schema([(name, pa.string()) for name in ("fkey", "before", "after")])
+
+_UNSORTED = 65_536
+"""Frames beyond those that are named, before the named ones are found among them."""
 
 
-def _pixels(manifest: Manifest, sums: npt.NDArray[np.int64]) -> dict[str, float]:
-    shares = (sums / max(int(sums.sum()), 1)).tolist()
-    return dict(zip(tags_of(manifest), shares, strict=True))
-
-
-def _shares(manifest: Manifest, frames: npt.NDArray[np.int64]) -> dict[str, float]:
-    return dict(zip(tags_of(manifest), (frames / len(manifest)).tolist(), strict=True))
+def _absent(positions: _Positions) -> pa.Array:
+    return pa.nulls(len(positions), pa.string())
 
 
 def _of_classes(
@@ -159,15 +226,11 @@ def _presence(
     )
 
 
-def _by_column(column: str, left: pa.Table, right: pa.Table) -> Compared:
-    shares = []
-    for rows in (left, right):
-        counts = rows[column].value_counts().to_pylist()
-        shares.append({item["values"]: item["counts"] / rows.num_rows for item in counts})
-    values = sorted(set(shares[0]) | set(shares[1]))
+def _by_value(before: Mapping[str, float], after: Mapping[str, float]) -> Compared:
     return _compared(
         tuple(
-            ShareChange(each, shares[0].get(each, 0.0), shares[1].get(each, 0.0)) for each in values
+            ShareChange(value, before.get(value, 0.0), after.get(value, 0.0))
+            for value in sorted({*before, *after})
         )
     )
 
@@ -188,19 +251,19 @@ def _shared(changes: Sequence[ShareChange]) -> list[tuple[float, float]]:
     ]
 
 
-def diff_to_json(diff: DatasetDiff, most: int | None = None) -> dict[str, Any]:
-    """The difference as JSON; of each list of frames the first ``most``, all when None."""
+def diff_to_json(diff: DatasetDiff) -> dict[str, Any]:
+    """The difference as JSON."""
     return {
         "before": diff.before,
         "after": diff.after,
         "frames_before": diff.frames[0],
         "frames_after": diff.frames[1],
-        "frames_added": len(diff.added),
-        "frames_removed": len(diff.removed),
-        "frames_moved": len(diff.moved),
-        "added": list(islice(diff.added, most)),
-        "removed": list(islice(diff.removed, most)),
-        "moved": [vars(frame) for frame in diff.moved[:most]],
+        "frames_added": diff.added.frames,
+        "frames_removed": diff.removed.frames,
+        "frames_moved": diff.moved.frames,
+        "added": diff.added.rows["fkey"].to_pylist(),
+        "removed": diff.removed.rows["fkey"].to_pylist(),
+        "moved": diff.moved.rows.to_pylist(),
         **{
             name: {
                 "distance": _MEASURES if compared.distance is None else compared.distance.to_json(),
@@ -216,17 +279,15 @@ def diff_to_json(diff: DatasetDiff, most: int | None = None) -> dict[str, Any]:
     }
 
 
-def diff_to_rows(diff: DatasetDiff, most: int | None = None) -> pa.Table:
-    """A row for each frame that differs, of each kind of change the first ``most``.
+def diff_to_rows(diff: DatasetDiff) -> pa.Table:
+    """A row for each frame that is named.
 
     Returns:
         fkey, change ("added", "removed" or "moved"), and the split that the frame has in the first
         dataset and in the second, null where it is not in it.
     """
-    rows = [
-        *((fkey, "added", None, split) for fkey, split in islice(diff.added.items(), most)),
-        *((fkey, "removed", split, None) for fkey, split in islice(diff.removed.items(), most)),
-        *((frame.fkey, "moved", frame.before, frame.after) for frame in diff.moved[:most]),
-    ]
-    columns = zip(*rows, strict=True) if rows else [()] * len(_ROWS)
-    return pa.table([pa.array(column, pa.string()) for column in columns], _ROWS)
+    parts = []
+    for change in ("added", "removed", "moved"):
+        rows: pa.Table = getattr(diff, change).rows
+        parts.append(rows.add_column(1, "change", pa.array([change] * len(rows), pa.string())))
+    return pa.concat_tables(parts)

@@ -56,8 +56,11 @@ def with_label_sizes_and_versions(snapshot: Snapshot, frames: pa.Table) -> pa.Ta
     Args:
         frames: With FKEY_HASH and LABEL_HASH.
     """
-    images = _files(snapshot, frames["fkey"], frames[FKEY_HASH])
-    labels = _files(snapshot, label_fkeys(frames), frames[LABEL_HASH])
+    images, labels = _files(
+        snapshot,
+        (frames["fkey"], label_fkeys(frames)),
+        (frames[FKEY_HASH], frames[LABEL_HASH]),
+    )
     if LABEL_SIZE not in frames.column_names:
         is_there = pc.or_(pc.is_null(frames["label_file"]), pc.is_valid(labels[LABEL_SIZE]))
         if not pc.all(is_there).as_py():
@@ -73,12 +76,27 @@ def _versions(snapshot: Snapshot, fkeys: pa.ChunkedArray) -> pa.ChunkedArray:
     return _joined(snapshot, requested, "USING (fkey)", within(fkeys))["version"]
 
 
-def _files(snapshot: Snapshot, fkeys: pa.ChunkedArray, hashes: pa.ChunkedArray) -> pa.Table:
+def _files(
+    snapshot: Snapshot,
+    fkeys: tuple[pa.ChunkedArray, pa.ChunkedArray],
+    hashes: tuple[pa.ChunkedArray, pa.ChunkedArray],
+) -> tuple[pa.Table, pa.Table]:
     """label_size (the file's size) and version of each fkey; null where there is no such file.
 
     By hashes, and by copies of them: DuckDB holds a table beside the catalog until the snapshot's
     transaction ends, and with a column that it has read itself all others of that statement.
     """
+    one, other = (_ends(column) for column in fkeys)
+    if one is None or other is None or one[1] < other[0] or other[1] < one[0]:
+        found = [_of_hashes(snapshot, *each) for each in zip(fkeys, hashes, strict=True)]
+        return found[0], found[1]
+    # Labels lie among the images: the files between are read once for both.
+    both = [pa.chunked_array([*left.chunks, *right.chunks]) for left, right in (fkeys, hashes)]
+    files = _of_hashes(snapshot, both[0], both[1])
+    return files.slice(0, len(fkeys[0])), files.slice(len(fkeys[0]))
+
+
+def _of_hashes(snapshot: Snapshot, fkeys: pa.ChunkedArray, hashes: pa.ChunkedArray) -> pa.Table:
     places = np.flatnonzero(np.asarray(hashes.is_valid())).astype(np.int32)
     of_files = np.array(hashes.drop_null(), np.uint64)
     requested = pa.table({"place": places, "of_file": of_files})
@@ -104,7 +122,11 @@ def _joined(
 
 def within(fkeys: pa.ChunkedArray) -> str:
     """A condition that holds for these fkeys and leaves most of a large catalog's files unread."""
+    ends = _ends(fkeys)
+    return "false" if ends is None else f"fkey BETWEEN {literal(ends[0])} AND {literal(ends[1])}"
+
+
+def _ends(fkeys: pa.ChunkedArray) -> tuple[str, str] | None:
+    """The least and the greatest; None where there is none."""
     ends = pc.min_max(fkeys).as_py()
-    if ends["min"] is None:
-        return "false"
-    return f"fkey BETWEEN {literal(ends['min'])} AND {literal(ends['max'])}"
+    return None if ends["min"] is None else (ends["min"], ends["max"])

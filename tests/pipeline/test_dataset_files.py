@@ -43,9 +43,14 @@ def test_frames_and_distributions_are_compared(workspace: Workspace) -> None:
         set(Manifest.read(Path(dataset.manifest)).frames["fkey"].to_pylist())
         for dataset in (front, cars)
     )
-    assert (set(difference.added), set(difference.removed)) == (other - one, one - other)
+    added, removed = (
+        changed.rows["fkey"].to_pylist() for changed in (difference.added, difference.removed)
+    )
+    assert (added, removed) == (sorted(other - one), sorted(one - other))
+    assert added
+    assert removed
     assert difference.frames == (len(one), len(other))
-    assert difference.moved == ()
+    assert difference.moved.frames == 0
     shares = {change.value: change for change in difference.pixels.values}
     assert shares["Car"].before == pytest.approx(
         front.class_pixels["car"] / sum(front.class_pixels.values())
@@ -56,16 +61,17 @@ def test_frames_and_distributions_are_compared(workspace: Workspace) -> None:
     assert difference.pixels.distance is not None
     assert 0 < difference.pixels.distance.total_variation < 1
     rows = diff_to_rows(difference).to_pylist()
-    assert [row["fkey"] for row in rows] == [*difference.added, *difference.removed]
+    assert [row["fkey"] for row in rows] == [*added, *removed]
     assert {tuple(row.values())[1:] for row in rows} == {
         ("added", None, "all"), ("removed", "all", None)
     }  # fmt: skip
-    assert diff_to_rows(difference, 0).num_rows == 0
+    assert diff_to_rows(diff_datasets(workspace.records, front, cars, 0)).num_rows == 0
     same = diff_datasets(workspace.records, front, front)
-    assert (same.added, same.removed, same.moved) == ({}, {}, ())
+    assert [kind.frames for kind in (same.added, same.removed, same.moved)] == [0, 0, 0]
     assert same.scenes.distance is not None
     assert same.scenes.distance.total_variation == 0
-    assert len(diff_to_json(difference, 1)["removed"]) == min(1, len(difference.removed))
+    first = diff_to_json(diff_datasets(workspace.records, front, cars, 1))
+    assert (first["removed"], first["frames_removed"]) == (removed[:1], len(removed))
 
 
 def test_frames_that_change_sides_are_named(workspace: Workspace) -> None:
@@ -73,13 +79,15 @@ def test_frames_that_change_sides_are_named(workspace: Workspace) -> None:
     first = make(workspace, "all", split="train=0.75,validation=0.25")
     second = divide_dataset(workspace, "all", NewSplit(split="train=0.25,validation=0.75"))
     difference = diff_datasets(workspace.records, first, second)
-    assert (difference.added, difference.removed) == ({}, {})
+    assert (difference.added.frames, difference.removed.frames) == (0, 0)
     sides = [
         dict(zip(rows["fkey"].to_pylist(), rows["split"].to_pylist(), strict=True))
         for rows in (Manifest.read(Path(dataset.manifest)).frames for dataset in (first, second))
     ]
     moved = {fkey for fkey, split in sides[0].items() if sides[1][fkey] != split}
-    assert {frame.fkey for frame in difference.moved} == moved
+    assert difference.moved.rows.to_pylist() == [
+        {"fkey": fkey, "before": sides[0][fkey], "after": sides[1][fkey]} for fkey in sorted(moved)
+    ]
     assert {tuple(row.values()) for row in diff_to_rows(difference).to_pylist()} == {
         (fkey, "moved", sides[0][fkey], sides[1][fkey]) for fkey in moved
     }

@@ -341,6 +341,30 @@ def test_a_source_with_another_class_list(workspace: Workspace, tmp_path: Path) 
     assert seen.dataset_classes.names == seen.classes == header.classes
 
 
+@pytest.mark.wide
+@pytest.mark.parametrize("sampled", [1, 1_024])
+def test_the_sources_are_those_of_the_frames(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampled: int
+) -> None:
+    """Whether all names tell of sources or next to none: those of the frames, up to the limit."""
+    monkeypatch.setattr(frame_portions, "_SAMPLED", sampled)
+    shutil.copytree(SAMPLE / "camera_lidar_semantic", tmp_path / "b" / "camera_lidar_semantic")
+    add_source(workspace, "b", tmp_path / "b")
+    for settings, expected in (
+        ({}, ["a2d2", "b"]),
+        ({"limit": FRAMES}, ["a2d2"]),
+        ({"limit": FRAMES + 1}, ["a2d2", "b"]),
+        ({"where": "datasource = 'b'"}, ["b"]),
+        ({"where": "datasource = 'a2d2' and car > 0"}, ["a2d2"]),
+        ({"where": "datasource = 'c'"}, []),
+    ):
+        question = Question.model_validate(settings)
+        with frame_portions.frame_portions(workspace.catalog, question, None, ()) as portions:
+            assert [datasource for _, datasource in portions.sources] == expected
+            frames = [name for rows in portions for name in rows.frames["datasource"].to_pylist()]
+            assert sorted(set(frames)) == expected
+
+
 def test_a_removed_source_is_named(workspace: Workspace) -> None:
     """A selection made before its source was removed says so instead of crashing."""
     selection = select_frames(workspace.catalog, Question())

@@ -21,7 +21,7 @@ from api.cli.options.set_options import (
     method_of,
 )
 from api.cli.progress_bar import progress_bar
-from api.cli.tables.datasets import show_dataset, show_diff, splits_text
+from api.cli.tables.datasets import SHOWN_FRAMES, show_dataset, show_diff, splits_text
 from api.cli.tables.table import emit_table
 from api.cli.target import Record, home_session, target
 from api.cli.terminal import JsonFlag, emit_json, emit_text, stdout
@@ -242,7 +242,8 @@ def diff(
     as_json: JsonFlag = False,
 ) -> None:
     """Compare two datasets: frames, splits, and distributions with their distances."""
-    changes = target().datasets.diff(before, after, limit=_MOST_FRAMES)
+    most = _MOST_FRAMES if as_json else SHOWN_FRAMES
+    changes = target().datasets.diff(before, after, limit=most)
     if as_json:
         emit_json(changes)
     else:

@@ -10,7 +10,8 @@ from api.schemas.unmet import MOST_UNMET, unmet_sentences
 from catalog.text.visible_text import visible
 
 _MOST_ROWS = 40
-_MOST_FRAMES = 10
+SHOWN_FRAMES = 10
+"""Frames of each kind of change that are shown."""
 
 
 def show_dataset(dataset: Record) -> None:
@@ -108,12 +109,12 @@ def show_diff(diff: Mapping[str, Any]) -> None:
         f"{diff['frames_removed']:,} removed, {diff['frames_moved']:,} moved to another split"
     )
     for sign, kind in (("+", "added"), ("-", "removed")):
-        for fkey in diff[kind][:_MOST_FRAMES]:
+        for fkey in diff[kind][:SHOWN_FRAMES]:
             stdout.print(visible(f"{sign} {fkey}"))
-        more = diff[f"frames_{kind}"] - _MOST_FRAMES
+        more = diff[f"frames_{kind}"] - SHOWN_FRAMES
         if more > 0:
             stdout.print(f"{sign} ... {more:,} more (--json lists all)")
-    for frame in diff["moved"][:_MOST_FRAMES]:
+    for frame in diff["moved"][:SHOWN_FRAMES]:
         stdout.print(visible(f"~ {frame['fkey']}: {frame['before']} to {frame['after']}"))
     frames = {change["value"]: change for change in diff["class_frames"]["values"]}
     emit_table(

@@ -109,13 +109,13 @@ class Datasets(Service):
         """Changes from one to the other: pipeline.datasets.diff.diff_to_json."""
         from pipeline.datasets.diff import diff_to_json
 
-        return diff_to_json(self._compared(name, other), limit)
+        return diff_to_json(self._compared(name, other, limit))
 
     def diff_rows(self, name: str, other: str, *, limit: int | None = None) -> "pa.Table":
         """`diff` as a row for each frame that differs."""
         from pipeline.datasets.diff import diff_to_rows
 
-        return diff_to_rows(self._compared(name, other), limit)
+        return diff_to_rows(self._compared(name, other, limit))
 
     def list(
         self,
@@ -241,12 +241,12 @@ class Datasets(Service):
     def _body(self, dataset: "Dataset", models: Sequence[str] = ()) -> DatasetBody:
         return DatasetBody.of(dataset, self._workspace.place, models)
 
-    def _compared(self, name: str, other: str) -> "DatasetDiff":
+    def _compared(self, name: str, other: str, limit: int | None) -> "DatasetDiff":
         from pipeline.datasets.diff import diff_datasets
 
         records = self._workspace.records
         return diff_datasets(
-            records, recorded_dataset(records, name), recorded_dataset(records, other)
+            records, recorded_dataset(records, name), recorded_dataset(records, other), limit
         )
 
     def _manifest(self, name: str, split: str | None) -> "tuple[Manifest, builtins.list[str]]":

@@ -244,12 +244,12 @@ class Sources(Service):
 
     def _datasets_of(self, name: str) -> builtins.list[str]:
         from catalog.records.datasets import recorded_datasets
-        from pipeline.manifest_store import read_manifest
+        from pipeline.manifest_store import open_manifest
 
         records, datasets = self._workspace.records, []
         for dataset in recorded_datasets(records):
             with suppress(FramesiftError):  # a manifest that is gone needs no files
-                if name in read_manifest(records, dataset).header.roots:
+                if name in open_manifest(records, dataset).header.roots:
                     datasets.append(f"{dataset.name}@{dataset.version}")
         return datasets
 
