@@ -238,6 +238,8 @@ def drawn_layout(text: str) -> DrawnLayout:
         InvalidInput: It is no layout, or its names do not tell the frames apart.
     """
     layout = read_layout(text)
+    if layout.encoding.is_panoptic:
+        raise InvalidInput(f"layout {text}: labels of encoding panoptic are not drawn")
     for key in ("images", "labels"):
         if key not in layout.document:
             raise InvalidInput(f"layout {text}: has no {key}; expected patterns of both to draw")

@@ -113,6 +113,7 @@ def decode_ids(png: bytes, encoding: Encoding, table: UInt8) -> UInt8:
     Args:
         table: (encoding.values,) uint8 of each value of a pixel.
     """
+    encoding.check_decodable()
     chunks = take_apart(png, crc32)
     header = chunks.header
     if not encoding.is_colour:
@@ -147,6 +148,7 @@ def decode_values(chunks: PngChunks, encoding: Encoding) -> npt.NDArray[np.unsig
     Raises:
         BadFile: The image has no such samples, or is truncated or damaged.
     """
+    encoding.check_decodable()
     check_samples(chunks, encoding)
     image = _opened(chunks)
     if encoding.channel is not None:
@@ -185,7 +187,10 @@ def check_samples(chunks: PngChunks, encoding: Encoding) -> None:
     """
     header = chunks.header
     wanted = ""
-    if encoding.channel is not None:
+    if encoding.is_panoptic:
+        if header.bit_depth != 8 or header.colour_type not in (2, 6):
+            wanted = "8 bits of RGB or RGBA"
+    elif encoding.channel is not None:
         samples = {2: 3, 6: 4}.get(header.colour_type, 0)
         if header.bit_depth != 8 or encoding.channel >= samples:
             wanted = f"8 bits of RGB{'A' if encoding.channel == 3 else ' or RGBA'}"

@@ -36,7 +36,7 @@ def check_labels(
         progress: Called with how many labels are done, and how many there are to do.
 
     Raises:
-        InvalidInput: The source was never scanned.
+        InvalidInput: The source was never scanned, or has labels that scans alone read.
     """
     check_scanned(source)
     class_list = ClassList.from_json(source.class_list)
@@ -63,16 +63,17 @@ def check_labels(
 
 
 def check_scanned(source: Source) -> None:
-    """Refuse a source without the class list of a scan.
+    """Refuse a source without the class list of a scan, or with labels that scans alone read.
 
     Raises:
-        InvalidInput: The source was never scanned.
+        InvalidInput: It is one.
     """
     if not source.class_list:
         raise InvalidInput(
             f"source {source.name}: was never scanned; scan it first: framesift ingest "
             f"{source.name}"
         )
+    ClassList.from_json(source.class_list).encoding.check_decodable(f"source {source.name}: ")
 
 
 def _parts(keys: list[str]) -> Iterator[list[str]]:

@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from catalog.values import File, Problem
+from ingest.labels.segments import Segments
 from ingest.layouts.layout import FrameId
 from ingest.scan.pair_frames import FrameFiles
 from ingest.scan.read_frame import FrameCount
@@ -31,16 +32,19 @@ def file_from_json(values: list[Any]) -> File:
 
 
 def frame_json(frame: FrameFiles) -> list[Any]:
-    """A frame's id, then its files; None for each that is not there."""
+    """A frame's id, then its files; None for each that is not there; and its label's segments."""
     files = (frame.image, frame.label, frame.lidar, frame.camera_json)
-    return [frame.id, *(file and file_json(file) for file in files)]
+    segments = frame.segments and frame.segments.to_json()
+    return [frame.id, *(file and file_json(file) for file in files), segments]
 
 
 def frame_from_json(values: list[Any]) -> FrameFiles:
     """The frame."""
-    (*frame, tags), *files = values
+    (*frame, tags), *files, segments = values
     return FrameFiles(
-        FrameId._make([*frame, tuple(tags)]), *(file and file_from_json(file) for file in files)
+        FrameId._make([*frame, tuple(tags)]),
+        *(file and file_from_json(file) for file in files),
+        segments=segments and Segments.from_json(segments),
     )
 
 

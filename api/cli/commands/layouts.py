@@ -74,6 +74,8 @@ def show_layout(
     for kind, pattern in shown.patterns:
         stdout.print(f"{kind}: {pattern.text}")
     stdout.print(f"encoding: {shown.encoding.text}")
+    if "segments" in shown.document:
+        stdout.print(f"segments: {shown.document['segments']}")
     stdout.print(f"a frame is: {', '.join(shown.identity)}")
     if shown.tags:
         stdout.print(f"tags: {', '.join(shown.tags)}")
