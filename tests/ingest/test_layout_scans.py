@@ -131,13 +131,17 @@ def test_a_layout_at_the_root(home: Home, tmp_path: Path) -> None:
 
 @pytest.mark.wide
 def test_a_layout_that_is_given_goes_before_names(home: Home, tmp_path: Path) -> None:
-    """With other classes the same labels are counted anew; without any, the error says how."""
+    """With other classes all labels are counted anew, whatever folders a scan is given.
+
+    Without any, the error says how.
+    """
     source = home.add(make_city(tmp_path / "city"))
     home.scan(source)
     document = dict(preset("cityscapes").document)
     classes = [{"key": CAR, "name": "car"}, {"key": 200, "name": "road"}]
     source = set_layout(home, source, document | {"classes": classes})
-    assert home.scan(source).counts.frames == 6
+    result = home.scan(source, selection=FolderSelection.of(["gtFine/val"]))
+    assert result.counts.frames == 6
     assert home.rows(FRAMES) == [*AACHEN, *ULM]  # one pixel of the id that is road now
     del document["classes"]
     source = set_layout(home, source, document)

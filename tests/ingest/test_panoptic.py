@@ -19,7 +19,7 @@ from catalog.records.tables import Source
 from ingest.labels.class_list import ClassList
 from ingest.labels.pixel_count import count_pixels
 from ingest.labels.segments import SegmentFile, Segments
-from ingest.scan import scan_commits
+from ingest.scan import pair_frames, scan_commits
 from ingest.scan.array_scan import collect_units, write_units
 from ingest.scan.check_labels import check_labels
 from ingest.scan.scan import ScanOptions
@@ -186,6 +186,7 @@ def test_a_file_that_changes(home: Home, tmp_path: Path, monkeypatch: pytest.Mon
     home.scan(source)
     put(root, "annotations/panoptic_train.json", annotations(TRAIN | {"a.png": OF_A | {9: 24}}))
     monkeypatch.setattr(scan_commits, "BATCH_FRAMES", 1)
+    monkeypatch.setattr(pair_frames, "LOOSE_FILES", 1)  # files of no frame come first
 
     def stop(counts: ScanCounts) -> None:
         if counts.frames == 1:
